@@ -1,0 +1,162 @@
+import { z } from "zod";
+import { configPrefix } from "./problem.ts";
+import { stackSchema } from "./schema.ts";
+
+export { configPrefix };
+
+/** The part of JSON Schema that zod writes for our schema and that we read again. */
+export interface JsonSchema {
+  readonly type?: string | undefined;
+  readonly description?: string | undefined;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[] | undefined;
+  readonly const?: unknown;
+  readonly anyOf?: readonly JsonSchema[] | undefined;
+  readonly pattern?: string | undefined;
+  /** Name of a well-known form, such as `uuid`. */
+  readonly format?: string | undefined;
+  /** What the pattern means, in words; editors show it too. */
+  readonly patternErrorMessage?: string | undefined;
+  readonly examples?: readonly unknown[] | undefined;
+  readonly minimum?: number | undefined;
+  readonly maximum?: number | undefined;
+  readonly exclusiveMinimum?: number | undefined;
+  readonly minLength?: number | undefined;
+  readonly maxLength?: number | undefined;
+  readonly minItems?: number | undefined;
+  readonly maxItems?: number | undefined;
+  readonly items?: JsonSchema | undefined;
+  readonly properties?: Readonly<Record<string, JsonSchema>> | undefined;
+  readonly required?: readonly string[] | undefined;
+  readonly additionalProperties?: JsonSchema | boolean | undefined;
+}
+
+/** JSON Schema of our part of a stack's config, keys without the project's prefix. */
+export function configJsonSchema(): JsonSchema {
+  const { $schema: _, ...schema } = z.toJSONSchema(stackSchema, { io: "input" });
+  // zod types its result more loosely than what it writes for our schema; the round trip through its own check keeps this honest.
+  return jsonSchemaShape.parse(schema);
+}
+
+const optionalNumber = z.number().optional();
+
+const jsonSchemaShape: z.ZodType<JsonSchema> = z.lazy(() =>
+  z.looseObject({
+    type: z.string().optional(),
+    description: z.string().optional(),
+    default: z.unknown().optional(),
+    enum: z.array(z.unknown()).optional(),
+    const: z.unknown().optional(),
+    anyOf: z.array(jsonSchemaShape).optional(),
+    pattern: z.string().optional(),
+    format: z.string().optional(),
+    patternErrorMessage: z.string().optional(),
+    examples: z.array(z.unknown()).optional(),
+    minimum: optionalNumber,
+    maximum: optionalNumber,
+    exclusiveMinimum: optionalNumber,
+    minLength: optionalNumber,
+    maxLength: optionalNumber,
+    minItems: optionalNumber,
+    maxItems: optionalNumber,
+    items: jsonSchemaShape.optional(),
+    properties: z.record(z.string(), jsonSchemaShape).optional(),
+    required: z.array(z.string()).optional(),
+    additionalProperties: z.union([z.boolean(), jsonSchemaShape]).optional(),
+  }),
+);
+
+/** JSON Schema of a whole stack file, for editors: `stacks/schema.json` is this, and a test keeps it current. */
+export function stackFileJsonSchema(): object {
+  const config = configJsonSchema();
+  const properties = Object.fromEntries(
+    Object.entries(config.properties ?? {}).map(([key, value]) => [configPrefix + key, value]),
+  );
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Fenestra stack file",
+    description: "Configuration of one Fenestra environment: Pulumi.<stack>.yaml.",
+    type: "object",
+    properties: {
+      config: {
+        type: "object",
+        properties,
+        required: (config.required ?? []).map((key) => configPrefix + key),
+        // Keys of other namespaces (aws:, pulumi:) are Pulumi's business; an unknown one of ours is a mistake.
+        propertyNames: { anyOf: [{ enum: Object.keys(properties) }, { not: { pattern: `^${configPrefix}` } }] },
+      },
+    },
+    required: ["config"],
+  };
+}
+
+/** The schema of an object's own property, never of an inherited one: a key may be called `constructor`. */
+export function propertyOf(schema: JsonSchema, key: string): JsonSchema | undefined {
+  const { properties } = schema;
+  return properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
+}
+
+/** The schema at a path, or `undefined` where the path leads out of it. */
+export function schemaAt(root: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined {
+  let current: JsonSchema | undefined = root;
+  for (const step of path) {
+    if (current === undefined) return undefined;
+    if (typeof step === "number") current = current.items;
+    else {
+      const property: JsonSchema | undefined = propertyOf(current, String(step));
+      current =
+        property ?? (typeof current.additionalProperties === "object" ? current.additionalProperties : undefined);
+    }
+  }
+  return current;
+}
+
+/** What a schema allows, in words for an error message. */
+export function describeAllowed(schema: JsonSchema | undefined): string {
+  if (schema === undefined) return "nothing here";
+  const kind = describeKind(schema);
+  return schema.description === undefined ? kind : `${kind}. ${schema.description}`;
+}
+
+function describeKind(schema: JsonSchema): string {
+  if (schema.enum !== undefined) return `one of ${schema.enum.map(String).join(", ")}`;
+  if (schema.anyOf !== undefined) return schema.anyOf.map(describeKind).join(" or ");
+  if (schema.const !== undefined) return String(schema.const);
+  if (schema.type === "object") {
+    return schema.properties === undefined
+      ? "a mapping of names to values"
+      : `a mapping with the keys ${Object.keys(schema.properties).join(", ")}`;
+  }
+  if (schema.type === "array") return `a list${length(schema.minItems, schema.maxItems, "item")}`;
+  if (schema.type === "integer") return `a whole number${range(schema)}`;
+  if (schema.type === "number") return `a number${range(schema)}`;
+  if (schema.type === "boolean") return "true or false";
+  const known = schema.format ?? schema.pattern;
+  const form =
+    schema.patternErrorMessage ??
+    (known === undefined ? undefined : schema.format === undefined ? `matching ${known}` : `in the form of a ${known}`);
+  const example =
+    schema.examples?.[0] === undefined ? undefined : `such as ${schema.examples.map(String).join(" or ")}`;
+  const kind =
+    schema.minLength === 1 && schema.maxLength === undefined
+      ? "a text that is not empty"
+      : `a text${length(schema.minLength, schema.maxLength, "character")}`;
+  return [kind, form, example].filter((part) => part !== undefined).join(", ");
+}
+
+function length(least: number | undefined, most: number | undefined, unit: string): string {
+  const units = (count: number): string => (count === 1 ? unit : `${unit}s`);
+  if (least !== undefined && most !== undefined) return ` of ${least} to ${most} ${units(most)}`;
+  if (most !== undefined) return ` of at most ${most} ${units(most)}`;
+  return least === undefined ? "" : ` of at least ${least} ${units(least)}`;
+}
+
+/** zod writes the bounds of safe integers where the schema has none of its own. */
+function range({ minimum, maximum, exclusiveMinimum }: JsonSchema): string {
+  const least = minimum === Number.MIN_SAFE_INTEGER ? undefined : minimum;
+  const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
+  if (exclusiveMinimum !== undefined) return ` above ${exclusiveMinimum}`;
+  if (least !== undefined && most !== undefined) return ` from ${least} to ${most}`;
+  if (least !== undefined) return ` of at least ${least}`;
+  return most === undefined ? "" : ` of at most ${most}`;
+}

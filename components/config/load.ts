@@ -1,0 +1,152 @@
+import type { z } from "zod";
+import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
+import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
+import { repaired, tracked } from "./partial.ts";
+import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
+import { checkRules } from "./rules.ts";
+import { type StackConfig, stackSchema } from "./schema.ts";
+
+const schema = configJsonSchema();
+
+/** Path of a config key as it stands in the stack file: `config.fenestra:pools[1].name`. */
+export function stackFilePath(path: readonly PropertyKey[]): string {
+  return path.reduce<string>(childPath, "config");
+}
+
+/**
+ * The validated config of a stack.
+ *
+ * @param all every config value of the stack as Pulumi hands it to a program: `fenestra:pools` to JSON text, `fenestra:cloud` to bare text.
+ * @throws ConfigError with every problem at once.
+ */
+export function loadConfig(
+  all: Readonly<Record<string, string>>,
+  lock: readonly Artifact[] = readArtifactLock(),
+): StackConfig {
+  const problems: Problem[] = [];
+  const values: [string, unknown][] = [];
+  for (const [key, text] of Object.entries(all)) {
+    if (!key.startsWith(configPrefix)) continue;
+    const name = key.slice(configPrefix.length);
+    const own = propertyOf(schema, name);
+    const read = readValue(own, text);
+    if (read.problem === undefined) values.push([name, read.value]);
+    else
+      problems.push({ path: stackFilePath([name]), value: text, message: read.problem, allowed: describeAllowed(own) });
+  }
+  // fromEntries makes own properties only, also of a key called __proto__.
+  return validate(Object.fromEntries(values), lock, problems);
+}
+
+/**
+ * The validated config of plain values, keys without the project's prefix. Rules across fields are checked as well when the schema has
+ * refused something, as far as they do not read what was refused: a user mends a file once, not in rounds.
+ *
+ * @param earlier problems of values that could not even be read.
+ * @throws ConfigError like `loadConfig`.
+ */
+export function validate(
+  values: Readonly<Record<string, unknown>>,
+  lock: readonly Artifact[],
+  earlier: readonly Problem[] = [],
+): StackConfig {
+  const parsed = stackSchema.safeParse(values);
+  if (parsed.success && earlier.length === 0) {
+    const problems = checkRules(parsed.data, lock);
+    if (problems.length > 0) throw new ConfigError(problems);
+    return parsed.data;
+  }
+  const issues = parsed.error?.issues ?? [];
+  const unread = new Set(earlier.map(({ path }) => path));
+  const refused = merged(issues.flatMap((issue) => fromIssue(issue, values))).filter(({ path }) => !unread.has(path));
+  const rest = parsed.success ? parsed : stackSchema.safeParse(repaired(values, issues, schema));
+  // An unknown key is left out; what lies beside it is as good as before.
+  const wrong = issues.filter(({ code }) => code !== "unrecognized_keys");
+  const bad = new Set([...unread, ...wrong.map((issue) => stackFilePath(issue.path))]);
+  const rules = rest.success ? checkRules(tracked(rest.data, bad), lock) : [];
+  throw new ConfigError([...earlier, ...refused, ...rules]);
+}
+
+/** Pulumi keeps structured values as JSON text and scalars as they are written. */
+function readValue(
+  own: JsonSchema | undefined,
+  text: string,
+): { value: unknown; problem?: undefined } | { problem: string } {
+  if (own?.type === "string" || own?.enum !== undefined) return { value: text };
+  try {
+    const value: unknown = JSON.parse(text);
+    return { value };
+  } catch {
+    // Bare text for a list, a mapping or a number: the schema would say the same of the parsed value.
+    if (own === undefined) return { value: text };
+    return { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : "has the wrong type" };
+  }
+}
+
+function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((value, step) => {
+    if (typeof value !== "object" || value === null) return undefined;
+    return Object.entries(value).find(([key]) => key === String(step))?.[1];
+  }, root);
+}
+
+/** One problem per path: what the schema says of a value several times becomes one sentence. */
+function merged(problems: readonly Problem[]): readonly Problem[] {
+  const byPath = new Map<string, Problem>();
+  for (const problem of problems) {
+    const before = byPath.get(problem.path);
+    const message = before === undefined ? problem.message : `${before.message} and ${problem.message}`;
+    byPath.set(problem.path, { ...problem, message });
+  }
+  return [...byPath.values()];
+}
+
+function fromIssue(issue: z.core.$ZodIssue, values: unknown): Problem[] {
+  if (issue.code === "unrecognized_keys") {
+    const known = Object.keys(schemaAt(schema, issue.path)?.properties ?? {});
+    return issue.keys.map((key) => ({
+      path: stackFilePath([...issue.path, key]),
+      value: valueAt(values, [...issue.path, key]),
+      message: "is not a key that Fenestra knows",
+      allowed: `one of ${(issue.path.length === 0 ? known.map((name) => configPrefix + name) : known).join(", ")}`,
+      remedy: "remove it or correct its spelling",
+    }));
+  }
+  const value = valueAt(values, issue.path);
+  const here = schemaAt(schema, issue.path);
+  const unquoted = here?.type === "string" && (typeof value === "number" || typeof value === "boolean");
+  return [
+    {
+      path: stackFilePath(issue.path),
+      value,
+      message: value === undefined ? "is missing" : messageOf(issue, value),
+      allowed: issue.code === "invalid_key" ? "a key that is not empty" : describeAllowed(here),
+      ...(unquoted ? { remedy: `put it in quotes: "${value}"` } : {}),
+    },
+  ];
+}
+
+function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.expected === "int" && typeof value === "number" ? "is not a whole number" : "has the wrong type";
+    case "too_small":
+      return tooFew[issue.origin] ?? "is too small";
+    case "too_big":
+      return tooMany[issue.origin] ?? "is too large";
+    case "invalid_value":
+    case "invalid_union":
+      return "is not an allowed value";
+    case "invalid_format":
+      return issue.format === "regex"
+        ? issue.message
+        : `is not a valid ${issue.format === "url" ? "URL" : issue.format}`;
+    case "invalid_key":
+      return "is not an allowed key";
+    default:
+      return "is not allowed";
+  }
+}
+
+const tooFew: Readonly<Record<string, string>> = { string: "is empty", array: "has too few items" };
+const tooMany: Readonly<Record<string, string>> = { string: "is too long", array: "has too many items" };

@@ -1,0 +1,261 @@
+import { networkPrefixes } from "../model/addressPlan.ts";
+import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../model/cidr.ts";
+import { poolGroups } from "../model/pools.ts";
+import { attempt } from "./partial.ts";
+import { childPath, type Problem } from "./problem.ts";
+import type { Rule } from "./rule.ts";
+import type { StackConfig } from "./schema.ts";
+
+const key = (path: string): string => `config.fenestra:${path}`;
+
+/** Ranges that a cluster's networks may not touch, with the reason. */
+const reservedRanges = [
+  { range: "0.0.0.0/8", reason: "addresses that mean this host" },
+  { range: "127.0.0.0/8", reason: "the loopback range" },
+  { range: "168.63.129.16/32", reason: "Azure's platform address" },
+  { range: "169.254.0.0/16", reason: "the link-local range of metadata services" },
+  { range: "192.168.255.0/30", reason: "the throw-away HNS network that Windows nodes make at boot" },
+  { range: "224.0.0.0/3", reason: "multicast and reserved addresses" },
+] as const;
+
+interface NetworkField {
+  readonly path: string;
+  readonly text: (config: StackConfig) => string;
+  /** Shortest and longest prefix, in bits. */
+  readonly least: number;
+  readonly most: number;
+}
+
+const machines: NetworkField = {
+  path: key("network.cidr"),
+  text: ({ network }) => network.cidr,
+  least: networkPrefixes.largest,
+  most: networkPrefixes.smallest,
+};
+/** Each node takes a /24; the controller manager splits a range by at most 16 bits (kubernetes/kubernetes, node-cidr-mask-size). */
+const pods: NetworkField = {
+  path: key("kubernetes.podCidr"),
+  text: ({ kubernetes }) => kubernetes.podCidr,
+  least: 8,
+  most: 22,
+};
+/** The API server takes at most 20 host bits (kubernetes/kubernetes, service-cluster-ip-range). */
+const services: NetworkField = {
+  path: key("kubernetes.serviceCidr"),
+  text: ({ kubernetes }) => kubernetes.serviceCidr,
+  least: 12,
+  most: 24,
+};
+
+/** The network of a field when it has a size that fits, else what is wrong with it. */
+function sized({ path, text, least, most }: NetworkField, config: StackConfig): Cidr | Problem {
+  const value = text(config);
+  const parsed = parseCidr(value);
+  const allowed = `an IPv4 network whose host bits are zero, /${least} to /${most}`;
+  if (parsed === undefined) return { path, value, message: notANetwork(value), allowed };
+  if (parsed.prefix >= least && parsed.prefix <= most) return parsed;
+  return { path, value, message: `is too ${parsed.prefix < least ? "large" : "small"} a network`, allowed };
+}
+
+/** Tells a network with host bits, which is one address too precise, from what is no network at all. */
+function notANetwork(value: string): string {
+  const [address, prefix] = value.split("/");
+  const parts = (address ?? "").split(".").map(Number);
+  return parts.every((part) => part <= 255) && Number(prefix) <= 32
+    ? "has host bits that are not zero"
+    : "is not a network";
+}
+
+const isNetwork = (found: Cidr | Problem): found is Cidr => "prefix" in found;
+
+const oneNetwork =
+  (field: NetworkField): Rule =>
+  (config) => {
+    const found = sized(field, config);
+    if (!isNetwork(found)) return [found];
+    return reservedRanges
+      .filter(({ range }) => overlaps(found, cidr(range)))
+      .map(({ range, reason }) => ({
+        path: field.path,
+        value: field.text(config),
+        message: `overlaps ${range}, ${reason}`,
+        allowed: "a range that touches no reserved one, such as a part of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+      }));
+  };
+
+const disjoint =
+  (a: NetworkField, b: NetworkField): Rule =>
+  (config) => {
+    const [first, second] = [sized(a, config), sized(b, config)];
+    if (!isNetwork(first) || !isNetwork(second) || !overlaps(first, second)) return [];
+    return [
+      {
+        path: b.path,
+        value: b.text(config),
+        message: `overlaps ${a.path}, ${a.text(config)}`,
+        allowed: "three networks without a common address",
+        remedy: "move one of the two",
+      },
+    ];
+  };
+
+/** Most machines that a pool may have at once, the one more of a rolling replacement included. */
+function mostMachines(config: StackConfig, index: number): number {
+  const pool = config.pools[index];
+  if (pool === undefined) return 0;
+  const groups = pool.perZone ? poolGroups(pool, config.network.zones).length : 1;
+  const wanted = pool.autoscale === undefined ? (pool.count ?? 1) : pool.autoscale.max * groups;
+  return wanted === 0 ? 0 : wanted + groups;
+}
+
+/**
+ * Every node takes a /24 of the pod range, and every machine an address of a private subnet. Where one runs out, nodes come up without a
+ * pod network or do not come up at all, so it is told here.
+ */
+const room: Rule = (config) => {
+  const workers = [...config.pools.keys()].reduce((machines, index) => machines + mostMachines(config, index), 0);
+  return [
+    ...attempt(() => tooFew(pods, config, workers + config.controlPlane.replicas, (prefix) => 2 ** (24 - prefix))),
+    ...attempt(() =>
+      // A private subnet is a quarter of the network; the clouds keep five addresses, load balancers and endpoints take some.
+      tooFew(machines, config, workers, (prefix) => config.network.zones.length * (addressCount(prefix + 2) - 30)),
+    ),
+  ];
+};
+
+/** A network whose size does not fit at all is told by its own rule only. */
+function tooFew(
+  field: NetworkField,
+  config: StackConfig,
+  wanted: number,
+  capacity: (prefix: number) => number,
+): readonly Problem[] {
+  const network = sized(field, config);
+  if (!isNetwork(network) || wanted <= capacity(network.prefix)) return [];
+  return [
+    {
+      path: field.path,
+      value: field.text(config),
+      message: `has room for ${capacity(network.prefix)} machines, but the pools may grow to ${wanted}`,
+      allowed: "a range with room for every machine, control plane and one more per group for replacements included",
+      remedy: "choose a larger range, or lower count or autoscale.max",
+    },
+  ];
+}
+
+/** "NAT: none" needs another source for everything that a machine fetches. */
+const restrictedNetwork: Rule = ({ cloud, network, mirror }) => {
+  if (network.nat !== "none") return [];
+  if (cloud === "azure") {
+    // Azure's resource manager has a private way in for whole management groups only (Azure documentation, private link for Azure Resource Manager).
+    return [
+      {
+        path: key("network.nat"),
+        value: network.nat,
+        message: "cuts the cloud controller, the disk driver and the autoscaler off from Azure's resource manager",
+        allowed: "single or perZone on Azure",
+        remedy:
+          "choose single; the security of the machines does not rest on it, since nothing comes in by a NAT gateway",
+      },
+    ];
+  }
+  const missing = [
+    ...(mirror.artifacts === undefined ? ["mirror.artifacts"] : []),
+    ...(Object.keys(mirror.registries).length === 0 ? ["mirror.registries"] : []),
+  ];
+  return missing.length === 0
+    ? []
+    : [
+        {
+          path: key("network.nat"),
+          value: network.nat,
+          message: `leaves the machines without a source for artifacts and images; missing: ${missing.join(", ")}`,
+          allowed: "none together with mirror.artifacts and mirror.registries, else single or perZone",
+          remedy: "set fenestra:mirror, or choose another nat",
+        },
+      ];
+};
+
+const access: Rule = ({ access: { public: open } }) => {
+  const allow = open?.allow ?? [];
+  return [...allow.keys()].flatMap((index) =>
+    attempt((): Problem[] => {
+      const value = allow[index] ?? "";
+      const path = key(`access.public.allow[${index}]`);
+      if (parseCidr(value) === undefined)
+        return [{ path, value, message: notANetwork(value), allowed: "an IPv4 network whose host bits are zero" }];
+      return allow.indexOf(value) === index
+        ? []
+        : [{ path, value, message: "is listed twice", allowed: "each network once" }];
+    }),
+  );
+};
+
+/** Host of a container registry as containerd's certs.d names it, optionally with a port. */
+const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
+
+const registries: Rule = ({ mirror }) =>
+  Object.keys(mirror.registries).flatMap((host) => {
+    const path = childPath(key("mirror.registries"), host);
+    return registryHost.test(host)
+      ? []
+      : [
+          {
+            path,
+            value: host,
+            message: "is not a registry's host name",
+            allowed: "a host name with an optional port, such as registry.k8s.io, or _default",
+          },
+        ];
+  });
+
+/** URLs end up in files on the machines, so they may carry neither a password nor anything that a shell reads. */
+const url =
+  (path: string, value: (config: StackConfig) => string | undefined): Rule =>
+  (config) => {
+    const text = value(config);
+    if (text === undefined) return [];
+    if (/^[a-z]+:\/\/[^/]*@/i.test(text)) {
+      return [
+        {
+          path,
+          value: text,
+          message: "carries a user name or a password, which would be written to every machine in clear text",
+          allowed: "a URL without credentials",
+        },
+      ];
+    }
+    return /^https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~/-]*)?$/.test(text)
+      ? []
+      : [
+          {
+            path,
+            value: text,
+            message: "has parts that are not used",
+            allowed: "scheme, host, port and a plain path only",
+          },
+        ];
+  };
+
+const urls: Rule = (config, lock) => [
+  ...attempt(() => url(key("httpProxy"), ({ httpProxy }) => httpProxy)(config, lock)),
+  ...attempt(() => url(key("mirror.artifacts"), ({ mirror }) => mirror.artifacts)(config, lock)),
+  ...Object.keys(config.mirror.registries).flatMap((host) =>
+    attempt(() =>
+      url(childPath(key("mirror.registries"), host), ({ mirror }) => mirror.registries[host])(config, lock),
+    ),
+  ),
+];
+
+/** The rules on addresses and on what the machines reach. */
+export const networkRules: readonly Rule[] = [
+  ...[machines, pods, services].map(oneNetwork),
+  disjoint(machines, pods),
+  disjoint(machines, services),
+  disjoint(pods, services),
+  room,
+  restrictedNetwork,
+  access,
+  registries,
+  urls,
+];

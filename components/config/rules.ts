@@ -1,0 +1,184 @@
+import type { Artifact } from "../model/artifacts.ts";
+import { defaultSizes, machineSize } from "../model/pools.ts";
+import { selectableVersions } from "../model/versions.ts";
+import { networkRules } from "./networkRules.ts";
+import { attempt } from "./partial.ts";
+import { imageProblems, poolRules } from "./poolRules.ts";
+import { childPath, type Problem } from "./problem.ts";
+import type { Rule } from "./rule.ts";
+import type { StackConfig } from "./schema.ts";
+
+export type { Rule };
+
+const key = (path: string): string => `config.fenestra:${path}`;
+
+const version: Rule = ({ kubernetes }, lock) => {
+  const allowed = selectableVersions(lock);
+  return allowed.includes(kubernetes.version)
+    ? []
+    : [
+        {
+          path: key("kubernetes.version"),
+          value: kubernetes.version,
+          message: "is a Kubernetes release without artifacts in the lock file",
+          allowed: `one of ${allowed.join(", ")}`,
+          remedy: "choose one of these, or record its digests with `fenestra pin <version>`",
+        },
+      ];
+};
+
+/** A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API, CreateLoadBalancer). */
+const clusterName: Rule = ({ cloud, name }) =>
+  cloud === "aws" && `${name}-`.startsWith("internal-")
+    ? [
+        {
+          path: key("name"),
+          value: name,
+          message: "makes the name of a load balancer that AWS refuses",
+          allowed: "a name that is not internal and does not begin with internal-",
+        },
+      ]
+    : [];
+
+/** How each cloud spells its regions, and an example. */
+const regionForms = {
+  aws: { pattern: /^[a-z]{2}(-[a-z]+)+-\d+$/, title: "AWS", example: "eu-central-1" },
+  azure: { pattern: /^[a-z]+\d*$/, title: "Azure", example: "westeurope" },
+} as const;
+
+const region: Rule = ({ cloud, region: name }) => {
+  const { pattern, title, example } = regionForms[cloud];
+  const allowed = `the name of a region of ${title}, such as ${example}`;
+  if (cloud === "aws" && name.startsWith("cn-")) {
+    const message = "is a region in China, where endpoints have a domain that Fenestra's machines do not use";
+    return [{ path: key("region"), value: name, message, allowed }];
+  }
+  if (pattern.test(name)) return [];
+  return [{ path: key("region"), value: name, message: `is not a region of ${title}`, allowed }];
+};
+
+const zones: Rule = ({ cloud, region: name, network }) =>
+  [...network.zones.keys()].flatMap((index) =>
+    attempt((): Problem[] => {
+      const zone = network.zones[index] ?? "";
+      const path = key(`network.zones[${index}]`);
+      if (network.zones.indexOf(zone) !== index)
+        return [{ path, value: zone, message: "is listed twice", allowed: "each zone once" }];
+      if (cloud === "azure") {
+        return ["1", "2", "3"].includes(zone)
+          ? []
+          : [{ path, value: zone, message: "is not an Azure zone", allowed: '"1", "2" or "3"' }];
+      }
+      // Of a region that is none, nothing can be said about its zones.
+      const known = zone.startsWith(name) && /^[a-z]$/.test(zone.slice(name.length));
+      return known || !regionForms.aws.pattern.test(name)
+        ? []
+        : [{ path, value: zone, message: "is not a zone of the region", allowed: `${name}a, ${name}b and so on` }];
+    }),
+  );
+
+const account: Rule = ({ cloud, accountId }) => {
+  if (accountId === undefined) return [];
+  const aws = /^\d{12}$/.test(accountId);
+  return aws === (cloud === "aws")
+    ? []
+    : [
+        {
+          path: key("accountId"),
+          value: accountId,
+          message: "belongs to the other cloud",
+          allowed: cloud === "aws" ? "an AWS account id, 12 digits" : "an Azure subscription id",
+        },
+      ];
+};
+
+const controlPlane: Rule = ({ cloud, controlPlane: { size, image } }) => {
+  const name = size ?? defaultSizes[cloud];
+  const known = machineSize(cloud, name);
+  const problems: Problem[] = [];
+  if (known === undefined || known.arch !== "amd64") {
+    problems.push({
+      path: key("controlPlane.size"),
+      value: name,
+      message: known === undefined ? "is not a machine size that Fenestra knows" : "is an Arm size",
+      allowed: cloud === "aws" ? "an x86 size of the families c, m, r, t" : "an x86 size of the families B, D, E, F",
+    });
+  } else if (known.vcpus < 2 || known.memoryGib < 2) {
+    problems.push({
+      path: key("controlPlane.size"),
+      value: name,
+      message: "is too small for a control plane",
+      allowed: "2 processors and 2 GiB at least (kubeadm)",
+    });
+  }
+  return [...problems, ...imageProblems(cloud, image, key("controlPlane.image"))];
+};
+
+/** What one cloud has and the other has not is refused by name there, and never passed over in silence. */
+const oneCloudOnly: Rule = ({ cloud, encryptionAtHost }) =>
+  cloud === "aws" && encryptionAtHost
+    ? [
+        {
+          path: key("encryptionAtHost"),
+          value: true,
+          message: "is an option of Azure",
+          allowed: "false on AWS, where the host encrypts every volume that Fenestra makes",
+        },
+      ]
+    : [];
+
+/** Most tags of a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add their own. */
+const mostTags = 40;
+
+const tags: Rule = ({ tags: all }) => {
+  const names = Object.keys(all);
+  const many: Problem[] =
+    names.length > mostTags
+      ? [{ path: key("tags"), value: names.length, message: "has too many tags", allowed: `at most ${mostTags}` }]
+      : [];
+  return [...many, ...names.flatMap((name) => attempt(() => tag(name, all[name] ?? "", names)))];
+};
+
+/** Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 and names without regard to case. */
+function tag(name: string, value: string, names: readonly string[]): readonly Problem[] {
+  const path = childPath(key("tags"), name);
+  const twin = names.find((other) => other.toLowerCase() === name.toLowerCase());
+  const checks: readonly (readonly [boolean, string, string])[] = [
+    [
+      /^(fenestra:|aws:|kubernetes\.io\/cluster\/|kubernetescluster$)/i.test(name),
+      "is a tag that the program or the cloud sets",
+      "a name outside fenestra:, aws:, kubernetes.io/cluster/, and not KubernetesCluster",
+    ],
+    // Azure refuses these characters in tag names; AWS refuses "/" as soon as instance metadata tags are on.
+    [/[<>%&\\?/]/.test(name), "has a character that a cloud refuses in a name", "names without < > % & \\ ? /"],
+    [name.length > 128, "has a name that is too long", "at most 128 characters"],
+    [value.length > 256, "has a value that is too long", "at most 256 characters"],
+    [
+      twin !== name,
+      `differs from ${twin} by case only`,
+      "names that differ without regard to case, as Azure compares them",
+    ],
+  ];
+  return checks.flatMap(([wrong, message, allowed]) => (wrong ? [{ path, value, message, allowed }] : []));
+}
+
+const rules: readonly Rule[] = [
+  version,
+  clusterName,
+  ...networkRules,
+  region,
+  zones,
+  account,
+  controlPlane,
+  oneCloudOnly,
+  tags,
+  poolRules,
+];
+
+/**
+ * Every problem of a config that is right in itself but not as a whole. Of a config with refused parts (`tracked`) only what can be said
+ * without them.
+ */
+export function checkRules(config: StackConfig, lock: readonly Artifact[]): readonly Problem[] {
+  return rules.flatMap((rule) => attempt(() => rule(config, lock)));
+}

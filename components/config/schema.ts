@@ -1,0 +1,336 @@
+import { z } from "zod";
+
+/** Lower-case name as Kubernetes and both clouds accept it. */
+const dnsName = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
+const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
+
+// Editors show patternErrorMessage in place of the pattern, and so do our own messages.
+const cidr = z
+  .string()
+  .regex(ipv4Cidr, "is not an IPv4 network in CIDR notation")
+  .meta({
+    patternErrorMessage: "four numbers with dots, a slash and the prefix length",
+    examples: ["10.0.0.0/16"],
+  });
+const nameForm = {
+  patternErrorMessage: "lower-case letters, digits and hyphens, a letter first, no hyphen last",
+  examples: ["win2022"],
+};
+const httpUrl = z.url({ protocol: /^https?$/ }).meta({
+  patternErrorMessage: "an http or https URL",
+  examples: ["https://mirror.example.com"],
+});
+
+/** Kubernetes release and the networks inside the cluster. */
+export const kubernetesSchema = z
+  .strictObject({
+    version: z
+      .string()
+      .regex(/^\d+\.\d+\.\d+$/, "is not a release such as 1.36.4")
+      .default("1.36.4")
+      .meta({
+        patternErrorMessage: "three numbers with dots",
+        examples: ["1.36.4"],
+        description:
+          "Kubernetes release, major.minor.patch. Must be in the lock file of artifacts. Upgrades go one minor at a time.",
+      }),
+    sizeTier: z.enum(["small", "medium", "large"]).default("small").meta({
+      description:
+        "Fixed size class that sets the client limits of the control plane: small up to about 50 nodes, medium 250, large 1000. Not derived from the pools, so that a changed pool never touches the control plane.",
+    }),
+    podCidr: cidr.default("10.244.0.0/16").meta({ description: "Network of the pods; every node gets a /24 of it." }),
+    serviceCidr: cidr.default("10.96.0.0/16").meta({ description: "Network of the Services." }),
+  })
+  .meta({ description: "Kubernetes release and the networks inside the cluster." });
+
+/** The cloud's network. */
+export const networkSchema = z
+  .strictObject({
+    cidr: cidr
+      .default("10.0.0.0/16")
+      .meta({ description: "Address range of the VPC or virtual network, a /16 to /22." }),
+    zones: z.array(z.string().min(1)).min(1).max(3).meta({
+      description:
+        "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. Append to extend; never reorder.",
+    }),
+    nat: z.enum(["none", "single", "perZone"]).default("single").meta({
+      description:
+        "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs a mirror, since the machines then reach nothing but private endpoints.",
+    }),
+  })
+  .meta({ description: "The cloud's network." });
+
+/** Machines of the control plane. */
+export const controlPlaneSchema = z
+  .strictObject({
+    replicas: z
+      .union([z.literal(1), z.literal(3)])
+      .default(1)
+      .meta({
+        description:
+          "Control-plane machines, each with an etcd member: 1 or 3, spread over the zones. 1 may become 3, not the reverse.",
+      }),
+    size: z
+      .string()
+      .optional()
+      .meta({ description: "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure." }),
+    image: z.string().default("latest").meta({
+      description:
+        "Operating system image: latest (newest Ubuntu 24.04 at each launch) or a pinned one (AMI id on AWS, image version on Azure).",
+    }),
+    osDiskGb: z.int().min(30).max(1024).default(50).meta({ description: "Size of the system disk in GiB." }),
+    etcdDiskGb: z
+      .int()
+      .min(8)
+      .max(256)
+      .default(20)
+      .meta({ description: "Size of the data disk of each etcd member in GiB." }),
+  })
+  .meta({ description: "Machines of the control plane." });
+
+/** A Kubernetes taint. */
+export const taintSchema = z.strictObject({
+  key: z.string().min(1).meta({ description: "Key of the taint." }),
+  value: z.string().default("").meta({ description: "Value of the taint." }),
+  effect: z
+    .enum(["NoSchedule", "PreferNoSchedule", "NoExecute"])
+    .meta({ description: "What happens to pods that do not tolerate it." }),
+});
+
+/** A pool of equal worker machines. */
+export const poolSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(dnsName, "is not a lower-case name")
+      .max(20)
+      .meta({
+        ...nameForm,
+        description:
+          "Name of the pool, unique. At most 20 characters; on Azure at most 9 for Windows, zone suffix included.",
+      }),
+    os: z
+      .enum(["linux", "windows-2019", "windows-2022", "windows-2025"])
+      .meta({ description: "Operating system: Ubuntu 24.04, or Windows Server Core of that year." }),
+    size: z
+      .string()
+      .optional()
+      .meta({ description: "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure (2 vCPU, 8 GiB)." }),
+    count: z
+      .int()
+      .min(0)
+      .max(1000)
+      .optional()
+      .meta({ description: "Machines wanted. Default 1; the lower bound of autoscale when that is given." }),
+    autoscale: z
+      .strictObject({
+        min: z.int().min(0).max(1000).meta({ description: "Fewest machines; 0 is allowed." }),
+        max: z.int().min(1).max(1000).meta({ description: "Most machines." }),
+      })
+      .optional()
+      .meta({ description: "Bounds for the cluster autoscaler. Without it the count is fixed." }),
+    image: z
+      .string()
+      .default("latest")
+      .meta({ description: "latest, or a pinned image: AMI id on AWS, image version on Azure." }),
+    diskGb: z.int().min(30).max(4096).optional().meta({
+      description: "Size of the system disk in GiB. Default 120 on AWS, 128 on Azure for Windows; 50 for Linux.",
+    }),
+    zones: z
+      .array(z.string().min(1))
+      .min(1)
+      .optional()
+      .meta({ description: "Subset of network.zones. Default all of them." }),
+    perZone: z.boolean().default(false).meta({
+      description: "One group of machines per zone, named <pool>-<zone>: needed to autoscale pods with zonal disks.",
+    }),
+    labels: z
+      .record(z.string(), z.string())
+      .default({})
+      .meta({ description: "More labels of the nodes, in your own domain." }),
+    taints: z.array(taintSchema).default([]).meta({ description: "More taints of the nodes." }),
+    hyperV: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Windows: enable Hyper-V isolated containers. Needs a size that can nest virtualisation." }),
+    spot: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Buy spare capacity that the cloud may take back at short notice." }),
+    capacity: z
+      .strictObject({
+        vcpus: z.int().min(1).meta({ description: "Virtual processors." }),
+        memoryGib: z.number().positive().meta({ description: "Memory in GiB." }),
+      })
+      .optional()
+      .meta({ description: "Processors and memory of a size that Fenestra does not know." }),
+  })
+  .meta({ description: "A pool of equal worker machines." });
+
+/** Who reaches the Kubernetes API from outside. */
+export const accessSchema = z
+  .strictObject({
+    public: z
+      .strictObject({
+        allow: z.array(cidr).min(1).meta({ description: "Networks that may connect. There is no default on purpose." }),
+      })
+      .optional()
+      .meta({
+        description:
+          "A second, public load balancer for the API. Without it the API is reachable from the private network only.",
+      }),
+  })
+  .meta({ description: "Who reaches the Kubernetes API from outside." });
+
+const switchOn = (description: string) => z.boolean().default(true).meta({ description });
+const switchOff = (description: string) => z.boolean().default(false).meta({ description });
+
+/** A group Managed Service Account that pods may use. */
+export const credentialSpecSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(dnsName, "is not a lower-case name")
+      .meta({
+        ...nameForm,
+        description: "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.",
+      }),
+    account: z
+      .string()
+      .min(1)
+      .max(15)
+      .meta({ description: "Name of the account in Active Directory, without domain and without $." }),
+    domain: z
+      .strictObject({
+        dnsName: z.string().min(1).meta({ description: "DNS name of the domain: corp.example.com." }),
+        netBiosName: z.string().min(1).max(15).meta({ description: "NetBIOS name of the domain: CORP." }),
+        forest: z.string().optional().meta({ description: "DNS name of the forest. Default the domain." }),
+        sid: z
+          .string()
+          .regex(/^S-1-5-21(-\d+){3}$/, "is not the SID of a domain")
+          .meta({
+            patternErrorMessage: "S-1-5-21 and three numbers with hyphens",
+            examples: ["S-1-5-21-2126449477-2524075714-3094792973"],
+            description: "Security identifier of the domain.",
+          }),
+        guid: z.guid().meta({ description: "GUID of the domain object." }),
+      })
+      .meta({ description: "The account's domain." }),
+    plugin: z
+      .strictObject({
+        guid: z.guid().meta({ description: "Class id of the Container Credential Guard plug-in on the nodes." }),
+        input: z
+          .string()
+          .min(1)
+          .meta({ description: "Text that the plug-in reads: where the secret lies, never a secret." }),
+      })
+      .optional()
+      .meta({ description: "For nodes that have not joined the domain." }),
+  })
+  .meta({ description: "A group Managed Service Account that pods may use." });
+
+/** In-cluster add-ons. */
+export const addonsSchema = z
+  .strictObject({
+    cloudController: switchOn(
+      "Cloud controller manager: removes the uninitialized taint, labels zones, makes load balancers. Off only when you run your own, or no node gets ready.",
+    ),
+    storage: switchOn("Disks of the cloud for pods on both systems: CSI driver and StorageClasses."),
+    guardRails: switchOn(
+      "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods and the control plane are kept to allowed namespaces.",
+    ),
+    csrApprover: switchOn(
+      "Approves the kubelets' serving certificates. Without it nobody does, and logs, exec and metrics fail.",
+    ),
+    metricsServer: switchOn("Metrics for kubectl top and the horizontal autoscaler; needs csrApprover."),
+    exporters: switchOff("Prometheus exporters for Linux and Windows nodes."),
+    serviceMonitors: switchOff(
+      "ServiceMonitor objects for the exporters; needs the Prometheus operator's CRD in the cluster.",
+    ),
+    nodeProblemDetector: switchOff(
+      "Node conditions for failures of the kubelet, kube-proxy, containerd and the kernel.",
+    ),
+    autoscaler: z.boolean().optional().meta({
+      description: "Cluster autoscaler. Default on when a pool has autoscale bounds.",
+    }),
+    gmsa: z
+      .strictObject({
+        credentialSpecs: z
+          .array(credentialSpecSchema)
+          .default([])
+          .meta({ description: "Accounts that pods may use; a pod's service account needs the right to use each." }),
+      })
+      .optional()
+      .meta({ description: "Group Managed Service Accounts: admission webhook and credential specifications." }),
+    samples: z
+      .boolean()
+      .optional()
+      .meta({ description: "Sample workloads per Windows build. Default on, off in production." }),
+  })
+  .meta({ description: "In-cluster add-ons." });
+
+/** Where machines fetch from in a restricted network. */
+export const mirrorSchema = z
+  .strictObject({
+    artifacts: httpUrl.optional().meta({
+      description:
+        "Base URL of a copy of the artifacts; the path below it is host and path of the original URL. Digests are checked all the same.",
+    }),
+    registries: z.record(z.string(), httpUrl).default({}).meta({
+      description:
+        "Container registry (registry.k8s.io) to the URL of its mirror, written to containerd's certs.d on both systems.",
+    }),
+  })
+  .meta({ description: "Where machines fetch from in a restricted network." });
+
+/** The whole `config` of a stack file, without the project prefix. */
+export const stackSchema = z.strictObject({
+  cloud: z.enum(["aws", "azure"]).meta({ description: "The cloud of this stack." }),
+  name: z
+    .string()
+    .regex(dnsName, "is not a lower-case name")
+    .max(20)
+    .meta({
+      ...nameForm,
+      examples: ["prod"],
+      description: "Name of the cluster; unique in the account and region. Part of every resource's name.",
+    }),
+  region: z.string().min(1).meta({ description: "Region of the cloud: eu-central-1, westeurope." }),
+  accountId: z
+    .string()
+    .regex(
+      /^\d{12}$|^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+      "is neither an AWS account id nor an Azure subscription id",
+    )
+    .optional()
+    .meta({
+      patternErrorMessage: "12 digits, or an Azure subscription's UUID in lower case",
+      examples: ["123456789012"],
+      description: "Guard: the AWS account or Azure subscription that this stack may touch, nothing else.",
+    }),
+  environment: z.enum(["development", "production"]).default("development").meta({
+    description: "production protects the etcd volumes and the CA material from deletion and leaves the samples out.",
+  }),
+  kubernetes: kubernetesSchema.prefault({}),
+  network: networkSchema,
+  controlPlane: controlPlaneSchema.prefault({}),
+  pools: z.array(poolSchema).min(1).max(60).meta({ description: "Pools of worker machines." }),
+  access: accessSchema.prefault({}),
+  addons: addonsSchema.prefault({}),
+  mirror: mirrorSchema.prefault({}),
+  httpProxy: httpUrl.optional().meta({ description: "HTTP proxy for the machines' downloads and image pulls." }),
+  encryptionAtHost: z.boolean().default(false).meta({
+    description:
+      "Azure only: encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
+  }),
+  tags: z.record(z.string().min(1), z.string()).default({}).meta({ description: "Tags on every cloud resource." }),
+});
+
+/** A stack's config after defaults. */
+export type StackConfig = z.output<typeof stackSchema>;
+/** A stack's config as it is written. */
+export type StackConfigInput = z.input<typeof stackSchema>;
+/** One pool after defaults. */
+export type PoolConfig = z.output<typeof poolSchema>;
+/** Name of a cloud. */
+export type Cloud = StackConfig["cloud"];

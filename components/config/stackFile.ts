@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { isMap, isNode, isScalar, parseDocument } from "yaml";
+import { ConfigError } from "./problem.ts";
+
+/** Folder of the stack files, `stackConfigDir` of Pulumi.yaml. */
+export const stacksFolder = new URL("../../stacks/", import.meta.url);
+
+/** Names of the stacks that have a file. */
+export function stackNames(folder: URL = stacksFolder): readonly string[] {
+  return readdirSync(folder)
+    .map((file) => /^Pulumi\.(.+)\.yaml$/.exec(file)?.[1])
+    .filter((name) => name !== undefined)
+    .sort();
+}
+
+/**
+ * The config values of a stack file as Pulumi hands them to a program: scalars as bare text, structured values as JSON text. Encrypted
+ * values (`secure:`) are left out, since only Pulumi can read them.
+ *
+ * @throws ConfigError when there is no such stack or the file is not YAML with a `config` mapping.
+ */
+export function readStackFile(stack: string, folder: URL = stacksFolder): Readonly<Record<string, string>> {
+  const names = stackNames(folder);
+  const path = `stacks/Pulumi.${stack}.yaml`;
+  if (!names.includes(stack)) {
+    const allowed = names.length === 0 ? "a file of that name in the folder stacks" : `one of ${names.join(", ")}`;
+    throw new ConfigError([{ path, value: stack, message: "there is no such stack file", allowed }]);
+  }
+  return Object.fromEntries(configTexts(readFileSync(new URL(`Pulumi.${stack}.yaml`, folder), "utf8"), path));
+}
+
+/** Keys of the `config` mapping with their values as text. */
+function configTexts(text: string, path: string): readonly [string, string][] {
+  const document = parseDocument(text);
+  const error = document.errors[0];
+  // The first line only: the rest is an excerpt of the file, which may hold what nobody should see.
+  if (error !== undefined) throw notAStackFile(path, `is not valid YAML: ${firstLine(error.message)}`);
+  const config = document.get("config");
+  if (!isMap(config)) throw notAStackFile(path, "has no mapping named config");
+  try {
+    return config.items.flatMap(({ key, value }): [string, string][] => {
+      const name = String(isScalar(key) ? key.value : key);
+      // As it is written: an account id that begins with 0 must not lose it by being read as a number.
+      if (isScalar(value) && value.source !== undefined && value.value !== null) return [[name, value.source]];
+      const plain: unknown = isScalar(value) ? value.value : isNode(value) ? value.toJS(document) : null;
+      return isSecure(plain) ? [] : [[name, JSON.stringify(plain)]];
+    });
+  } catch (failure) {
+    // An alias without an anchor, or one that would unfold without end, shows only when the value is built.
+    if (!(failure instanceof ReferenceError)) throw failure;
+    throw notAStackFile(path, `is not valid YAML: ${firstLine(failure.message)}`);
+  }
+}
+
+function notAStackFile(path: string, message: string): ConfigError {
+  return new ConfigError([
+    {
+      path,
+      value: undefined,
+      message,
+      allowed: "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud",
+    },
+  ]);
+}
+
+function firstLine(text: string): string {
+  return (text.split("\n")[0] ?? "").replace(/:$/, "");
+}
+
+function isSecure(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && "secure" in value;
+}

@@ -1,0 +1,27 @@
+import type { StackConfig } from "../config/schema.ts";
+
+/** In-cluster add-ons with every default decided. */
+export interface AddOns {
+  readonly cloudController: boolean;
+  readonly storage: boolean;
+  readonly guardRails: boolean;
+  readonly csrApprover: boolean;
+  readonly metricsServer: boolean;
+  readonly exporters: boolean;
+  readonly serviceMonitors: boolean;
+  readonly nodeProblemDetector: boolean;
+  readonly autoscaler: boolean;
+  /** Accounts for pods; `undefined` when gMSA is off. */
+  readonly gmsa: StackConfig["addons"]["gmsa"];
+  readonly samples: boolean;
+}
+
+/** The add-ons that a config asks for: the autoscaler follows the pools, the samples follow the environment. */
+export function addOns({ addons, pools, environment }: StackConfig): AddOns {
+  return {
+    ...addons,
+    autoscaler: addons.autoscaler ?? pools.some((pool) => pool.autoscale !== undefined),
+    gmsa: addons.gmsa,
+    samples: addons.samples ?? environment !== "production",
+  };
+}

@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+
+/** One file or image that a machine or the cluster fetches, with the digest it must have. */
+const artifactSchema = z.strictObject({
+  /** Name of the program or image: `kubelet.exe`, `registry.k8s.io/pause`. */
+  name: z.string(),
+  /** Version without a leading v. */
+  version: z.string(),
+  os: z.enum(["linux", "windows", "any"]),
+  arch: z.enum(["amd64", "arm64", "any"]),
+  /** Where it comes from; for an image its full reference with the digest. */
+  url: z.string(),
+  algorithm: z.enum(["sha256", "sha512"]),
+  /** Hexadecimal digest; `null` while none was recorded: then the publisher's own checksum file is read at download. */
+  digest: z.string().nullable(),
+  /** Where the digest was read. */
+  source: z.string(),
+  /** Publisher's checksum file, for an artifact without a digest. */
+  checksumUrl: z.string().optional(),
+});
+
+/** One file or image that a machine or the cluster fetches, with the digest it must have. */
+export type Artifact = Readonly<z.output<typeof artifactSchema>>;
+
+/** The lock file of artifacts, beside this module. */
+export const artifactLockFile = new URL("artifacts.lock.json", import.meta.url);
+
+/**
+ * Reads a lock file of artifacts.
+ *
+ * @param file Default: the one beside this module.
+ */
+export function readArtifactLock(file: URL | string = artifactLockFile): readonly Artifact[] {
+  return z.array(artifactSchema).parse(JSON.parse(readFileSync(file, "utf8")));
+}
+
+/** Which artifact is wanted. */
+export interface ArtifactQuery {
+  readonly name: string;
+  readonly version: string;
+  readonly os: "linux" | "windows";
+  readonly arch: "amd64" | "arm64";
+}
+
+/** The artifact of a name, version and platform. `undefined` when the lock file has none. */
+export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact | undefined {
+  return lock.find(
+    (artifact) =>
+      artifact.name === query.name &&
+      artifact.version === query.version &&
+      (artifact.os === query.os || artifact.os === "any") &&
+      (artifact.arch === query.arch || artifact.arch === "any"),
+  );
+}
+
+/** An artifact that must be in the lock file. Throws when it is not, which the rules on a config rule out beforehand. */
+export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact {
+  const artifact = findArtifact(lock, query);
+  if (artifact === undefined)
+    throw new RangeError(`no artifact ${query.name} ${query.version} for ${query.os}/${query.arch} in the lock file`);
+  return artifact;
+}
+
+/**
+ * The URL a machine fetches from: the publisher's, or below the mirror's base URL the host and path of the publisher's. The mirror never
+ * changes the digest.
+ */
+export function downloadUrl(url: string, mirror: string | undefined): string {
+  if (mirror === undefined) return url;
+  const { host, pathname } = new URL(url);
+  return `${mirror.replace(/\/+$/, "")}/${host}${pathname}`;
+}

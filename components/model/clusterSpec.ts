@@ -1,0 +1,116 @@
+import type { Cloud, StackConfig } from "../config/schema.ts";
+import { type AddOns, addOns } from "./addOns.ts";
+import { type AddressPlan, addressPlan, type ControlPlaneMember, controlPlaneMembers } from "./addressPlan.ts";
+import { type Artifact, readArtifactLock } from "./artifacts.ts";
+import { addressAt, cidr } from "./cidr.ts";
+import type { MachineSize } from "./machineSizes.ts";
+import { defaultSizes, machineSize, type PoolSpec, poolSpecs } from "./pools.ts";
+import { minorOf } from "./versions.ts";
+
+/** Client limits of the control plane's own components, requests per second. */
+export interface ClientLimits {
+  readonly qps: number;
+  readonly burst: number;
+}
+
+/** Client limits by size tier. The default of kube-controller-manager, 20, makes about 20 objects a second whatever the machine can do. */
+export const clientLimits: Readonly<Record<StackConfig["kubernetes"]["sizeTier"], ClientLimits>> = {
+  small: { qps: 50, burst: 100 },
+  medium: { qps: 150, burst: 300 },
+  large: { qps: 400, burst: 800 },
+};
+
+/** Kubernetes as the machines and the in-cluster layer need it. */
+export interface KubernetesSpec {
+  /** `1.36.4`. */
+  readonly version: string;
+  /** `1.36`. */
+  readonly minor: string;
+  readonly clientLimits: ClientLimits;
+  readonly podCidr: string;
+  readonly serviceCidr: string;
+  /** Address of the `kubernetes` Service: the first of the range. */
+  readonly apiServiceAddress: string;
+  /** Address of CoreDNS's Service: the tenth, kubeadm's choice. */
+  readonly dnsAddress: string;
+  readonly clusterDomain: "cluster.local";
+}
+
+/** The control plane. */
+export interface ControlPlaneSpec {
+  readonly members: readonly ControlPlaneMember[];
+  readonly size: MachineSize;
+  /** `latest` or a pinned image. */
+  readonly image: string;
+  readonly osDiskGb: number;
+  readonly etcdDiskGb: number;
+}
+
+/** One validated description of a cluster. Plain data: everything that decides the shape of the program is here, never in an Output. */
+export interface ClusterSpec {
+  readonly cloud: Cloud;
+  readonly name: string;
+  readonly region: string;
+  /** The only account or subscription that may be touched. */
+  readonly accountId: string | undefined;
+  readonly environment: StackConfig["environment"];
+  readonly kubernetes: KubernetesSpec;
+  readonly network: AddressPlan & { readonly nat: StackConfig["network"]["nat"] };
+  readonly controlPlane: ControlPlaneSpec;
+  readonly pools: readonly PoolSpec[];
+  /** Networks that may reach the public API endpoint; `undefined` when there is none. */
+  readonly publicAccess: readonly string[] | undefined;
+  readonly addons: AddOns;
+  readonly mirror: StackConfig["mirror"];
+  readonly httpProxy: string | undefined;
+  /** Whether Azure encrypts caches and temporary disks on the host as well; always false on AWS, whose hosts do so anyway. */
+  readonly encryptionAtHost: boolean;
+  /** Tags of every cloud resource. */
+  readonly tags: Readonly<Record<string, string>>;
+  readonly artifacts: readonly Artifact[];
+}
+
+/** Port of the Kubernetes API on machines and load balancers. */
+export const apiPort = 6443;
+
+/** The description of the cluster that a validated config asks for. Pure; throws only on a config that the rules would have refused. */
+export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
+  const { kubernetes, network, controlPlane } = config;
+  const plan = addressPlan(network.cidr, network.zones);
+  const size = machineSize(config.cloud, controlPlane.size ?? defaultSizes[config.cloud]);
+  if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
+  const services = cidr(kubernetes.serviceCidr);
+  return {
+    cloud: config.cloud,
+    name: config.name,
+    region: config.region,
+    accountId: config.accountId,
+    environment: config.environment,
+    kubernetes: {
+      version: kubernetes.version,
+      minor: minorOf(kubernetes.version),
+      clientLimits: clientLimits[kubernetes.sizeTier],
+      podCidr: kubernetes.podCidr,
+      serviceCidr: kubernetes.serviceCidr,
+      apiServiceAddress: addressAt(services, 1),
+      dnsAddress: addressAt(services, 10),
+      clusterDomain: "cluster.local",
+    },
+    network: { ...plan, nat: network.nat },
+    controlPlane: {
+      members: controlPlaneMembers(plan, controlPlane.replicas),
+      size,
+      image: controlPlane.image,
+      osDiskGb: controlPlane.osDiskGb,
+      etcdDiskGb: controlPlane.etcdDiskGb,
+    },
+    pools: poolSpecs(config),
+    publicAccess: config.access.public?.allow,
+    addons: addOns(config),
+    mirror: config.mirror,
+    httpProxy: config.httpProxy,
+    encryptionAtHost: config.encryptionAtHost,
+    tags: { "fenestra:cluster": config.name, "fenestra:environment": config.environment, ...config.tags },
+    artifacts,
+  };
+}

@@ -1,0 +1,135 @@
+/** What a machine of some size offers. */
+export interface Capacity {
+  /** Virtual processors. */
+  readonly vcpus: number;
+  /** Memory in GiB. */
+  readonly memoryGib: number;
+}
+
+/** A machine size with its capacity. */
+export interface MachineSize extends Capacity {
+  /** As the cloud spells it: `m7i.large`, `Standard_D2s_v5`. */
+  readonly name: string;
+  readonly arch: "amd64" | "arm64";
+  /** Whether a Windows host of this size can run Hyper-V isolated containers. */
+  readonly nestedVirtualization: boolean;
+}
+
+/** AWS families with one ratio of memory to processors for all sizes, in GiB, and the generation from which it holds. */
+const awsFamilies: Readonly<Record<string, { readonly ratio: number; readonly since: number }>> = {
+  c: { ratio: 2, since: 5 },
+  m: { ratio: 4, since: 4 },
+  r: { ratio: 8, since: 5 },
+};
+/**
+ * First burstable AWS generation on Nitro. A T2 machine is refused as EBS-optimised, and its disks have other names (Amazon EC2 User Guide,
+ * "Amazon EBS-optimized instances", "Nitro-based instances").
+ */
+const awsBurstableSince = 3;
+/** Burstable AWS sizes: memory does not follow the processors. */
+const awsBurstable: Readonly<Record<string, Capacity>> = {
+  medium: { vcpus: 2, memoryGib: 4 },
+  large: { vcpus: 2, memoryGib: 8 },
+  xlarge: { vcpus: 4, memoryGib: 16 },
+  "2xlarge": { vcpus: 8, memoryGib: 32 },
+};
+/** Most processors of a Windows machine with nested virtualisation on AWS (Amazon EC2 User Guide, nested virtualization). */
+const awsMostNestedVcpus = 192;
+
+/**
+ * Reads an AWS instance type of the families c, m, r and t. `undefined` for any other, and for the few whose memory does not follow
+ * the rule (c4, r4 and older, c5n): their capacity must then be given. Nested virtualisation without metal exists since 2026 on C8i, M8i
+ * and R8i (Amazon EC2 User Guide, nested virtualization).
+ */
+export function awsMachineSize(name: string): MachineSize | undefined {
+  const match = /^([cmrt])(\d)([a-z]*)(-flex)?\.(medium|large|(?:[2-9]|[1-9]\d)?xlarge)$/.exec(name);
+  if (match === null) return undefined;
+  const [, family = "", generation = "", attributes = "", , size = ""] = match;
+  const arch = attributes.includes("g") ? "arm64" : "amd64";
+  if (family === "t") {
+    const capacity = Number(generation) < awsBurstableSince ? undefined : awsBurstable[size];
+    return capacity === undefined ? undefined : { name, arch, nestedVirtualization: false, ...capacity };
+  }
+  const facts = awsFamilies[family];
+  const vcpus = awsVcpus(size, attributes);
+  if (facts === undefined || vcpus === undefined || Number(generation) < facts.since || name.startsWith("c5n."))
+    return undefined;
+  return {
+    name,
+    arch,
+    vcpus,
+    memoryGib: vcpus * facts.ratio,
+    nestedVirtualization: generation === "8" && attributes.startsWith("i") && vcpus <= awsMostNestedVcpus,
+  };
+}
+
+/** Processors of a size word. Only AMD (a) and Arm (g) families have a medium. */
+function awsVcpus(size: string, attributes: string): number | undefined {
+  if (size === "medium") return /[ag]/.test(attributes) ? 1 : undefined;
+  if (size === "large") return 2;
+  return 4 * Number(size.replace("xlarge", "") || "1");
+}
+
+/** First version of Azure's B sizes, whose names do not tell the memory (Azure documentation, B-series). GiB. */
+const azureBurstable: Readonly<Record<string, number>> = {
+  Standard_B1ls: 0.5,
+  Standard_B1s: 1,
+  Standard_B1ms: 2,
+  Standard_B2s: 4,
+  Standard_B2ms: 8,
+  Standard_B4ms: 16,
+  Standard_B8ms: 32,
+  Standard_B12ms: 48,
+  Standard_B16ms: 64,
+  Standard_B20ms: 80,
+};
+
+/** Azure's names: family, processors, `-` fewer of them for licences, features, version. */
+const azureName = /^Standard_([BDEF])([1-9]\d{0,2})(?:-([1-9]\d{0,2}))?([a-z]*)(?:_v(\d))?$/;
+
+/**
+ * Reads an Azure VM size of the families B, D, E and F. `undefined` for any other, and for those whose memory does not follow from the
+ * name: D and E before version 3, and E sizes from 64 processors on before version 5, above 64 later. Sizes of version 3 and later of D
+ * and E can nest virtualisation, AMD's (letter a) from version 5 on (Azure documentation, feature support per series); Arm sizes (letter
+ * p) cannot run Windows Server here.
+ */
+export function azureMachineSize(name: string): MachineSize | undefined {
+  const match = azureName.exec(name);
+  if (match === null) return undefined;
+  const [, family = "", count = "", constrained, features = "", versionText = "1"] = match;
+  const version = Number(versionText);
+  const memoryGib = azureMemory(name, family, Number(count), features, version);
+  if (memoryGib === undefined) return undefined;
+  const arch = features.includes("p") ? "arm64" : "amd64";
+  const nests = (family === "D" || family === "E") && version >= (features.includes("a") ? 5 : 3);
+  return {
+    name,
+    arch,
+    vcpus: Number(constrained ?? count),
+    memoryGib,
+    nestedVirtualization: nests && arch === "amd64",
+  };
+}
+
+function azureMemory(
+  name: string,
+  family: string,
+  count: number,
+  features: string,
+  version: number,
+): number | undefined {
+  const low = features.includes("l");
+  switch (family) {
+    case "B":
+      if (version === 1) return azureBurstable[name];
+      // B2ts_v2 and its AMD and Arm twins have 1 GiB.
+      return features.includes("t") ? 1 : count * (low ? 2 : 4);
+    case "D":
+      return version < 3 ? undefined : count * (low ? 2 : 4);
+    case "E":
+      return version < 3 || count > 64 || (count === 64 && version < 5) ? undefined : count * 8;
+    default:
+      if (version < 6) return count * 2;
+      return count * (low ? 2 : features.includes("m") ? 8 : 4);
+  }
+}

@@ -1,0 +1,89 @@
+/** Name of an operating system as a stack file spells it. */
+export type OperatingSystemName = "linux" | "windows-2019" | "windows-2022" | "windows-2025";
+
+/** What is the same for every operating system. */
+interface CommonFacts {
+  readonly name: OperatingSystemName;
+  /** As people read it. */
+  readonly title: string;
+  /** AWS public SSM parameter that names the newest image. */
+  readonly awsImageParameter: string;
+  /** Azure Marketplace image without its version. */
+  readonly azureImage: { readonly publisher: string; readonly offer: string; readonly sku: string };
+}
+
+/** Ubuntu. */
+export interface LinuxFacts extends CommonFacts {
+  readonly family: "linux";
+}
+
+/** A Windows Server release. */
+export interface WindowsFacts extends CommonFacts {
+  readonly family: "windows";
+  readonly name: Exclude<OperatingSystemName, "linux">;
+  /** Build as the kubelet labels it: `node.kubernetes.io/windows-build`. */
+  readonly build: string;
+  /** Tag of Microsoft's container images for this build. A 2025 host also runs ltsc2022 images in process isolation, never the reverse. */
+  readonly imageTag: "ltsc2019" | "ltsc2022" | "ltsc2025";
+  /** Agent that runs user data on AWS; the 2019 image with EC2Launch v2 is used, so that all three start alike. */
+  readonly awsLaunchAgent: "EC2Launch v2";
+  /** Whether upstream Kubernetes still lists it as supported. 2019 was dropped from the 1.36 documentation (kubernetes/website#55103). */
+  readonly upstreamSupported: boolean;
+  /** Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes by pod address fail. */
+  readonly hostReachesOwnPods: boolean;
+}
+
+/** An operating system that a pool can run. */
+export type OperatingSystem = LinuxFacts | WindowsFacts;
+
+/** Every operating system that a pool can run, by name. */
+export const operatingSystems = {
+  linux: {
+    name: "linux",
+    family: "linux",
+    title: "Ubuntu 24.04",
+    awsImageParameter: "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id",
+    azureImage: { publisher: "Canonical", offer: "ubuntu-24_04-lts", sku: "server" },
+  },
+  "windows-2019": {
+    name: "windows-2019",
+    family: "windows",
+    title: "Windows Server 2019",
+    build: "10.0.17763",
+    imageTag: "ltsc2019",
+    awsImageParameter: "/aws/service/ami-windows-latest/EC2LaunchV2-Windows_Server-2019-English-Core-Base",
+    awsLaunchAgent: "EC2Launch v2",
+    azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2019-datacenter-core-g2" },
+    upstreamSupported: false,
+    hostReachesOwnPods: false,
+  },
+  "windows-2022": {
+    name: "windows-2022",
+    family: "windows",
+    title: "Windows Server 2022",
+    build: "10.0.20348",
+    imageTag: "ltsc2022",
+    awsImageParameter: "/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-Base",
+    awsLaunchAgent: "EC2Launch v2",
+    azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2022-datacenter-core-g2" },
+    upstreamSupported: true,
+    hostReachesOwnPods: true,
+  },
+  "windows-2025": {
+    name: "windows-2025",
+    family: "windows",
+    title: "Windows Server 2025",
+    build: "10.0.26100",
+    imageTag: "ltsc2025",
+    awsImageParameter: "/aws/service/ami-windows-latest/Windows_Server-2025-English-Core-Base",
+    awsLaunchAgent: "EC2Launch v2",
+    azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2025-datacenter-core-g2" },
+    upstreamSupported: true,
+    hostReachesOwnPods: true,
+  },
+} as const satisfies Record<OperatingSystemName, OperatingSystem>;
+
+/** The facts of one operating system. */
+export function operatingSystem(name: OperatingSystemName): OperatingSystem {
+  return operatingSystems[name];
+}

@@ -1,0 +1,181 @@
+import type { PoolConfig, StackConfig } from "../config/schema.ts";
+import { awsMachineSize, azureMachineSize, type MachineSize } from "./machineSizes.ts";
+import { type OperatingSystem, operatingSystem } from "./operatingSystems.ts";
+import { type Reservations, reservations } from "./reservations.ts";
+
+/** A Kubernetes taint. */
+export interface Taint {
+  readonly key: string;
+  readonly value: string;
+  readonly effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+}
+
+/** Taint of every Windows node, in lower case as charts and documentation write it. */
+export const windowsTaint: Taint = { key: "os", value: "windows", effect: "NoSchedule" };
+
+/**
+ * Taint that the cloud controller removes once it has initialised the node. The kubelet adds it for `--cloud-provider=external`; a
+ * Windows kubelet of 1.37 did not (kubernetes-sigs/cluster-api-provider-azure#6293), so it is registered in so many words.
+ */
+export const uninitializedTaint: Taint = {
+  key: "node.cloudprovider.kubernetes.io/uninitialized",
+  value: "true",
+  effect: "NoSchedule",
+};
+
+/** Label that names the pool of a node. */
+export const poolLabel = "fenestra.dev/pool";
+
+/**
+ * What the nodes of a pool promise to the scheduler. Labels, taints, the RuntimeClass and the hints for the autoscaler all come from
+ * here, so that they cannot drift apart.
+ */
+export interface PoolContract {
+  /** Labels that the kubelet is told to set (`--node-labels`). */
+  readonly kubeletLabels: Readonly<Record<string, string>>;
+  /** Labels that the kubelet sets by itself, from the machine. */
+  readonly ownLabels: Readonly<Record<string, string>>;
+  /** Taints that the kubelet registers and that stay. */
+  readonly taints: readonly Taint[];
+  /** Taints that the kubelet registers, with the one that the cloud controller removes. */
+  readonly registeredTaints: readonly Taint[];
+  /** RuntimeClass whose pods land on this pool's Windows build; none on Linux. */
+  readonly runtimeClass: RuntimeClassFacts | undefined;
+}
+
+/** A RuntimeClass with its scheduling rules. */
+export interface RuntimeClassFacts {
+  /** `windows-2022`, with `-hyperv` for Hyper-V isolation. */
+  readonly name: string;
+  /** Name of containerd's runtime. */
+  readonly handler: "runhcs-wcow-process" | "runhcs-wcow-hypervisor";
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly tolerations: readonly (Taint & { readonly operator: "Equal" })[];
+}
+
+/** A group of equal machines in one or more zones, fully decided. */
+export interface PoolSpec {
+  /** Final name, with the zone's suffix when the pool is divided. */
+  readonly name: string;
+  /** Path of the pool in the stack file. */
+  readonly path: string;
+  readonly os: OperatingSystem;
+  readonly size: MachineSize;
+  readonly zones: readonly string[];
+  /** Machines wanted. */
+  readonly count: number;
+  readonly autoscale: { readonly min: number; readonly max: number } | undefined;
+  /** `latest` or a pinned image. */
+  readonly image: string;
+  readonly diskGb: number;
+  readonly hyperV: boolean;
+  readonly spot: boolean;
+  readonly reservations: Reservations;
+  readonly contract: PoolContract;
+}
+
+/** Size of a machine when the stack file names none: 2 processors and 8 GiB. */
+export const defaultSizes = { aws: "m7i.large", azure: "Standard_D2s_v5" } as const;
+
+/** Disk of a Windows node in GiB: as the OpenShift guide for Windows machine sets has it per cloud. */
+const windowsDiskGb = { aws: 120, azure: 128 } as const;
+const linuxDiskGb = 50;
+
+/** A size with its capacity, from its name or else from `capacity`. `undefined` when neither tells. */
+export function machineSize(
+  cloud: StackConfig["cloud"],
+  name: string,
+  capacity?: PoolConfig["capacity"],
+): MachineSize | undefined {
+  const known = cloud === "aws" ? awsMachineSize(name) : azureMachineSize(name);
+  if (capacity === undefined) return known;
+  return {
+    name,
+    arch: known?.arch ?? "amd64",
+    nestedVirtualization: known?.nestedVirtualization ?? false,
+    ...capacity,
+  };
+}
+
+/** Suffix of a zone in a name: `a` of `eu-central-1a`, `1` on Azure. */
+export function zoneSuffix(zone: string): string {
+  return zone.slice(-1);
+}
+
+/** Names that a pool's groups get, with the zone of each when it is divided. */
+export function poolGroups(
+  pool: PoolConfig,
+  allZones: readonly string[],
+): readonly { name: string; zones: readonly string[] }[] {
+  const zones = pool.zones ?? allZones;
+  return pool.perZone
+    ? zones.map((zone) => ({ name: `${pool.name}-${zoneSuffix(zone)}`, zones: [zone] }))
+    : [{ name: pool.name, zones }];
+}
+
+/** RuntimeClass of a Windows build, isolated by process or by Hyper-V. */
+export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv"): RuntimeClassFacts | undefined {
+  if (os.family === "linux") return undefined;
+  return {
+    name: isolation === "hyperv" ? `${os.name}-hyperv` : os.name,
+    handler: isolation === "hyperv" ? "runhcs-wcow-hypervisor" : "runhcs-wcow-process",
+    nodeSelector: {
+      "kubernetes.io/os": "windows",
+      "kubernetes.io/arch": "amd64",
+      "node.kubernetes.io/windows-build": os.build,
+      ...(isolation === "hyperv" ? { [hyperVLabel]: "true" } : {}),
+    },
+    tolerations: [{ ...windowsTaint, operator: "Equal" }],
+  };
+}
+
+/** Label of nodes that run Hyper-V isolated containers. */
+export const hyperVLabel = "fenestra.dev/hyperv";
+
+/** The promise of one group of machines. */
+export function poolContract(pool: PoolConfig, group: string, size: MachineSize): PoolContract {
+  const os = operatingSystem(pool.os);
+  const windows = os.family === "windows";
+  const taints: Taint[] = [...(windows ? [windowsTaint] : []), ...pool.taints];
+  return {
+    kubeletLabels: { [poolLabel]: group, ...(pool.hyperV ? { [hyperVLabel]: "true" } : {}), ...pool.labels },
+    ownLabels: {
+      "kubernetes.io/os": os.family,
+      "kubernetes.io/arch": size.arch,
+      ...(windows ? { "node.kubernetes.io/windows-build": os.build } : {}),
+    },
+    taints,
+    registeredTaints: [...taints, uninitializedTaint],
+    runtimeClass: runtimeClass(os, "process"),
+  };
+}
+
+/**
+ * The groups of machines of a validated config. A divided pool spreads its count over its zones, the first ones taking the remainder;
+ * bounds of an autoscaled one hold for each zone.
+ */
+export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
+  return config.pools.flatMap((pool, index) => {
+    const os = operatingSystem(pool.os);
+    const size = machineSize(config.cloud, pool.size ?? defaultSizes[config.cloud], pool.capacity);
+    if (size === undefined) throw new RangeError(`pool ${pool.name} has a machine size of unknown capacity`);
+    const groups = poolGroups(pool, config.network.zones);
+    const wanted =
+      pool.count ?? (pool.autoscale === undefined ? 1 : pool.autoscale.min * (pool.perZone ? groups.length : 1));
+    return groups.map(({ name, zones }, position) => ({
+      name,
+      path: `config.fenestra:pools[${index}]`,
+      os,
+      size,
+      zones,
+      count: Math.floor(wanted / groups.length) + (position < wanted % groups.length ? 1 : 0),
+      autoscale: pool.autoscale,
+      image: pool.image,
+      diskGb: pool.diskGb ?? (os.family === "windows" ? windowsDiskGb[config.cloud] : linuxDiskGb),
+      hyperV: pool.hyperV,
+      spot: pool.spot,
+      reservations: reservations(os, size),
+      contract: poolContract(pool, name, size),
+    }));
+  });
+}

@@ -1,0 +1,53 @@
+import type { Capacity } from "./machineSizes.ts";
+import type { OperatingSystem } from "./operatingSystems.ts";
+
+/** Resources that the kubelet keeps away from pods, as its configuration file spells them. */
+export interface Reservations {
+  /** For the kubelet and containerd. */
+  readonly kubeReserved: { readonly cpu: string; readonly memory: string; readonly "ephemeral-storage": string };
+  /** For the operating system. */
+  readonly systemReserved: { readonly cpu: string; readonly memory: string; readonly "ephemeral-storage": string };
+}
+
+/** Steps of the share of memory that node agents need as machines grow, the curve that GKE, AKS and EKS publish: 25 % of the first 4 GiB, ... */
+const memorySteps = [
+  { upToGib: 4, share: 0.25 },
+  { upToGib: 8, share: 0.2 },
+  { upToGib: 16, share: 0.1 },
+  { upToGib: 128, share: 0.06 },
+  { upToGib: Number.POSITIVE_INFINITY, share: 0.02 },
+] as const;
+
+/** MiB that the curve gives for a machine of this memory. */
+function curveMib(memoryGib: number): number {
+  let below = 0;
+  let total = 0;
+  for (const { upToGib, share } of memorySteps) {
+    const part = Math.max(0, Math.min(memoryGib, upToGib) - below);
+    total += part * share;
+    below = upToGib;
+  }
+  return Math.ceil(total * 1024);
+}
+
+/**
+ * Reservations by machine size. Windows has no killer of processes that are out of memory: a node whose pods take everything hangs
+ * (Azure/AKS#2820, kubernetes/kubernetes#73417), so the system keeps 2 GiB there, or a quarter of a machine below 8 GiB.
+ */
+export function reservations(os: OperatingSystem, capacity: Capacity): Reservations {
+  const windows = os.family === "windows";
+  const kubeMib = Math.min(windows ? 1024 : 4096, Math.ceil(curveMib(capacity.memoryGib) / (windows ? 2 : 1)));
+  const systemMib = windows ? Math.min(2048, Math.ceil(capacity.memoryGib * 1024 * 0.25)) : 256;
+  return {
+    kubeReserved: {
+      cpu: `${60 + 10 * Math.min(capacity.vcpus, 32)}m`,
+      memory: `${kubeMib}Mi`,
+      "ephemeral-storage": "1Gi",
+    },
+    systemReserved: {
+      cpu: windows ? "500m" : "100m",
+      memory: `${systemMib}Mi`,
+      "ephemeral-storage": windows ? "10Gi" : "2Gi",
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import type { Artifact, ArtifactQuery } from "./artifacts.ts";
+import { findArtifact, requireArtifact } from "./artifacts.ts";
+
+/** A Kubernetes minor that can be chosen, with the components that go with it. */
+export interface MinorFacts {
+  /** `1.36`. */
+  readonly minor: string;
+  /** Last day of upstream support, ISO date (kubernetes.io/releases/patch-releases: about 14 months after the first release). */
+  readonly endOfLife: string;
+  readonly components: {
+    readonly containerd: string;
+    readonly runc: string;
+    readonly "cni-plugins": string;
+    readonly crictl: string;
+    /** Version of etcdctl and etcdutl on the machines; the server's image is kubeadm's own choice. */
+    readonly etcd: string;
+    readonly pause: string;
+    readonly flannel: string;
+    readonly flannelCni: string;
+  };
+}
+
+const components = {
+  containerd: "2.3.4",
+  runc: "1.5.1",
+  "cni-plugins": "1.9.1",
+  crictl: "1.36.0",
+  etcd: "3.6.10",
+  pause: "3.10.2",
+  flannel: "0.28.9",
+  flannelCni: "1.9.1-flannel3",
+} as const;
+
+/** The Kubernetes minors that can be chosen, oldest first. */
+export const minors: readonly MinorFacts[] = [
+  { minor: "1.35", endOfLife: "2027-02-28", components },
+  { minor: "1.36", endOfLife: "2027-06-28", components },
+  { minor: "1.37", endOfLife: "2027-10-28", components },
+];
+
+/** `1.36` of `1.36.4`. */
+export function minorOf(version: string): string {
+  return version.split(".").slice(0, 2).join(".");
+}
+
+/** Components that go with a release. `undefined` for a minor that cannot be chosen. */
+export function minorFacts(version: string): MinorFacts | undefined {
+  return minors.find(({ minor }) => minor === minorOf(version));
+}
+
+/** Kubernetes programs that every release must have in the lock file to be chosen, per operating system. */
+const required = {
+  linux: ["kubelet", "kubeadm", "kubectl"],
+  windows: ["kubelet.exe", "kubectl.exe", "kube-proxy.exe", "kube-log-runner.exe"],
+} as const;
+
+/** Releases that can be chosen: those whose programs for both systems are all in the lock file, oldest first. */
+export function selectableVersions(lock: readonly Artifact[]): readonly string[] {
+  const versions = new Set(lock.filter(({ name }) => name === "kubelet").map(({ version }) => version));
+  return [...versions]
+    .filter((version) => minorFacts(version) !== undefined)
+    .filter((version) =>
+      (["linux", "windows"] as const).every((os) =>
+        required[os].every((name) => findArtifact(lock, { name, version, os, arch: "amd64" }) !== undefined),
+      ),
+    )
+    .sort(compareVersions);
+}
+
+/** Orders releases by number. */
+export function compareVersions(a: string, b: string): number {
+  const left = a.split(".").map(Number);
+  const right = b.split(".").map(Number);
+  for (let i = 0; i < 3; i += 1) {
+    const difference = (left[i] ?? 0) - (right[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** Which machine the artifacts are for. */
+export type MachineRole = "control-plane" | "linux" | "windows";
+
+/** Artifacts of a machine with their role in the payload as key. */
+export type MachineArtifacts = Readonly<Record<string, Artifact>>;
+
+/** Every file that a machine of this role downloads before its node is Ready. Throws when the release cannot be chosen. */
+export function machineArtifacts(
+  lock: readonly Artifact[],
+  version: string,
+  role: MachineRole,
+  arch: "amd64" | "arm64" = "amd64",
+): MachineArtifacts {
+  const facts = minorFacts(version);
+  if (facts === undefined) throw new RangeError(`Kubernetes ${version} cannot be chosen`);
+  const { components: parts } = facts;
+  const os = role === "windows" ? "windows" : "linux";
+  const get = (name: string, of: string): Artifact =>
+    requireArtifact(lock, { name, version: of, os, arch } satisfies ArtifactQuery);
+  if (role === "windows") {
+    return {
+      "kubelet.exe": get("kubelet.exe", version),
+      "kubectl.exe": get("kubectl.exe", version),
+      "kube-proxy.exe": get("kube-proxy.exe", version),
+      "kube-log-runner.exe": get("kube-log-runner.exe", version),
+      containerd: get("containerd", parts.containerd),
+      crictl: get("crictl", parts.crictl),
+      "cni-plugins": get("cni-plugins", parts["cni-plugins"]),
+      "flanneld.exe": get("flanneld.exe", parts.flannel),
+      "flannel-cni.exe": get("flannel-cni.exe", parts.flannelCni),
+    };
+  }
+  return {
+    kubelet: get("kubelet", version),
+    kubectl: get("kubectl", version),
+    ...(role === "control-plane" ? { kubeadm: get("kubeadm", version), etcd: get("etcd", parts.etcd) } : {}),
+    containerd: get("containerd", parts.containerd),
+    runc: get("runc", parts.runc),
+    crictl: get("crictl", parts.crictl),
+    "cni-plugins": get("cni-plugins", parts["cni-plugins"]),
+  };
+}
+
+/** Reference of the pause image with its digest. */
+export function pauseImage(lock: readonly Artifact[], version: string): string {
+  const facts = minorFacts(version);
+  if (facts === undefined) throw new RangeError(`Kubernetes ${version} cannot be chosen`);
+  return requireArtifact(lock, {
+    name: "registry.k8s.io/pause",
+    version: facts.components.pause,
+    os: "linux",
+    arch: "amd64",
+  }).url;
+}

@@ -1,0 +1,31 @@
+import * as aws from "@pulumi/aws";
+import { Cluster, url } from "../components/aws/cluster.ts";
+import { InCluster } from "../components/kubernetes/inCluster.ts";
+import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import type { StackOutputs } from "./outputs.ts";
+
+/** What an environment on AWS is made of. */
+export function deployAws(spec: ClusterSpec): StackOutputs {
+  const provider = new aws.Provider(`${spec.name}-aws`, {
+    region: spec.region,
+    defaultTags: { tags: { ...spec.tags } },
+    ...(spec.accountId === undefined ? {} : { allowedAccountIds: [spec.accountId] }),
+  });
+  const cluster = new Cluster(spec.name, { spec }, { providers: { aws: provider } });
+  new InCluster(`${spec.name}-in`, {
+    spec,
+    kubeconfig: cluster.kubeconfig,
+    clusterIdentifier: cluster.identifier,
+    apiGate: cluster.apiGate,
+    pools: cluster.pools.map(({ group }) => group),
+    nodeEndpoint: cluster.host,
+  });
+  return {
+    clusterName: spec.name,
+    kubernetesVersion: spec.kubernetes.version,
+    apiEndpoint: url(cluster.host),
+    ...(cluster.publicHost === undefined ? {} : { publicEndpoint: url(cluster.publicHost) }),
+    kubeconfig: cluster.kubeconfig,
+    pools: cluster.pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.os.name, group: pool.groupName })),
+  };
+}

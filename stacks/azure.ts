@@ -1,0 +1,31 @@
+import * as azure from "@pulumi/azure-native/provider.js";
+import { Cluster, url } from "../components/azure/cluster.ts";
+import { InCluster } from "../components/kubernetes/inCluster.ts";
+import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import type { StackOutputs } from "./outputs.ts";
+
+/** What an environment on Azure is made of. */
+export function deployAzure(spec: ClusterSpec): StackOutputs {
+  const provider = new azure.Provider(`${spec.name}-azure`, {
+    location: spec.region,
+    ...(spec.accountId === undefined ? {} : { subscriptionId: spec.accountId }),
+  });
+  const cluster = new Cluster(spec.name, { spec }, { providers: { "azure-native": provider } });
+  new InCluster(`${spec.name}-in`, {
+    spec,
+    kubeconfig: cluster.kubeconfig,
+    clusterIdentifier: cluster.identifier,
+    apiGate: cluster.apiGate,
+    pools: cluster.pools.map(({ group }) => group),
+    nodeEndpoint: cluster.host,
+    azureCloudConfig: cluster.cloudConfig,
+  });
+  return {
+    clusterName: spec.name,
+    kubernetesVersion: spec.kubernetes.version,
+    apiEndpoint: url(cluster.host),
+    ...(cluster.publicHost === undefined ? {} : { publicEndpoint: url(cluster.publicHost) }),
+    kubeconfig: cluster.kubeconfig,
+    pools: cluster.pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.os.name, group: pool.groupName })),
+  };
+}
