@@ -1,0 +1,29 @@
+import * as pulumi from "@pulumi/pulumi";
+import { type ApiClient, apiProblem } from "./apiProbe.ts";
+import { known } from "./known.ts";
+import { type Patience, waitFor } from "./waitFor.ts";
+
+/** Arguments of `apiGate`. */
+export interface ApiGateArgs {
+  /** Ids of all control-plane machines: the gate is passed again when one of them changed. */
+  readonly machines: pulumi.Input<pulumi.Input<string>[]>;
+  /** The API, through the load balancer that the deployer reaches. */
+  readonly api: pulumi.Input<ApiClient>;
+  readonly patience?: Patience;
+}
+
+/**
+ * The gate behind the whole control plane: it opens when `/readyz` answers. Pools and everything in the cluster depend on it, so that a
+ * kubelet is never newer than the API.
+ */
+export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const hook = new pulumi.ResourceHook(name, async () => {
+    const api = await known(args.api);
+    await waitFor(`the Kubernetes API at ${api.server}`, () => apiProblem(api), args.patience);
+  });
+  return new pulumi.Stash(
+    name,
+    { input: args.machines },
+    { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } },
+  );
+}

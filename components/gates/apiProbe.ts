@@ -1,0 +1,104 @@
+import { request } from "node:https";
+
+/** How to reach a Kubernetes API and who asks. */
+export interface ApiClient {
+  /** `https://host:6443`. */
+  readonly server: string;
+  /** Certificate of the cluster's authority, PEM: nothing else is trusted. */
+  readonly caCertificate: string;
+  /** Client certificate and key, PEM; without them the request is anonymous. */
+  readonly client?: { readonly certificate: string; readonly key: string };
+}
+
+/** An answer of the API. */
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** One request that waits at most this long, so that a dead load balancer target does not hold the wait up. */
+const requestMilliseconds = 10_000;
+
+/** Asks the API for a path. Rejects when it cannot be reached or its certificate is not the cluster's. */
+export function askApi(api: ApiClient, path: string): Promise<ApiAnswer> {
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      new URL(path, api.server),
+      {
+        ca: api.caCertificate,
+        timeout: requestMilliseconds,
+        // One connection per request: a kept one would stay with the same control-plane machine.
+        agent: false,
+        ...(api.client === undefined ? {} : { cert: api.client.certificate, key: api.client.key }),
+      },
+      (answer) => {
+        let body = "";
+        answer.setEncoding("utf8");
+        answer.on("data", (part: string) => {
+          body += part;
+        });
+        answer.on("error", reject);
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body }));
+      },
+    );
+    asked.on("timeout", () => asked.destroy(new Error(`no answer within ${requestMilliseconds / 1000} seconds`)));
+    asked.on("error", reject);
+    asked.end();
+  });
+}
+
+/** What is wrong with the API as a whole, or `undefined` when it is ready. */
+export async function apiProblem(api: ApiClient): Promise<string | undefined> {
+  const { status, body } = await askApi(api, "/readyz");
+  return status === 200 ? undefined : `/readyz answers ${status}: ${body.slice(0, 200)}`;
+}
+
+/** A control-plane machine as its node. */
+export interface MemberNode {
+  /** Name of the node: the instance id on AWS, the computer name on Azure. */
+  readonly node: string;
+  /**
+   * RFC 3339. Containers that started before do not count: where a machine keeps its node name, the pods of the one it replaced may still be
+   * listed as ready.
+   */
+  readonly since?: string;
+}
+
+/** The static pods that make a machine a member; kubeadm names them `<component>-<node>`. */
+const memberComponents = ["etcd", "kube-apiserver"] as const;
+
+/** What is wrong with one control-plane machine, or `undefined` when its etcd member and its API server are ready. */
+export async function memberProblem(api: ApiClient, member: MemberNode): Promise<string | undefined> {
+  for (const component of memberComponents) {
+    const pod = `${component}-${member.node}`;
+    const { status, body } = await askApi(api, `/api/v1/namespaces/kube-system/pods/${pod}`);
+    if (status !== 200) return `pod ${pod}: the API answers ${status}`;
+    const problem = podProblem(JSON.parse(body), member.since);
+    if (problem !== undefined) return `pod ${pod} ${problem}`;
+  }
+  return undefined;
+}
+
+/** What keeps a pod from counting as ready, or `undefined`. Reads the API's answer with distrust. Pure. */
+export function podProblem(pod: unknown, since?: string): string | undefined {
+  const status = field(pod, "status");
+  const ready = list(field(status, "conditions")).find((condition) => field(condition, "type") === "Ready");
+  if (field(ready, "status") !== "True") return "is not ready";
+  if (since === undefined) return undefined;
+  const started = list(field(status, "containerStatuses")).map((container) =>
+    field(field(field(container, "state"), "running"), "startedAt"),
+  );
+  const fresh =
+    started.length > 0 && started.every((at) => typeof at === "string" && Date.parse(at) >= Date.parse(since));
+  return fresh ? undefined : `belongs to the machine before ${since}`;
+}
+
+function field(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null && key in value
+    ? Object.entries(value).find(([name]) => name === key)?.[1]
+    : undefined;
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,88 @@
+/**
+ * What a machine must know of its cloud to fetch its secrets and to report, by its own identity. Names only, never a secret. On Azure
+ * some of these are outputs of resources; whoever renders a payload has resolved them.
+ */
+export type CloudAccess = AwsAccess | AzureAccess;
+
+/** A machine on AWS: SSM Parameter Store by the instance's role. */
+export interface AwsAccess {
+  readonly kind: "aws";
+  readonly region: string;
+  /** Name of the SSM parameter with the join secret: `/fenestra/<cluster>/join`. */
+  readonly joinSecret: string;
+  /**
+   * Id or ARN of the KMS key of the parameters. Whoever writes one must name it: PutParameter without `KeyId` encrypts with the account's
+   * default key (AWS Systems Manager API reference, PutParameter). Only control-plane machines write.
+   */
+  readonly secretsKey?: string;
+}
+
+/** A machine on Azure: Key Vault by a user-assigned managed identity. */
+export interface AzureAccess {
+  readonly kind: "azure";
+  readonly region: string;
+  readonly subscriptionId: string;
+  readonly resourceGroup: string;
+  /** Client id of the user-assigned identity, since a machine may have several. */
+  readonly clientId: string;
+  /** Base URI of the vault with the join data: `https://<vault>.vault.azure.net`. */
+  readonly joinVault: string;
+  /** Name of the secret in that vault. */
+  readonly joinSecret: string;
+}
+
+/** Names of the secrets that only control-plane machines read, each a certificate and its key as PEM, or one key. */
+export interface ControlPlaneSecrets {
+  /** Cluster CA: certificate and key. */
+  readonly kubernetesCa: string;
+  readonly etcdCa: string;
+  readonly frontProxyCa: string;
+  /** Key that signs service-account tokens. */
+  readonly serviceAccount: string;
+  /** Key of the encryption of Secrets at rest: 32 bytes in base64. */
+  readonly encryptionKey: string;
+  /** Marker, written at the first quorum of etcd: once it is there, an empty disk never starts a new cluster. */
+  readonly initialised: string;
+}
+
+/** What a control-plane machine must know beyond `CloudAccess`. */
+export interface ControlPlaneAccess {
+  readonly cloud: CloudAccess;
+  readonly secrets: ControlPlaneSecrets;
+  /** Base URI of the vault with the CA material on Azure; on AWS the names above are SSM parameters. */
+  readonly caVault?: string;
+  /**
+   * Where the data volume appears: a glob or path of the block device. AWS: `/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_<volume id
+   * without dash>`; Azure: `/dev/disk/azure/scsi1/lun<n>` or the NVMe namespace.
+   */
+  readonly etcdDevice: string;
+  /** Where etcd snapshots go; none when undefined. AWS: bucket name; Azure: URL of the blob container. */
+  readonly snapshots?: { readonly target: string };
+}
+
+/** Names by which a worker reports to the group it belongs to. */
+export interface PoolAccess {
+  readonly cloud: CloudAccess;
+  /** AWS: Auto Scaling group and its lifecycle hooks; the node completes them itself. */
+  readonly lifecycle?: { readonly group: string; readonly launchHook: string; readonly terminateHook: string };
+}
+
+/** Names of the API that go into certificates and that machines connect to. */
+export interface ApiEndpoint {
+  /** DNS name of the internal load balancer; every node uses it. */
+  readonly host: string;
+  /** DNS name of the public load balancer, when there is one. */
+  readonly publicHost?: string;
+}
+
+/**
+ * The join secret that the control plane publishes and workers read, as JSON: short-lived, so that leaked user data is worth nothing.
+ * `expires` is RFC 3339 in UTC; `caCertificate` is the cluster CA as PEM; `caCertHash` is the `sha256:` hash of its public key.
+ */
+export interface JoinSecret {
+  readonly server: string;
+  readonly caCertificate: string;
+  readonly caCertHash: string;
+  readonly token: string;
+  readonly expires: string;
+}

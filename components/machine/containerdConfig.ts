@@ -1,0 +1,101 @@
+import { registryConfigDir } from "./registryMirrors.ts";
+
+/** What containerd's configuration depends on. */
+export interface ContainerdArgs {
+  readonly os: "linux" | "windows";
+  /** Reference of the pause image; the digest keeps the sandbox image the same on every node. */
+  readonly pauseImage: string;
+  /** Windows: offer the runtime of Hyper-V isolated pods. Default false. Ignored on Linux. */
+  readonly hyperV?: boolean;
+}
+
+/** Where containerd keeps its files, per system. */
+export const containerdPaths = {
+  linux: {
+    root: "/var/lib/containerd",
+    state: "/run/containerd",
+    /** Address of the CRI service as containerd listens. */
+    address: "/run/containerd/containerd.sock",
+    /** The same address as kubelet and crictl spell it. */
+    endpoint: "unix:///run/containerd/containerd.sock",
+    cniBin: "/opt/cni/bin",
+    cniConf: "/etc/cni/net.d",
+    /** Path of the configuration file. */
+    config: "/etc/containerd/config.toml",
+  },
+  windows: {
+    root: "C:\\ProgramData\\containerd\\root",
+    state: "C:\\ProgramData\\containerd\\state",
+    address: "\\\\.\\pipe\\containerd-containerd",
+    endpoint: "npipe:////./pipe/containerd-containerd",
+    cniBin: "C:\\opt\\cni\\bin",
+    cniConf: "C:\\etc\\cni\\net.d",
+    config: "C:\\Program Files\\containerd\\config.toml",
+  },
+} as const;
+
+/**
+ * Configuration of containerd 2.3, TOML version 3. Only what differs from the built-in defaults is named, because an unknown key is merely
+ * logged (containerd/containerd#10959): the less there is, the less can be misspelt unseen.
+ */
+export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdArgs): string {
+  const paths = containerdPaths[os];
+  const text = (value: string): string => `'${value}'`;
+  return [
+    "version = 3",
+    `root = ${text(paths.root)}`,
+    `state = ${text(paths.state)}`,
+    "",
+    "[grpc]",
+    `address = ${text(paths.address)}`,
+    "",
+    "[plugins.'io.containerd.cri.v1.images'.pinned_images]",
+    `sandbox = ${text(pauseImage)}`,
+    "",
+    "[plugins.'io.containerd.cri.v1.images'.registry]",
+    `config_path = ${text(registryConfigDir[os])}`,
+    "",
+    "[plugins.'io.containerd.cri.v1.runtime'.cni]",
+    `bin_dirs = [${text(paths.cniBin)}]`,
+    `conf_dir = ${text(paths.cniConf)}`,
+    "",
+    ...(os === "linux" ? linuxRuntime : windowsRuntimes(hyperV)),
+    "",
+  ].join("\n");
+}
+
+const runtimes = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes";
+
+/** The kubelet and runc must agree on who manages cgroups; on a machine with systemd that is systemd. */
+const linuxRuntime = [
+  `${runtimes}.runc]`,
+  "runtime_type = 'io.containerd.runc.v2'",
+  "",
+  `${runtimes}.runc.options]`,
+  "SystemdCgroup = true",
+];
+
+/**
+ * The process runtime is the built-in default and is named only so that a reader finds the handler of our RuntimeClasses here. Hyper-V's is
+ * built in too, with the host's own build as sandbox.
+ */
+function windowsRuntimes(hyperV: boolean): readonly string[] {
+  return [
+    `${runtimes}.runhcs-wcow-process]`,
+    "runtime_type = 'io.containerd.runhcs.v1'",
+    "container_annotations = ['io.microsoft.container.*']",
+    ...(hyperV
+      ? [
+          "",
+          `${runtimes}.runhcs-wcow-hypervisor]`,
+          "runtime_type = 'io.containerd.runhcs.v1'",
+          "pod_annotations = ['io.microsoft.virtualmachine.*']",
+          "container_annotations = ['io.microsoft.container.*']",
+          "",
+          `${runtimes}.runhcs-wcow-hypervisor.options]`,
+          "SandboxIsolation = 1",
+          "ScaleCPULimitsToSandbox = true",
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,124 @@
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { operatingSystems } from "../model/operatingSystems.ts";
+import { type PoolSpec, type Taint, uninitializedTaint } from "../model/pools.ts";
+import { reservations } from "../model/reservations.ts";
+import { containerdPaths } from "./containerdConfig.ts";
+import { placeholders } from "./placeholders.ts";
+
+/** What the kubelet of a machine depends on. */
+export interface KubeletArgs {
+  readonly spec: ClusterSpec;
+  /** Pool of a worker; without it the kubelet is that of a control-plane machine. */
+  readonly pool?: PoolSpec;
+}
+
+/** Taint of control-plane nodes; kubeadm sets the same one (`mark-control-plane`). */
+export const controlPlaneTaint: Taint = {
+  key: "node-role.kubernetes.io/control-plane",
+  value: "",
+  effect: "NoSchedule",
+};
+
+/** The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that Fenestra sets. */
+export interface KubeletConfiguration {
+  readonly apiVersion: "kubelet.config.k8s.io/v1beta1";
+  readonly kind: "KubeletConfiguration";
+  readonly [field: string]: unknown;
+}
+
+/** Files of the kubelet, per system. */
+export const kubeletPaths = {
+  linux: {
+    config: "/var/lib/kubelet/config.yaml",
+    clientCa: "/etc/kubernetes/pki/ca.crt",
+    kubeconfig: "/etc/kubernetes/kubelet.conf",
+    bootstrapKubeconfig: "/etc/kubernetes/bootstrap-kubelet.conf",
+    certDir: "/var/lib/kubelet/pki",
+    staticPods: "/etc/kubernetes/manifests",
+  },
+  windows: {
+    config: "C:\\var\\lib\\kubelet\\config.yaml",
+    clientCa: "C:\\etc\\kubernetes\\pki\\ca.crt",
+    kubeconfig: "C:\\etc\\kubernetes\\kubelet.conf",
+    bootstrapKubeconfig: "C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
+    certDir: "C:\\var\\lib\\kubelet\\pki",
+    staticPods: undefined,
+  },
+} as const;
+
+/**
+ * The kubelet's configuration file as data. `providerID` is a placeholder that the machine fills at boot.
+ *
+ * A kubelet that was started on a Windows node with the cgroup settings of Linux does not start (kubernetes/kubeadm#2967), so the two
+ * systems differ in more than paths.
+ */
+export function kubeletConfiguration({ spec, pool }: KubeletArgs): KubeletConfiguration {
+  const os = pool?.os.family ?? "linux";
+  const kept = pool?.reservations ?? reservations(operatingSystems.linux, spec.controlPlane.size);
+  return {
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    kind: "KubeletConfiguration",
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true, cacheTTL: "2m0s" },
+      x509: { clientCAFile: kubeletPaths[os].clientCa },
+    },
+    authorization: { mode: "Webhook" },
+    clusterDNS: [spec.kubernetes.dnsAddress],
+    clusterDomain: spec.kubernetes.clusterDomain,
+    containerRuntimeEndpoint: containerdPaths[os].endpoint,
+    containerLogMaxFiles: 5,
+    containerLogMaxSize: "20Mi",
+    healthzBindAddress: "127.0.0.1",
+    healthzPort: 10248,
+    kubeReserved: kept.kubeReserved,
+    systemReserved: kept.systemReserved,
+    providerID: placeholders.providerId,
+    registerWithTaints: taints(pool),
+    rotateCertificates: true,
+    serverTLSBootstrap: true,
+    serializeImagePulls: false,
+    maxParallelImagePulls: 3,
+    tlsMinVersion: "VersionTLS12",
+    ...(os === "windows" ? windowsFields : linuxFields(pool)),
+  };
+}
+
+/** Taints at registration. A taint without a value is written without the field, as the API server stores it. */
+function taints(pool: PoolSpec | undefined): readonly { key: string; value?: string; effect: string }[] {
+  const registered = pool?.contract.registeredTaints ?? [controlPlaneTaint, uninitializedTaint];
+  return registered.map(({ key, value, effect }) => (value === "" ? { key, effect } : { key, value, effect }));
+}
+
+function linuxFields(pool: PoolSpec | undefined): Readonly<Record<string, unknown>> {
+  return {
+    cgroupDriver: "systemd",
+    enforceNodeAllocatable: ["pods"],
+    evictionHard: {
+      "memory.available": "200Mi",
+      "nodefs.available": "10%",
+      "nodefs.inodesFree": "5%",
+      "imagefs.available": "15%",
+    },
+    protectKernelDefaults: false,
+    // systemd-resolved's stub address in /etc/resolv.conf is unreachable from a pod's network namespace.
+    resolvConf: "/run/systemd/resolve/resolv.conf",
+    shutdownGracePeriod: "60s",
+    shutdownGracePeriodCriticalPods: "20s",
+    ...(pool === undefined ? { staticPodPath: kubeletPaths.linux.staticPods } : {}),
+  };
+}
+
+/**
+ * Windows has neither cgroups nor a killer of processes that are out of memory (kubernetes/kubernetes#73417): the kubelet must evict by
+ * itself while there is still memory left.
+ */
+const windowsFields = {
+  cgroupsPerQOS: false,
+  enforceNodeAllocatable: ["none"],
+  evictionHard: { "memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%" },
+  hairpinMode: "promiscuous-bridge",
+  resolvConf: "",
+  shutdownGracePeriod: "60s",
+  shutdownGracePeriodCriticalPods: "20s",
+} as const;

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2034,SC2154 # lib.sh and the stages share variables with this file
+# What a stage asks of AWS, by the role of the instance. Sourced by lib.sh; azure.sh has the same functions.
+
+imds=http://169.254.169.254/latest
+
+# imds <path below meta-data/>
+imds() {
+  local token
+  token=$(metadata -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 300' "$imds/api/token") || return 1
+  printf 'header = "X-aws-ec2-metadata-token: %s"\n' "$token" | metadata --config - "$imds/meta-data/$1"
+}
+
+# Credentials of the role, as lines of a curl configuration.
+credentials() {
+  local role answer key secret token
+  role=$(imds iam/security-credentials/) || return 1
+  answer=$(imds "iam/security-credentials/$role") || return 1
+  key=$(printf '%s' "$answer" | json_text AccessKeyId) || return 1
+  secret=$(printf '%s' "$answer" | json_text SecretAccessKey) || return 1
+  token=$(printf '%s' "$answer" | json_text Token) || return 1
+  printf 'user = "%s:%s"\nheader = "x-amz-security-token: %s"\n' "$key" "$secret" "$token"
+}
+
+# signed <service> <file for the answer> <curl arguments...>: prints the HTTP status.
+signed() {
+  local service=$1 answer=$2 secrets
+  shift 2
+  secrets=$(credentials) || return 1
+  printf '%s\n' "$secrets" | curl --config - --silent --show-error --connect-timeout 5 --max-time "$FETCH_TIMEOUT" \
+    --aws-sigv4 "aws:amz:$REGION:$service" --output "$answer" --write-out '%{http_code}' "$@"
+}
+
+# parameter_store <operation> <body file> <file for the answer>
+parameter_store() {
+  signed ssm "$3" --header "X-Amz-Target: AmazonSSM.$1" --header 'Content-Type: application/x-amz-json-1.1' \
+    --data-binary "@$2" "https://ssm.$REGION.amazonaws.com/"
+}
+
+cloud_identity() {
+  local id zone
+  id=$(imds instance-id) || return 1
+  zone=$(imds placement/availability-zone) || return 1
+  NODE_IP=$(imds local-ipv4) || return 1
+  NODE_NAME=$id
+  PROVIDER_ID=aws:///$zone/$id
+}
+
+# secret_get <name>: prints the value. Ends with 44 when there is no such secret, with 1 on any other failure.
+secret_get() {
+  local work status result=0
+  work=$(mktemp -d "$scratch/get.XXXXXX") || return 1
+  printf '{"Name":"%s","WithDecryption":true}' "$1" >"$work/body"
+  status=$(parameter_store GetParameter "$work/body" "$work/answer") || status=000
+  secret_answer "$status" "$work/answer" Value ParameterNotFound "$1" || result=$?
+  rm -rf "$work"
+  return "$result"
+}
+
+# secret_put <name>: standard input becomes the value.
+secret_put() {
+  local work status
+  work=$(mktemp -d "$scratch/put.XXXXXX") || return 1
+  {
+    printf '{"Name":"%s","Type":"SecureString","Overwrite":true,' "$1"
+    # Without the key's name a parameter that is overwritten falls back to the account's default key.
+    if [[ -n ${SECRETS_KEY:-} ]]; then printf '"KeyId":"%s",' "$SECRETS_KEY"; fi
+    printf '"Value":'
+    json_quote
+    printf '}'
+  } >"$work/body"
+  status=$(parameter_store PutParameter "$work/body" "$work/answer") || status=000
+  if [[ $status != 200 ]]; then log "error: writing $1 was answered with $status $(json_text __type <"$work/answer" || true)"; fi
+  rm -rf "$work"
+  [[ $status == 200 ]]
+}
+
+# group_ready: tells the Auto Scaling group that the machine is in service.
+group_ready() {
+  if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action "$LAUNCH_HOOK" CONTINUE; fi
+}
+
+# lifecycle_action <hook> <CONTINUE|ABANDON>: a hook that is not waiting any more is as good as completed.
+lifecycle_action() {
+  local status
+  status=$(signed autoscaling "$scratch/lifecycle" --data 'Action=CompleteLifecycleAction&Version=2011-01-01' \
+    --data-urlencode "AutoScalingGroupName=$SCALING_GROUP" --data-urlencode "LifecycleHookName=$1" \
+    --data-urlencode "LifecycleActionResult=$2" --data-urlencode "InstanceId=$NODE_NAME" \
+    "https://autoscaling.$REGION.amazonaws.com/") || return 1
+  if [[ $status == 200 ]]; then return 0; fi
+  if [[ $status == 400 ]] && grep -q 'No active Lifecycle Action' "$scratch/lifecycle"; then return 0; fi
+  log "error: completing the hook $1 was answered with $status"
+  return 1
+}
+
+# replace_machine <provider id>: the Auto Scaling group takes the machine away and makes a new one.
+replace_machine() {
+  local status
+  status=$(signed autoscaling "$scratch/replace" --data 'Action=SetInstanceHealth&Version=2011-01-01&HealthStatus=Unhealthy' \
+    --data-urlencode "InstanceId=${1##*/}" "https://autoscaling.$REGION.amazonaws.com/") || return 1
+  [[ $status == 200 ]] || { log "error: reporting ${1##*/} was answered with $status"; return 1; }
+}
+
+# termination_notice: succeeds when this machine is about to be taken away.
+termination_notice() {
+  local target
+  target=$(imds autoscaling/target-lifecycle-state 2>"$scratch/notice") || target=
+  if [[ $target == Terminated ]]; then return 0; fi
+  imds spot/instance-action >"$scratch/notice" 2>&1
+}
+
+# drained: the machine may go now.
+drained() {
+  if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action "$TERMINATE_HOOK" CONTINUE; fi
+}
+
+# bucket <method> <file for the answer> <path and query> [curl arguments...]
+bucket() {
+  local method=$1 answer=$2 path=$3
+  shift 3
+  signed s3 "$answer" --request "$method" "$@" "https://$SNAPSHOT_TARGET.s3.$REGION.amazonaws.com/$path"
+}
+
+# blob_put <file> <name>
+blob_put() {
+  local status
+  status=$(bucket PUT "$scratch/blob" "$2" --header "x-amz-content-sha256: $(sha256sum "$1" | cut -d' ' -f1)" --upload-file "$1") || return 1
+  [[ $status == 200 ]] || { log "error: writing $2 was answered with $status"; return 1; }
+}
+
+# blob_get <name> <file>
+blob_get() {
+  local status
+  status=$(bucket GET "$2" "$1") || return 1
+  [[ $status == 200 ]] || { log "error: reading $1 was answered with $status"; return 1; }
+}
+
+# blob_list <prefix>: names of the blobs that begin so, oldest first; the names are plain, so that nothing in the XML is escaped.
+blob_list() {
+  local status
+  status=$(bucket GET "$scratch/list" "?list-type=2&prefix=${1//\//%2F}") || return 1
+  [[ $status == 200 ]] || { log "error: listing $1 was answered with $status"; return 1; }
+  { grep -o '<Key>[^<]*</Key>' "$scratch/list" || true; } | sed 's/<[^>]*>//g' | sort
+}
+
+# blob_delete <name>
+blob_delete() {
+  local status
+  status=$(bucket DELETE "$scratch/blob" "$1") || return 1
+  [[ $status == 204 || $status == 200 ]] || { log "error: deleting $1 was answered with $status"; return 1; }
+}

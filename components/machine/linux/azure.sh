@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2034,SC2154 # lib.sh and the stages share variables with this file
+# What a stage asks of Azure, by the machine's user-assigned identity. Sourced by lib.sh; aws.sh has the same functions.
+
+imds=http://169.254.169.254/metadata
+
+# imds <path and query>
+imds() { metadata --header 'Metadata: true' "$imds/$1"; }
+
+# bearer <resource>: a token of the identity for that resource, as a line of a curl configuration.
+bearer() {
+  local answer token
+  answer=$(imds "identity/oauth2/token?api-version=2018-02-01&client_id=$CLIENT_ID&resource=$1") || return 1
+  token=$(printf '%s' "$answer" | json_text access_token) || return 1
+  printf 'header = "Authorization: Bearer %s"\n' "$token"
+}
+
+# authorised <resource> <file for the answer> <curl arguments...>: prints the HTTP status.
+authorised() {
+  local answer=$2 secrets
+  secrets=$(bearer "$1") || return 1
+  shift 2
+  printf '%s\n' "$secrets" | curl --config - --silent --show-error --connect-timeout 5 --max-time "$FETCH_TIMEOUT" \
+    --output "$answer" --write-out '%{http_code}' "$@"
+}
+
+vault() { authorised https%3A%2F%2Fvault.azure.net "$@"; }
+
+cloud_identity() {
+  local instance id group
+  instance=$(imds 'instance?api-version=2021-02-01') || return 1
+  id=$(printf '%s' "$instance" | json_text resourceId) || return 1
+  group=$(printf '%s' "$instance" | json_text resourceGroupName) || return 1
+  NODE_IP=$(printf '%s' "$instance" | json_text privateIpAddress) || return 1
+  NODE_NAME=$(printf '%s' "$instance" | json_text computerName) || return 1
+  # A Node's name is lower case; the cloud controller writes the resource group in lower case too
+  # (kubernetes-sigs/cloud-provider-azure: convertResourceGroupNameToLower).
+  NODE_NAME=${NODE_NAME,,}
+  PROVIDER_ID=azure://${id/"/$group/"/"/${group,,}/"}
+}
+
+# secret_get <URL of the secret>: prints the value. Ends with 44 when there is no such secret, with 1 on any other failure.
+secret_get() {
+  local work status result=0
+  work=$(mktemp -d "$scratch/get.XXXXXX") || return 1
+  status=$(vault "$work/answer" "$1?api-version=7.4") || status=000
+  secret_answer "$status" "$work/answer" value SecretNotFound "$1" || result=$?
+  rm -rf "$work"
+  return "$result"
+}
+
+# secret_put <URL of the secret>: standard input becomes the value, as a new version.
+secret_put() {
+  local work status
+  work=$(mktemp -d "$scratch/put.XXXXXX") || return 1
+  {
+    printf '{"value":'
+    json_quote
+    printf '}'
+  } >"$work/body"
+  status=$(vault "$work/answer" --request PUT --header 'Content-Type: application/json' --data-binary "@$work/body" "$1?api-version=7.4") ||
+    status=000
+  if [[ $status != 200 ]]; then log "error: writing $1 was answered with $status $(json_text code <"$work/answer" || true)"; fi
+  rm -rf "$work"
+  [[ $status == 200 ]]
+}
+
+# group_ready: a scale set looks at the health extension by itself.
+group_ready() { :; }
+
+# replace_machine <provider id>: the scale set gives the machine a new system disk, and the bootstrap begins anew. Deleting it instead
+# would make the set smaller.
+replace_machine() {
+  local status
+  status=$(authorised https%3A%2F%2Fmanagement.azure.com "$scratch/replace" --request POST --header 'Content-Length: 0' \
+    "https://management.azure.com${1#azure://}/reimage?api-version=2024-07-01") || return 1
+  [[ $status == 202 || $status == 200 ]] || { log "error: reimaging ${1##*/} was answered with $status"; return 1; }
+}
+
+# scheduled_events: the document of what the platform is about to do. The first call switches the service on.
+scheduled_events() { imds 'scheduledevents?api-version=2020-07-01'; }
+
+# termination_notice: succeeds when this machine is about to be taken away.
+termination_notice() {
+  local events
+  events=$(scheduled_events) || return 1
+  printf '%s' "$events" | grep -Eq '"EventType" *: *"(Terminate|Preempt)"'
+}
+
+# drained: approving the events lets the platform go on at once.
+drained() {
+  local events id
+  events=$(scheduled_events) || return 1
+  id=$(printf '%s' "$events" | json_text EventId) || return 1
+  metadata --header 'Metadata: true' --data "{\"StartRequests\":[{\"EventId\":\"$id\"}]}" "$imds/scheduledevents?api-version=2020-07-01"
+}
+
+# container <method> <file for the answer> <path and query> [curl arguments...]
+container() {
+  local method=$1 answer=$2 path=$3
+  shift 3
+  authorised https%3A%2F%2Fstorage.azure.com "$answer" --request "$method" --header 'x-ms-version: 2023-11-03' "$@" "$SNAPSHOT_TARGET$path"
+}
+
+# blob_put <file> <name>
+blob_put() {
+  local status
+  status=$(container PUT "$scratch/blob" "/$2" --header 'x-ms-blob-type: BlockBlob' --upload-file "$1") || return 1
+  [[ $status == 201 ]] || { log "error: writing $2 was answered with $status"; return 1; }
+}
+
+# blob_get <name> <file>
+blob_get() {
+  local status
+  status=$(container GET "$2" "/$1") || return 1
+  [[ $status == 200 ]] || { log "error: reading $1 was answered with $status"; return 1; }
+}
+
+# blob_list <prefix>: names of the blobs that begin so, oldest first.
+blob_list() {
+  local status
+  status=$(container GET "$scratch/list" "?restype=container&comp=list&prefix=${1//\//%2F}") || return 1
+  [[ $status == 200 ]] || { log "error: listing $1 was answered with $status"; return 1; }
+  { grep -o '<Name>[^<]*</Name>' "$scratch/list" || true; } | sed 's/<[^>]*>//g' | sort
+}
+
+# blob_delete <name>
+blob_delete() {
+  local status
+  status=$(container DELETE "$scratch/blob" "/$1") || return 1
+  [[ $status == 202 ]] || { log "error: deleting $1 was answered with $status"; return 1; }
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Begins the cluster anew from a snapshot. Usage: etcd-restore.sh [name], as `etcd-restore.sh --list` shows them; default the newest.
+# Run it with the same name on every control-plane machine, all of them stopped by `etcd-restore.sh --stop` before: each restores its own
+# member of the same new cluster. What was written after the snapshot is lost.
+# shellcheck source=lib.sh
+. /opt/fenestra/lib.sh
+
+manifests=/etc/kubernetes/manifests
+stopped=/etc/kubernetes/stopped
+
+# The kubelet stops what has no manifest any more.
+stop() {
+  install -d -m 0755 "$stopped"
+  for name in kube-apiserver kube-controller-manager kube-scheduler etcd; do
+    if [[ -e $manifests/$name.yaml ]]; then mv "$manifests/$name.yaml" "$stopped/"; fi
+  done
+  quiet() { ! local_api /livez >/dev/null 2>&1 && ! curl --silent --max-time 2 http://127.0.0.1:2381/health >/dev/null; }
+  poll 120 quiet || die "the control plane on this machine does not stop"
+}
+
+case ${1:-} in
+  --list)
+    blob_list "$CLUSTER/"
+    exit 0
+    ;;
+  --stop)
+    stop
+    exit 0
+    ;;
+esac
+
+# Names end with the time, so the newest of all members is the last by that part.
+snapshot=${1:-$(blob_list "$CLUSTER/" | awk -F / '{ print $NF, $0 }' | sort | tail -n 1 | cut -d' ' -f2)}
+[[ -n $snapshot ]] || die "there is no snapshot in $SNAPSHOT_TARGET"
+stop
+
+umask 077
+work=$(mktemp -d "$ETCD_MOUNT/restore.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+FETCH_TIMEOUT=600 blob_get "$snapshot" "$work/snapshot.db.gz"
+gunzip "$work/snapshot.db.gz"
+# A revision far ahead makes every watch begin anew instead of seeing time run backwards.
+etcdutl snapshot restore "$work/snapshot.db" --data-dir "$work/data" --name "$ETCD_NAME" \
+  --initial-cluster "$ETCD_ALL_MEMBERS" --initial-advertise-peer-urls "https://$MEMBER_ADDRESS:2380" \
+  --bump-revision 1000000000 --mark-compacted
+if [[ -e $ETCD_DATA/member ]]; then mv "$ETCD_DATA/member" "$ETCD_MOUNT/before-restore.$(date -u +%s)"; fi
+mv "$work/data/member" "$ETCD_DATA/member"
+if [[ -d $stopped ]]; then mv "$stopped"/*.yaml "$manifests/"; fi
+log "restored $snapshot; the members find each other once a majority of the machines is done"

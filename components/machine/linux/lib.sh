@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Functions that every stage uses. A stage sources this file first; it brings the machine's data and its cloud with it.
+# shellcheck disable=SC2034 # variables are used by the scripts that source this file
+set -euo pipefail
+
+state=/var/lib/fenestra
+scratch=/run/fenestra
+install -d -m 0755 "$state" "$state/done"
+install -d -m 0700 "$scratch"
+
+# shellcheck source=/dev/null
+. /etc/fenestra/machine.env
+if [[ -e $state/identity.env ]]; then
+  # shellcheck source=/dev/null
+  . "$state/identity.env"
+fi
+
+log() { printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" >&2; }
+
+die() {
+  log "error: $*"
+  exit 1
+}
+
+# retry <attempts> <first pause in seconds> <command...>: the pause doubles up to RETRY_PAUSE_MAX.
+retry() {
+  local attempts=$1 pause=$2 attempt
+  shift 2
+  for ((attempt = 1; ; attempt++)); do
+    if "$@"; then return 0; fi
+    if ((attempt >= attempts)); then return 1; fi
+    sleep "$pause"
+    pause=$((pause * 2 > RETRY_PAUSE_MAX ? RETRY_PAUSE_MAX : pause * 2))
+  done
+}
+
+# poll <attempts> <command...>: once a second, for what happens on this machine or beside it.
+poll() {
+  local attempts=$1 attempt
+  shift
+  for ((attempt = 1; attempt <= attempts; attempt++)); do
+    if "$@"; then return 0; fi
+    sleep 1
+  done
+  return 1
+}
+
+# put <mode> <path>: standard input becomes the file's content in one step, so that no reader ever sees half of it.
+put() {
+  local temporary
+  install -d "${2%/*}"
+  temporary=$(mktemp "$2.XXXXXX")
+  if ! cat >"$temporary"; then
+    rm -f "$temporary"
+    return 1
+  fi
+  chmod "$1" "$temporary"
+  mv -f "$temporary" "$2"
+}
+
+# fill <template> <mode> <path> <NAME...>: every @NAME@ becomes the value of the variable. A value that is missing is an error.
+fill() {
+  local content name mode=$2 path=$3
+  content=$(<"$1")
+  shift 3
+  for name in "$@"; do
+    if [[ -z ${!name:-} ]]; then
+      log "error: $name is not known yet"
+      return 1
+    fi
+    content=${content//"@${name}@"/"${!name}"}
+  done
+  printf '%s\n' "$content" | put "$mode" "$path"
+}
+
+# json_text <key>: the first string of that key in the JSON document on standard input, decoded. Fails when there is none.
+json_text() {
+  LC_ALL=C awk -v key="$1" '
+    { doc = doc $0 "\n" }
+    END {
+      if (!match(doc, "\"" key "\"[ \t\r\n]*:[ \t\r\n]*\"")) exit 1
+      rest = substr(doc, RSTART + RLENGTH)
+      out = ""
+      while (match(rest, /["\\]/)) {
+        out = out substr(rest, 1, RSTART - 1)
+        mark = substr(rest, RSTART, 1)
+        rest = substr(rest, RSTART + 1)
+        if (mark == "\"") { printf "%s", out; exit 0 }
+        code = substr(rest, 1, 1)
+        rest = substr(rest, 2)
+        if (code == "n") out = out "\n"
+        else if (code == "t") out = out "\t"
+        else if (code == "r") out = out "\r"
+        else if (code == "b" || code == "f") out = out " "
+        else if (code == "u") {
+          value = 0
+          for (i = 1; i <= 4; i++) value = value * 16 + index("0123456789abcdef", tolower(substr(rest, i, 1))) - 1
+          rest = substr(rest, 5)
+          out = out (value < 128 ? sprintf("%c", value) : "?")
+        }
+        else out = out code
+      }
+      exit 1
+    }'
+}
+
+# json_quote: standard input as a JSON string, its last newline included.
+json_quote() {
+  LC_ALL=C awk '
+    {
+      gsub(/\\/, "&&"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); gsub(/\r/, "\\r")
+      line = line $0 "\\n"
+    }
+    END { printf "\"%s\"", line }'
+}
+
+# Secrets are named on no command line: curl reads what is secret from a configuration on its standard input.
+fetch() { curl --silent --show-error --fail --connect-timeout 5 --max-time "$FETCH_TIMEOUT" "$@"; }
+
+# metadata <curl arguments...>: the cloud's metadata service is never reached through a proxy.
+metadata() { curl --silent --show-error --fail --noproxy '*' --connect-timeout 2 --max-time 5 "$@"; }
+
+# local_api <path>: what the API server on this machine answers.
+local_api() { curl --silent --fail --max-time 5 --cacert /etc/kubernetes/pki/ca.crt "https://127.0.0.1:${API_PORT}$1"; }
+
+# secret_answer <HTTP status> <answer> <key of the value> <error code of a missing secret> <name>: the end of secret_get on both clouds.
+secret_answer() {
+  if [[ $1 == 200 ]]; then
+    json_text "$3" <"$2"
+    return
+  fi
+  if [[ -e $2 ]] && grep -q "$4" "$2"; then return 44; fi
+  log "error: reading $5 was answered with $1"
+  return 1
+}
+
+# shellcheck source=/dev/null
+. /opt/fenestra/cloud.sh

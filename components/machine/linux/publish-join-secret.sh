@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Makes a bootstrap token that lives for JOIN_TOKEN_TTL seconds and publishes it where workers read it by their identity.
+# The token is on no command line and in no log.
+# shellcheck source=lib.sh
+. /opt/fenestra/lib.sh
+
+umask 077
+work=$(mktemp -d "$scratch/publish.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+admin() { kubectl --kubeconfig /etc/kubernetes/admin.conf --namespace kube-system "$@"; }
+
+stamp() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
+
+# random <length>: of the characters that a bootstrap token may have.
+random() {
+  local text=
+  while ((${#text} < $1)); do
+    text+=$(head -c 256 /dev/urandom | LC_ALL=C tr -dc 'a-z0-9')
+  done
+  printf '%s' "${text:0:$1}"
+}
+
+# Another control-plane machine may just have published: then its secret is good for at least as long as workers need.
+now=$(date +%s)
+if secret_get "$JOIN_SECRET" >"$work/current" && current=$(json_text expires <"$work/current") &&
+  (($(date -d "$current" +%s) > now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2)); then
+  log "the published join secret is good until $current"
+  exit 0
+fi
+
+id=$(random 6)
+secret=$(random 16)
+expires=$(stamp "$((now + JOIN_TOKEN_TTL))")
+
+printf '%s\n' 'apiVersion: v1' 'kind: Secret' 'type: bootstrap.kubernetes.io/token' 'metadata:' "  name: bootstrap-token-$id" \
+  '  namespace: kube-system' '  labels:' "    fenestra.dev/join-token: '$ETCD_NAME'" 'stringData:' "  token-id: '$id'" \
+  "  token-secret: '$secret'" "  expiration: '$expires'" "  usage-bootstrap-authentication: 'true'" \
+  "  auth-extra-groups: system:bootstrappers:kubeadm:default-node-token" >"$work/token.yaml"
+create() { admin create --filename - <"$work/token.yaml" >/dev/null; }
+retry "$PUBLISH_ATTEMPTS" 1 create || die "the bootstrap token cannot be made"
+
+hash=$(openssl x509 -in /etc/kubernetes/pki/ca.crt -pubkey -noout | openssl pkey -pubin -outform DER | sha256sum | cut -d' ' -f1)
+{
+  printf '{"server":"https://%s:%s","caCertificate":' "$API_HOST" "$API_PORT"
+  json_quote </etc/kubernetes/pki/ca.crt
+  printf ',"caCertHash":"sha256:%s","token":"%s.%s","expires":"%s"}' "$hash" "$id" "$secret" "$expires"
+} >"$work/secret"
+publish() { secret_put "$JOIN_SECRET" <"$work/secret"; }
+if ! retry "$PUBLISH_ATTEMPTS" 1 publish; then
+  admin delete secret "bootstrap-token-$id" --ignore-not-found >/dev/null || true
+  die "the join secret cannot be published"
+fi
+log "published a join secret that is good until $expires"
+
+# Tokens whose time is over. A token lives on until then: a worker may have read it just now.
+admin get secrets --selector fenestra.dev/join-token \
+  --output 'jsonpath={range .items[*]}{.metadata.name}{" "}{.data.expiration}{"\n"}{end}' |
+  while read -r name encoded; do
+    if (($(date -d "$(base64 --decode <<<"$encoded")" +%s) <= now)); then admin delete secret "$name" --ignore-not-found >/dev/null; fi
+  done

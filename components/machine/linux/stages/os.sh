@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Kernel modules, kernel settings, no swap, names. Files of the payload make the same hold after a restart.
+# shellcheck source=../lib.sh
+. /opt/fenestra/lib.sh
+
+while read -r module; do
+  modprobe "$module"
+done </etc/modules-load.d/fenestra.conf
+sysctl --quiet --load /etc/sysctl.d/90-fenestra.conf
+
+swapoff --all
+if grep -Eq '^[^#].*[[:space:]]swap[[:space:]]' /etc/fstab 2>/dev/null; then
+  sed -E 's/^([^#].*[[:space:]]swap[[:space:]].*)$/# \1/' /etc/fstab | put 0644 /etc/fstab
+fi
+
+# A control-plane machine reaches the API on itself: behind an internal load balancer a connection that comes back to its sender is lost
+# (kubernetes/kubeadm#1685).
+if [[ -n ${MEMBER_ADDRESS:-} ]]; then
+  {
+    sed '/ # fenestra$/d' /etc/hosts
+    printf '%s %s # fenestra\n' "$MEMBER_ADDRESS" "$API_HOST"
+  } | put 0644 /etc/hosts
+fi
+
+if [[ -e /etc/systemd/system/fenestra-metadata-guard.service ]]; then
+  systemctl enable --now fenestra-metadata-guard.service
+fi

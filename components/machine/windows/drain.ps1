@@ -1,0 +1,102 @@
+# The node drains itself: cordon, evict its own pods within their disruption budgets, delete what is left at the deadline.
+# kubectl drain would ask for DaemonSets, which a node may not read.
+param(
+    [int] $Seconds
+)
+$ErrorActionPreference = 'Stop'
+. "$PSScriptRoot/lib.ps1"
+
+function Invoke-Kubectl {
+    param(
+        [object] $Machine,
+        [string[]] $Arguments
+    )
+    Invoke-Program $Machine.programs.kubectl (@('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s') + $Arguments)
+}
+
+# Pods that must go: not those of DaemonSets, which ignore a cordon, nor mirror pods, nor those that have ended.
+function Select-Pods {
+    param(
+        [object[]] $Pods
+    )
+    foreach ($pod in $Pods) {
+        $owners = @($pod.metadata.ownerReferences | Where-Object { $_ } | ForEach-Object { $_.kind })
+        $mirror = $pod.metadata.annotations -and $pod.metadata.annotations.'kubernetes.io/config.mirror'
+        if ($owners -notcontains 'DaemonSet' -and -not $mirror -and 'Succeeded', 'Failed' -notcontains $pod.status.phase) {
+            $pod
+        }
+    }
+}
+
+function Get-OwnPods {
+    param(
+        [object] $Machine,
+        [string] $Node
+    )
+    $json = Invoke-Kubectl $Machine @('get', 'pods', '--all-namespaces', '--field-selector', "spec.nodeName=$Node", '-o', 'json')
+    @(Select-Pods (($json -join "`n") | ConvertFrom-Json).items)
+}
+
+# Asks for one eviction. A refusal by a disruption budget is no error: the next round asks again.
+function Send-Eviction {
+    param(
+        [object] $Machine,
+        [object] $Pod
+    )
+    $meta = @{ name = $Pod.metadata.name; namespace = $Pod.metadata.namespace }
+    $file = "$($Machine.paths.state)/eviction.json"
+    Write-Text $file (@{ apiVersion = 'policy/v1'; kind = 'Eviction'; metadata = $meta } | ConvertTo-Json -Compress)
+    try {
+        Invoke-Kubectl $Machine @('create', '--raw', "/api/v1/namespaces/$($meta.namespace)/pods/$($meta.name)/eviction", '-f', $file) | Out-Null
+    }
+    catch {
+        Write-Log "eviction of $($meta.namespace)/$($meta.name): $_"
+    }
+}
+
+# True when every pod went by itself.
+function Invoke-Drain {
+    param(
+        [object] $Machine,
+        [string] $Node,
+        [int] $Seconds
+    )
+    $watch = [Diagnostics.Stopwatch]::StartNew()
+    Write-Notice "drain of node $Node within $Seconds s"
+    $pods = $null
+    while ($watch.Elapsed.TotalSeconds -lt $Seconds) {
+        try {
+            Invoke-Kubectl $Machine @('cordon', $Node) | Out-Null
+            $pods = @(Get-OwnPods $Machine $Node)
+            if ($pods.Count -eq 0) {
+                Write-Notice "node $Node is drained after $([int] $watch.Elapsed.TotalSeconds) s"
+                return $true
+            }
+            foreach ($pod in @($pods | Where-Object { -not $_.metadata.deletionTimestamp })) {
+                Send-Eviction $Machine $pod
+            }
+        }
+        catch {
+            Write-Log "drain: $_"
+        }
+        Start-Sleep -Seconds $Machine.drain.pauseSeconds
+    }
+    Write-Notice "drain of node $Node reached its deadline, $($pods.Count) pods left" 'Warning'
+    foreach ($pod in @($pods | Where-Object { $_ })) {
+        try {
+            Invoke-Kubectl $Machine @('delete', 'pod', $pod.metadata.name, '--namespace', $pod.metadata.namespace, '--wait=false') | Out-Null
+        }
+        catch {
+            Write-Log "not deleted: $_"
+        }
+    }
+    $false
+}
+
+if ($MyInvocation.InvocationName -eq '.') {
+    return
+}
+$machine = Get-Machine
+Start-Log $machine 'drain'
+Invoke-Drain $machine (Get-Node $machine).name $Seconds | Out-Null
+exit 0

@@ -1,0 +1,32 @@
+# Windows' Host Networking Service by the call that its own tools use; the module for it is not on every image.
+
+function Invoke-Hns {
+    param(
+        [string] $Method,
+        [string] $Path,
+        [string] $Body = ''
+    )
+    if (-not ('Fenestra.Hns' -as [type])) {
+        Add-Type -Namespace Fenestra -Name Hns -MemberDefinition '
+            [DllImport("vmcompute.dll")]
+            public static extern void HNSCall(
+                [MarshalAs(UnmanagedType.LPWStr)] string method,
+                [MarshalAs(UnmanagedType.LPWStr)] string path,
+                [MarshalAs(UnmanagedType.LPWStr)] string request,
+                [MarshalAs(UnmanagedType.LPWStr)] out string response);'
+    }
+    $text = ''
+    [Fenestra.Hns]::HNSCall($Method, $Path, $Body, [ref] $text)
+    $answer = $text | ConvertFrom-Json
+    if (-not $answer.Success) {
+        throw "HNS $Method ${Path}: $($answer.Error) $text"
+    }
+    $answer.Output
+}
+
+function Get-HnsNetworkNamed {
+    param(
+        [string] $Name
+    )
+    @(Invoke-Hns GET '/networks/') | Where-Object { $_.Name -eq $Name } | Select-Object -First 1
+}

@@ -1,0 +1,55 @@
+# Whether the cloud is about to take this machine away: asked every few seconds, since nothing tells it.
+
+# Seconds that are left and what to do at the end; nothing while the machine may stay.
+function Get-Termination {
+    param(
+        [object] $Machine
+    )
+    if ($Machine.cloud.kind -eq 'aws') {
+        if ((Get-AwsMetadata 'autoscaling/target-lifecycle-state') -like 'Terminated*') {
+            return @{ seconds = $Machine.drain.seconds; finish = 'lifecycle' }
+        }
+        $spot = Get-AwsMetadata 'spot/instance-action'
+        if ($spot) {
+            return @{ seconds = $Machine.drain.spotSeconds; finish = 'none' }
+        }
+        return
+    }
+    $events = (Get-AzureMetadata 'scheduledevents?api-version=2020-07-01').Events
+    $own = Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text'
+    foreach ($event in @($events | Where-Object { $_ })) {
+        if ($Machine.drain.events -contains $event.EventType -and $event.Resources -contains $own) {
+            return @{ seconds = Get-EventSeconds $event.NotBefore $Machine.drain; finish = 'event'; id = $event.EventId }
+        }
+    }
+}
+
+# Seconds until an event of Azure starts, less a reserve. An event that has started has no time left, and none given means now.
+function Get-EventSeconds {
+    param(
+        [string] $NotBefore,
+        [object] $Drain
+    )
+    if (-not $NotBefore) {
+        return $Drain.spotSeconds
+    }
+    $culture = [Globalization.CultureInfo]::InvariantCulture
+    $styles = [Globalization.DateTimeStyles] 'AdjustToUniversal, AssumeUniversal'
+    $start = [DateTime]::Parse($NotBefore, $culture, $styles)
+    [Math]::Max(5, [Math]::Min($Drain.seconds, [int] ($start - [DateTime]::UtcNow).TotalSeconds - $Drain.reserveSeconds))
+}
+
+# Lets the cloud go on: there is nothing left to wait for.
+function Complete-Termination {
+    param(
+        [object] $Machine,
+        [hashtable] $Termination
+    )
+    if ($Termination.finish -eq 'lifecycle' -and $Machine.lifecycle) {
+        Send-Lifecycle $Machine $Machine.lifecycle.terminateHook 'CompleteLifecycleAction' 'CONTINUE'
+    }
+    if ($Termination.finish -eq 'event') {
+        $body = @{ StartRequests = @(@{ EventId = $Termination.id }) } | ConvertTo-Json -Depth 3 -Compress
+        Invoke-Web @{ Method = 'POST'; Uri = 'http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01'; Headers = @{ Metadata = 'true' }; ContentType = 'application/json'; Body = $body } | Out-Null
+    }
+}

@@ -1,0 +1,74 @@
+# What the HostProcess pods of flanneld and kube-proxy share.
+
+# The mounted service-account token: where the mount path says, or below the sandbox's folder where containerd cannot bind it there.
+function Get-TokenFile {
+    param(
+        [string] $Path
+    )
+    $below = Join-Path "$env:CONTAINER_SANDBOX_MOUNT_POINT" ($Path -replace '^[A-Za-z]:', '')
+    foreach ($candidate in $Path, $below) {
+        if (Test-Path -LiteralPath $candidate) {
+            return $candidate
+        }
+    }
+    throw "no service-account token at $Path"
+}
+
+# A kubeconfig of its own, with the API's name: the Service address of in-cluster configuration exists only once kube-proxy runs.
+function Write-PodKubeconfig {
+    param(
+        [object] $Machine,
+        [string] $Path
+    )
+    $config = @{
+        apiVersion        = 'v1'
+        kind              = 'Config'
+        'current-context' = 'node'
+        clusters          = @(@{ name = 'cluster'; cluster = @{ server = (Get-Node $Machine).server; 'certificate-authority' = $Machine.paths.clusterCa } })
+        users             = @(@{ name = 'pod'; user = @{ tokenFile = Get-TokenFile $Machine.paths.serviceAccountToken } })
+        contexts          = @(@{ name = 'node'; context = @{ cluster = 'cluster'; user = 'pod' } })
+    }
+    Write-Text $Path ($config | ConvertTo-Json -Depth 6)
+}
+
+# The part of the pod network that is this node's, from the file that flanneld writes; empty until then. flanneld writes its own address
+# there (10.244.3.1/24), the address manager wants the network's (10.244.3.0/24).
+function Get-Subnet {
+    param(
+        [string] $Path
+    )
+    if (-not (Test-Path -LiteralPath $Path)) {
+        return ''
+    }
+    foreach ($line in @(Get-Content -LiteralPath $Path)) {
+        if ($line -match '^FLANNEL_SUBNET=([\d.]+)/(\d+)$') {
+            return (Get-NetworkAddress $Matches[1] ([int] $Matches[2])) + '/' + $Matches[2]
+        }
+    }
+    ''
+}
+
+# First address of the network that an address lies in.
+function Get-NetworkAddress {
+    param(
+        [string] $Address,
+        [int] $Prefix
+    )
+    $bytes = [Net.IPAddress]::Parse($Address).GetAddressBytes()
+    for ($i = 0; $i -lt 4; $i += 1) {
+        $kept = [Math]::Max(0, [Math]::Min(8, $Prefix - 8 * $i))
+        $bytes[$i] = $bytes[$i] -band ((255 -shl (8 - $kept)) -band 255)
+    }
+    $bytes -join '.'
+}
+
+# Starts a program of the pod on the pod's own output.
+function Start-PodProgram {
+    param(
+        [string] $Path,
+        [string[]] $Arguments
+    )
+    $process = Start-Process -FilePath $Path -ArgumentList $Arguments -PassThru -NoNewWindow
+    $process.Handle | Out-Null
+    $process
+}

@@ -1,0 +1,64 @@
+# Join: who the machine is, its files filled in, and the kubeconfig of the TLS bootstrap unless the node has its certificate already.
+param(
+    [object] $Machine
+)
+. "$PSScriptRoot/identity.ps1"
+$paths = $Machine.paths
+
+# True while the kubelet's own certificate lets it connect.
+function Test-Certificate {
+    $file = "$($paths.certificates)/kubelet-client-current.pem"
+    if (-not (Test-Path -LiteralPath $paths.kubeconfig) -or -not (Test-Path -LiteralPath $file)) {
+        return $false
+    }
+    if ([IO.File]::ReadAllText($file) -notmatch '(?s)-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----') {
+        return $false
+    }
+    $certificate = New-Object Security.Cryptography.X509Certificates.X509Certificate2 (, [Convert]::FromBase64String($Matches[1]))
+    $certificate.NotAfter -gt [DateTime]::Now.AddMinutes(10)
+}
+
+# The token is for the system and administrators only.
+function Protect-File {
+    param(
+        [string] $Path
+    )
+    Invoke-Program 'icacls.exe' @($Path, '/inheritance:r', '/grant', '*S-1-5-18:F', '/grant', '*S-1-5-32-544:F') | Out-Null
+}
+
+function Write-BootstrapKubeconfig {
+    param(
+        [object] $Secret
+    )
+    # ConvertFrom-Json of later PowerShells has made a time of it already.
+    $expires = [DateTimeOffset] $Secret.expires
+    if ($expires -le [DateTimeOffset]::UtcNow) {
+        throw "the join token expired at $($Secret.expires); the control plane has not written a new one"
+    }
+    $ca = [Convert]::ToBase64String([Text.Encoding]::ASCII.GetBytes($Secret.caCertificate))
+    $text = [IO.File]::ReadAllText($paths.kubeconfigTemplate)
+    $text = $text.Replace('@API_SERVER@', $Secret.server).Replace('@CA_DATA@', $ca).Replace('@TOKEN@', $Secret.token)
+    Write-Text $paths.bootstrapKubeconfig ''
+    Protect-File $paths.bootstrapKubeconfig
+    [IO.File]::WriteAllText($paths.bootstrapKubeconfig, $text)
+    # A certificate that is past its time would be used before the token.
+    Remove-Item -Force -LiteralPath $paths.kubeconfig -ErrorAction SilentlyContinue
+    Write-Text $paths.clusterCa $Secret.caCertificate
+}
+
+Initialize-Web
+$node = Get-Identity $Machine.cloud
+$node.server = ''
+if (-not (Test-Certificate)) {
+    $secret = Get-JoinSecret $Machine.cloud
+    Write-BootstrapKubeconfig $secret
+    $node.server = $secret.server
+}
+elseif (Test-Path -LiteralPath $paths.node) {
+    $node.server = (Get-Node $Machine).server
+}
+Write-Text $paths.node ($node | ConvertTo-Json -Compress)
+foreach ($path in ($Machine.stages | Where-Object { $_.name -eq 'join' }).fills) {
+    Write-Text $path (Expand-Text ([IO.File]::ReadAllText($path)) $node)
+}
+Write-Log "node $($node.name), address $($node.address), provider id $($node.providerId), API $($node.server)"

@@ -1,0 +1,34 @@
+# Services of this boot: containerd, then the kubelet as native services.
+param(
+    [object] $Machine
+)
+$node = Get-Node $Machine
+$service = $Machine.services.kubelet
+
+# Registers the kubelet's service, or brings an existing one to the same form.
+function Set-Kubelet {
+    param(
+        [string] $Command
+    )
+    $existing = Get-CimInstance Win32_Service -Filter "Name='kubelet'"
+    if ($existing) {
+        $result = Invoke-CimMethod -InputObject $existing -MethodName Change -Arguments @{ PathName = $Command }
+        if ($result.ReturnValue -ne 0) {
+            throw "the kubelet's service does not change: $($result.ReturnValue)"
+        }
+    }
+    else {
+        New-Service -Name kubelet -BinaryPathName $Command -DependsOn containerd -StartupType Manual | Out-Null
+    }
+    Invoke-Program 'sc.exe' (@('failure', 'kubelet') + $service.recovery) | Out-Null
+    # A kubelet that ends by itself with an error counts as a failure too.
+    Invoke-Program 'sc.exe' @('failureflag', 'kubelet', '1') | Out-Null
+}
+
+New-Folder $Machine.paths.kubeletState
+Start-Service -Name containerd
+Wait-Until { Test-Path -LiteralPath $Machine.services.containerd.pipe } 60 'the pipe of containerd' | Out-Null
+$arguments = @($Machine.kubelet.arguments | ForEach-Object { Expand-Text $_ $node })
+Set-Kubelet ((@($service.command) + $arguments) -join ' ')
+# A kubelet that runs keeps its old command line and configuration.
+Restart-Service -Force -Name kubelet

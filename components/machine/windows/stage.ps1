@@ -1,0 +1,44 @@
+# Runs one stage: skips it when it is done, logs its time, keeps its state, ends with its named exit code.
+param(
+    [string] $Name
+)
+$ErrorActionPreference = 'Stop'
+. "$PSScriptRoot/lib.ps1"
+
+# 0 done, 3010 done but for a reboot, else the stage's own code.
+function Invoke-Stage {
+    param(
+        [object] $Machine,
+        [object] $Stage,
+        [string] $BootId
+    )
+    if (Test-StageDone $Machine $Stage $BootId) {
+        Write-Log "stage $($Stage.name): nothing to do"
+        return 0
+    }
+    $watch = [Diagnostics.Stopwatch]::StartNew()
+    Write-Log "stage $($Stage.name): start"
+    try {
+        $result = & "$PSScriptRoot/stage-$($Stage.name).ps1" -Machine $Machine
+        if (@($result) -contains 'reboot') {
+            Write-Log "stage $($Stage.name): needs a reboot after $($watch.Elapsed.TotalSeconds) s"
+            return 3010
+        }
+        Set-StageDone $Machine $Stage $BootId
+        Write-Log "stage $($Stage.name): done in $($watch.Elapsed.TotalSeconds) s"
+        return 0
+    }
+    catch {
+        Write-Log "stage $($Stage.name): failed after $($watch.Elapsed.TotalSeconds) s: $_"
+        Write-Log $_.ScriptStackTrace
+        return $Stage.exitCode
+    }
+}
+
+if ($MyInvocation.InvocationName -eq '.') {
+    return
+}
+$machine = Get-Machine
+Start-Log $machine "stage-$Name"
+$stage = $machine.stages | Where-Object { $_.name -eq $Name }
+exit (Invoke-Stage $machine $stage (Get-BootId))

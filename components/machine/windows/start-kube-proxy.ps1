@@ -1,0 +1,83 @@
+# Entry of kube-proxy's HostProcess pod: waits for the pod network, takes the source address from the pods' own store, runs kube-proxy.
+$ErrorActionPreference = 'Stop'
+. "$PSScriptRoot/lib.ps1"
+. "$PSScriptRoot/hns.ps1"
+. "$PSScriptRoot/pod.ps1"
+
+# True when the address is reserved for kube-proxy in the store and belongs to today's subnet.
+function Test-SourceVip {
+    param(
+        [object] $Network,
+        [object] $Kept,
+        [string] $Subnet
+    )
+    $file = "$($Network.reservations)/$($Kept.address)"
+    $Kept.subnet -eq $Subnet -and (Test-Path -LiteralPath $file) -and (Get-Content -TotalCount 1 -LiteralPath $file) -eq $Network.sourceVip.container
+}
+
+# Asks the pods' address manager as the runtime would, under the same name and folder, so that no pod gets the same address.
+function Request-Address {
+    param(
+        [object] $Machine,
+        [string] $Command,
+        [string] $Subnet
+    )
+    $network = $Machine.network
+    $range = @{ subnet = $Subnet }
+    $ipam = @{ type = 'host-local'; dataDir = $network.hostLocal; ranges = @(, @($range)) }
+    $body = @{ cniVersion = '1.0.0'; name = $network.name; ipam = $ipam } | ConvertTo-Json -Depth 6 -Compress
+    $env:CNI_COMMAND = $Command
+    $env:CNI_CONTAINERID = $network.sourceVip.container
+    $env:CNI_NETNS = $network.sourceVip.container
+    $env:CNI_IFNAME = $network.sourceVip.interface
+    $env:CNI_PATH = $Machine.paths.cniBin
+    $answer = $body | & $Machine.programs.hostLocal
+    if ($LASTEXITCODE -ne 0) {
+        throw "host-local ${Command}: $answer"
+    }
+    $answer -join "`n"
+}
+
+# The source address: the one of before while it is ours, else a new one.
+function Get-SourceVip {
+    param(
+        [object] $Machine,
+        [string] $Subnet
+    )
+    $file = $Machine.network.sourceVip.file
+    if (Test-Path -LiteralPath $file) {
+        $kept = Get-Content -Raw -LiteralPath $file | ConvertFrom-Json
+        if (Test-SourceVip $Machine.network $kept $Subnet) {
+            return $kept.address
+        }
+    }
+    # A second ADD for the same name is refused: give back what an attempt that was cut off may hold.
+    Request-Address $Machine 'DEL' $Subnet | Out-Null
+    $answer = Request-Address $Machine 'ADD' $Subnet | ConvertFrom-Json
+    $address = @($answer.ips)[0].address -replace '/.*$', ''
+    Write-Text $file (@{ address = $address; subnet = $Subnet } | ConvertTo-Json -Compress)
+    $address
+}
+
+if ($MyInvocation.InvocationName -eq '.') {
+    return
+}
+$machine = Get-Machine
+$node = Get-Node $machine
+$network = $machine.network
+$subnet = Wait-Until { Get-Subnet $network.subnetFile } $machine.kubeProxy.seconds 'flanneld to write the subnet'
+Wait-Until { (Get-HnsNetworkNamed $network.name).ManagementIP } $machine.kubeProxy.seconds "the network $($network.name)" | Out-Null
+$vip = Get-SourceVip $machine $subnet
+Write-Log "source address $vip"
+Write-PodKubeconfig $machine $machine.kubeProxy.kubeconfig
+$arguments = @($machine.kubeProxy.arguments | ForEach-Object { (Expand-Text $_ $node).Replace('@SOURCE_VIP@', $vip) })
+$process = Start-PodProgram $machine.kubeProxy.program $arguments
+try {
+    $process.WaitForExit()
+}
+finally {
+    if (-not $process.HasExited) {
+        $process.Kill()
+    }
+}
+exit $process.ExitCode

@@ -1,0 +1,75 @@
+/** Folder of the scripts and data that a Windows node receives. */
+export const windowsRoot = "C:\\fenestra";
+
+/** Path of a script that a Windows node receives. */
+export function windowsScript(name: string): string {
+  return `${windowsRoot}\\${name}`;
+}
+
+/** Every path on a Windows node that more than one program knows. Drive and separators are Windows' own. */
+export const windowsPaths = {
+  root: windowsRoot,
+  /** All decisions as data: stages, artifacts, routes, services. */
+  machine: `${windowsRoot}\\machine.json`,
+  /** First script of the bootstrap. */
+  entry: `${windowsRoot}\\bootstrap.ps1`,
+  /** Programs, all in one folder: containerd looks for its shim beside itself. */
+  bin: `${windowsRoot}\\bin`,
+  downloads: `${windowsRoot}\\downloads`,
+  /** What the join stage learnt of this machine: name, address, provider id, API server. */
+  node: `${windowsRoot}\\node.json`,
+  /** What the stages have done, so that a repeat skips it. */
+  state: `${windowsRoot}\\state`,
+  /** Logs of the stages, of containerd and of the kubelet. */
+  logs: "C:\\var\\log\\fenestra",
+  /** Memory dumps of programs that crashed. */
+  dumps: "C:\\var\\log\\fenestra\\dumps",
+  /** Kubeconfigs and the kubelet's configuration file. */
+  kubernetes: "C:\\etc\\kubernetes",
+  kubeletConfig: "C:\\etc\\kubernetes\\kubelet-config.yaml",
+  /** What the join stage makes the bootstrap kubeconfig of; it holds placeholders only. */
+  bootstrapTemplate: `${windowsRoot}\\bootstrap-kubelet.conf`,
+  bootstrapKubeconfig: "C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
+  kubeletKubeconfig: "C:\\etc\\kubernetes\\kubelet.conf",
+  flanneldKubeconfig: "C:\\etc\\kubernetes\\flanneld.conf",
+  kubeProxyKubeconfig: "C:\\etc\\kubernetes\\kube-proxy.conf",
+  clusterCa: "C:\\etc\\kubernetes\\pki\\ca.crt",
+  kubeletState: "C:\\var\\lib\\kubelet",
+  kubeletCertificates: "C:\\var\\lib\\kubelet\\pki",
+  containerdConfig: `${windowsRoot}\\containerd\\config.toml`,
+  cniBin: "C:\\opt\\cni\\bin",
+  cniConf: "C:\\etc\\cni\\net.d",
+  /** The pods' network as the payload brings it; the join stage fills in the node's address. */
+  cniTemplate: `${windowsRoot}\\10-flannel.conflist`,
+  /**
+   * Configuration of the pods' network. flanneld's pod puts it there once the HNS network exists, since a node is Ready from the moment
+   * it is there; the network stage removes it at each boot.
+   */
+  cniConflist: "C:\\etc\\cni\\net.d\\10-flannel.conflist",
+  flannelNetConf: "C:\\etc\\kube-flannel\\net-conf.json",
+  /** Written by flanneld: the node's part of the pod network. */
+  flannelSubnet: "C:\\run\\flannel\\subnet.env",
+  /** Store of host-local, the pods' address manager: its own default on the drive of the working directory. */
+  hostLocal: "C:\\var\\lib\\cni\\networks",
+  /** Address from that store that kube-proxy uses as source VIP, kept across restarts. */
+  sourceVip: "C:\\var\\lib\\fenestra\\source-vip.json",
+  startFlanneld: `${windowsRoot}\\start-flanneld.ps1`,
+  startKubeProxy: `${windowsRoot}\\start-kube-proxy.ps1`,
+  /** Where the DaemonSets mount the service-account token; below `CONTAINER_SANDBOX_MOUNT_POINT` where containerd cannot bind it. */
+  serviceAccountToken: "C:\\var\\run\\secrets\\kubernetes.io\\serviceaccount\\token",
+} as const;
+
+/** Programs on a Windows node by name, after the artifacts stage. */
+export const windowsPrograms = {
+  kubelet: `${windowsPaths.bin}\\kubelet.exe`,
+  kubectl: `${windowsPaths.bin}\\kubectl.exe`,
+  kubeProxy: `${windowsPaths.bin}\\kube-proxy.exe`,
+  kubeLogRunner: `${windowsPaths.bin}\\kube-log-runner.exe`,
+  containerd: `${windowsPaths.bin}\\containerd.exe`,
+  crictl: `${windowsPaths.bin}\\crictl.exe`,
+  flanneld: `${windowsPaths.bin}\\flanneld.exe`,
+  hostLocal: `${windowsPaths.cniBin}\\host-local.exe`,
+} as const;
+
+/** Pipe of containerd as the kubelet and crictl spell it. */
+export const containerdEndpoint = "npipe:////./pipe/containerd-containerd";

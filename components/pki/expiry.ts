@@ -1,0 +1,18 @@
+const dayMs = 86_400_000;
+
+/** From so many days before its end an authority is warned of: time enough to plan its replacement, which touches every machine. */
+export const warningDays = 90;
+
+/**
+ * What to say of an authority that runs out soon; nothing while there is time.
+ *
+ * @param name as people know it: `kubernetes`
+ * @param end last moment of its validity, RFC 3339, as the tls provider gives it
+ * @param now milliseconds since the epoch
+ */
+export function expiryWarning(name: string, end: string, now: number): string | undefined {
+  const days = Math.floor((Date.parse(end) - now) / dayMs);
+  if (Number.isNaN(days) || days >= warningDays) return undefined;
+  const when = days < 0 ? `has run out on ${end}` : `runs out on ${end}, in ${days} days`;
+  return `The certificate authority ${name} ${when}; nothing renews it by itself. docs/operations.md tells how to replace it.`;
+}

@@ -1,0 +1,154 @@
+import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
+import * as tls from "@pulumi/tls";
+import { expiryWarning } from "./expiry.ts";
+import { kubeconfig } from "./kubeconfig.ts";
+
+/** Arguments of `Pki`. */
+export interface PkiArgs {
+  /** Name of the cluster. */
+  readonly cluster: string;
+  /** Refuse to delete the authorities, the service-account key and the encryption key. True in production. */
+  readonly protect: boolean;
+}
+
+/** A certificate with its key, both PEM. */
+export interface KeyPair {
+  readonly certificate: pulumi.Output<string>;
+  /** Secret. */
+  readonly key: pulumi.Output<string>;
+}
+
+interface Authority {
+  readonly key: tls.PrivateKey;
+  readonly certificate: tls.SelfSignedCert;
+}
+
+const hoursPerDay = 24;
+/** Validity of the authorities: ten years, as kubeadm has it. */
+export const authorityHours = 10 * 365 * hoursPerDay;
+/** Validity of the administrator's certificate: one year. */
+export const adminHours = 365 * hoursPerDay;
+/** The administrator's certificate is renewed by an update that runs within this time before its end: 90 days. */
+export const adminRenewalHours = 90 * hoursPerDay;
+
+/** ECDSA P-256: certificate and key of an authority together stay far below the 4,096 characters of one SSM parameter. */
+const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
+
+/**
+ * The keys of a cluster, made before any machine exists: so the kubeconfig is an output of the program, and every control-plane machine
+ * finds its authorities ready. The price is that the keys lie, encrypted, in the Pulumi state.
+ *
+ * Nothing here renews by itself except the administrator's certificate: a new authority would lock every node out.
+ */
+export class Pki extends pulumi.ComponentResource {
+  readonly kubernetesCa: KeyPair;
+  readonly etcdCa: KeyPair;
+  readonly frontProxyCa: KeyPair;
+  /** Private key that signs service-account tokens, PEM. Secret. */
+  readonly serviceAccountKey: pulumi.Output<string>;
+  /** Key of the encryption of Secrets at rest: 32 random bytes in base64. Secret. */
+  readonly encryptionKey: pulumi.Output<string>;
+  /** What tells this cluster from every other: the serial number of its authority. */
+  readonly identifier: pulumi.Output<string>;
+  /** Client certificate of the group `kubeadm:cluster-admins`. */
+  readonly admin: KeyPair;
+
+  readonly #args: PkiArgs;
+
+  constructor(name: string, args: PkiArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:pki:Pki", name, {}, opts);
+    this.#args = args;
+    // The names of kubeadm's own authorities (kubernetes/kubernetes: cmd/kubeadm/app/phases/certs/certlist.go).
+    const kubernetesCa = this.#authority(`${name}-kubernetes-ca`, "kubernetes");
+    this.kubernetesCa = keyPair(kubernetesCa);
+    this.identifier = kubernetesCa.certificate.id;
+    this.etcdCa = keyPair(this.#authority(`${name}-etcd-ca`, "etcd-ca"));
+    this.frontProxyCa = keyPair(this.#authority(`${name}-front-proxy-ca`, "front-proxy-ca"));
+    this.serviceAccountKey = this.#lastingKey(`${name}-service-account`).privateKeyPem;
+    this.encryptionKey = new random.RandomBytes(
+      `${name}-encryption-key`,
+      { length: 32 },
+      { parent: this, protect: args.protect },
+    ).base64;
+    this.admin = this.#admin(`${name}-admin`);
+    this.registerOutputs({ kubernetesCa: this.kubernetesCa.certificate });
+  }
+
+  /** A kubeconfig of the administrator for the API at `server`. Secret. */
+  adminKubeconfig(server: pulumi.Input<string>, tlsServerName?: string): pulumi.Output<string> {
+    const parts = pulumi.all([server, this.kubernetesCa.certificate, this.admin.certificate, this.admin.key]);
+    return pulumi.secret(
+      parts.apply(([url, caCertificate, clientCertificate, clientKey]) =>
+        kubeconfig({
+          cluster: this.#args.cluster,
+          server: url,
+          caCertificate,
+          clientCertificate,
+          clientKey,
+          ...(tlsServerName === undefined ? {} : { tlsServerName }),
+        }),
+      ),
+    );
+  }
+
+  #lastingKey(name: string): tls.PrivateKey {
+    return new tls.PrivateKey(name, keyType, { parent: this, protect: this.#args.protect });
+  }
+
+  #authority(name: string, commonName: string): Authority {
+    const key = this.#lastingKey(name);
+    const certificate = new tls.SelfSignedCert(
+      name,
+      {
+        privateKeyPem: key.privateKeyPem,
+        isCaCertificate: true,
+        setSubjectKeyId: true,
+        subject: { commonName },
+        allowedUses: ["cert_signing", "crl_signing", "digital_signature", "key_encipherment"],
+        validityPeriodHours: authorityHours,
+      },
+      {
+        parent: this,
+        protect: this.#args.protect,
+        // Any of these forces a new certificate in the tls provider; a later version of this program must not bring that about.
+        ignoreChanges: ["allowedUses", "earlyRenewalHours", "setSubjectKeyId", "subject", "validityPeriodHours"],
+      },
+    );
+    // In a preview before the first update the end is not known, and nothing is said.
+    certificate.validityEndTime.apply((end) => {
+      const warning = expiryWarning(commonName, end, Date.now());
+      if (warning !== undefined) void pulumi.log.warn(warning, this);
+    });
+    return { key, certificate };
+  }
+
+  #admin(name: string): KeyPair {
+    const key = new tls.PrivateKey(name, keyType, { parent: this });
+    const request = new tls.CertRequest(
+      name,
+      {
+        privateKeyPem: key.privateKeyPem,
+        subject: { commonName: "kubernetes-admin", organization: "kubeadm:cluster-admins" },
+      },
+      { parent: this },
+    );
+    const certificate = new tls.LocallySignedCert(
+      name,
+      {
+        certRequestPem: request.certRequestPem,
+        caCertPem: this.kubernetesCa.certificate,
+        caPrivateKeyPem: this.kubernetesCa.key,
+        allowedUses: ["digital_signature", "client_auth"],
+        validityPeriodHours: adminHours,
+        earlyRenewalHours: adminRenewalHours,
+      },
+      { parent: this },
+    );
+    return { certificate: certificate.certPem, key: pulumi.secret(key.privateKeyPem) };
+  }
+}
+
+function keyPair({ key, certificate }: Authority): KeyPair {
+  return { certificate: certificate.certPem, key: pulumi.secret(key.privateKeyPem) };
+}
