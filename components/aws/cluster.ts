@@ -1,0 +1,201 @@
+import * as pulumi from "@pulumi/pulumi";
+import type { ApiClient } from "../gates/apiProbe.ts";
+import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import { Pki } from "../pki/pki.ts";
+import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
+import { ControlPlane } from "./controlPlane.ts";
+import { Identity } from "./identity.ts";
+import { LoadBalancer } from "./loadBalancer.ts";
+import { Network } from "./network.ts";
+import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
+import { controlPlanePolicy, type PolicyScope } from "./policies.ts";
+import { Pool, poolScripts } from "./pool.ts";
+import { Scripts } from "./scripts.ts";
+import { Secrets } from "./secrets.ts";
+import { Security } from "./security.ts";
+import { Snapshots } from "./snapshots.ts";
+
+/** Arguments of `Cluster`. */
+export interface ClusterArgs {
+  /** Everything that decides the shape of the cluster. */
+  readonly spec: ClusterSpec;
+}
+
+/** The machines of a cluster on AWS and what they need: network, rights, secrets, load balancers, control plane, pools. */
+export class Cluster extends pulumi.ComponentResource {
+  /** Host of the API for nodes: the internal load balancer. */
+  readonly host: pulumi.Output<string>;
+  /** Host of the API for people and for the deployer, when there is a public load balancer. */
+  readonly publicHost: pulumi.Output<string> | undefined;
+  /** Kubeconfig of an administrator. Secret. */
+  readonly kubeconfig: pulumi.Output<string>;
+  /** What tells this cluster from every other: a new authority is a new cluster. */
+  readonly identifier: pulumi.Output<string>;
+  /** Open when the API answers. */
+  readonly apiGate: pulumi.Resource;
+  /** The pools, in the order of the description. */
+  readonly pools: readonly Pool[];
+
+  readonly #name: string;
+  readonly #spec: ClusterSpec;
+
+  constructor(name: string, args: ClusterArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:Cluster", name, {}, opts);
+    this.#name = name;
+    this.#spec = args.spec;
+    const pki = this.#makePki();
+    const network = new Network(`${name}-network`, { spec: args.spec }, { parent: this });
+    const security = new Security(`${name}-security`, { spec: args.spec, vpcId: network.vpcId }, { parent: this });
+    const secrets = new Secrets(`${name}-secrets`, { spec: args.spec, pki }, { parent: this });
+    const balancer = this.#makeLoadBalancer(network, security);
+    this.host = balancer.host;
+    this.publicHost = balancer.publicHost;
+    const server = url(this.publicHost ?? this.host);
+    this.kubeconfig = pki.adminKubeconfig(server);
+    this.identifier = pki.identifier;
+
+    const scope = this.#policyScope(network, secrets);
+    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, apiClient(server, pki));
+    this.apiGate = controlPlane.apiGate;
+    this.pools = this.#makePools(network, security, secrets, scope);
+    this.registerOutputs({ host: this.host, publicHost: this.publicHost });
+  }
+
+  #makePki(): Pki {
+    const protect = this.#spec.environment === "production";
+    return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect }, { parent: this });
+  }
+
+  #makeLoadBalancer(network: Network, security: Security): LoadBalancer {
+    return new LoadBalancer(
+      `${this.#name}-api`,
+      {
+        spec: this.#spec,
+        vpcId: network.vpcId,
+        privateSubnetIds: network.zones.map((zone) => zone.private.id),
+        publicSubnetIds: network.zones.map((zone) => zone.public.id),
+        internet: network.internet,
+        internalGroupId: security.internalApiGroupId,
+        publicGroupId: security.publicApiGroupId,
+      },
+      { parent: this },
+    );
+  }
+
+  #policyScope(network: Network, secrets: Secrets): pulumi.Output<PolicyScope> {
+    const { name: cluster, region } = this.#spec;
+    return pulumi
+      .all([network.accountId, secrets.keyArn])
+      .apply(([accountId, keyArn]) => ({ cluster, region, accountId, keyArn }));
+  }
+
+  #makeControlPlane(
+    network: Network,
+    security: Security,
+    secrets: Secrets,
+    balancer: LoadBalancer,
+    scope: pulumi.Output<PolicyScope>,
+    api: pulumi.Output<ApiClient>,
+  ): ControlPlane {
+    const snapshots = new Snapshots(`${this.#name}-snapshots`, { spec: this.#spec }, { parent: this });
+    const identity = this.#makeControlPlaneIdentity(network, snapshots, scope);
+    return new ControlPlane(
+      `${this.#name}-control-plane`,
+      {
+        spec: this.#spec,
+        endpoint: balancer.endpoint,
+        api,
+        subnetIds: network.zones.map((zone) => zone.controlPlane.id),
+        groupId: security.controlPlaneGroupId,
+        profileArn: identity.profileArn,
+        secretsKeyArn: secrets.keyArn,
+        snapshotBucket: snapshots.bucketName,
+        after: [
+          ...network.egress,
+          ...security.rules,
+          ...secrets.controlPlane,
+          secrets.join,
+          ...identity.ready,
+          ...balancer.ready,
+        ],
+        reachable: balancer.ready,
+      },
+      { parent: this },
+    );
+  }
+
+  #makeControlPlaneIdentity(network: Network, snapshots: Snapshots, scope: pulumi.Output<PolicyScope>): Identity {
+    const { initialised, ...read } = controlPlaneParameters(this.#spec.name);
+    const write = [joinParameter(this.#spec.name), initialised];
+    return new Identity(
+      `${this.#name}-control-plane-identity`,
+      {
+        policies: {
+          machine: pulumi
+            .all([scope, snapshots.bucketArn])
+            .apply(([known, bucket]) => controlPlanePolicy(known, { read: Object.values(read), write }, bucket)),
+          "cloud-controller": pulumi
+            .all([scope, network.vpcId])
+            .apply(([known, vpcId]) => cloudControllerPolicy(known, vpcId)),
+          "ebs-driver": scope.apply(ebsDriverPolicy),
+          autoscaler: scope.apply(autoscalerPolicy),
+        },
+      },
+      { parent: this },
+    );
+  }
+
+  /** A bucket only where there is a Windows pool. */
+  #makeScripts(): Scripts | undefined {
+    const objects = this.#spec.pools.flatMap((pool) => poolScripts(this.#spec, pool) ?? []);
+    return objects.length === 0 ? undefined : new Scripts(`${this.#name}-scripts`, { objects }, { parent: this });
+  }
+
+  #makePools(
+    network: Network,
+    security: Security,
+    secrets: Secrets,
+    scope: pulumi.Output<PolicyScope>,
+  ): readonly Pool[] {
+    const subnetIds = new Map(network.zones.map((zone) => [zone.zone, zone.private.id]));
+    const scripts = this.#makeScripts();
+    return this.#spec.pools.map(
+      (pool) =>
+        new Pool(
+          `${this.#name}-pool-${pool.name}`,
+          {
+            spec: this.#spec,
+            pool,
+            scope,
+            subnetIds,
+            groupId: security.workersGroupId,
+            scripts: pool.os.family === "windows" ? scripts : undefined,
+            after: [
+              this.apiGate,
+              ...network.egress,
+              ...security.rules,
+              secrets.join,
+              ...(pool.os.family === "windows" ? (scripts?.ready ?? []) : []),
+            ],
+          },
+          { parent: this },
+        ),
+    );
+  }
+}
+
+/** URL of the API on a host. */
+export function url(host: pulumi.Input<string>): pulumi.Output<string> {
+  return pulumi.interpolate`https://${host}:${apiPort}`;
+}
+
+/** How the gates ask the API: as the administrator, trusting the cluster's own authority. */
+function apiClient(server: pulumi.Output<string>, pki: Pki): pulumi.Output<ApiClient> {
+  return pulumi
+    .all([server, pki.kubernetesCa.certificate, pki.admin.certificate, pki.admin.key])
+    .apply(([known, caCertificate, certificate, key]) => ({
+      server: known,
+      caCertificate,
+      client: { certificate, key },
+    }));
+}

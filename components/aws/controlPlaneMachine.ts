@@ -1,0 +1,177 @@
+import { createHash } from "node:crypto";
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { ApiEndpoint } from "../machine/cloudAccess.ts";
+import { controlPlanePayload } from "../machine/controlPlane.ts";
+import { packLinux } from "../machine/packLinux.ts";
+import type { MachinePayload } from "../machine/payload.ts";
+import type { ControlPlaneMember } from "../model/addressPlan.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { operatingSystem } from "../model/operatingSystems.ts";
+import { machineTemplate } from "./machineTemplate.ts";
+import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
+import { clusterTag } from "./policies.ts";
+
+/** Arguments of `ControlPlaneMachine`. */
+export interface ControlPlaneMachineArgs {
+  readonly spec: ClusterSpec;
+  readonly member: ControlPlaneMember;
+  /** Names of the API; they go into the certificates. */
+  readonly endpoint: pulumi.Input<ApiEndpoint>;
+  /** Control-plane subnet of the member's zone. */
+  readonly subnetId: pulumi.Input<string>;
+  readonly groupId: pulumi.Input<string>;
+  readonly profileArn: pulumi.Input<string>;
+  /** ARN of the key of the cluster's parameters: the machine writes two of them and must name it. */
+  readonly secretsKeyArn: pulumi.Input<string>;
+  /** Bucket for etcd snapshots. */
+  readonly snapshotBucket: pulumi.Input<string>;
+  /** What must exist before the machine boots, the gate of the machine before it among them. */
+  readonly after: readonly pulumi.Resource[];
+}
+
+/** Name under which the data volume is attached; on Nitro the machine sees another one and looks for the volume's id. */
+const etcdDeviceName = "/dev/sdf";
+
+/**
+ * Path of a volume on the machine, by Ubuntu's own udev rule: the id without its dash (kubernetes/kops finds volumes in the same way).
+ */
+export function volumePath(volumeId: string): string {
+  return `/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${volumeId.replace("-", "")}`;
+}
+
+/** Changes when, and only when, the machine must be replaced: what it runs, on which image, size and system disk. */
+export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload): string {
+  const { image, size, osDiskGb } = spec.controlPlane;
+  return createHash("sha256")
+    .update(JSON.stringify([payload, image, size.name, osDiskGb]))
+    .digest("hex");
+}
+
+/**
+ * One control-plane machine. Address and etcd disk are resources of their own that outlive it, so the machine is replaced in place: the old
+ * one goes first, since neither can belong to two.
+ */
+export class ControlPlaneMachine extends pulumi.ComponentResource {
+  /** Id of the instance, which is also the name of its node. */
+  readonly instanceId: pulumi.Output<string>;
+  /** The machine with its disk. */
+  readonly ready: readonly pulumi.Resource[];
+
+  readonly #name: string;
+  readonly #args: ControlPlaneMachineArgs;
+
+  constructor(name: string, args: ControlPlaneMachineArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:ControlPlaneMachine", name, {}, opts);
+    this.#name = name;
+    this.#args = args;
+    const volume = this.#makeVolume();
+    const payload = this.#payload(volume);
+    const template = this.#makeTemplate(payload);
+    const instance = this.#makeInstance(template, payload);
+    const attachment = this.#attach(volume, instance);
+    this.instanceId = instance.id;
+    this.ready = [instance, attachment];
+    this.registerOutputs({ instanceId: this.instanceId });
+  }
+
+  #makeVolume(): aws.ebs.Volume {
+    const { spec, member } = this.#args;
+    return new aws.ebs.Volume(
+      `${this.#name}-etcd`,
+      {
+        availabilityZone: member.zone,
+        type: "gp3",
+        size: spec.controlPlane.etcdDiskGb,
+        encrypted: true,
+        // Not the cluster's tag: by that the EBS driver knows the volumes that are its own.
+        tags: { Name: `${this.#name}-etcd` },
+      },
+      { parent: this, protect: spec.environment === "production" },
+    );
+  }
+
+  #payload(volume: aws.ebs.Volume): pulumi.Output<MachinePayload> {
+    const { spec, member, endpoint, secretsKeyArn, snapshotBucket } = this.#args;
+    return pulumi
+      .all([endpoint, volume.id, secretsKeyArn, snapshotBucket])
+      .apply(([known, volumeId, secretsKey, target]) =>
+        controlPlanePayload({
+          spec,
+          member,
+          endpoint: known,
+          access: {
+            cloud: { kind: "aws", region: spec.region, joinSecret: joinParameter(spec.name), secretsKey },
+            secrets: controlPlaneParameters(spec.name),
+            etcdDevice: volumePath(volumeId),
+            snapshots: { target },
+          },
+        }),
+      );
+  }
+
+  #makeTemplate(payload: pulumi.Output<MachinePayload>): aws.ec2.LaunchTemplate {
+    const { spec, profileArn } = this.#args;
+    const { size, image, osDiskGb } = spec.controlPlane;
+    return new aws.ec2.LaunchTemplate(
+      `${this.#name}-template`,
+      machineTemplate({
+        name: this.#name,
+        os: operatingSystem("linux"),
+        image,
+        size: size.name,
+        diskGb: osDiskGb,
+        profileArn,
+        userData: payload.apply(packLinux),
+        tags: spec.tags,
+        makesInterface: false,
+      }),
+      { parent: this, hideDiffs: ["userData"] },
+    );
+  }
+
+  #makeInstance(template: aws.ec2.LaunchTemplate, payload: pulumi.Output<MachinePayload>): aws.ec2.Instance {
+    const { spec, member, subnetId, groupId, after } = this.#args;
+    const card = new aws.ec2.NetworkInterface(
+      `${this.#name}-address`,
+      {
+        subnetId,
+        privateIps: [member.address],
+        securityGroups: [groupId],
+        description: `Fixed address of ${this.#name}`,
+        tags: { Name: `${this.#name}-address` },
+      },
+      { parent: this },
+    );
+    return new aws.ec2.Instance(
+      `${this.#name}-instance`,
+      {
+        launchTemplate: { id: template.id, version: pulumi.interpolate`${template.latestVersion}` },
+        primaryNetworkInterface: { networkInterfaceId: card.id },
+        tags: { Name: this.#name, [clusterTag(spec.name)]: "owned" },
+      },
+      {
+        parent: this,
+        dependsOn: [...after],
+        deleteBeforeReplace: true,
+        // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the fingerprint does.
+        ignoreChanges: ["launchTemplate.version"],
+        replacementTrigger: payload.apply((known) => machineFingerprint(spec, known)),
+      },
+    );
+  }
+
+  #attach(volume: aws.ebs.Volume, instance: aws.ec2.Instance): aws.ec2.VolumeAttachment {
+    return new aws.ec2.VolumeAttachment(
+      `${this.#name}-etcd`,
+      {
+        volumeId: volume.id,
+        instanceId: instance.id,
+        deviceName: etcdDeviceName,
+        // etcd writes until the end; a volume that is pulled off a running machine is not clean.
+        stopInstanceBeforeDetaching: true,
+      },
+      { parent: this, deleteBeforeReplace: true },
+    );
+  }
+}

@@ -1,0 +1,52 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import { machineTrust, type PolicyDocument } from "./policies.ts";
+
+/** Arguments of `Identity`. */
+export interface IdentityArgs {
+  /** What the role may do, by purpose: each becomes a policy of its own. None of AWS's managed policies is attached. */
+  readonly policies: Readonly<Record<string, pulumi.Input<PolicyDocument>>>;
+}
+
+/**
+ * The identity of a kind of machine: a role, its policies and the instance profile that hands it to machines. The policies are resources of
+ * their own and not inline: all inline ones of a role together may have 10,240 characters, which the controllers' exceed; a policy of its own
+ * may have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
+ */
+export class Identity extends pulumi.ComponentResource {
+  /** ARN of the instance profile. */
+  readonly profileArn: pulumi.Output<string>;
+  /** What must exist before a machine with this identity boots. */
+  readonly ready: readonly pulumi.Resource[];
+
+  constructor(name: string, args: IdentityArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:Identity", name, {}, opts);
+    // A role's name has at most 64 characters (IAM User Guide, "IAM and AWS STS quotas"), eight of which are Pulumi's suffix; the longest
+    // names of cluster and pool leave no room for more.
+    const roleName = `${name.replace(/-identity$/, "")}-role`;
+    const role = new aws.iam.Role(
+      roleName,
+      { assumeRolePolicy: JSON.stringify(machineTrust()), tags: { Name: roleName } },
+      { parent: this },
+    );
+    this.ready = Object.entries(args.policies).map(([purpose, document]) =>
+      this.#attach(`${name}-${purpose}`, role, document),
+    );
+    const profile = new aws.iam.InstanceProfile(
+      `${name}-profile`,
+      { role: role.name, tags: { Name: `${name}-profile` } },
+      { parent: this },
+    );
+    this.profileArn = profile.arn;
+    this.registerOutputs({ profileArn: this.profileArn });
+  }
+
+  #attach(name: string, role: aws.iam.Role, document: pulumi.Input<PolicyDocument>): pulumi.Resource {
+    const policy = new aws.iam.Policy(
+      name,
+      { policy: pulumi.output(document).apply((known) => JSON.stringify(known)), tags: { Name: name } },
+      { parent: this },
+    );
+    return new aws.iam.RolePolicyAttachment(name, { role: role.name, policyArn: policy.arn }, { parent: this });
+  }
+}

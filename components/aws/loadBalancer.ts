@@ -1,0 +1,138 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { ApiEndpoint } from "../machine/cloudAccess.ts";
+import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+
+/** Arguments of `LoadBalancer`. */
+export interface LoadBalancerArgs {
+  readonly spec: ClusterSpec;
+  readonly vpcId: pulumi.Input<string>;
+  /** One subnet per zone for the internal load balancer. */
+  readonly privateSubnetIds: readonly pulumi.Input<string>[];
+  /** One subnet per zone for the public load balancer. */
+  readonly publicSubnetIds: readonly pulumi.Input<string>[];
+  /**
+   * The way to the internet. The public load balancer is made after it and goes before it: AWS answers "VPC has no internet gateway"
+   * otherwise (kinvolk/lokomotive#389), and no gateway leaves a network that has public addresses.
+   */
+  readonly internet: pulumi.Resource;
+  readonly internalGroupId: pulumi.Input<string>;
+  /** Security group with the allow-list. A public load balancer is made when it is given. */
+  readonly publicGroupId: pulumi.Input<string> | undefined;
+}
+
+/** Idle time after which a connection is dropped, in seconds: long enough for a quiet `kubectl exec`. AWS's default is 350. */
+export const idleSeconds = 3600;
+/** Time that open connections of a removed machine get, in seconds. AWS's default of 300 would hold up every replacement. */
+export const drainSeconds = 30;
+
+/**
+ * The API's load balancers: an internal one that every node uses, and on demand a public one behind an allow-list. Targets are the fixed
+ * addresses of the control plane, so they are known in a preview and outlive the machines.
+ *
+ * An NLB takes security groups only when it is made, never later; so both have one from the start.
+ */
+export class LoadBalancer extends pulumi.ComponentResource {
+  /** DNS name of the internal load balancer. */
+  readonly host: pulumi.Output<string>;
+  /** DNS name of the public load balancer. */
+  readonly publicHost: pulumi.Output<string> | undefined;
+  /** Both names as the certificates and the machines need them. */
+  readonly endpoint: pulumi.Output<ApiEndpoint>;
+  /** What must exist before the API can be reached. */
+  readonly ready: readonly pulumi.Resource[];
+
+  readonly #name: string;
+  readonly #args: LoadBalancerArgs;
+  readonly #ready: pulumi.Resource[] = [];
+
+  constructor(name: string, args: LoadBalancerArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:LoadBalancer", name, {}, opts);
+    this.#name = name;
+    this.#args = args;
+    this.host = this.#make("internal", args.privateSubnetIds, args.internalGroupId);
+    this.publicHost =
+      args.publicGroupId === undefined ? undefined : this.#make("public", args.publicSubnetIds, args.publicGroupId);
+    this.endpoint =
+      this.publicHost === undefined
+        ? this.host.apply((host) => ({ host }))
+        : pulumi.all([this.host, this.publicHost]).apply(([host, publicHost]) => ({ host, publicHost }));
+    this.ready = this.#ready;
+    this.registerOutputs({ host: this.host, publicHost: this.publicHost });
+  }
+
+  #make(
+    role: "internal" | "public",
+    subnets: readonly pulumi.Input<string>[],
+    groupId: pulumi.Input<string>,
+  ): pulumi.Output<string> {
+    // At most 32 characters, which an automatic suffix would exceed.
+    const awsName = `${this.#args.spec.name}-${role}`;
+    const balancer = new aws.lb.LoadBalancer(
+      `${this.#name}-${role}`,
+      {
+        name: awsName,
+        loadBalancerType: "network",
+        internal: role === "internal",
+        ipAddressType: "ipv4",
+        subnets: [...subnets],
+        securityGroups: [groupId],
+        // Without it a zone that has no healthy control-plane machine answers nobody.
+        enableCrossZoneLoadBalancing: true,
+        tags: { Name: `${this.#name}-${role}` },
+      },
+      { parent: this, dependsOn: role === "public" ? [this.#args.internet] : [] },
+    );
+    const target = this.#makeTargetGroup(role, awsName);
+    const listener = new aws.lb.Listener(
+      `${this.#name}-${role}`,
+      {
+        loadBalancerArn: balancer.arn,
+        port: apiPort,
+        protocol: "TCP",
+        tcpIdleTimeoutSeconds: idleSeconds,
+        defaultActions: [{ type: "forward", targetGroupArn: target.arn }],
+        tags: { Name: `${this.#name}-${role}` },
+      },
+      { parent: this },
+    );
+    const members = this.#args.spec.controlPlane.members.map(
+      ({ index, address }) =>
+        new aws.lb.TargetGroupAttachment(
+          `${this.#name}-${role}-${index}`,
+          { targetGroupArn: target.arn, targetId: address, port: apiPort },
+          { parent: this },
+        ),
+    );
+    this.#ready.push(listener, ...members);
+    return balancer.dnsName;
+  }
+
+  #makeTargetGroup(role: string, awsName: string): aws.lb.TargetGroup {
+    return new aws.lb.TargetGroup(
+      `${this.#name}-${role}`,
+      {
+        name: awsName,
+        vpcId: this.#args.vpcId,
+        targetType: "ip",
+        port: apiPort,
+        protocol: "TCP",
+        // A machine that reaches itself through the balancer drops packets with its own source address (kubernetes/kubeadm#1685).
+        preserveClientIp: "false",
+        deregistrationDelay: drainSeconds,
+        healthCheck: {
+          protocol: "HTTPS",
+          path: "/readyz",
+          port: String(apiPort),
+          matcher: "200",
+          interval: 10,
+          timeout: 6,
+          healthyThreshold: 2,
+          unhealthyThreshold: 2,
+        },
+        tags: { Name: `${this.#name}-${role}` },
+      },
+      { parent: this },
+    );
+  }
+}

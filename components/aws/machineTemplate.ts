@@ -1,0 +1,86 @@
+import type * as aws from "@pulumi/aws";
+import type * as pulumi from "@pulumi/pulumi";
+import type { OperatingSystem } from "../model/operatingSystems.ts";
+
+/** What differs between the machines of a cluster. */
+export interface MachineTemplateArgs {
+  /** Value of the tag Name. */
+  readonly name: string;
+  readonly os: OperatingSystem;
+  /** `latest` or an AMI id. */
+  readonly image: string;
+  /** Instance type. */
+  readonly size: string;
+  readonly diskGb: number;
+  readonly profileArn: pulumi.Input<string>;
+  /** Base64. */
+  readonly userData: pulumi.Input<string>;
+  /** Tags of disks and network interfaces: the provider's default tags do not reach what a template launches. */
+  readonly tags: Readonly<Record<string, string>>;
+  /**
+   * Whether a launch makes the network interface. A launch that takes one that exists must not name tags for it: EC2 refuses it with "You
+   * cannot specify tags for network interfaces if there are no network interfaces being created by the request"
+   * (kubernetes-sigs/cluster-api-provider-aws#5594).
+   */
+  readonly makesInterface: boolean;
+}
+
+/**
+ * Image of a machine. `latest` is resolved by EC2 at every launch, so a newer image changes nothing in the program. The id stands in the
+ * template and never on an instance, where it would replace the machine at every update (hashicorp/terraform-provider-aws#43364).
+ */
+export function imageId(os: OperatingSystem, image: string): string {
+  return image === "latest" ? `resolve:ssm:${os.awsImageParameter}` : image;
+}
+
+/**
+ * Device of the system disk in Canonical's Ubuntu images and Amazon's Windows images alike.
+ */
+const rootDevice = "/dev/sda1";
+
+/**
+ * A Windows image loads lazily from S3 and installs much at boot: more throughput than gp3's default of 125 MiB/s shortens it
+ * (runs-on/runner-images-for-aws#71).
+ */
+const windowsDiskThroughput = 400;
+
+/** The part of a launch template that is the same for every machine: image, disk, metadata service, names. */
+export function machineTemplate(args: MachineTemplateArgs) {
+  const tags = { ...args.tags, Name: args.name };
+  return {
+    imageId: imageId(args.os, args.image),
+    instanceType: args.size,
+    iamInstanceProfile: { arn: args.profileArn },
+    userData: args.userData,
+    ebsOptimized: "true",
+    blockDeviceMappings: [
+      {
+        deviceName: rootDevice,
+        ebs: {
+          volumeType: "gp3",
+          volumeSize: args.diskGb,
+          ...(args.os.family === "windows" ? { throughput: windowsDiskThroughput } : {}),
+          encrypted: "true",
+          deleteOnTermination: "true",
+        },
+      },
+    ],
+    metadataOptions: {
+      httpEndpoint: "enabled",
+      httpTokens: "required",
+      // Whoever asks the metadata service is on the host network; a pod behind the bridge is one hop further away.
+      httpPutResponseHopLimit: 1,
+      // A tag key with a slash, as the cluster's own has, makes every launch fail otherwise (kubernetes/cloud-provider-aws#762).
+      instanceMetadataTags: "disabled",
+    },
+    // The approver of kubelet serving certificates wants a DNS name that begins with the node's name, the instance id. Where the interface
+    // exists already, the subnet's setting counts and not this one (hashicorp/terraform-provider-aws#29273).
+    privateDnsNameOptions: { hostnameType: "resource-name", enableResourceNameDnsARecord: true },
+    updateDefaultVersion: true,
+    tagSpecifications: [
+      { resourceType: "volume", tags },
+      ...(args.makesInterface ? [{ resourceType: "network-interface", tags }] : []),
+    ],
+    tags: { Name: args.name },
+  } satisfies aws.ec2.LaunchTemplateArgs;
+}

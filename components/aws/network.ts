@@ -1,0 +1,260 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { ZonePlan } from "../model/addressPlan.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { zoneSuffix } from "../model/pools.ts";
+import { clusterTag } from "./policies.ts";
+
+/** Arguments of `Network`. */
+export interface NetworkArgs {
+  /** Name, zones, address plan and NAT mode come from here. */
+  readonly spec: ClusterSpec;
+}
+
+/** The subnets of one zone. */
+export interface ZoneSubnets {
+  readonly zone: string;
+  /** Workers and internal load balancers. */
+  readonly private: aws.ec2.Subnet;
+  /** NAT gateway and public load balancers. */
+  readonly public: aws.ec2.Subnet;
+  /** Control-plane machines. */
+  readonly controlPlane: aws.ec2.Subnet;
+}
+
+/**
+ * Interface endpoints of a network without a way out: what machines, Session Manager, cloud controller, EBS driver and autoscaler call. S3
+ * is a gateway endpoint and always there, since it costs nothing.
+ */
+export const interfaceEndpoints = [
+  "ssm",
+  "ssmmessages",
+  "ec2messages",
+  "kms",
+  "ec2",
+  "autoscaling",
+  "elasticloadbalancing",
+] as const;
+
+/**
+ * VPC with a private, a public and a control-plane subnet in each zone. Every zone has its own private route table in every NAT mode, so a
+ * change of mode moves no subnet.
+ *
+ * Cost: a NAT gateway, or the interface endpoints in its place, is billed by the hour and by traffic.
+ */
+export class Network extends pulumi.ComponentResource {
+  readonly vpcId: pulumi.Output<string>;
+  /** The account this runs in: the owner of the VPC, so that nothing need be asked of the cloud beforehand. */
+  readonly accountId: pulumi.Output<string>;
+  /** In the order of the zones of the stack file. */
+  readonly zones: readonly ZoneSubnets[];
+  /** The way between the public subnets and the internet: whatever has a public address is refused without it. */
+  readonly internet: pulumi.Resource;
+  /** What must exist before a machine can reach anything outside. */
+  readonly egress: readonly pulumi.Resource[];
+
+  readonly #name: string;
+  readonly #spec: ClusterSpec;
+  readonly #vpc: aws.ec2.Vpc;
+  readonly #associations: aws.ec2.RouteTableAssociation[] = [];
+
+  constructor(name: string, args: NetworkArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:Network", name, {}, opts);
+    this.#name = name;
+    this.#spec = args.spec;
+    this.#vpc = this.#makeVpc();
+    this.vpcId = this.#vpc.id;
+    this.accountId = this.#vpc.ownerId;
+    this.zones = args.spec.network.zones.map((plan) => this.#makeSubnets(plan));
+    const publicRoute = this.#makePublicRoute();
+    const tables = this.#makePrivateTables();
+    const nat = this.#makeNatRoutes(tables, publicRoute);
+    this.internet = publicRoute;
+    const endpoints = this.#makeEndpoints(tables);
+    this.egress = [...this.#associations, ...nat, ...endpoints];
+    this.registerOutputs({ vpcId: this.vpcId, accountId: this.accountId });
+  }
+
+  #tags(role: string): Record<string, string> {
+    return { Name: `${this.#name}-${role}`, [clusterTag(this.#spec.name)]: "owned" };
+  }
+
+  #makeVpc(): aws.ec2.Vpc {
+    const vpc = new aws.ec2.Vpc(
+      `${this.#name}-vpc`,
+      {
+        cidrBlock: this.#spec.network.cidr,
+        enableDnsSupport: true,
+        enableDnsHostnames: true,
+        tags: this.#tags("vpc"),
+      },
+      { parent: this },
+    );
+    // Taking the default group over without rules closes it: whatever is put there by mistake reaches nothing.
+    new aws.ec2.DefaultSecurityGroup(
+      `${this.#name}-default`,
+      { vpcId: vpc.id, ingress: [], egress: [], tags: { Name: `${this.#name}-default` } },
+      { parent: this },
+    );
+    return vpc;
+  }
+
+  #makeSubnets(plan: ZonePlan): ZoneSubnets {
+    const make = (role: string, cidrBlock: string, tags: Record<string, string>): aws.ec2.Subnet =>
+      new aws.ec2.Subnet(
+        `${this.#name}-${role}-${zoneSuffix(plan.zone)}`,
+        {
+          vpcId: this.vpcId,
+          availabilityZone: plan.zone,
+          cidrBlock,
+          mapPublicIpOnLaunch: false,
+          // The approver of kubelet serving certificates wants a DNS name that begins with the node's name, the instance id.
+          privateDnsHostnameTypeOnLaunch: "resource-name",
+          enableResourceNameDnsARecordOnLaunch: true,
+          tags: { ...this.#tags(`${role}-${zoneSuffix(plan.zone)}`), ...tags },
+        },
+        { parent: this },
+      );
+    return {
+      zone: plan.zone,
+      private: make("private", plan.private, { "kubernetes.io/role/internal-elb": "1" }),
+      public: make("public", plan.public, { "kubernetes.io/role/elb": "1" }),
+      controlPlane: make("control-plane", plan.controlPlane, {}),
+    };
+  }
+
+  #makePublicRoute(): aws.ec2.Route {
+    const gateway = new aws.ec2.InternetGateway(
+      `${this.#name}-internet`,
+      { vpcId: this.vpcId, tags: this.#tags("internet") },
+      { parent: this },
+    );
+    const table = this.#makeTable("public");
+    for (const subnets of this.zones) this.#associate("public", subnets.public, table, subnets.zone);
+    return new aws.ec2.Route(
+      `${this.#name}-public`,
+      { routeTableId: table.id, destinationCidrBlock: "0.0.0.0/0", gatewayId: gateway.id },
+      { parent: this },
+    );
+  }
+
+  #makePrivateTables(): readonly aws.ec2.RouteTable[] {
+    return this.zones.map((subnets) => {
+      const table = this.#makeTable(`private-${zoneSuffix(subnets.zone)}`);
+      this.#associate("private", subnets.private, table, subnets.zone);
+      this.#associate("control-plane", subnets.controlPlane, table, subnets.zone);
+      return table;
+    });
+  }
+
+  #makeTable(role: string): aws.ec2.RouteTable {
+    return new aws.ec2.RouteTable(
+      `${this.#name}-${role}`,
+      { vpcId: this.vpcId, tags: this.#tags(role) },
+      { parent: this },
+    );
+  }
+
+  #associate(role: string, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable, zone: string): void {
+    this.#associations.push(
+      new aws.ec2.RouteTableAssociation(
+        `${this.#name}-${role}-${zoneSuffix(zone)}`,
+        { subnetId: subnet.id, routeTableId: table.id },
+        { parent: this },
+      ),
+    );
+  }
+
+  #makeNatRoutes(tables: readonly aws.ec2.RouteTable[], publicRoute: aws.ec2.Route): readonly aws.ec2.Route[] {
+    const { nat } = this.#spec.network;
+    if (nat === "none") return [];
+    const gateways = (nat === "single" ? this.zones.slice(0, 1) : this.zones).map((subnets) =>
+      this.#makeNat(subnets, publicRoute),
+    );
+    return this.zones.flatMap(({ zone }, index) => {
+      const table = tables[index];
+      const gateway = gateways[index] ?? gateways[0];
+      if (table === undefined || gateway === undefined) return [];
+      return new aws.ec2.Route(
+        `${this.#name}-private-${zoneSuffix(zone)}`,
+        { routeTableId: table.id, destinationCidrBlock: "0.0.0.0/0", natGatewayId: gateway.id },
+        { parent: this },
+      );
+    });
+  }
+
+  #makeNat(subnets: ZoneSubnets, publicRoute: aws.ec2.Route): aws.ec2.NatGateway {
+    const role = `nat-${zoneSuffix(subnets.zone)}`;
+    const address = new aws.ec2.Eip(
+      `${this.#name}-${role}`,
+      { domain: "vpc", tags: this.#tags(role) },
+      { parent: this },
+    );
+    return new aws.ec2.NatGateway(
+      `${this.#name}-${role}`,
+      { allocationId: address.id, subnetId: subnets.public.id, tags: this.#tags(role) },
+      // A NAT gateway is refused in a subnet without a way to the internet.
+      { parent: this, dependsOn: [publicRoute] },
+    );
+  }
+
+  #makeEndpoints(tables: readonly aws.ec2.RouteTable[]): readonly pulumi.Resource[] {
+    const { region, network } = this.#spec;
+    const s3 = new aws.ec2.VpcEndpoint(
+      `${this.#name}-s3`,
+      {
+        vpcId: this.vpcId,
+        serviceName: `com.amazonaws.${region}.s3`,
+        vpcEndpointType: "Gateway",
+        routeTableIds: tables.map(({ id }) => id),
+        tags: this.#tags("s3"),
+      },
+      { parent: this },
+    );
+    if (network.nat !== "none") return [s3];
+    const group = this.#makeEndpointGroup();
+    const interfaces = interfaceEndpoints.map(
+      (service) =>
+        new aws.ec2.VpcEndpoint(
+          `${this.#name}-${service}`,
+          {
+            vpcId: this.vpcId,
+            serviceName: `com.amazonaws.${region}.${service}`,
+            vpcEndpointType: "Interface",
+            privateDnsEnabled: true,
+            subnetIds: this.zones.map((subnets) => subnets.private.id),
+            securityGroupIds: [group.id],
+            tags: this.#tags(service),
+          },
+          { parent: this },
+        ),
+    );
+    return [s3, ...interfaces];
+  }
+
+  #makeEndpointGroup(): aws.ec2.SecurityGroup {
+    const group = new aws.ec2.SecurityGroup(
+      `${this.#name}-endpoints`,
+      {
+        vpcId: this.vpcId,
+        description: "Interface endpoints: HTTPS from inside the network",
+        tags: { Name: `${this.#name}-endpoints` },
+      },
+      { parent: this },
+    );
+    new aws.vpc.SecurityGroupIngressRule(
+      `${this.#name}-endpoints-https`,
+      {
+        securityGroupId: group.id,
+        description: "Calls of the machines to AWS",
+        ipProtocol: "tcp",
+        fromPort: 443,
+        toPort: 443,
+        cidrIpv4: this.#spec.network.cidr,
+        tags: { Name: `${this.#name}-endpoints-https` },
+      },
+      { parent: this },
+    );
+    return group;
+  }
+}

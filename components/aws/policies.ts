@@ -1,0 +1,264 @@
+/** A condition block: operator, key, value or values of which one must match. */
+export type Condition = Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>;
+
+/** One statement of an IAM policy. */
+export interface Statement {
+  /** Purpose, letters and digits. */
+  readonly Sid: string;
+  readonly Effect: "Allow" | "Deny";
+  readonly Principal?: Readonly<Record<string, string>> | "*";
+  readonly Action: readonly string[];
+  readonly Resource?: readonly string[];
+  readonly Condition?: Condition;
+}
+
+/** An IAM policy document. */
+export interface PolicyDocument {
+  readonly Version: "2012-10-17";
+  readonly Statement: readonly Statement[];
+}
+
+/** A policy document of these statements. */
+export function policy(...statements: readonly Statement[]): PolicyDocument {
+  return { Version: "2012-10-17", Statement: statements };
+}
+
+/** What every policy needs to name resources exactly. */
+export interface PolicyScope {
+  /** Name of the cluster. */
+  readonly cluster: string;
+  readonly region: string;
+  /** AWS account id. */
+  readonly accountId: string;
+  /** ARN of the key that encrypts the cluster's parameters. */
+  readonly keyArn: string;
+}
+
+/** Partition of a region: `aws`, `aws-cn` or `aws-us-gov`. */
+export function partition(region: string): string {
+  if (region.startsWith("cn-")) return "aws-cn";
+  return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
+}
+
+/** ARN of something in the cluster's account and region. */
+export function arn(scope: PolicyScope, service: string, resource: string): string {
+  return `arn:${partition(scope.region)}:${service}:${scope.region}:${scope.accountId}:${resource}`;
+}
+
+/** ARN of an SSM parameter; the slash that begins its name is not doubled. */
+export function parameterArn(scope: PolicyScope, name: string): string {
+  return arn(scope, "ssm", `parameter${name}`);
+}
+
+/** Tag that marks what belongs to a cluster; the cloud controller and the EBS driver set it on what they make. */
+export function clusterTag(cluster: string): string {
+  return `kubernetes.io/cluster/${cluster}`;
+}
+
+/** Condition: the resource belongs to the cluster. */
+export function ownedResource(cluster: string): Condition {
+  return { StringEquals: { [`aws:ResourceTag/${clusterTag(cluster)}`]: "owned" } };
+}
+
+/** Condition: what is being made is marked as the cluster's. */
+export function ownedRequest(cluster: string): Condition {
+  return { StringEquals: { [`aws:RequestTag/${clusterTag(cluster)}`]: "owned" } };
+}
+
+/**
+ * The calls that know no resource-level rights, or list what exists, and therefore stand with resource `*` (Service Authorization
+ * Reference). Nothing else may; a test holds every policy against this list.
+ */
+export const unscopedActions: readonly string[] = [
+  "autoscaling:DescribeAutoScalingGroups",
+  "autoscaling:DescribeAutoScalingInstances",
+  "autoscaling:DescribeLaunchConfigurations",
+  "autoscaling:DescribeScalingActivities",
+  "autoscaling:DescribeTags",
+  "ec2:DescribeAvailabilityZones",
+  "ec2:DescribeImages",
+  "ec2:DescribeInstances",
+  "ec2:DescribeInstanceTopology",
+  "ec2:DescribeInstanceTypes",
+  "ec2:DescribeLaunchTemplateVersions",
+  "ec2:DescribeRegions",
+  "ec2:DescribeRouteTables",
+  "ec2:DescribeSecurityGroups",
+  "ec2:DescribeSnapshots",
+  "ec2:DescribeSubnets",
+  "ec2:DescribeTags",
+  "ec2:DescribeVolumes",
+  "ec2:DescribeVolumesModifications",
+  "ec2:DescribeVolumeStatus",
+  "ec2:DescribeVpcs",
+  "ec2:GetInstanceTypesFromInstanceRequirements",
+  "ec2messages:AcknowledgeMessage",
+  "ec2messages:DeleteMessage",
+  "ec2messages:FailMessage",
+  "ec2messages:GetEndpoint",
+  "ec2messages:GetMessages",
+  "ec2messages:SendReply",
+  "elasticloadbalancing:DescribeListeners",
+  "elasticloadbalancing:DescribeLoadBalancerAttributes",
+  "elasticloadbalancing:DescribeLoadBalancerPolicies",
+  "elasticloadbalancing:DescribeLoadBalancers",
+  "elasticloadbalancing:DescribeTags",
+  "elasticloadbalancing:DescribeTargetGroupAttributes",
+  "elasticloadbalancing:DescribeTargetGroups",
+  "elasticloadbalancing:DescribeTargetHealth",
+  "ssmmessages:CreateControlChannel",
+  "ssmmessages:CreateDataChannel",
+  "ssmmessages:OpenControlChannel",
+  "ssmmessages:OpenDataChannel",
+];
+
+/** Who may take a role: EC2 machines. */
+export function machineTrust(): PolicyDocument {
+  return policy({
+    Sid: "Machines",
+    Effect: "Allow",
+    Principal: { Service: "ec2.amazonaws.com" },
+    Action: ["sts:AssumeRole"],
+  });
+}
+
+/**
+ * Session Manager and Run Command, and not one parameter. The managed policy AmazonSSMManagedInstanceCore is not used: it lets a machine
+ * read every parameter of the account that its key admits.
+ */
+export function sessionManager(scope: PolicyScope): readonly Statement[] {
+  return [
+    {
+      Sid: "AgentStatus",
+      Effect: "Allow",
+      Action: ["ssm:UpdateInstanceInformation"],
+      Resource: [arn(scope, "ec2", "instance/*")],
+    },
+    {
+      Sid: "AgentChannels",
+      Effect: "Allow",
+      Action: unscopedActions.filter((action) => /^(ssmmessages|ec2messages):/.test(action)),
+      Resource: ["*"],
+    },
+  ];
+}
+
+/** Condition: the key is used by Parameter Store, for one of these parameters (AWS KMS: encryption context of Parameter Store). */
+function forParameters(scope: PolicyScope, names: readonly string[]): Condition {
+  const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
+  return {
+    StringEquals: {
+      "kms:ViaService": `ssm.${scope.region}.${suffix}`,
+      "kms:EncryptionContext:PARAMETER_ARN": names.map((name) => parameterArn(scope, name)),
+    },
+  };
+}
+
+/** Reading these parameters and nothing else. */
+export function readParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
+  return [
+    {
+      Sid: "ReadParameters",
+      Effect: "Allow",
+      Action: ["ssm:GetParameter"],
+      Resource: names.map((name) => parameterArn(scope, name)),
+    },
+    {
+      Sid: "DecryptParameters",
+      Effect: "Allow",
+      Action: ["kms:Decrypt"],
+      Resource: [scope.keyArn],
+      Condition: forParameters(scope, names),
+    },
+  ];
+}
+
+/** Writing these parameters: standard ones are encrypted by `kms:Encrypt` (AWS KMS: how Parameter Store uses KMS). */
+export function writeParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
+  return [
+    {
+      Sid: "WriteParameters",
+      Effect: "Allow",
+      Action: ["ssm:PutParameter"],
+      Resource: names.map((name) => parameterArn(scope, name)),
+    },
+    {
+      Sid: "EncryptParameters",
+      Effect: "Allow",
+      Action: ["kms:Encrypt"],
+      Resource: [scope.keyArn],
+      Condition: forParameters(scope, names),
+    },
+  ];
+}
+
+/** ARN of an Auto Scaling group by its name; the part with its UUID is not known before it exists. */
+export function groupArn(scope: PolicyScope, group: string): string {
+  return arn(scope, "autoscaling", `autoScalingGroup:*:autoScalingGroupName/${group}`);
+}
+
+/** What a worker of one group may do: read the join secret, report to its group, talk to Session Manager. */
+export function workerPolicy(
+  scope: PolicyScope,
+  joinSecret: string,
+  group: string,
+  scriptsBucketArn?: string,
+): PolicyDocument {
+  return policy(
+    ...readParameters(scope, [joinSecret]),
+    ...(scriptsBucketArn === undefined
+      ? []
+      : [
+          {
+            Sid: "FetchScripts",
+            Effect: "Allow" as const,
+            Action: ["s3:GetObject"],
+            Resource: [`${scriptsBucketArn}/windows/*`],
+          },
+        ]),
+    {
+      Sid: "ReportLifecycle",
+      Effect: "Allow",
+      Action: ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"],
+      Resource: [groupArn(scope, group)],
+    },
+    ...sessionManager(scope),
+  );
+}
+
+/** Names of the parameters that the control plane handles. */
+export interface ControlPlaneParameters {
+  /** Read only by control-plane machines. */
+  readonly read: readonly string[];
+  /** Published by them, and read back to see whether it is fresh. */
+  readonly write: readonly string[];
+}
+
+/** What the machines of the control plane do themselves. */
+export function controlPlanePolicy(
+  scope: PolicyScope,
+  parameters: ControlPlaneParameters,
+  snapshotBucketArn: string,
+): PolicyDocument {
+  return policy(
+    ...readParameters(scope, [...parameters.read, ...parameters.write]),
+    ...writeParameters(scope, parameters.write),
+    {
+      Sid: "EtcdSnapshots",
+      Effect: "Allow",
+      // Old snapshots are removed by the machine that took them.
+      Action: ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+      Resource: [`${snapshotBucketArn}/*`],
+    },
+    { Sid: "ListEtcdSnapshots", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [snapshotBucketArn] },
+    {
+      // The watcher gives machines whose nodes stay NotReady back to their group.
+      Sid: "ReplaceDeadNodes",
+      Effect: "Allow",
+      Action: ["autoscaling:SetInstanceHealth"],
+      Resource: [groupArn(scope, "*")],
+      Condition: ownedResource(scope.cluster),
+    },
+    ...sessionManager(scope),
+  );
+}

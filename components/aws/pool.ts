@@ -1,0 +1,195 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { PoolAccess } from "../machine/cloudAccess.ts";
+import { linuxWorkerPayload } from "../machine/linuxWorker.ts";
+import { packLinux } from "../machine/packLinux.ts";
+import { packWindowsAws, type WindowsScriptsObject, windowsScriptsObject } from "../machine/packWindows.ts";
+import { windowsWorkerPayload } from "../machine/windowsWorker.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { PoolSpec } from "../model/pools.ts";
+import { Identity } from "./identity.ts";
+import { machineTemplate } from "./machineTemplate.ts";
+import { joinParameter } from "./parameterNames.ts";
+import { type PolicyScope, workerPolicy } from "./policies.ts";
+import {
+  drainSeconds,
+  groupName,
+  groupSize,
+  groupTags,
+  joinSeconds,
+  lifecycleHooks,
+  rollingMaximum,
+} from "./poolGroup.ts";
+
+/** Arguments of `Pool`. */
+export interface PoolArgs {
+  readonly spec: ClusterSpec;
+  readonly pool: PoolSpec;
+  /** Account, region and key that the rights are bound to. */
+  readonly scope: pulumi.Input<PolicyScope>;
+  /** Private subnet of each zone, by the zone's name. */
+  readonly subnetIds: ReadonlyMap<string, pulumi.Input<string>>;
+  readonly groupId: pulumi.Input<string>;
+  /** Bucket with the scripts of Windows machines; Linux pools do not need it. */
+  readonly scripts: { readonly bucketName: pulumi.Input<string>; readonly bucketArn: pulumi.Input<string> } | undefined;
+  /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
+  readonly after: readonly pulumi.Resource[];
+}
+
+/** What a pool's machines are told of AWS. */
+function poolAccess(spec: ClusterSpec, pool: PoolSpec): PoolAccess {
+  return {
+    cloud: { kind: "aws", region: spec.region, joinSecret: joinParameter(spec.name) },
+    lifecycle: {
+      group: groupName(spec.name, pool.name),
+      launchHook: lifecycleHooks.launch,
+      terminateHook: lifecycleHooks.terminate,
+    },
+  };
+}
+
+/** The scripts of a Windows pool that lie in the bucket; nothing for a Linux pool. */
+export function poolScripts(spec: ClusterSpec, pool: PoolSpec): WindowsScriptsObject | undefined {
+  if (pool.os.family === "linux") return undefined;
+  return windowsScriptsObject(windowsWorkerPayload({ spec, pool, access: poolAccess(spec, pool) }));
+}
+
+/**
+ * User data of a pool's machines in base64. It names things and holds no secret.
+ *
+ * @param scriptsBucket name of the bucket with the scripts; read for Windows only.
+ */
+export function poolUserData(spec: ClusterSpec, pool: PoolSpec, scriptsBucket: string): string {
+  const access = poolAccess(spec, pool);
+  if (pool.os.family === "linux") return packLinux(linuxWorkerPayload({ spec, pool, access }));
+  return Buffer.from(packWindowsAws(windowsWorkerPayload({ spec, pool, access }), scriptsBucket), "utf8").toString(
+    "base64",
+  );
+}
+
+/**
+ * A group of equal worker machines: launch template, Auto Scaling group, an identity of its own. A changed template replaces the machines one
+ * at a time, a new one before an old one goes; each joins and drains by itself.
+ */
+export class Pool extends pulumi.ComponentResource {
+  /** Name of the Auto Scaling group. */
+  readonly groupName: pulumi.Output<string>;
+  /** The group. */
+  readonly group: aws.autoscaling.Group;
+  /** What the pool was made of. */
+  readonly spec: PoolSpec;
+
+  readonly #name: string;
+  readonly #args: PoolArgs;
+
+  constructor(name: string, args: PoolArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:Pool", name, {}, opts);
+    this.#name = name;
+    this.#args = args;
+    this.spec = args.pool;
+    const identity = this.#makeIdentity();
+    const template = this.#makeTemplate(identity);
+    this.group = this.#makeGroup(template, identity);
+    this.groupName = this.group.name;
+    this.registerOutputs({ groupName: this.groupName });
+  }
+
+  #makeIdentity(): Identity {
+    const { spec, pool, scope, scripts } = this.#args;
+    const policy = pulumi
+      .all([scope, scripts?.bucketArn])
+      .apply(([known, bucket]) =>
+        workerPolicy(known, joinParameter(spec.name), groupName(spec.name, pool.name), bucket),
+      );
+    return new Identity(`${this.#name}-identity`, { policies: { worker: policy } }, { parent: this });
+  }
+
+  #makeTemplate(identity: Identity): aws.ec2.LaunchTemplate {
+    const { spec, pool, groupId, scripts } = this.#args;
+    return new aws.ec2.LaunchTemplate(
+      `${this.#name}-template`,
+      {
+        ...machineTemplate({
+          name: groupName(spec.name, pool.name),
+          os: pool.os,
+          image: pool.image,
+          size: pool.size.name,
+          diskGb: pool.diskGb,
+          profileArn: identity.profileArn,
+          userData:
+            scripts === undefined
+              ? poolUserData(spec, pool, "")
+              : pulumi.output(scripts.bucketName).apply((bucket) => poolUserData(spec, pool, bucket)),
+          tags: spec.tags,
+          makesInterface: true,
+        }),
+        networkInterfaces: [
+          {
+            deviceIndex: 0,
+            associatePublicIpAddress: "false",
+            deleteOnTermination: "true",
+            securityGroups: [groupId],
+          },
+        ],
+        ...(pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),
+        ...(pool.spot ? { instanceMarketOptions: { marketType: "spot" } } : {}),
+      },
+      { parent: this, hideDiffs: ["userData"] },
+    );
+  }
+
+  #makeGroup(template: aws.ec2.LaunchTemplate, identity: Identity): aws.autoscaling.Group {
+    const { spec, pool, after } = this.#args;
+    const healthy = { minHealthyPercentage: 100, maxHealthyPercentage: rollingMaximum(pool) };
+    return new aws.autoscaling.Group(
+      `${this.#name}-group`,
+      {
+        name: groupName(spec.name, pool.name),
+        ...groupSize(pool),
+        vpcZoneIdentifiers: this.#subnetIds(),
+        // The number and not $Latest, or a new version would start no refresh (terraform-aws-modules/terraform-aws-eks, release 16.1.0).
+        launchTemplate: { id: template.id, version: pulumi.interpolate`${template.latestVersion}` },
+        healthCheckType: "EC2",
+        // Nodes are Ready only with the pod network, which comes later in the same update: waiting here would never end.
+        waitForCapacityTimeout: "0",
+        // As part of the group: a hook made afterwards would miss the first machines.
+        initialLifecycleHooks: [
+          {
+            name: lifecycleHooks.launch,
+            lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING",
+            defaultResult: "ABANDON",
+            heartbeatTimeout: joinSeconds[pool.os.family],
+          },
+          {
+            name: lifecycleHooks.terminate,
+            lifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING",
+            defaultResult: "CONTINUE",
+            heartbeatTimeout: drainSeconds,
+          },
+        ],
+        instanceMaintenancePolicy: healthy,
+        instanceRefresh: { strategy: "Rolling", preferences: { ...healthy, instanceWarmup: "0" } },
+        // Rebalancing would end machines that run well; it neither asks nor waits for the drain of a pod with a zonal disk.
+        suspendedProcesses: ["AZRebalance"],
+        capacityRebalance: pool.spot,
+        terminationPolicies: ["OldestLaunchTemplate", "Default"],
+        tags: [...groupTags(spec, pool)],
+      },
+      {
+        parent: this,
+        dependsOn: [...after, ...identity.ready],
+        ignoreChanges: pool.autoscale === undefined ? [] : ["desiredCapacity"],
+        // Every machine may take its whole time to drain.
+        customTimeouts: { delete: "60m" },
+      },
+    );
+  }
+
+  #subnetIds(): pulumi.Input<string>[] {
+    return this.#args.pool.zones.map((zone) => {
+      const subnetId = this.#args.subnetIds.get(zone);
+      if (subnetId === undefined) throw new RangeError(`there is no private subnet in ${zone}`);
+      return subnetId;
+    });
+  }
+}

@@ -1,0 +1,82 @@
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { PoolSpec } from "../model/pools.ts";
+import { clusterTag } from "./policies.ts";
+
+/** Names of the lifecycle hooks that a machine completes itself: at launch when its node has joined, at the end when it is drained. */
+export const lifecycleHooks = { launch: "join", terminate: "drain" } as const;
+
+/**
+ * Time that a machine has to join, in seconds. Windows boots, installs and reboots once; after it the machine is taken for lost and
+ * replaced.
+ */
+export const joinSeconds = { linux: 900, windows: 2400 } as const;
+/** Time that a machine has to drain, in seconds; then it goes all the same. */
+export const drainSeconds = 900;
+
+/** Name of a pool's Auto Scaling group: known beforehand, so that user data and rights can name it. */
+export function groupName(cluster: string, pool: string): string {
+  return `${cluster}-${pool}`;
+}
+
+/** Least, wanted and most machines of a pool. */
+export function groupSize(pool: PoolSpec): {
+  readonly minSize: number;
+  readonly desiredCapacity: number;
+  readonly maxSize: number;
+} {
+  return {
+    minSize: pool.autoscale?.min ?? pool.count,
+    desiredCapacity: pool.count,
+    maxSize: pool.autoscale?.max ?? pool.count,
+  };
+}
+
+/**
+ * Most machines during a rolling replacement, in percent of those wanted: one more than the largest group, in whole percents. A small group
+ * gets one more in any case, as with the 110 % that the console calls "launch before terminating".
+ */
+export function rollingMaximum(pool: PoolSpec): number {
+  return 100 + Math.ceil(100 / Math.max(1, groupSize(pool).maxSize));
+}
+
+/** A tag of an Auto Scaling group. */
+export interface GroupTag {
+  readonly key: string;
+  readonly value: string;
+  readonly propagateAtLaunch: boolean;
+}
+
+/** Tags of a group: those of its machines, and the hints by which the autoscaler knows a node that does not exist yet. */
+export function groupTags(spec: ClusterSpec, pool: PoolSpec): readonly GroupTag[] {
+  const machine = {
+    ...spec.tags,
+    Name: groupName(spec.name, pool.name),
+    [clusterTag(spec.name)]: "owned",
+  };
+  return [...tagList(machine, true), ...tagList(autoscalerHints(spec, pool), false)];
+}
+
+function tagList(tags: Readonly<Record<string, string>>, propagateAtLaunch: boolean): readonly GroupTag[] {
+  return Object.entries(tags).map(([key, value]) => ({ key, value, propagateAtLaunch }));
+}
+
+const autoscalerPrefix = "k8s.io/cluster-autoscaler";
+
+/**
+ * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md). They
+ * are read from the group; on machines their slashes would be in the way of metadata tags.
+ */
+function autoscalerHints(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<string, string>> {
+  if (pool.autoscale === undefined) return {};
+  const { kubeletLabels, ownLabels, taints } = pool.contract;
+  const template = `${autoscalerPrefix}/node-template`;
+  return {
+    [`${autoscalerPrefix}/enabled`]: "true",
+    [`${autoscalerPrefix}/${spec.name}`]: "owned",
+    ...Object.fromEntries(
+      Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${template}/label/${key}`, value]),
+    ),
+    ...Object.fromEntries(taints.map(({ key, value, effect }) => [`${template}/taint/${key}`, `${value}:${effect}`])),
+    [`${template}/resources/ephemeral-storage`]: `${pool.diskGb}G`,
+  };
+}

@@ -1,0 +1,61 @@
+import * as aws from "@pulumi/aws";
+import type * as pulumi from "@pulumi/pulumi";
+import { policy } from "./policies.ts";
+
+/** Settings of `privateBucket`. */
+export interface PrivateBucketOptions {
+  /** Whether destroying the stack also removes what is in it. */
+  readonly forceDestroy: boolean;
+  /** Refuse to delete the bucket. Default `false`. */
+  readonly protect?: boolean;
+}
+
+/** An S3 bucket that is encrypted, closed to the public and reached by HTTPS only. The children are named `${name}-bucket` and so on. */
+export function privateBucket(
+  name: string,
+  { forceDestroy, protect = false }: PrivateBucketOptions,
+  parent: pulumi.Resource,
+): aws.s3.Bucket {
+  const bucket = new aws.s3.Bucket(
+    `${name}-bucket`,
+    { forceDestroy, tags: { Name: `${name}-bucket` } },
+    { parent, protect },
+  );
+  new aws.s3.BucketServerSideEncryptionConfiguration(
+    `${name}-encryption`,
+    { bucket: bucket.id, rules: [{ applyServerSideEncryptionByDefault: { sseAlgorithm: "AES256" } }] },
+    { parent },
+  );
+  const block = new aws.s3.BucketPublicAccessBlock(
+    `${name}-private`,
+    {
+      bucket: bucket.id,
+      blockPublicAcls: true,
+      blockPublicPolicy: true,
+      ignorePublicAcls: true,
+      restrictPublicBuckets: true,
+    },
+    { parent },
+  );
+  new aws.s3.BucketPolicy(
+    `${name}-https`,
+    {
+      bucket: bucket.id,
+      policy: bucket.arn.apply((arn) =>
+        JSON.stringify(
+          policy({
+            Sid: "HttpsOnly",
+            Effect: "Deny",
+            Principal: "*",
+            Action: ["s3:*"],
+            Resource: [arn, `${arn}/*`],
+            Condition: { Bool: { "aws:SecureTransport": "false" } },
+          }),
+        ),
+      ),
+    },
+    // S3 refuses two changes of a bucket's access at the same time.
+    { parent, dependsOn: [block] },
+  );
+  return bucket;
+}

@@ -1,0 +1,39 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { WindowsScriptsObject } from "../machine/packWindows.ts";
+import { privateBucket } from "./privateBucket.ts";
+
+/** Arguments of `Scripts`. */
+export interface ScriptsArgs {
+  /** What lies in the bucket; those with the same key are one. */
+  readonly objects: readonly WindowsScriptsObject[];
+}
+
+/**
+ * Bucket with the scripts of Windows machines that do not fit into AWS's 16,384 bytes of user data. It holds no secret; the user data names
+ * the object and its SHA-256, and a machine fetches it by its role.
+ */
+export class Scripts extends pulumi.ComponentResource {
+  readonly bucketName: pulumi.Output<string>;
+  readonly bucketArn: pulumi.Output<string>;
+  /** What must be there before a machine fetches from it. */
+  readonly ready: readonly pulumi.Resource[];
+
+  constructor(name: string, args: ScriptsArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:Scripts", name, {}, opts);
+    const bucket = privateBucket(name, { forceDestroy: true }, this);
+    const unique = new Map(args.objects.map((object) => [object.key, object]));
+    this.ready = [...unique.values()].map(
+      ({ key, contentBase64, sha256 }) =>
+        new aws.s3.BucketObjectv2(
+          // The digest is part of the name: another content is another object, made before the old one goes.
+          `${name}-object-${sha256.slice(0, 12)}`,
+          { bucket: bucket.id, key, contentBase64, contentType: "application/gzip" },
+          { parent: this },
+        ),
+    );
+    this.bucketName = bucket.bucket;
+    this.bucketArn = bucket.arn;
+    this.registerOutputs({ bucketName: this.bucketName });
+  }
+}

@@ -1,0 +1,100 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { unwritten } from "../model/unwritten.ts";
+import type { KeyPair, Pki } from "../pki/pki.ts";
+import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
+
+/** Arguments of `Secrets`. */
+export interface SecretsArgs {
+  readonly spec: ClusterSpec;
+  /** Authorities and keys to place. */
+  readonly pki: Pki;
+}
+
+/**
+ * Parameter Store: the control plane's keys, and the two entries that its machines write. One customer key encrypts them; its use is bound
+ * to single parameters by the policies, which a key of AWS would not allow.
+ */
+export class Secrets extends pulumi.ComponentResource {
+  /** ARN of the key. */
+  readonly keyArn: pulumi.Output<string>;
+  /** Parameters that must exist before a control-plane machine boots. */
+  readonly controlPlane: readonly aws.ssm.Parameter[];
+  /** The join secret, written by the control plane. */
+  readonly join: aws.ssm.Parameter;
+
+  readonly #name: string;
+
+  constructor(name: string, args: SecretsArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:Secrets", name, {}, opts);
+    this.#name = name;
+    const { spec, pki } = args;
+    const key = this.#makeKey(spec);
+    this.keyArn = key.arn;
+    const names = controlPlaneParameters(spec.name);
+    const fixed = this.#fixedValues(pki).map(([role, value]) => this.#makeFixed(role, names[role], value, key));
+    const marker = this.#makeWritten("initialised", names.initialised, key);
+    this.controlPlane = [...fixed, marker];
+    this.join = this.#makeWritten("join", joinParameter(spec.name), key);
+    this.registerOutputs({ keyArn: this.keyArn });
+  }
+
+  #makeKey(spec: ClusterSpec): aws.kms.Key {
+    const key = new aws.kms.Key(
+      `${this.#name}-key`,
+      {
+        description: `Secrets of the cluster ${spec.name}`,
+        enableKeyRotation: true,
+        deletionWindowInDays: spec.environment === "production" ? 30 : 7,
+        tags: { Name: `${this.#name}-key` },
+      },
+      { parent: this },
+    );
+    new aws.kms.Alias(
+      `${this.#name}-key`,
+      { name: `alias/fenestra-${spec.name}`, targetKeyId: key.keyId },
+      { parent: this },
+    );
+    return key;
+  }
+
+  #fixedValues(
+    pki: Pki,
+  ): readonly (readonly [role: Exclude<keyof ControlPlaneSecrets, "initialised">, value: pulumi.Output<string>])[] {
+    return [
+      ["kubernetesCa", pair(pki.kubernetesCa)],
+      ["etcdCa", pair(pki.etcdCa)],
+      ["frontProxyCa", pair(pki.frontProxyCa)],
+      ["serviceAccount", pki.serviceAccountKey],
+      ["encryptionKey", pki.encryptionKey],
+    ];
+  }
+
+  #makeFixed(role: string, name: string, value: pulumi.Output<string>, key: aws.kms.Key): aws.ssm.Parameter {
+    return new aws.ssm.Parameter(
+      `${this.#name}-${kebab(role)}`,
+      { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(value) },
+      { parent: this },
+    );
+  }
+
+  /** A parameter that machines write: it is a resource so that destroying the stack removes it. */
+  #makeWritten(role: string, name: string, key: aws.kms.Key): aws.ssm.Parameter {
+    return new aws.ssm.Parameter(
+      `${this.#name}-${role}`,
+      { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(unwritten) },
+      { parent: this, ignoreChanges: ["value"] },
+    );
+  }
+}
+
+/** Certificate and key in one text, as the machines expect it. */
+function pair({ certificate, key }: KeyPair): pulumi.Output<string> {
+  return pulumi.interpolate`${certificate}${key}`;
+}
+
+function kebab(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

@@ -1,0 +1,49 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { privateBucket } from "./privateBucket.ts";
+
+/** Arguments of `Snapshots`. */
+export interface SnapshotsArgs {
+  readonly spec: ClusterSpec;
+}
+
+/** How long a snapshot of etcd is kept, in days. */
+export const snapshotDays = { development: 7, production: 30 } as const;
+
+/** Bucket for etcd snapshots: encrypted, private, HTTPS only, old ones expire. */
+export class Snapshots extends pulumi.ComponentResource {
+  readonly bucketName: pulumi.Output<string>;
+  readonly bucketArn: pulumi.Output<string>;
+
+  constructor(name: string, args: SnapshotsArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:aws:Snapshots", name, {}, opts);
+    const { environment } = args.spec;
+    const production = environment === "production";
+    // In production a bucket with snapshots in it stops the destruction of the stack: they may be the last copy.
+    const bucket = privateBucket(name, { forceDestroy: !production, protect: production }, this);
+    this.bucketName = bucket.bucket;
+    this.bucketArn = bucket.arn;
+    this.#expire(name, bucket, snapshotDays[environment]);
+    this.registerOutputs({ bucketName: this.bucketName });
+  }
+
+  #expire(name: string, bucket: aws.s3.Bucket, days: number): void {
+    new aws.s3.BucketLifecycleConfiguration(
+      `${name}-expiry`,
+      {
+        bucket: bucket.id,
+        rules: [
+          {
+            id: "expire",
+            status: "Enabled",
+            filter: {},
+            expiration: { days },
+            abortIncompleteMultipartUpload: { daysAfterInitiation: 1 },
+          },
+        ],
+      },
+      { parent: this },
+    );
+  }
+}
