@@ -1,0 +1,220 @@
+import * as pulumi from "@pulumi/pulumi";
+import * as tls from "@pulumi/tls";
+import type { ApiClient } from "../gates/apiProbe.ts";
+import { azureCloudConfig } from "../kubernetes/azureCloudController.ts";
+import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import { Pki } from "../pki/pki.ts";
+import { controllerGrants } from "./controllerRoles.ts";
+import { ControlPlane } from "./controlPlane.ts";
+import { Identity } from "./identity.ts";
+import { LoadBalancer } from "./loadBalancer.ts";
+import { Network, resourceGroupName, subnetName } from "./network.ts";
+import { Pool } from "./pool.ts";
+import { Secrets } from "./secrets.ts";
+import { Security, securityGroupName } from "./security.ts";
+import { Snapshots } from "./snapshots.ts";
+
+/** Arguments of `Cluster`. */
+export interface ClusterArgs {
+  /** Everything that decides the shape of the cluster. */
+  readonly spec: ClusterSpec;
+}
+
+/** The machines of a cluster on Azure and what they need: network, rights, secrets, load balancers, control plane, pools. */
+export class Cluster extends pulumi.ComponentResource {
+  /** Host of the API for nodes: the internal load balancer. */
+  readonly host: string;
+  /** Host of the API for people and for the deployer, when there is a public load balancer. */
+  readonly publicHost: pulumi.Output<string> | undefined;
+  /** Kubeconfig of an administrator. Secret. */
+  readonly kubeconfig: pulumi.Output<string>;
+  /** What tells this cluster from every other: a new authority is a new cluster. */
+  readonly identifier: pulumi.Output<string>;
+  /** Open when the API answers. */
+  readonly apiGate: pulumi.Resource;
+  /** The pools, in the order of the description. */
+  readonly pools: readonly Pool[];
+  /** What the controllers in the cluster must know of Azure: `azure.json`. */
+  readonly cloudConfig: pulumi.Output<string>;
+
+  readonly #name: string;
+  readonly #spec: ClusterSpec;
+
+  constructor(name: string, args: ClusterArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:Cluster", name, {}, opts);
+    this.#name = name;
+    this.#spec = args.spec;
+    const pki = this.#makePki();
+    const sshKey = this.#makeSshKey();
+    const network = new Network(`${name}-network`, { spec: args.spec }, { parent: this });
+    const security = new Security(`${name}-security`, { spec: args.spec, place: network.place }, { parent: this });
+    const identity = this.#makeControlPlaneIdentity(network);
+    const secrets = this.#makeSecrets(network, identity, pki);
+    const balancer = this.#makeLoadBalancer(network);
+    this.host = balancer.host;
+    this.publicHost = balancer.publicHost;
+    const server = url(this.publicHost ?? this.host);
+    this.kubeconfig = pki.adminKubeconfig(server);
+    this.identifier = pki.identifier;
+    this.cloudConfig = this.#makeCloudConfig(network, identity);
+
+    const api = apiClient(server, pki);
+    const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, api);
+    this.apiGate = controlPlane.apiGate;
+    this.pools = this.#makePools(network, security, identity, secrets, sshKey);
+    this.registerOutputs({ host: this.host, publicHost: this.publicHost });
+  }
+
+  #makePki(): Pki {
+    const protect = this.#spec.environment === "production";
+    return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect }, { parent: this });
+  }
+
+  /** Azure makes no Linux machine without a key or a password, although no port is open for either. */
+  #makeSshKey(): pulumi.Output<string> {
+    const key = new tls.PrivateKey(`${this.#name}-ssh-key`, { algorithm: "ED25519" }, { parent: this });
+    return key.publicKeyOpenssh;
+  }
+
+  #makeControlPlaneIdentity(network: Network): Identity {
+    return new Identity(
+      `${this.#name}-control-plane-identity`,
+      { place: network.place, grants: controllerGrants(network.place) },
+      { parent: this },
+    );
+  }
+
+  #makeSecrets(network: Network, controlPlane: Identity, pki: Pki): Secrets {
+    return new Secrets(
+      `${this.#name}-secrets`,
+      {
+        spec: this.#spec,
+        place: network.place,
+        pki,
+        controlPlane,
+        controlPlaneSubnetIds: network.zones.map((zone) => zone.controlPlane.id),
+        workerSubnetIds: network.zones.map((zone) => zone.private.id),
+      },
+      { parent: this },
+    );
+  }
+
+  #makeLoadBalancer(network: Network): LoadBalancer {
+    const [first] = network.zones;
+    if (first === undefined) throw new RangeError("a network has at least one zone");
+    return new LoadBalancer(
+      `${this.#name}-api`,
+      { spec: this.#spec, place: network.place, networkId: network.networkId, subnetId: first.controlPlane.id },
+      { parent: this },
+    );
+  }
+
+  #makeCloudConfig(network: Network, identity: Identity): pulumi.Output<string> {
+    const { name: cluster, region: location } = this.#spec;
+    const [first] = network.zones;
+    if (first === undefined) throw new RangeError("a network has at least one zone");
+    return pulumi
+      .all([identity.tenantId, network.place.subscriptionId, identity.clientId])
+      .apply(([tenantId, subscriptionId, identityClientId]) =>
+        azureCloudConfig({
+          tenantId,
+          subscriptionId,
+          resourceGroup: resourceGroupName(cluster),
+          location,
+          vnetName: network.networkName,
+          subnetName: subnetName("private", first.zone),
+          securityGroupName: securityGroupName(cluster, "workers"),
+          identityClientId,
+        }),
+      );
+  }
+
+  #makeControlPlane(
+    network: Network,
+    security: Security,
+    identity: Identity,
+    secrets: Secrets,
+    balancer: LoadBalancer,
+    sshKey: pulumi.Output<string>,
+    api: pulumi.Output<ApiClient>,
+  ): ControlPlane {
+    const subnetIds = network.zones.map((zone) => zone.controlPlane.id);
+    const snapshots = new Snapshots(
+      `${this.#name}-snapshots`,
+      { spec: this.#spec, place: network.place, controlPlane: identity, subnetIds },
+      { parent: this },
+    );
+    const { caVault, joinVault } = secrets;
+    return new ControlPlane(
+      `${this.#name}-control-plane`,
+      {
+        spec: this.#spec,
+        place: network.place,
+        endpoint: balancer.endpoint,
+        api,
+        subnetIds,
+        group: security.controlPlane,
+        poolIds: balancer.poolIds,
+        identityId: identity.id,
+        access: { clientId: identity.clientId, caVault, joinVault, snapshots: snapshots.containerUrl },
+        sshKey,
+        after: [
+          ...network.egress,
+          ...security.rules,
+          ...secrets.controlPlane,
+          secrets.join,
+          ...identity.roles,
+          ...snapshots.ready,
+          ...balancer.ready,
+        ],
+        reachable: balancer.ready,
+      },
+      { parent: this },
+    );
+  }
+
+  #makePools(
+    network: Network,
+    security: Security,
+    identity: Identity,
+    secrets: Secrets,
+    sshKey: pulumi.Output<string>,
+  ): readonly Pool[] {
+    const subnetIds = new Map(network.zones.map((zone) => [zone.zone, zone.private.id]));
+    return this.#spec.pools.map(
+      (pool) =>
+        new Pool(
+          `${this.#name}-pool-${pool.name}`,
+          {
+            spec: this.#spec,
+            pool,
+            place: network.place,
+            subnetIds,
+            group: security.workers,
+            joinVault: secrets.joinVault,
+            joinSecretId: secrets.joinSecretId,
+            controllerId: identity.principalId,
+            sshKey,
+            after: [this.apiGate, ...network.egress, ...security.rules, secrets.join],
+          },
+          { parent: this },
+        ),
+    );
+  }
+}
+
+/** URL of the API on a host. */
+export function url(host: pulumi.Input<string>): pulumi.Output<string> {
+  return pulumi.interpolate`https://${host}:${apiPort}`;
+}
+
+/** How the gates ask the API: as the administrator, trusting the cluster's own authority. */
+function apiClient(server: pulumi.Output<string>, pki: Pki): pulumi.Output<ApiClient> {
+  return pulumi
+    .all([server, pki.kubernetesCa.certificate, pki.admin.certificate, pki.admin.key])
+    .apply(([known, caCertificate, certificate, key]) => ({
+      server: known,
+      caCertificate,
+      client: { certificate, key },
+    }));
+}

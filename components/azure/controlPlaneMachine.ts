@@ -1,0 +1,254 @@
+import { createHash } from "node:crypto";
+import * as compute from "@pulumi/azure-native/compute/index.js";
+import * as network from "@pulumi/azure-native/network/index.js";
+import * as pulumi from "@pulumi/pulumi";
+import type { ApiEndpoint } from "../machine/cloudAccess.ts";
+import { controlPlanePayload } from "../machine/controlPlane.ts";
+import { packLinux } from "../machine/packLinux.ts";
+import type { MachinePayload } from "../machine/payload.ts";
+import type { ControlPlaneMember } from "../model/addressPlan.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { operatingSystem } from "../model/operatingSystems.ts";
+import { bootDiagnostics, hostEncryption, imageReference, linuxLogin, osDisk } from "./machineTemplate.ts";
+import { type Place, placed } from "./place.ts";
+import { controlPlaneSecrets, joinSecret } from "./secretNames.ts";
+import type { MachineGroup } from "./security.ts";
+
+/** Where a control-plane machine finds its secrets and leaves its snapshots. */
+export interface MachineAccess {
+  /** Client id of the identity. */
+  readonly clientId: pulumi.Input<string>;
+  /** Base URI of the vault with the CA material. */
+  readonly caVault: pulumi.Input<string>;
+  /** Base URI of the vault with the join data. */
+  readonly joinVault: pulumi.Input<string>;
+  /** URL of the container for etcd snapshots. */
+  readonly snapshots: pulumi.Input<string>;
+}
+
+/** Arguments of `ControlPlaneMachine`. */
+export interface ControlPlaneMachineArgs {
+  readonly spec: ClusterSpec;
+  readonly place: Place;
+  readonly member: ControlPlaneMember;
+  /** Names of the API; they go into the certificates. */
+  readonly endpoint: pulumi.Input<ApiEndpoint>;
+  /** Control-plane subnet of the member's zone. */
+  readonly subnetId: pulumi.Input<string>;
+  readonly group: MachineGroup;
+  /** Backend pools of the API's load balancers. */
+  readonly poolIds: readonly pulumi.Input<string>[];
+  /** Resource id of the identity. */
+  readonly identityId: pulumi.Input<string>;
+  readonly access: MachineAccess;
+  /** Public half of the key that Azure wants on every Linux machine. */
+  readonly sshKey: pulumi.Input<string>;
+  /** What must exist before the machine boots, the gate of the machine before it among them. */
+  readonly after: readonly pulumi.Resource[];
+}
+
+/** Number under which the data disk is attached. */
+const etcdLun = 0;
+
+/**
+ * Where the data disk may appear: by azure-vm-utils' rule on any disk bus, or by the Azure agent's on SCSI (Azure/azure-vm-utils:
+ * 80-azure-disk.rules; Azure/WALinuxAgent: 66-azure-storage.rules).
+ */
+export const etcdDevice = `/dev/disk/azure/data/by-lun/${etcdLun} /dev/disk/azure/scsi1/lun${etcdLun}`;
+
+/**
+ * Name of a control-plane machine: VM, computer and node have the same, as the cloud controller expects of machines outside scale sets. It
+ * has at least 6 characters, below which that controller fails (kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmssflex_cache.go).
+ */
+export function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
+  return `${cluster}-cp-${member.index}`;
+}
+
+/** Changes when, and only when, the machine must be replaced: what it runs, on which image, size and system disk. */
+export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload): string {
+  const { image, size, osDiskGb } = spec.controlPlane;
+  return createHash("sha256")
+    .update(JSON.stringify([payload, image, size.name, osDiskGb]))
+    .digest("hex");
+}
+
+/**
+ * What Azure refuses to change on a VM ("PropertyChangeNotAllowed"). azure-native knows none of it and would show an update in the preview
+ * (pulumi/pulumi-azure-native#577).
+ */
+export const machineReplaceOnChanges: readonly string[] = [
+  "osProfile.adminUsername",
+  "osProfile.computerName",
+  "osProfile.customData",
+  "osProfile.linuxConfiguration.ssh",
+  "storageProfile.imageReference",
+  "storageProfile.osDisk",
+  "zones",
+];
+
+/** What Azure refuses to change on a disk; a smaller size is refused, a larger one is taken over. */
+export const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zones"];
+
+/**
+ * One control-plane machine. Address and etcd disk are resources of their own that outlive it, so the machine is replaced in place: the old
+ * one goes first, since neither can belong to two.
+ */
+export class ControlPlaneMachine extends pulumi.ComponentResource {
+  /** Unique id of the machine: unlike its resource id and its name, a replaced machine has another one. */
+  readonly instanceId: pulumi.Output<string>;
+  /** Name of its node. */
+  readonly nodeName: string;
+  /** When it was made, RFC 3339. */
+  readonly created: pulumi.Output<string>;
+  /** The machine with its disk. */
+  readonly ready: readonly pulumi.Resource[];
+
+  readonly #name: string;
+  readonly #args: ControlPlaneMachineArgs;
+
+  constructor(name: string, args: ControlPlaneMachineArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:ControlPlaneMachine", name, {}, opts);
+    this.#name = name;
+    this.#args = args;
+    this.nodeName = controlPlaneName(args.spec.name, args.member);
+    const disk = this.#makeDisk();
+    const machine = this.#makeMachine(disk, this.#makeCard(), this.#payload());
+    this.instanceId = machine.vmId;
+    this.created = machine.timeCreated;
+    this.ready = [machine];
+    this.registerOutputs({ instanceId: this.instanceId });
+  }
+
+  #makeDisk(): compute.Disk {
+    const { spec, place, member } = this.#args;
+    return new compute.Disk(
+      `${this.#name}-etcd`,
+      {
+        ...placed(place),
+        diskName: `${this.nodeName}-etcd`,
+        zones: [member.zone],
+        creationData: { createOption: "Empty" },
+        diskSizeGB: spec.controlPlane.etcdDiskGb,
+        sku: { name: "Premium_LRS" },
+        // Nobody exports its content over a link.
+        networkAccessPolicy: "DenyAll",
+        publicNetworkAccess: "Disabled",
+      },
+      {
+        parent: this,
+        protect: spec.environment === "production",
+        replaceOnChanges: [...diskReplaceOnChanges],
+      },
+    );
+  }
+
+  #payload(): pulumi.Output<MachinePayload> {
+    const { spec, member, endpoint, access, place } = this.#args;
+    return pulumi
+      .all([
+        endpoint,
+        place.subscriptionId,
+        place.group,
+        access.clientId,
+        access.caVault,
+        access.joinVault,
+        access.snapshots,
+      ])
+      .apply(([known, subscriptionId, resourceGroup, clientId, caVault, joinVault, target]) =>
+        controlPlanePayload({
+          spec,
+          member,
+          endpoint: known,
+          access: {
+            cloud: {
+              kind: "azure",
+              region: spec.region,
+              subscriptionId,
+              resourceGroup,
+              clientId,
+              joinVault,
+              joinSecret,
+            },
+            secrets: controlPlaneSecrets,
+            caVault,
+            etcdDevice,
+            snapshots: { target },
+          },
+        }),
+      );
+  }
+
+  #makeCard(): network.NetworkInterface {
+    const { place, member, subnetId, group, poolIds } = this.#args;
+    return new network.NetworkInterface(
+      `${this.#name}-address`,
+      {
+        ...placed(place),
+        networkInterfaceName: this.nodeName,
+        networkSecurityGroup: { id: group.securityGroupId },
+        ipConfigurations: [
+          {
+            name: "address",
+            primary: true,
+            subnet: { id: subnetId },
+            privateIPAllocationMethod: "Static",
+            privateIPAddress: member.address,
+            privateIPAddressVersion: "IPv4",
+            applicationSecurityGroups: [{ id: group.applicationGroupId }],
+            loadBalancerBackendAddressPools: poolIds.map((id) => ({ id })),
+          },
+        ],
+      },
+      { parent: this },
+    );
+  }
+
+  #makeMachine(
+    disk: compute.Disk,
+    card: network.NetworkInterface,
+    payload: pulumi.Output<MachinePayload>,
+  ): compute.VirtualMachine {
+    const { spec, place, member, identityId, sshKey, after } = this.#args;
+    const { size, image, osDiskGb } = spec.controlPlane;
+    return new compute.VirtualMachine(
+      `${this.#name}-instance`,
+      {
+        ...placed(place),
+        vmName: this.nodeName,
+        zones: [member.zone],
+        hardwareProfile: { vmSize: size.name },
+        identity: { type: "UserAssigned", userAssignedIdentities: [identityId] },
+        osProfile: {
+          computerName: this.nodeName,
+          customData: payload.apply(packLinux),
+          ...linuxLogin(sshKey),
+        },
+        storageProfile: {
+          imageReference: imageReference(operatingSystem("linux"), image),
+          osDisk: osDisk(osDiskGb),
+          dataDisks: [
+            {
+              lun: etcdLun,
+              createOption: "Attach",
+              managedDisk: { id: disk.id },
+              deleteOption: "Detach",
+              // etcd waits for its writes; a cache would only be in the way.
+              caching: "None",
+            },
+          ],
+        },
+        networkProfile: { networkInterfaces: [{ id: card.id, primary: true, deleteOption: "Detach" }] },
+        diagnosticsProfile: bootDiagnostics,
+        ...hostEncryption(spec),
+      },
+      {
+        parent: this,
+        dependsOn: [...after],
+        deleteBeforeReplace: true,
+        hideDiffs: ["osProfile.customData"],
+        replaceOnChanges: [...machineReplaceOnChanges],
+        replacementTrigger: payload.apply((known) => machineFingerprint(spec, known)),
+      },
+    );
+  }
+}

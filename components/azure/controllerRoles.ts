@@ -1,0 +1,14 @@
+import type { Place } from "./place.ts";
+import type { Grant } from "./roles.ts";
+
+/**
+ * What the cloud controller, the disk driver, the autoscaler and the watcher of dead nodes do in Azure: on the cluster's own resource
+ * group only, and never with Contributor, which may also read and change the vaults and the storage account. Making a scale set anew
+ * takes the right to hand its identity on as well; each pool gives that for its own.
+ */
+export function controllerGrants({ groupId }: Place): Readonly<Record<"machines" | "networking", Grant>> {
+  return {
+    machines: { role: "virtualMachineContributor", scope: groupId },
+    networking: { role: "networkContributor", scope: groupId },
+  };
+}

@@ -1,0 +1,46 @@
+import type * as authorization from "@pulumi/azure-native/authorization/index.js";
+import * as managedidentity from "@pulumi/azure-native/managedidentity/index.js";
+import * as pulumi from "@pulumi/pulumi";
+import { type Place, placed } from "./place.ts";
+import { assignRole, type Grant } from "./roles.ts";
+
+/** Arguments of `Identity`. */
+export interface IdentityArgs {
+  readonly place: Place;
+  /** What it may do, by purpose. Further roles are given beside the resource that they are for: on vaults, containers, identities. */
+  readonly grants?: Readonly<Record<string, Grant>>;
+}
+
+/** The identity of a kind of machine: user-assigned, so that it and its roles outlive the machines. */
+export class Identity extends pulumi.ComponentResource {
+  /** Resource id. */
+  readonly id: pulumi.Output<string>;
+  /** What a machine asks the metadata service for. */
+  readonly clientId: pulumi.Output<string>;
+  /** What roles are given to. */
+  readonly principalId: pulumi.Output<string>;
+  /** Tenant of the subscription: told by what was made in it, since nothing is asked of the cloud beforehand. */
+  readonly tenantId: pulumi.Output<string>;
+  /** What must exist before a machine with this identity boots. */
+  readonly roles: readonly authorization.RoleAssignment[];
+
+  constructor(name: string, args: IdentityArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:Identity", name, {}, opts);
+    const { place, grants = {} } = args;
+    const identity = new managedidentity.UserAssignedIdentity(
+      `${name}-identity`,
+      { ...placed(place), resourceName: name },
+      { parent: this },
+    );
+    this.id = identity.id;
+    this.clientId = identity.clientId;
+    this.principalId = identity.principalId;
+    this.tenantId = identity.tenantId;
+    this.roles = Object.entries(grants).map(([purpose, grant]) =>
+      assignRole(`${name}-${purpose}`, { principalId: this.principalId, subscriptionId: place.subscriptionId }, grant, {
+        parent: this,
+      }),
+    );
+    this.registerOutputs({ id: this.id, clientId: this.clientId });
+  }
+}

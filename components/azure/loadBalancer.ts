@@ -1,0 +1,198 @@
+import * as network from "@pulumi/azure-native/network/index.js";
+import * as privatedns from "@pulumi/azure-native/privatedns/index.js";
+import type * as inputs from "@pulumi/azure-native/types/input.js";
+import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
+import type { ApiEndpoint } from "../machine/cloudAccess.ts";
+import { addressAt, cidr } from "../model/cidr.ts";
+import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import { type Place, placed } from "./place.ts";
+import { suffixLength } from "./secretNames.ts";
+
+/** Arguments of `LoadBalancer`. */
+export interface LoadBalancerArgs {
+  readonly spec: ClusterSpec;
+  readonly place: Place;
+  /** Network whose machines can resolve the name of the internal load balancer. */
+  readonly networkId: pulumi.Input<string>;
+  /** Subnet of the internal load balancer: the control plane's of the first zone. */
+  readonly subnetId: pulumi.Input<string>;
+}
+
+/** Idle time after which a connection is reset, in minutes: the longest that Azure has. Its default is 4. */
+export const idleMinutes = 30;
+
+/** Position of the load balancer in the first control-plane subnet: the first address that Azure leaves to others. */
+const balancerAddress = 4;
+
+/** Frontends in every zone of the region, so that none takes the API along. */
+const everyZone = ["1", "2", "3"];
+
+/** Names of the parts of a load balancer. */
+const part = { frontend: "api", pool: "control-plane", probe: "readyz", rule: "api" } as const;
+
+/** Name of the private DNS zone of a cluster. `internal` is reserved for private use (ICANN resolution 2024.07.29.06). */
+export function privateZone(cluster: string): string {
+  return `${cluster}.fenestra.internal`;
+}
+
+/**
+ * The API's load balancers: an internal one that every node uses, and on demand a public one. The allow-list is a rule of the control
+ * plane's security group, since a load balancer of Azure keeps the address of the caller. The internal one has a name in a private zone,
+ * known already in a preview; control-plane machines resolve it to themselves, since a connection that comes back to its sender is lost.
+ */
+export class LoadBalancer extends pulumi.ComponentResource {
+  /** DNS name of the internal load balancer. */
+  readonly host: string;
+  /** DNS name of the public load balancer. */
+  readonly publicHost: pulumi.Output<string> | undefined;
+  /** Both names as the certificates and the machines need them. */
+  readonly endpoint: pulumi.Output<ApiEndpoint>;
+  /** Backend pools that the control plane's network interfaces join. */
+  readonly poolIds: readonly pulumi.Output<string>[];
+  /** What must exist before the API can be reached. */
+  readonly ready: readonly pulumi.Resource[];
+
+  readonly #name: string;
+  readonly #args: LoadBalancerArgs;
+  readonly #poolIds: pulumi.Output<string>[] = [];
+  readonly #ready: pulumi.Resource[] = [];
+
+  constructor(name: string, args: LoadBalancerArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:LoadBalancer", name, {}, opts);
+    this.#name = name;
+    this.#args = args;
+    this.host = this.#makeInternal();
+    this.publicHost = args.spec.publicAccess === undefined ? undefined : this.#makePublic();
+    this.endpoint =
+      this.publicHost === undefined
+        ? pulumi.output({ host: this.host })
+        : this.publicHost.apply((publicHost) => ({ host: this.host, publicHost }));
+    this.poolIds = this.#poolIds;
+    this.ready = this.#ready;
+    this.registerOutputs({ host: this.host, publicHost: this.publicHost });
+  }
+
+  #makeInternal(): string {
+    const { spec, subnetId } = this.#args;
+    const [zone] = spec.network.zones;
+    if (zone === undefined) throw new RangeError("an address plan has at least one zone");
+    const address = addressAt(cidr(zone.controlPlane), balancerAddress);
+    this.#make("internal", {
+      name: part.frontend,
+      subnet: { id: subnetId },
+      privateIPAllocationMethod: "Static",
+      privateIPAddress: address,
+      zones: [...everyZone],
+    });
+    return this.#nameInternal(address);
+  }
+
+  #makePublic(): pulumi.Output<string> {
+    const { spec, place } = this.#args;
+    const suffix = new random.RandomString(
+      `${this.#name}-suffix`,
+      { length: suffixLength, upper: false, special: false },
+      { parent: this },
+    );
+    const label = pulumi.interpolate`${spec.name}-${suffix.result}`;
+    const address = new network.PublicIPAddress(
+      `${this.#name}-public`,
+      {
+        ...placed(place),
+        publicIpAddressName: `${this.#name}-public`,
+        sku: { name: "Standard" },
+        publicIPAllocationMethod: "Static",
+        zones: [...everyZone],
+        dnsSettings: { domainNameLabel: label },
+      },
+      { parent: this },
+    );
+    this.#make("public", { name: part.frontend, publicIPAddress: { id: address.id } });
+    return pulumi.interpolate`${label}.${place.location}.cloudapp.azure.com`;
+  }
+
+  #make(role: "internal" | "public", frontend: inputs.network.FrontendIPConfigurationArgs): void {
+    const { place } = this.#args;
+    const name = `${this.#name}-${role}`;
+    // Parts of a load balancer name each other by ids that exist only with it, so its own id is put together beforehand.
+    const own = pulumi.interpolate`${place.groupId}/providers/Microsoft.Network/loadBalancers/${name}`;
+    const balancer = new network.LoadBalancer(
+      name,
+      {
+        ...placed(place),
+        loadBalancerName: name,
+        sku: { name: "Standard" },
+        frontendIPConfigurations: [frontend],
+        backendAddressPools: [{ name: part.pool }],
+        probes: [
+          {
+            name: part.probe,
+            protocol: "Https",
+            port: apiPort,
+            requestPath: "/readyz",
+            intervalInSeconds: 5,
+            probeThreshold: 2,
+          },
+        ],
+        loadBalancingRules: [
+          {
+            name: part.rule,
+            protocol: "Tcp",
+            frontendPort: apiPort,
+            backendPort: apiPort,
+            frontendIPConfiguration: { id: pulumi.interpolate`${own}/frontendIPConfigurations/${part.frontend}` },
+            backendAddressPool: { id: pulumi.interpolate`${own}/backendAddressPools/${part.pool}` },
+            probe: { id: pulumi.interpolate`${own}/probes/${part.probe}` },
+            enableFloatingIP: false,
+            // What goes out goes by the NAT gateway.
+            disableOutboundSnat: true,
+            // A quiet `kubectl exec` learns of its end, instead of waiting for ever.
+            enableTcpReset: true,
+            idleTimeoutInMinutes: idleMinutes,
+          },
+        ],
+      },
+      { parent: this, replaceOnChanges: ["sku", "frontendIPConfigurations[*].zones"] },
+    );
+    this.#poolIds.push(pulumi.interpolate`${balancer.id}/backendAddressPools/${part.pool}`);
+    this.#ready.push(balancer);
+  }
+
+  #nameInternal(address: string): string {
+    const { spec, place, networkId } = this.#args;
+    const record = "api";
+    // Private DNS is in no region.
+    const global = { ...placed(place), location: "global" };
+    const zone = new privatedns.PrivateZone(
+      `${this.#name}-zone`,
+      { ...global, privateZoneName: privateZone(spec.name) },
+      { parent: this },
+    );
+    const link = new privatedns.VirtualNetworkLink(
+      `${this.#name}-link`,
+      {
+        ...global,
+        privateZoneName: zone.name,
+        virtualNetworkLinkName: spec.name,
+        virtualNetwork: { id: networkId },
+        registrationEnabled: false,
+      },
+      { parent: this },
+    );
+    const entry = new privatedns.PrivateRecordSet(
+      `${this.#name}-record`,
+      {
+        resourceGroupName: place.group,
+        privateZoneName: zone.name,
+        recordType: "A",
+        relativeRecordSetName: record,
+        ttl: 300,
+        aRecords: [{ ipv4Address: address }],
+      },
+      { parent: this },
+    );
+    this.#ready.push(link, entry);
+    return `${record}.${privateZone(spec.name)}`;
+  }
+}

@@ -1,0 +1,64 @@
+import type * as inputs from "@pulumi/azure-native/types/input.js";
+import type * as pulumi from "@pulumi/pulumi";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { OperatingSystem } from "../model/operatingSystems.ts";
+
+/** Name of the administrator that Azure wants on every machine; nothing lets anybody log in by it from outside. */
+const adminName = "fenestra";
+
+/**
+ * Image of a machine. `latest` is resolved at every launch, so a newer image changes nothing in the program; publisher, offer and SKU are
+ * those of the operating system.
+ */
+export function imageReference(os: OperatingSystem, image: string) {
+  return { ...os.azureImage, version: image };
+}
+
+/** How people get in to look: the serial console and the log of the boot, kept by Azure itself. */
+export const bootDiagnostics = { bootDiagnostics: { enabled: true } } as const;
+
+/** Encryption of caches and temporary disks on the host; a subscription without that feature refuses the machine. */
+export function hostEncryption({ encryptionAtHost }: ClusterSpec) {
+  return encryptionAtHost ? { securityProfile: { encryptionAtHost: true } } : {};
+}
+
+/** The system disk. It goes with its machine. */
+export function osDisk(diskGb: number) {
+  return {
+    createOption: "FromImage",
+    caching: "ReadWrite",
+    diskSizeGB: diskGb,
+    managedDisk: { storageAccountType: "Premium_LRS" },
+    deleteOption: "Delete",
+  } as const;
+}
+
+/** Login of a Linux machine: Azure wants a key or a password. The key's private half is nowhere but in the state. */
+export function linuxLogin(publicKey: pulumi.Input<string>) {
+  return {
+    adminUsername: adminName,
+    linuxConfiguration: {
+      disablePasswordAuthentication: true,
+      provisionVMAgent: true,
+      ssh: { publicKeys: [{ path: `/home/${adminName}/.ssh/authorized_keys`, keyData: publicKey }] },
+    } satisfies inputs.compute.LinuxConfigurationArgs,
+  };
+}
+
+/**
+ * Login of a Windows machine. Updates are off, since a cumulative update on a running node breaks its network
+ * (microsoft/Windows-Containers#516): machines are replaced instead. `Manual` goes only with automatic updates off (Azure documentation,
+ * automatic VM guest patching).
+ */
+export function windowsLogin(password: pulumi.Input<string>) {
+  return {
+    adminUsername: adminName,
+    adminPassword: password,
+    windowsConfiguration: {
+      provisionVMAgent: true,
+      enableAutomaticUpdates: false,
+      patchSettings: { patchMode: "Manual" },
+      timeZone: "UTC",
+    } satisfies inputs.compute.WindowsConfigurationArgs,
+  };
+}

@@ -1,0 +1,180 @@
+import * as network from "@pulumi/azure-native/network/index.js";
+import * as resources from "@pulumi/azure-native/resources/index.js";
+import * as pulumi from "@pulumi/pulumi";
+import type { ZonePlan } from "../model/addressPlan.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { type Place, placed } from "./place.ts";
+
+/** Arguments of `Network`. */
+export interface NetworkArgs {
+  /** Name, zones, address plan and NAT mode come from here. */
+  readonly spec: ClusterSpec;
+}
+
+/** The subnets for the machines of one zone. On Azure a subnet spans all zones; one per zone is what gives each its own way out. */
+export interface ZoneSubnets {
+  readonly zone: string;
+  /** Workers and internal load balancers. */
+  readonly private: network.Subnet;
+  /** Control-plane machines and the API's internal load balancer. */
+  readonly controlPlane: network.Subnet;
+}
+
+/** Name of the resource group: known beforehand, and so is everything in it that others know by name. */
+export function resourceGroupName(cluster: string): string {
+  return `fenestra-${cluster}`;
+}
+
+/** Name of a subnet in the cluster's network. */
+export function subnetName(role: "private" | "control-plane", zone: string): string {
+  return `${role}-${zone}`;
+}
+
+/**
+ * Resource group and virtual network with a private and a control-plane subnet for each zone. No subnet has the implicit way out that
+ * Azure gives and is taking away (Azure documentation, default outbound access): NAT gateways are the only one.
+ *
+ * Cost: a NAT gateway and its address are billed by the hour and by traffic.
+ */
+export class Network extends pulumi.ComponentResource {
+  /** Resource group, region and tags of everything else. */
+  readonly place: Place;
+  readonly networkId: pulumi.Output<string>;
+  /** Name of the virtual network. */
+  readonly networkName: string;
+  /** In the order of the zones of the stack file. */
+  readonly zones: readonly ZoneSubnets[];
+  /** What must exist before a machine can reach anything outside. */
+  readonly egress: readonly pulumi.Resource[];
+
+  readonly #name: string;
+  readonly #spec: ClusterSpec;
+  readonly #network: network.VirtualNetwork;
+  readonly #subnets: network.Subnet[] = [];
+
+  constructor(name: string, args: NetworkArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:Network", name, {}, opts);
+    this.#name = name;
+    this.#spec = args.spec;
+    this.networkName = args.spec.name;
+    this.place = this.#makeGroup();
+    this.#network = this.#makeNetwork();
+    this.networkId = this.#network.id;
+    const gateways = this.#makeGateways();
+    this.zones = args.spec.network.zones.map((plan, index) => this.#makeSubnets(plan, gateways[index] ?? gateways[0]));
+    this.egress = this.#subnets;
+    this.registerOutputs({ networkId: this.networkId });
+  }
+
+  #makeGroup(): Place {
+    const { name: cluster, region: location, tags } = this.#spec;
+    const group = new resources.ResourceGroup(
+      `${this.#name}-group`,
+      { resourceGroupName: resourceGroupName(cluster), location, tags: { ...tags } },
+      { parent: this },
+    );
+    return {
+      group: group.name,
+      groupId: group.id,
+      // The group's id names the subscription, so nothing need be asked of the cloud beforehand.
+      subscriptionId: group.id.apply(subscriptionOf),
+      location,
+      tags,
+    };
+  }
+
+  #makeNetwork(): network.VirtualNetwork {
+    return new network.VirtualNetwork(
+      `${this.#name}-vnet`,
+      {
+        ...placed(this.place),
+        virtualNetworkName: this.networkName,
+        addressSpace: { addressPrefixes: [this.#spec.network.cidr] },
+      },
+      // Subnets are resources of their own: what lies inside the network's body stays as it is.
+      { parent: this },
+    );
+  }
+
+  #makeGateways(): readonly network.NatGateway[] {
+    const { nat, zones } = this.#spec.network;
+    if (nat === "none") return [];
+    return (nat === "single" ? zones.slice(0, 1) : zones).map(({ zone }) => this.#makeGateway(zone));
+  }
+
+  #makeGateway(zone: string): network.NatGateway {
+    const role = `${this.#name}-nat-${zone}`;
+    const address = new network.PublicIPAddress(
+      role,
+      {
+        ...placed(this.place),
+        publicIpAddressName: role,
+        sku: { name: "Standard" },
+        publicIPAllocationMethod: "Static",
+        zones: [zone],
+      },
+      { parent: this },
+    );
+    return new network.NatGateway(
+      role,
+      {
+        ...placed(this.place),
+        natGatewayName: role,
+        sku: { name: "Standard" },
+        zones: [zone],
+        publicIpAddresses: [{ id: address.id }],
+        idleTimeoutInMinutes: 4,
+      },
+      { parent: this },
+    );
+  }
+
+  #makeSubnets(plan: ZonePlan, gateway: network.NatGateway | undefined): ZoneSubnets {
+    return {
+      zone: plan.zone,
+      private: this.#makeSubnet("private", plan.zone, plan.private, ["Microsoft.KeyVault"], gateway),
+      controlPlane: this.#makeSubnet(
+        "control-plane",
+        plan.zone,
+        plan.controlPlane,
+        ["Microsoft.KeyVault", "Microsoft.Storage"],
+        gateway,
+      ),
+    };
+  }
+
+  #makeSubnet(
+    role: "private" | "control-plane",
+    zone: string,
+    addressPrefix: string,
+    services: readonly string[],
+    gateway: network.NatGateway | undefined,
+  ): network.Subnet {
+    const before = this.#subnets.at(-1);
+    const subnet = new network.Subnet(
+      `${this.#name}-${role}-${zone}`,
+      {
+        resourceGroupName: this.place.group,
+        virtualNetworkName: this.#network.name,
+        subnetName: subnetName(role, zone),
+        addressPrefix,
+        defaultOutboundAccess: false,
+        // By these the firewalls of vaults and storage know the subnet.
+        serviceEndpoints: services.map((service) => ({ service })),
+        ...(gateway === undefined ? {} : { natGateway: { id: gateway.id } }),
+      },
+      // Azure changes one subnet of a network at a time: "AnotherOperationInProgress".
+      { parent: this, dependsOn: before === undefined ? [] : [before] },
+    );
+    this.#subnets.push(subnet);
+    return subnet;
+  }
+}
+
+/** The subscription in a resource id: `/subscriptions/<id>/resourceGroups/...`. */
+export function subscriptionOf(resourceId: string): string {
+  const [, keyword, subscription] = resourceId.split("/");
+  if (keyword !== "subscriptions" || subscription === undefined)
+    throw new RangeError(`${resourceId} is not the id of a resource in a subscription`);
+  return subscription;
+}

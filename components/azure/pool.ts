@@ -1,0 +1,263 @@
+import * as compute from "@pulumi/azure-native/compute/index.js";
+import type * as inputs from "@pulumi/azure-native/types/input.js";
+import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
+import type { AzureAccess, PoolAccess } from "../machine/cloudAccess.ts";
+import { linuxWorkerPayload } from "../machine/linuxWorker.ts";
+import { packLinux } from "../machine/packLinux.ts";
+import { packWindowsAzure } from "../machine/packWindows.ts";
+import { windowsWorkerPayload } from "../machine/windowsWorker.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { PoolSpec } from "../model/pools.ts";
+import { Identity } from "./identity.ts";
+import {
+  bootDiagnostics,
+  hostEncryption,
+  imageReference,
+  linuxLogin,
+  osDisk,
+  windowsLogin,
+} from "./machineTemplate.ts";
+import { type Place, placed } from "./place.ts";
+import { poolExtensions } from "./poolExtensions.ts";
+import {
+  computerNamePrefix,
+  drainMinutes,
+  groupName,
+  groupSize,
+  groupTags,
+  joinSeconds,
+  rollingBatch,
+} from "./poolGroup.ts";
+import { assignRole } from "./roles.ts";
+import { joinSecret } from "./secretNames.ts";
+import type { MachineGroup } from "./security.ts";
+
+/** Arguments of `Pool`. */
+export interface PoolArgs {
+  readonly spec: ClusterSpec;
+  readonly pool: PoolSpec;
+  readonly place: Place;
+  /** Private subnet of each zone, by the zone's name. */
+  readonly subnetIds: ReadonlyMap<string, pulumi.Input<string>>;
+  readonly group: MachineGroup;
+  /** Base URI of the vault with the join data. */
+  readonly joinVault: pulumi.Input<string>;
+  /** Resource id of the join secret. */
+  readonly joinSecretId: pulumi.Input<string>;
+  /** Object id of the control plane's identity, whose controllers change scale sets. */
+  readonly controllerId: pulumi.Input<string>;
+  /** Public half of the key that Azure wants on every Linux machine. */
+  readonly sshKey: pulumi.Input<string>;
+  /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
+  readonly after: readonly pulumi.Resource[];
+}
+
+/** Custom data of a pool's machines in base64. It names things and holds no secret. */
+export function poolCustomData(spec: ClusterSpec, pool: PoolSpec, cloud: AzureAccess): string {
+  const access: PoolAccess = { cloud };
+  if (pool.os.family === "linux") return packLinux(linuxWorkerPayload({ spec, pool, access }));
+  return packWindowsAzure(windowsWorkerPayload({ spec, pool, access }));
+}
+
+/**
+ * What Azure refuses to change on a scale set. Zones are not among them: one more is taken over, and one less is refused by Azure, where a
+ * replacement would take all machines of the pool away at once.
+ */
+export const groupReplaceOnChanges: readonly string[] = [
+  "location",
+  "orchestrationMode",
+  "platformFaultDomainCount",
+  "singlePlacementGroup",
+  "virtualMachineProfile.osProfile.adminUsername",
+  "virtualMachineProfile.osProfile.computerNamePrefix",
+  "virtualMachineProfile.osProfile.windowsConfiguration.enableAutomaticUpdates",
+  "virtualMachineProfile.priority",
+  "virtualMachineProfile.storageProfile.imageReference.offer",
+  "virtualMachineProfile.storageProfile.imageReference.publisher",
+  "virtualMachineProfile.storageProfile.osDisk.managedDisk",
+];
+
+/**
+ * A group of equal worker machines: uniform scale set and an identity of its own. A changed model replaces the machines one at a time, a new
+ * one before an old one goes; each joins and drains by itself.
+ */
+export class Pool extends pulumi.ComponentResource {
+  /** Name of the scale set. */
+  readonly groupName: pulumi.Output<string>;
+  /** The scale set. */
+  readonly group: compute.VirtualMachineScaleSet;
+  /** What the pool was made of. */
+  readonly spec: PoolSpec;
+
+  readonly #name: string;
+  readonly #args: PoolArgs;
+
+  constructor(name: string, args: PoolArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:Pool", name, {}, opts);
+    this.#name = name;
+    this.#args = args;
+    this.spec = args.pool;
+    const identity = this.#makeIdentity();
+    this.#letControllersAssign(identity);
+    this.group = this.#makeGroup(identity);
+    this.groupName = this.group.name;
+    this.registerOutputs({ groupName: this.groupName });
+  }
+
+  #makeIdentity(): Identity {
+    const { place, joinSecretId } = this.#args;
+    return new Identity(
+      `${this.#name}-identity`,
+      { place, grants: { "read-join": { role: "keyVaultSecretsUser", scope: joinSecretId } } },
+      { parent: this },
+    );
+  }
+
+  /** Whoever writes the model of a scale set must be allowed to hand its identity to machines (Azure/aad-pod-identity: role assignments). */
+  #letControllersAssign(identity: Identity): void {
+    const { controllerId, place } = this.#args;
+    assignRole(
+      `${this.#name}-controllers`,
+      { principalId: controllerId, subscriptionId: place.subscriptionId },
+      { role: "managedIdentityOperator", scope: identity.id },
+      { parent: this },
+    );
+  }
+
+  #makeGroup(identity: Identity): compute.VirtualMachineScaleSet {
+    const { spec, pool, place, after } = this.#args;
+    return new compute.VirtualMachineScaleSet(
+      `${this.#name}-group`,
+      {
+        ...placed(place),
+        vmScaleSetName: groupName(spec.name, pool.name),
+        tags: groupTags(spec, pool),
+        sku: { name: pool.size.name, tier: "Standard", capacity: groupSize(pool).desiredCapacity },
+        zones: [...pool.zones],
+        // The autoscaler and the cloud controller support flexible sets only as an option that is off.
+        orchestrationMode: "Uniform",
+        // As far apart as a zone allows.
+        platformFaultDomainCount: 1,
+        // Up to 1000 machines instead of 100.
+        singlePlacementGroup: false,
+        // Otherwise Azure starts more machines than wanted; each of them would join and vanish.
+        overprovision: false,
+        identity: { type: "UserAssigned", userAssignedIdentities: [identity.id] },
+        upgradePolicy: this.#upgradePolicy(),
+        automaticRepairsPolicy: { enabled: true, repairAction: "Replace", gracePeriod: repairGrace(pool) },
+        virtualMachineProfile: this.#profile(identity),
+      },
+      {
+        parent: this,
+        dependsOn: [...after, ...identity.roles],
+        ignoreChanges: pool.autoscale === undefined ? [] : ["sku.capacity"],
+        replaceOnChanges: [...groupReplaceOnChanges],
+        hideDiffs: ["virtualMachineProfile.osProfile.customData"],
+        // An update waits for the machines of every batch to join, and every machine may take its whole time to drain.
+        customTimeouts: { create: "90m", update: "6h", delete: "90m" },
+      },
+    );
+  }
+
+  /**
+   * New machines before old ones go, and those with notice, so that they drain. A spot machine gets none (Azure documentation, terminate
+   * notification): there a changed model reaches only the machines that are started from then on.
+   */
+  #upgradePolicy(): inputs.compute.UpgradePolicyArgs {
+    const { pool } = this.#args;
+    if (pool.spot) return { mode: "Manual" };
+    return {
+      mode: "Rolling",
+      rollingUpgradePolicy: {
+        maxSurge: true,
+        maxBatchInstancePercent: rollingBatch(pool),
+        // A sick pool must be allowed to receive the model that cures it; a model that makes machines sick stops at the first batch.
+        maxUnhealthyInstancePercent: 100,
+        maxUnhealthyUpgradedInstancePercent: 20,
+        prioritizeUnhealthyInstances: true,
+        pauseTimeBetweenBatches: "PT0S",
+      },
+    };
+  }
+
+  #profile(identity: Identity): inputs.compute.VirtualMachineScaleSetVMProfileArgs {
+    const { spec, pool } = this.#args;
+    return {
+      osProfile: {
+        computerNamePrefix: computerNamePrefix(pool),
+        customData: this.#customData(identity),
+        ...this.#login(),
+      },
+      storageProfile: { imageReference: imageReference(pool.os, pool.image), osDisk: osDisk(pool.diskGb) },
+      networkProfile: { networkInterfaceConfigurations: [this.#card()] },
+      extensionProfile: { extensions: [...poolExtensions(pool)] },
+      diagnosticsProfile: bootDiagnostics,
+      ...hostEncryption(spec),
+      ...(pool.spot
+        ? { priority: "Spot", evictionPolicy: "Delete", billingProfile: { maxPrice: -1 } }
+        : {
+            priority: "Regular",
+            scheduledEventsProfile: {
+              terminateNotificationProfile: { enable: true, notBeforeTimeout: `PT${drainMinutes[pool.os.family]}M` },
+            },
+          }),
+    };
+  }
+
+  #customData(identity: Identity): pulumi.Output<string> {
+    const { spec, pool, place, joinVault } = this.#args;
+    return pulumi
+      .all([place.subscriptionId, place.group, identity.clientId, joinVault])
+      .apply(([subscriptionId, resourceGroup, clientId, vault]) =>
+        poolCustomData(spec, pool, {
+          kind: "azure",
+          region: spec.region,
+          subscriptionId,
+          resourceGroup,
+          clientId,
+          joinVault: vault,
+          joinSecret,
+        }),
+      );
+  }
+
+  #login() {
+    const { pool, sshKey } = this.#args;
+    if (pool.os.family === "linux") return linuxLogin(sshKey);
+    // Three of the four kinds of characters are asked for; with one of each at least, every password passes.
+    const password = new random.RandomPassword(
+      `${this.#name}-password`,
+      { length: 32, minLower: 1, minUpper: 1, minNumeric: 1, minSpecial: 1 },
+      { parent: this },
+    );
+    return windowsLogin(password.result);
+  }
+
+  /** A scale set has one subnet: that of its first zone, whose NAT gateway all its machines use. */
+  #card(): inputs.compute.VirtualMachineScaleSetNetworkConfigurationArgs {
+    const { pool, subnetIds, group } = this.#args;
+    const [zone] = pool.zones;
+    const subnetId = zone === undefined ? undefined : subnetIds.get(zone);
+    if (subnetId === undefined) throw new RangeError(`there is no private subnet for zone ${zone}`);
+    return {
+      name: "primary",
+      primary: true,
+      networkSecurityGroup: { id: group.securityGroupId },
+      ipConfigurations: [
+        {
+          name: "address",
+          primary: true,
+          subnet: { id: subnetId },
+          privateIPAddressVersion: "IPv4",
+          applicationSecurityGroups: [{ id: group.applicationGroupId }],
+        },
+      ],
+    };
+  }
+}
+
+/** Time after a change in which Azure leaves a machine alone: as long as it may take to join; 10 to 90 minutes are allowed. */
+function repairGrace({ os }: PoolSpec): string {
+  return `PT${joinSeconds[os.family] / 60}M`;
+}

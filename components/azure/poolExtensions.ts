@@ -1,0 +1,51 @@
+import type * as inputs from "@pulumi/azure-native/types/input.js";
+import { windowsExtensionCommand } from "../machine/packWindows.ts";
+import type { PoolSpec } from "../model/pools.ts";
+import { joinSeconds } from "./poolGroup.ts";
+
+type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
+
+/** Port of the kubelet, which listens as soon as the node has joined. */
+const kubeletPort = 10250;
+
+/**
+ * How Azure tells a good machine from a bad one: something listens on the kubelet's port. Version 2.0 of the extension knows a time of
+ * grace, in which a machine that joins counts as starting and not as sick. By HTTP it wants an answer in a form of its own that the
+ * kubelet's /healthz does not give, and every machine would be replaced for ever (Azure documentation, application health extension).
+ */
+function health({ os }: PoolSpec): Extension {
+  return {
+    name: "health",
+    publisher: "Microsoft.ManagedServices",
+    type: os.family === "windows" ? "ApplicationHealthWindows" : "ApplicationHealthLinux",
+    typeHandlerVersion: "2.0",
+    autoUpgradeMinorVersion: true,
+    settings: {
+      protocol: "tcp",
+      port: kubeletPort,
+      intervalInSeconds: 15,
+      numberOfProbes: 3,
+      gracePeriod: joinSeconds[os.family],
+    },
+  };
+}
+
+/**
+ * Starts the bootstrap of a Windows machine, whose custom data nobody runs by itself. The command is the same for all pools and holds no
+ * secret; as a protected setting it is not shown in the portal either.
+ */
+function bootstrap(): Extension {
+  return {
+    name: "bootstrap",
+    publisher: "Microsoft.Compute",
+    type: "CustomScriptExtension",
+    typeHandlerVersion: "1.10",
+    autoUpgradeMinorVersion: true,
+    protectedSettings: { commandToExecute: windowsExtensionCommand() },
+  };
+}
+
+/** Extensions of a pool's machines. */
+export function poolExtensions(pool: PoolSpec): readonly Extension[] {
+  return pool.os.family === "windows" ? [bootstrap(), health(pool)] : [health(pool)];
+}

@@ -1,0 +1,111 @@
+import { windowsDrain } from "../machine/windowsWorker.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { PoolSpec } from "../model/pools.ts";
+
+/**
+ * Time that a machine has to join, in seconds: until then its health is neither good nor bad. Windows boots, installs and reboots once;
+ * after it the machine is taken for lost and replaced.
+ */
+export const joinSeconds = { linux: 900, windows: 2400 } as const;
+
+/**
+ * Time that a machine has to drain, in minutes; then it goes all the same. Azure takes 5 to 15 (Azure documentation, terminate
+ * notification). On Windows it outlasts the drain of the node by a minute.
+ */
+export const drainMinutes = { linux: 5, windows: Math.ceil((windowsDrain.seconds + 60) / 60) } as const;
+
+/** Name of a pool's scale set. */
+export function groupName(cluster: string, pool: string): string {
+  return `${cluster}-${pool}`;
+}
+
+/**
+ * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it is
+ * the same for no two sets of a resource group; the names of pools are.
+ */
+export function computerNamePrefix(pool: PoolSpec): string {
+  return pool.name;
+}
+
+/** Least, wanted and most machines of a pool. */
+export function groupSize(pool: PoolSpec): {
+  readonly minSize: number;
+  readonly desiredCapacity: number;
+  readonly maxSize: number;
+} {
+  return {
+    minSize: pool.autoscale?.min ?? pool.count,
+    desiredCapacity: pool.count,
+    maxSize: pool.autoscale?.max ?? pool.count,
+  };
+}
+
+/** Smallest batch of a rolling upgrade, in percent (Azure REST API, RollingUpgradePolicy). */
+const leastBatch = 5;
+
+/** Machines that are replaced at a time, in percent of the group: one of the largest group, in whole percents. */
+export function rollingBatch(pool: PoolSpec): number {
+  return Math.max(leastBatch, Math.ceil(100 / Math.max(1, groupSize(pool).maxSize)));
+}
+
+/** Tags of a scale set: those of the cluster, and the hints by which the autoscaler knows the set and a node that does not exist yet. */
+export function groupTags(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<string, string>> {
+  return { ...spec.tags, ...autoscalerHints(spec, pool) };
+}
+
+const autoscalerPrefix = "k8s.io_cluster-autoscaler_node-template";
+
+/** A label's or taint's key as a tag may carry it: `_` stands for `/` and `~2` for `_` (kubernetes/autoscaler: azure_template.go). */
+export function hintKey(key: string): string {
+  return key.replaceAll("_", "~2").replaceAll("/", "_");
+}
+
+/**
+ * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/azure/README.md).
+ * Processors and memory are told less the reservations, since it takes the capacity of its own list of sizes for what pods can have, and
+ * knows no size that is younger than the list.
+ */
+function autoscalerHints(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<string, string>> {
+  if (pool.autoscale === undefined) return {};
+  const { kubeletLabels, ownLabels, taints } = pool.contract;
+  const { minSize, maxSize } = groupSize(pool);
+  return {
+    "cluster-autoscaler-enabled": "true",
+    "cluster-autoscaler-name": spec.name,
+    min: String(minSize),
+    max: String(maxSize),
+    ...Object.fromEntries(
+      Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [
+        `${autoscalerPrefix}_label_${hintKey(key)}`,
+        value,
+      ]),
+    ),
+    ...Object.fromEntries(
+      taints.map(({ key, value, effect }) => [`${autoscalerPrefix}_taint_${hintKey(key)}`, `${value}:${effect}`]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(allocatable(pool)).map(([key, value]) => [`${autoscalerPrefix}_resources_${key}`, value]),
+    ),
+  };
+}
+
+/** What pods of a node can have. */
+export function allocatable({ size, reservations, diskGb }: PoolSpec): {
+  readonly cpu: string;
+  readonly memory: string;
+  readonly "ephemeral-storage": string;
+} {
+  const { kubeReserved, systemReserved } = reservations;
+  const cpu = 1000 * size.vcpus - amount(kubeReserved.cpu, "m") - amount(systemReserved.cpu, "m");
+  const memory =
+    Math.floor(1024 * size.memoryGib) - amount(kubeReserved.memory, "Mi") - amount(systemReserved.memory, "Mi");
+  return { cpu: `${cpu}m`, memory: `${memory}Mi`, "ephemeral-storage": `${diskGb}G` };
+}
+
+/** The number of a quantity such as `70m` in a unit. */
+function amount(quantity: string, unit: string): number {
+  const number = Number(quantity.slice(0, -unit.length));
+  if (!quantity.endsWith(unit) || Number.isNaN(number))
+    throw new RangeError(`${quantity} is not a quantity in ${unit}`);
+  return number;
+}

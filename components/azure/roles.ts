@@ -1,0 +1,54 @@
+import * as authorization from "@pulumi/azure-native/authorization/index.js";
+import * as pulumi from "@pulumi/pulumi";
+
+/** Ids of Azure's built-in roles, the same in every tenant (Azure documentation, "Azure built-in roles"). */
+export const roles = {
+  keyVaultSecretsOfficer: "b86a8fe4-44ce-4948-aee5-eccb2c155cd7",
+  keyVaultSecretsUser: "4633458b-17de-408a-b874-0445c86b69e6",
+  managedIdentityOperator: "f1a07417-d97a-45cb-824c-7a7467783830",
+  networkContributor: "4d97b98b-1d4f-4787-a291-c67834d212e7",
+  storageBlobDataContributor: "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+  virtualMachineContributor: "9980e02c-c2be-4d73-94e8-173b1dc7cf3c",
+} as const;
+
+/** Name of a built-in role that Fenestra gives to somebody. */
+export type RoleName = keyof typeof roles;
+
+/** A role on a resource and everything below it. */
+export interface Grant {
+  readonly role: RoleName;
+  /** Resource id. */
+  readonly scope: pulumi.Input<string>;
+}
+
+/** Who gets a role. */
+export interface Grantee {
+  /** Object id of the identity. */
+  readonly principalId: pulumi.Input<string>;
+  readonly subscriptionId: pulumi.Input<string>;
+}
+
+/** Resource id of a built-in role. */
+export function roleDefinitionId(subscriptionId: string, role: RoleName): string {
+  return `/subscriptions/${subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${roles[role]}`;
+}
+
+/** Gives an identity a role. */
+export function assignRole(
+  name: string,
+  { principalId, subscriptionId }: Grantee,
+  { role, scope }: Grant,
+  opts: pulumi.CustomResourceOptions,
+): authorization.RoleAssignment {
+  return new authorization.RoleAssignment(
+    name,
+    {
+      principalId,
+      // Without it a role for an identity that was made a moment ago is refused: "PrincipalNotFound" (Azure RBAC, troubleshooting).
+      principalType: "ServicePrincipal",
+      roleDefinitionId: pulumi.output(subscriptionId).apply((id) => roleDefinitionId(id, role)),
+      scope,
+    },
+    opts,
+  );
+}

@@ -1,0 +1,37 @@
+import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
+
+/** Name of the secret with the join data, the only one that workers read. */
+export const joinSecret = "join";
+
+/** Names of the secrets of the control plane in its vault. */
+export const controlPlaneSecrets: ControlPlaneSecrets = {
+  kubernetesCa: "kubernetes-ca",
+  etcdCa: "etcd-ca",
+  frontProxyCa: "front-proxy-ca",
+  serviceAccount: "service-account",
+  encryptionKey: "encryption-key",
+  initialised: "initialised",
+};
+
+/** Characters of the random part of a name that is unique in the whole of Azure. */
+export const suffixLength = 8;
+
+/**
+ * Name of a vault: 3 to 24 letters, digits and single hyphens, unique in the whole of Azure (Azure documentation, resource name rules).
+ *
+ * @param suffix random, since the name of a deleted vault stays taken for its retention time.
+ */
+export function vaultName(cluster: string, purpose: "ca" | "join", suffix: string): string {
+  const stem = cluster.replaceAll(/-+/g, "-").slice(0, 10).replace(/-$/, "");
+  return `${stem}-${purpose}-${suffix}`;
+}
+
+/** Base URI of a vault in Azure's public cloud. */
+export function vaultUri(vault: string): string {
+  return `https://${vault}.vault.azure.net`;
+}
+
+/** Name of the storage account for snapshots: 3 to 24 lower-case letters and digits, unique in the whole of Azure. */
+export function storageAccountName(cluster: string, suffix: string): string {
+  return `${cluster.replaceAll("-", "").slice(0, 12)}etcd${suffix}`;
+}

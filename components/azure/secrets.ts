@@ -1,0 +1,174 @@
+import * as keyvault from "@pulumi/azure-native/keyvault/index.js";
+import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
+import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { unwritten } from "../model/unwritten.ts";
+import type { KeyPair, Pki } from "../pki/pki.ts";
+import type { Identity } from "./identity.ts";
+import { type Place, placed } from "./place.ts";
+import { assignRole, type Grant } from "./roles.ts";
+import { controlPlaneSecrets, joinSecret, suffixLength, vaultName, vaultUri } from "./secretNames.ts";
+
+/** Arguments of `Secrets`. */
+export interface SecretsArgs {
+  readonly spec: ClusterSpec;
+  readonly place: Place;
+  /** Authorities and keys to place. */
+  readonly pki: Pki;
+  /** Identity of the control-plane machines. */
+  readonly controlPlane: Identity;
+  /** Subnets of the control plane, which reach both vaults. */
+  readonly controlPlaneSubnetIds: readonly pulumi.Input<string>[];
+  /** Subnets of the workers, which reach the join data only. */
+  readonly workerSubnetIds: readonly pulumi.Input<string>[];
+}
+
+/** How long a deleted vault can be brought back, in days; fixed when it is made. */
+const retentionDays = { development: 7, production: 90 } as const;
+
+/**
+ * Two vaults: one with the control plane's keys, one with the join data that workers read. Both decide by roles, and both refuse calls from
+ * outside the cluster's subnets; this program writes through the resource manager, which their firewalls do not see.
+ */
+export class Secrets extends pulumi.ComponentResource {
+  /** Base URI of the vault with the control plane's keys. */
+  readonly caVault: pulumi.Output<string>;
+  /** Base URI of the vault with the join data. */
+  readonly joinVault: pulumi.Output<string>;
+  /** Resource id of the join secret: workers get the right to read this and nothing else. */
+  readonly joinSecretId: pulumi.Output<string>;
+  /** Secrets and roles that must exist before a control-plane machine boots. */
+  readonly controlPlane: readonly pulumi.Resource[];
+  /** The join secret, written by the control plane. */
+  readonly join: keyvault.Secret;
+
+  readonly #name: string;
+  readonly #args: SecretsArgs;
+
+  constructor(name: string, args: SecretsArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:Secrets", name, {}, opts);
+    this.#name = name;
+    this.#args = args;
+    const suffix = new random.RandomString(
+      `${name}-suffix`,
+      { length: suffixLength, upper: false, special: false },
+      { parent: this },
+    );
+    const ca = this.#makeVault("ca", suffix.result, args.controlPlaneSubnetIds);
+    const join = this.#makeVault("join", suffix.result, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
+    this.caVault = ca.name.apply(vaultUri);
+    this.joinVault = join.name.apply(vaultUri);
+    const fixed = this.#fixedValues(args.pki).map(([role, value]) => this.#makeFixed(role, value, ca));
+    const marker = this.#makeWritten("initialised", controlPlaneSecrets.initialised, ca);
+    this.join = this.#makeWritten("join", joinSecret, join);
+    this.joinSecretId = this.join.id;
+    this.controlPlane = [
+      ...fixed,
+      marker,
+      this.#grant("read-keys", { role: "keyVaultSecretsUser", scope: ca.id }),
+      this.#grant("write-initialised", { role: "keyVaultSecretsOfficer", scope: marker.id }),
+      this.#grant("write-join", { role: "keyVaultSecretsOfficer", scope: this.joinSecretId }),
+    ];
+    this.registerOutputs({ caVault: this.caVault, joinVault: this.joinVault });
+  }
+
+  #makeVault(
+    purpose: "ca" | "join",
+    suffix: pulumi.Output<string>,
+    subnetIds: readonly pulumi.Input<string>[],
+  ): keyvault.Vault {
+    const { spec, place, controlPlane } = this.#args;
+    const production = spec.environment === "production";
+    return new keyvault.Vault(
+      `${this.#name}-${purpose}`,
+      {
+        ...placed(place),
+        vaultName: suffix.apply((known) => vaultName(spec.name, purpose, known)),
+        properties: {
+          tenantId: controlPlane.tenantId,
+          sku: { family: "A", name: "standard" },
+          // Older versions of the API have access policies as default, newer ones this.
+          enableRbacAuthorization: true,
+          enableSoftDelete: true,
+          softDeleteRetentionInDays: retentionDays[spec.environment],
+          // It cannot be taken back, and false is refused.
+          ...(production ? { enablePurgeProtection: true } : {}),
+          publicNetworkAccess: "Enabled",
+          networkAcls: {
+            bypass: "None",
+            defaultAction: "Deny",
+            virtualNetworkRules: subnetIds.map((id) => ({ id })),
+          },
+        },
+      },
+      // A soft-deleted vault loses its roles; in production nobody deletes it by mistake.
+      { parent: this, protect: production && purpose === "ca" },
+    );
+  }
+
+  #fixedValues(
+    pki: Pki,
+  ): readonly (readonly [role: Exclude<keyof ControlPlaneSecrets, "initialised">, value: pulumi.Output<string>])[] {
+    return [
+      ["kubernetesCa", pair(pki.kubernetesCa)],
+      ["etcdCa", pair(pki.etcdCa)],
+      ["frontProxyCa", pair(pki.frontProxyCa)],
+      ["serviceAccount", pki.serviceAccountKey],
+      ["encryptionKey", pki.encryptionKey],
+    ];
+  }
+
+  #makeFixed(
+    role: Exclude<keyof ControlPlaneSecrets, "initialised">,
+    value: pulumi.Output<string>,
+    vault: keyvault.Vault,
+  ): keyvault.Secret {
+    const name = controlPlaneSecrets[role];
+    return new keyvault.Secret(
+      `${this.#name}-${name}`,
+      {
+        resourceGroupName: this.#args.place.group,
+        vaultName: vault.name,
+        secretName: name,
+        properties: { value: pulumi.secret(value) },
+        tags: { ...this.#args.place.tags },
+      },
+      // azure-native deletes a secret at the vault itself, where the deployer has neither a way nor a right.
+      { parent: this, deletedWith: vault },
+    );
+  }
+
+  /**
+   * A secret that machines write. It is a resource, so that a role can name it before anybody has written it, and its value means nothing.
+   * Nothing of it is ever updated: each update would write the value again, over that of the machines.
+   */
+  #makeWritten(role: string, name: string, vault: keyvault.Vault): keyvault.Secret {
+    return new keyvault.Secret(
+      `${this.#name}-${role}`,
+      {
+        resourceGroupName: this.#args.place.group,
+        vaultName: vault.name,
+        secretName: name,
+        properties: { value: pulumi.secret(unwritten) },
+        tags: { ...this.#args.place.tags },
+      },
+      { parent: this, deletedWith: vault, ignoreChanges: ["properties", "tags"] },
+    );
+  }
+
+  #grant(purpose: string, grant: Grant): pulumi.Resource {
+    const { controlPlane, place } = this.#args;
+    return assignRole(
+      `${this.#name}-${purpose}`,
+      { principalId: controlPlane.principalId, subscriptionId: place.subscriptionId },
+      grant,
+      { parent: this },
+    );
+  }
+}
+
+/** Certificate and key in one text, as the machines expect it. */
+function pair({ certificate, key }: KeyPair): pulumi.Output<string> {
+  return pulumi.interpolate`${certificate}${key}`;
+}

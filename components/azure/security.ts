@@ -1,0 +1,107 @@
+import * as network from "@pulumi/azure-native/network/index.js";
+import * as pulumi from "@pulumi/pulumi";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { type Place, placed } from "./place.ts";
+import { type GroupName, type SecurityRule, securityRules } from "./securityRules.ts";
+
+/** Arguments of `Security`. */
+export interface SecurityArgs {
+  readonly spec: ClusterSpec;
+  readonly place: Place;
+}
+
+/** What the network interface of a machine belongs to. */
+export interface MachineGroup {
+  /** Id of the security group: the rules. */
+  readonly securityGroupId: pulumi.Output<string>;
+  /** Id of the application security group: the name by which rules know the machine. */
+  readonly applicationGroupId: pulumi.Output<string>;
+}
+
+/** Name of a group's security group, which the cloud controller is told for the workers. */
+export function securityGroupName(cluster: string, group: GroupName): string {
+  return `${cluster}-${group}`;
+}
+
+/**
+ * Security groups and their rules, one rule for one purpose. The rules are data: see `securityRules`. Each is a resource of its own, or an
+ * update of a group would wipe the rules that the cloud controller has written.
+ */
+export class Security extends pulumi.ComponentResource {
+  readonly controlPlane: MachineGroup;
+  readonly workers: MachineGroup;
+  /** Every rule: a machine that starts before its rules would wait for nothing. */
+  readonly rules: readonly pulumi.Resource[];
+
+  readonly #name: string;
+  readonly #args: SecurityArgs;
+  readonly #groups: Readonly<
+    Record<GroupName, { rules: network.NetworkSecurityGroup; members: network.ApplicationSecurityGroup }>
+  >;
+
+  constructor(name: string, args: SecurityArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:Security", name, {}, opts);
+    this.#name = name;
+    this.#args = args;
+    this.#groups = { "control-plane": this.#makeGroup("control-plane"), workers: this.#makeGroup("workers") };
+    this.rules = securityRules(args.spec).map((rule) => this.#makeRule(rule));
+    this.controlPlane = this.#idsOf("control-plane");
+    this.workers = this.#idsOf("workers");
+    this.registerOutputs({
+      controlPlaneGroupId: this.controlPlane.securityGroupId,
+      workersGroupId: this.workers.securityGroupId,
+    });
+  }
+
+  #makeGroup(group: GroupName) {
+    const { spec, place } = this.#args;
+    const name = securityGroupName(spec.name, group);
+    return {
+      rules: new network.NetworkSecurityGroup(
+        `${this.#name}-${group}`,
+        { ...placed(place), networkSecurityGroupName: name },
+        { parent: this },
+      ),
+      members: new network.ApplicationSecurityGroup(
+        `${this.#name}-${group}`,
+        { ...placed(place), applicationSecurityGroupName: name },
+        { parent: this },
+      ),
+    };
+  }
+
+  #makeRule(rule: SecurityRule): network.SecurityRule {
+    const { rules, members } = this.#groups[rule.group];
+    return new network.SecurityRule(
+      `${this.#name}-${rule.name}`,
+      {
+        resourceGroupName: this.#args.place.group,
+        networkSecurityGroupName: rules.name,
+        securityRuleName: rule.name,
+        description: rule.purpose,
+        direction: "Inbound",
+        access: rule.access,
+        priority: rule.priority,
+        protocol: rule.protocol,
+        ...this.#source(rule.peer),
+        sourcePortRange: "*",
+        destinationApplicationSecurityGroups: [{ id: members.id }],
+        ...(rule.ports.length === 1
+          ? { destinationPortRange: rule.ports[0] ?? "*" }
+          : { destinationPortRanges: [...rule.ports] }),
+      },
+      { parent: this },
+    );
+  }
+
+  #source(peer: SecurityRule["peer"]) {
+    if ("tag" in peer) return { sourceAddressPrefix: peer.tag };
+    if ("cidrs" in peer) return { sourceAddressPrefixes: [...peer.cidrs] };
+    return { sourceApplicationSecurityGroups: [{ id: this.#groups[peer.group].members.id }] };
+  }
+
+  #idsOf(group: GroupName): MachineGroup {
+    const { rules, members } = this.#groups[group];
+    return { securityGroupId: rules.id, applicationGroupId: members.id };
+  }
+}

@@ -1,0 +1,108 @@
+import * as storage from "@pulumi/azure-native/storage/index.js";
+import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { Identity } from "./identity.ts";
+import { type Place, placed } from "./place.ts";
+import { assignRole } from "./roles.ts";
+import { storageAccountName, suffixLength } from "./secretNames.ts";
+
+/** Arguments of `Snapshots`. */
+export interface SnapshotsArgs {
+  readonly spec: ClusterSpec;
+  readonly place: Place;
+  /** Identity of the control-plane machines, which write and read snapshots. */
+  readonly controlPlane: Identity;
+  /** Subnets that reach the storage account. */
+  readonly subnetIds: readonly pulumi.Input<string>[];
+}
+
+/** How long a snapshot of etcd is kept, in days. */
+export const snapshotDays = { development: 7, production: 30 } as const;
+
+const containerName = "etcd";
+
+/** Container for etcd snapshots: encrypted, private, HTTPS and roles only, old ones expire. */
+export class Snapshots extends pulumi.ComponentResource {
+  /** URL of the container. */
+  readonly containerUrl: pulumi.Output<string>;
+  /** What must exist before a control-plane machine boots. */
+  readonly ready: readonly pulumi.Resource[];
+
+  constructor(name: string, args: SnapshotsArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:Snapshots", name, {}, opts);
+    const { spec, place, controlPlane } = args;
+    const account = this.#makeAccount(name, args);
+    const container = new storage.BlobContainer(
+      `${name}-container`,
+      { resourceGroupName: place.group, accountName: account.name, containerName, publicAccess: "None" },
+      // In production a container with snapshots in it stops the destruction of the stack: they may be the last copy.
+      { parent: this, protect: spec.environment === "production" },
+    );
+    this.#expire(name, place, account, snapshotDays[spec.environment]);
+    const role = assignRole(
+      `${name}-write`,
+      { principalId: controlPlane.principalId, subscriptionId: place.subscriptionId },
+      { role: "storageBlobDataContributor", scope: container.id },
+      { parent: this },
+    );
+    this.containerUrl = pulumi.interpolate`https://${account.name}.blob.core.windows.net/${containerName}`;
+    this.ready = [container, role];
+    this.registerOutputs({ containerUrl: this.containerUrl });
+  }
+
+  #makeAccount(name: string, { spec, place, subnetIds }: SnapshotsArgs): storage.StorageAccount {
+    const suffix = new random.RandomString(
+      `${name}-suffix`,
+      { length: suffixLength, upper: false, special: false },
+      { parent: this },
+    );
+    return new storage.StorageAccount(
+      `${name}-account`,
+      {
+        ...placed(place),
+        accountName: suffix.result.apply((known) => storageAccountName(spec.name, known)),
+        kind: "StorageV2",
+        sku: { name: "Standard_ZRS" },
+        allowBlobPublicAccess: false,
+        // No key of the account opens it: roles only.
+        allowSharedKeyAccess: false,
+        enableHttpsTrafficOnly: true,
+        minimumTlsVersion: "TLS1_2",
+        publicNetworkAccess: "Enabled",
+        networkRuleSet: {
+          bypass: "None",
+          defaultAction: "Deny",
+          virtualNetworkRules: subnetIds.map((virtualNetworkResourceId) => ({ virtualNetworkResourceId })),
+        },
+      },
+      { parent: this, protect: spec.environment === "production" },
+    );
+  }
+
+  #expire(name: string, place: Place, account: storage.StorageAccount, days: number): void {
+    new storage.ManagementPolicy(
+      `${name}-expiry`,
+      {
+        resourceGroupName: place.group,
+        accountName: account.name,
+        // The only name that Azure takes.
+        managementPolicyName: "default",
+        policy: {
+          rules: [
+            {
+              enabled: true,
+              name: "expire",
+              type: "Lifecycle",
+              definition: {
+                filters: { blobTypes: ["blockBlob"], prefixMatch: [`${containerName}/`] },
+                actions: { baseBlob: { delete: { daysAfterModificationGreaterThan: days } } },
+              },
+            },
+          ],
+        },
+      },
+      { parent: this },
+    );
+  }
+}
