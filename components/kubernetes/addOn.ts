@@ -1,0 +1,119 @@
+import * as pulumi from "@pulumi/pulumi";
+import { createObject } from "./createObject.ts";
+import { type Manifest, podSpec } from "./manifest.ts";
+
+/** Arguments of an add-on. */
+export interface AddOnArgs {
+  /** Its objects. Order does not matter: namespaces and definitions are made first, workloads last. */
+  readonly manifests: readonly Manifest[];
+  /** What must be there before the first object, beyond what the provider waits for. */
+  readonly after?: readonly pulumi.Resource[];
+  /**
+   * Resource whose deletion makes deleting the objects needless. Leave out for an add-on that must clean up in the cloud before the
+   * machines go. Objects that own something in the cloud are deleted in any case, see `ownsCloudResources`.
+   */
+  readonly deletedWith?: pulumi.Resource;
+}
+
+/** Objects that others refer to, in the order in which they must exist. */
+const stages: readonly (readonly Manifest["kind"][])[] = [
+  ["Namespace", "CustomResourceDefinition"],
+  [
+    "ServiceAccount",
+    "ConfigMap",
+    "Secret",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "PersistentVolumeClaim",
+    "RuntimeClass",
+    "StorageClass",
+    "CSIDriver",
+    "MutatingAdmissionPolicy",
+    "ValidatingAdmissionPolicy",
+    "GMSACredentialSpec",
+  ],
+  [
+    "MutatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicyBinding",
+
+    "DaemonSet",
+    "Deployment",
+  ],
+];
+
+/** Stage of a kind: 0 first; what is not listed (Services, autoscalers, API registrations, webhooks) comes after the workloads. */
+export function stageOf(kind: Manifest["kind"]): number {
+  const stage = stages.findIndex((kinds) => kinds.includes(kind));
+  return stage === -1 ? stages.length : stage;
+}
+
+/**
+ * Whether an object keeps something in the cloud, or keeps something from being deleted there: it is then deleted one by one before the
+ * machines go, even when the whole cluster goes. A pod with a claim counts, since the claim's finalizer waits for the pod.
+ */
+export function ownsCloudResources(manifest: Manifest): boolean {
+  switch (manifest.kind) {
+    case "Service":
+      return manifest.spec?.type === "LoadBalancer";
+    case "PersistentVolumeClaim":
+      return true;
+    default:
+      return (podSpec(manifest)?.volumes ?? []).some((volume) => volume.persistentVolumeClaim !== undefined);
+  }
+}
+
+/** Name of an object's resource below its add-on: its own name, with the namespace unless that is the add-on's only one. */
+export function objectName(parent: string, { metadata }: Manifest): string {
+  return metadata.namespace === undefined || metadata.namespace === "kube-system"
+    ? `${parent}-${metadata.name}`
+    : `${parent}-${metadata.namespace}-${metadata.name}`;
+}
+
+/** A Windows image of several GB is pulled before the first pod is Ready. */
+const windowsMinutes = 40;
+const windowsTimeouts = { create: `${windowsMinutes}m`, update: `${windowsMinutes}m` };
+
+/**
+ * A Deployment on Windows is given as long by Kubernetes itself: after its default of ten minutes it counts as failed, and who waits for it
+ * may give up (kubernetes.io, Deployments, "Failed Deployment").
+ */
+function patient(manifest: Manifest): Manifest {
+  if (manifest.kind !== "Deployment" || !runsOnWindows(manifest)) return manifest;
+  return { ...manifest, spec: { ...manifest.spec, progressDeadlineSeconds: 60 * windowsMinutes } };
+}
+
+/** Whether a workload's pods run on Windows. */
+function runsOnWindows(manifest: Manifest): boolean {
+  return podSpec(manifest)?.os?.name === "windows";
+}
+
+/** A group of objects of one concern that come and go together. Depending on it means depending on every object of it. */
+export class AddOn extends pulumi.ComponentResource {
+  /** The resources, in the order of the manifests. */
+  readonly objects: readonly pulumi.CustomResource[];
+
+  constructor(name: string, args: AddOnArgs, options: pulumi.ComponentResourceOptions) {
+    super("fenestra:kubernetes:AddOn", name, {}, options);
+    const made = new Map<Manifest, pulumi.CustomResource>();
+    const staged = args.manifests.toSorted((a, b) => stageOf(a.kind) - stageOf(b.kind));
+    for (const manifest of staged) {
+      const earlier = staged.filter((other) => stageOf(other.kind) < stageOf(manifest.kind));
+      const before = earlier.map((other) => made.get(other)).filter((object) => object !== undefined);
+      const gone =
+        args.deletedWith !== undefined && !ownsCloudResources(manifest) ? { deletedWith: args.deletedWith } : {};
+      made.set(
+        manifest,
+        createObject(objectName(name, manifest), patient(manifest), {
+          parent: this,
+          dependsOn: [...(args.after ?? []), ...before],
+          ...gone,
+          ...(runsOnWindows(manifest) ? { customTimeouts: windowsTimeouts } : {}),
+        }),
+      );
+    }
+    this.objects = args.manifests.map((manifest) => made.get(manifest)).filter((object) => object !== undefined);
+    this.registerOutputs();
+  }
+}

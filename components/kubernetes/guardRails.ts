@@ -1,0 +1,28 @@
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { compareVersions } from "../model/versions.ts";
+import { runtimeClassPolicy } from "./guardRails/runtimeClassPolicy.ts";
+import { validationPolicies } from "./guardRails/validationPolicies.ts";
+import type { Manifest } from "./manifest.ts";
+import { windowsBuilds } from "./runtimeClasses.ts";
+
+/** First minor that serves MutatingAdmissionPolicy as v1 (KEP-3962). */
+const mutatingSince = "1.36.0";
+
+/** Whether the cluster's API server can set the RuntimeClass of a Windows pod by itself. */
+export function setsRuntimeClass(spec: ClusterSpec): boolean {
+  return compareVersions(spec.kubernetes.version, mutatingSince) >= 0;
+}
+
+/** What a reader of the plan should know about the guard rails: what this version cannot do. */
+export function guardRailFindings(spec: ClusterSpec): readonly string[] {
+  if (!spec.addons.guardRails || windowsBuilds(spec).length === 0 || setsRuntimeClass(spec)) return [];
+  return [
+    `Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): Windows pods must name their RuntimeClass themselves`,
+  ];
+}
+
+/** Admission policies inside the API server; no webhook that could be down. */
+export function guardRailManifests(spec: ClusterSpec): readonly Manifest[] {
+  const windows = windowsBuilds(spec).length > 0;
+  return [...(windows && setsRuntimeClass(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec)];
+}

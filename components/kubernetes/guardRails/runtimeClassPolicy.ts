@@ -1,0 +1,127 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { type OperatingSystemName, operatingSystems, type WindowsFacts } from "../../model/operatingSystems.ts";
+import type { Manifest } from "../manifest.ts";
+import { windowsBuilds } from "../runtimeClasses.ts";
+import { isHostProcess, saysWindows, text } from "./cel.ts";
+import { systemNamespaces } from "./namespaces.ts";
+
+/** Name of the policy that sets the RuntimeClass of Windows pods, and of its binding. */
+export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
+
+const names: readonly OperatingSystemName[] = ["windows-2019", "windows-2022", "windows-2025"];
+
+/** Every Windows release that Fenestra knows, whether or not a cluster has it. */
+export const knownReleases: readonly WindowsFacts[] = names
+  .map((name) => operatingSystems[name])
+  .filter(
+    (os): os is (typeof operatingSystems)[keyof typeof operatingSystems] & WindowsFacts => os.family === "windows",
+  );
+
+/** Expression for an image's tag of a release: `:ltsc2022`, `:windowsservercore-ltsc2022`, and 1809, an older name of 2019. */
+export function tagPattern(os: WindowsFacts): string {
+  const tags = os.imageTag === "ltsc2019" ? "ltsc2019|1809" : os.imageTag;
+  return `[:-](${tags})([-@]|$)`;
+}
+
+/**
+ * The RuntimeClass for images of a release in a cluster with these builds; empty when no node can run them. A 2025 host runs images of
+ * 2022 in process isolation; no other pairing works.
+ */
+export function classForImages(release: WindowsFacts, builds: readonly WindowsFacts[]): string {
+  const has = (name: string): boolean => builds.some((build) => build.name === name);
+  if (has(release.name)) return release.name;
+  return release.name === "windows-2022" && has("windows-2025") ? "windows-2025" : "";
+}
+
+/**
+ * The value that the policy sets, as CEL: the class of the one release that the images' tags name; without such a tag the only build of
+ * the cluster; else empty, and the pod is left alone.
+ */
+export function runtimeClassExpression(builds: readonly WindowsFacts[]): string {
+  const [first, ...others] = builds;
+  const fallback = first !== undefined && others.length === 0 ? first.name : "";
+  const choices = knownReleases.map(
+    (release) => `variables.releases[0] == ${text(release.name)} ? ${text(classForImages(release, builds))} : `,
+  );
+  return `variables.releases.size() == 0 ? ${text(fallback)} : variables.releases.size() > 1 ? "" : ${choices.join("")}""`;
+}
+
+/** Names of the releases that the images' tags name, as CEL. */
+const releasesExpression = `[${knownReleases
+  .map((release) => `variables.images.exists(i, i.matches(${text(tagPattern(release))})) ? ${text(release.name)} : ""`)
+  .join(", ")}].filter(r, r != "")`;
+
+const setClass = '[JSONPatch{op: "add", path: "/spec/runtimeClassName", value: variables.runtimeClass}]';
+
+/**
+ * Keeps a pod whose build cannot be told off Linux nodes: the scheduler does not look at `spec.os`, so the pod would land there and be
+ * turned away by the kubelet again and again. With this selector and without a toleration it stays Pending, with the reason.
+ */
+const holdBack = [
+  'variables.hasSelector ? [JSONPatch{op: "add", path: "/spec/nodeSelector/" + jsonpatch.escapeKey("kubernetes.io/os"), value: "windows"}]',
+  ': [JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"kubernetes.io/os": "windows"}}]',
+].join(" ");
+
+/**
+ * Sets `runtimeClassName` on Windows pods that have none. The API server's RuntimeClass admission then runs again and merges the class's
+ * node selector and toleration, so nothing is repeated here. It may run twice for one pod: the second time the field is set.
+ */
+export function runtimeClassPolicy(spec: ClusterSpec): readonly Manifest[] {
+  const builds = windowsBuilds(spec);
+  return [
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingAdmissionPolicy",
+      metadata: { name: runtimeClassPolicyName },
+      spec: {
+        matchConstraints: {
+          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+        },
+        matchConditions: [
+          { name: "says-windows", expression: saysWindows },
+          { name: "has-no-class", expression: "!has(object.spec.runtimeClassName)" },
+          { name: "is-no-host-process", expression: `!(${isHostProcess})` },
+        ],
+        variables: [
+          {
+            name: "images",
+            expression:
+              "(object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])).map(c, c.image)",
+          },
+          { name: "releases", expression: releasesExpression },
+          { name: "runtimeClass", expression: runtimeClassExpression(builds) },
+          { name: "hasSelector", expression: "has(object.spec.nodeSelector)" },
+          {
+            name: "saysOs",
+            expression: 'variables.hasSelector && "kubernetes.io/os" in object.spec.nodeSelector',
+          },
+        ],
+        failurePolicy: "Fail",
+        reinvocationPolicy: "IfNeeded",
+        mutations: [
+          {
+            patchType: "JSONPatch",
+            jsonPatch: {
+              expression: `variables.runtimeClass != "" ? ${setClass} : variables.saysOs ? [] : ${holdBack}`,
+            },
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingAdmissionPolicyBinding",
+      metadata: { name: runtimeClassPolicyName },
+      spec: {
+        policyName: runtimeClassPolicyName,
+        matchResources: {
+          namespaceSelector: {
+            matchExpressions: [
+              { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [...systemNamespaces] },
+            ],
+          },
+        },
+      },
+    },
+  ];
+}

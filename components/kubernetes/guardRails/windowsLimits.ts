@@ -1,0 +1,77 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { windowsBuilds } from "../runtimeClasses.ts";
+import { texts } from "./cel.ts";
+
+/** One thing that Windows ignores or cannot do. */
+export interface WindowsLimit {
+  /** CEL that is true when the pod does not ask for it. `variables.containers` are all its containers. */
+  readonly expression: string;
+  readonly message: string;
+}
+
+const noVolume = (test: string): string =>
+  `!has(object.spec.volumes) || !object.spec.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
+
+const probes = ["livenessProbe", "readinessProbe", "startupProbe"]
+  .map((probe) => `(has(c.${probe}) && (has(c.${probe}.httpGet) || has(c.${probe}.tcpSocket)))`)
+  .join(" || ");
+
+/**
+ * What the API server accepts for a Windows pod although Windows does not do it (kubernetes/website: concepts/windows/intro.md,
+ * "Compatibility and limitations"). What it refuses by itself is not repeated.
+ */
+export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
+  const deaf = windowsBuilds(spec)
+    .filter(({ hostReachesOwnPods }) => !hostReachesOwnPods)
+    .map(({ name }) => name);
+  return [
+    {
+      expression: "!(has(object.spec.hostNetwork) && object.spec.hostNetwork)",
+      message: "Windows ignores hostNetwork but for HostProcess pods: leave it out, or use a HostProcess pod",
+    },
+    {
+      expression: noVolume('v.emptyDir.medium == "Memory"'),
+      message: "Windows has no memory-backed emptyDir: the volume lies on the node's disk",
+    },
+    {
+      expression: noVolume('v.emptyDir.medium.startsWith("HugePages")'),
+      message: "Windows has no huge pages: use an emptyDir without medium",
+    },
+    {
+      expression: `variables.containers.all(c, !has(c.resources) || ((!has(c.resources.limits) || c.resources.limits.all(r, !r.startsWith("hugepages-"))) && (!has(c.resources.requests) || c.resources.requests.all(r, !r.startsWith("hugepages-")))))`,
+      message: "Windows has no huge pages: no node offers them, and the pod stays Pending",
+    },
+    {
+      expression: "variables.containers.all(c, !has(c.volumeDevices) || c.volumeDevices.size() == 0)",
+      message: "Windows cannot attach block devices to containers: use a file system volume",
+    },
+    {
+      expression:
+        'variables.containers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, !has(m.mountPropagation) || m.mountPropagation == "None"))',
+      message: "Windows ignores mountPropagation",
+    },
+    {
+      expression:
+        'variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)',
+      message:
+        "a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container",
+    },
+    {
+      expression:
+        'has(object.spec.runtimeClassName) || (has(object.spec.nodeSelector) && "node.kubernetes.io/windows-build" in object.spec.nodeSelector)',
+      message: `the Windows build of this pod cannot be told from its image, so it stays Pending: set runtimeClassName to one of ${windowsBuilds(
+        spec,
+      )
+        .map(({ name }) => name)
+        .join(", ")}`,
+    },
+    ...(deaf.length === 0
+      ? []
+      : [
+          {
+            expression: `!has(object.spec.runtimeClassName) || !(object.spec.runtimeClassName in ${texts(deaf)}) || variables.containers.all(c, !(${probes}))`,
+            message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP and TCP probes fail there: use exec probes`,
+          },
+        ]),
+  ];
+}

@@ -1,0 +1,41 @@
+import { requireArtifact } from "../model/artifacts.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+
+/** Versions of the images that add-ons run. The lock file has the reference of each, with its digest where one was recorded. */
+const versions = {
+  "ghcr.io/flannel-io/flannel": "0.28.9",
+  "ghcr.io/flannel-io/flannel-cni-plugin": "1.9.1-flannel3",
+  "ghcr.io/postfinance/kubelet-csr-approver": "1.2.15",
+  "ghcr.io/prometheus-community/windows-exporter": "0.31.6",
+  "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image": "1.0.0",
+  "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-controller-manager": "1.36.2",
+  "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager": "1.36.2",
+  "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi": "1.35.0",
+  "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-attacher": "4.12.0",
+  "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-node-driver-registrar": "2.17.0",
+  "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-provisioner": "6.3.0",
+  "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-resizer": "2.2.1",
+  "mcr.microsoft.com/oss/v2/kubernetes-csi/livenessprobe": "2.19.0",
+  "public.ecr.aws/csi-components/csi-attacher": "4.12.0-eksbuild.2",
+  "public.ecr.aws/csi-components/csi-node-driver-registrar": "2.17.0-eksbuild.2",
+  "public.ecr.aws/csi-components/csi-provisioner": "6.2.0-eksbuild.7",
+  "public.ecr.aws/csi-components/csi-resizer": "2.2.0-eksbuild.2",
+  "public.ecr.aws/csi-components/livenessprobe": "2.19.0-eksbuild.2",
+  "quay.io/prometheus/node-exporter": "1.9.1",
+  "registry.k8s.io/autoscaling/cluster-autoscaler": "1.36.0",
+  "registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook": "0.12.1",
+  "registry.k8s.io/metrics-server/metrics-server": "0.9.0",
+  "registry.k8s.io/node-problem-detector/node-problem-detector": "1.36.0",
+  "registry.k8s.io/node-problem-detector/node-problem-detector-windows": "1.36.0",
+  // No image of 1.36 was published in time (kubernetes/cloud-provider-aws#1450); others run this one with 1.36 as well.
+  "registry.k8s.io/provider-aws/cloud-controller-manager": "1.35.2",
+  "registry.k8s.io/provider-aws/aws-ebs-csi-driver": "1.63.1",
+} as const;
+
+/** Repository of an image that an add-on runs. */
+export type ImageName = keyof typeof versions;
+
+/** Reference of an add-on's image. A suffix names a variant that has its own tag: `-windows-hp`. */
+export function image(spec: ClusterSpec, name: ImageName, os: "linux" | "windows" = "linux", suffix = ""): string {
+  return requireArtifact(spec.artifacts, { name, version: `${versions[name]}${suffix}`, os, arch: "amd64" }).url;
+}

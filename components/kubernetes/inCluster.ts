@@ -1,0 +1,70 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { AddOn } from "./addOn.ts";
+import { gmsaWebhookHost } from "./gmsa.ts";
+import { inClusterPlan } from "./plan.ts";
+import { WebhookCertificate } from "./webhookCertificate.ts";
+
+/** Arguments of the in-cluster layer. */
+export interface InClusterArgs {
+  /** The cluster; its `addons` say which add-ons are made. */
+  readonly spec: ClusterSpec;
+  /** Kubeconfig of an administrator. It is made secret here whatever comes in. */
+  readonly kubeconfig: pulumi.Input<string>;
+  /** What tells this cluster from any other, such as a hash of its CA. Only a change of it replaces the provider and all objects. */
+  readonly clusterIdentifier: pulumi.Input<string>;
+  /** Resource that is there once the Kubernetes API answers. */
+  readonly apiGate: pulumi.Resource;
+  /** Pools of workers. System objects do not wait for them, or the first `up` could not end: nodes are Ready only with a network. */
+  readonly pools: readonly pulumi.Resource[];
+  /** Host name of the internal API endpoint, for agents that start before the `kubernetes` Service is reachable. */
+  readonly nodeEndpoint: pulumi.Input<string>;
+  /** Content of `azure.json`, see `azureCloudConfig`. Required on Azure with the cloud controller, unused elsewhere. */
+  readonly azureCloudConfig?: pulumi.Input<string>;
+}
+
+/** Everything that runs inside the cluster: networking, cloud integration, storage, guard rails, monitoring and samples. */
+export class InCluster extends pulumi.ComponentResource {
+  /** Add-ons by name. */
+  readonly addOns: ReadonlyMap<string, AddOn>;
+  readonly provider: kubernetes.Provider;
+
+  constructor(name: string, args: InClusterArgs, options: pulumi.ComponentResourceOptions = {}) {
+    super("fenestra:kubernetes:InCluster", name, {}, options);
+    this.provider = new kubernetes.Provider(
+      `${name}-provider`,
+      {
+        kubeconfig: pulumi.secret(args.kubeconfig),
+        clusterIdentifier: args.clusterIdentifier,
+        enableServerSideApply: true,
+      },
+      { parent: this, dependsOn: [args.apiGate] },
+    );
+
+    const addOns = new Map<string, AddOn>();
+    const values = {
+      nodeEndpoint: pulumi.output(args.nodeEndpoint),
+      azureCloudConfig: args.azureCloudConfig === undefined ? undefined : pulumi.secret(args.azureCloudConfig),
+      gmsaCertificate:
+        args.spec.addons.gmsa === undefined
+          ? undefined
+          : new WebhookCertificate(`${name}-gmsa-webhook`, { host: gmsaWebhookHost }, { parent: this }),
+    };
+    for (const entry of inClusterPlan(args.spec, values)) {
+      const others = entry.after.map((other) => addOns.get(other)).filter((other) => other !== undefined);
+      const addOn = new AddOn(
+        `${name}-${entry.name}`,
+        {
+          manifests: entry.manifests,
+          after: [args.apiGate, ...(entry.needsPools ? args.pools : []), ...others],
+          ...(entry.cleansUp ? {} : { deletedWith: args.apiGate }),
+        },
+        { parent: this, provider: this.provider },
+      );
+      addOns.set(entry.name, addOn);
+    }
+    this.addOns = addOns;
+    this.registerOutputs();
+  }
+}

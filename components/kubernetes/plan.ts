@@ -1,0 +1,89 @@
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { autoscalerManifests } from "./autoscaler.ts";
+import { cloudControllerManifests } from "./cloudController.ts";
+import { csrApproverManifests } from "./csrApprover.ts";
+import { exporterManifests } from "./exporters.ts";
+import { gmsaManifests, type ServerCertificate } from "./gmsa.ts";
+import { guardRailManifests } from "./guardRails.ts";
+import type { Manifest, Text } from "./manifest.ts";
+import { metricsServerManifests } from "./metrics.ts";
+import { monitoringNamespaceManifest } from "./monitoring.ts";
+import { networkingManifests } from "./networking.ts";
+import { nodeProblemDetectorManifests } from "./nodeProblemDetector.ts";
+import { runtimeClassManifests } from "./runtimeClasses.ts";
+import { sampleManifests } from "./samples.ts";
+import { storageManifests } from "./storage.ts";
+
+/** Values that may be known only once the cloud has made something. They never decide which objects there are. */
+export interface InClusterValues {
+  /** Host name of the internal API endpoint. */
+  readonly nodeEndpoint: Text;
+  /** Content of `azure.json`, see `azureCloudConfig`; only on Azure, and there required. */
+  readonly azureCloudConfig: Text | undefined;
+  /** Certificate of the gMSA webhook; only when gMSA is on, and then required. */
+  readonly gmsaCertificate: ServerCertificate | undefined;
+}
+
+/** One add-on of the plan. */
+export interface PlannedAddOn {
+  readonly name: string;
+  readonly manifests: readonly Manifest[];
+  /** Add-ons that must be there before it; those that are switched off are passed over. */
+  readonly after: readonly string[];
+  /** Whether it waits for the pools: only what needs a worker to come up, or must be gone before the workers go. */
+  readonly needsPools: boolean;
+  /** Whether it is deleted properly before the machines go, because it takes the cloud resources of others down. */
+  readonly cleansUp: boolean;
+}
+
+/** An add-on that waits for the API only and goes with the machines. */
+function system(name: string, manifests: readonly Manifest[], after: readonly string[] = []): PlannedAddOn {
+  return { name, manifests, after, needsPools: false, cleansUp: false };
+}
+
+/** The add-ons of a cluster in the order in which they are made. Add-ons without an object are left out. */
+export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): readonly PlannedAddOn[] {
+  const { addons } = spec;
+  const plan: readonly PlannedAddOn[] = [
+    system("runtime-classes", runtimeClassManifests(spec)),
+    system("networking", networkingManifests(spec, values.nodeEndpoint)),
+    ...(addons.cloudController
+      ? [{ ...system("cloud-controller", cloudControllerManifests(spec, values)), cleansUp: true }]
+      : []),
+    ...(addons.csrApprover ? [system("csr-approver", csrApproverManifests(spec))] : []),
+    ...(addons.storage
+      ? [{ ...system("storage", storageManifests(spec), ["networking", "cloud-controller"]), cleansUp: true }]
+      : []),
+    ...(addons.guardRails ? [system("guard-rails", guardRailManifests(spec), ["runtime-classes", "networking"])] : []),
+    ...(addons.metricsServer
+      ? [system("metrics-server", metricsServerManifests(spec), ["networking", "cloud-controller", "csr-approver"])]
+      : []),
+    ...(addons.exporters || addons.nodeProblemDetector ? [system("monitoring", [monitoringNamespaceManifest()])] : []),
+    ...(addons.exporters ? [system("exporters", exporterManifests(spec), ["monitoring"])] : []),
+    ...(addons.nodeProblemDetector
+      ? [system("node-problem-detector", nodeProblemDetectorManifests(spec), ["monitoring"])]
+      : []),
+    ...(addons.autoscaler ? [system("autoscaler", autoscalerManifests(spec), ["networking", "cloud-controller"])] : []),
+    ...gmsa(spec, values),
+    ...(addons.samples ? [samples(spec)] : []),
+  ];
+  return plan.filter(({ manifests }) => manifests.length > 0);
+}
+
+/** Accounts for pods; nothing when the switch is off. */
+function gmsa(spec: ClusterSpec, { gmsaCertificate }: InClusterValues): readonly PlannedAddOn[] {
+  if (spec.addons.gmsa === undefined) return [];
+  if (gmsaCertificate === undefined) throw new RangeError("the gMSA webhook needs a certificate");
+  return [system("gmsa", gmsaManifests(spec, gmsaCertificate), ["networking", "cloud-controller"])];
+}
+
+/** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
+function samples(spec: ClusterSpec): PlannedAddOn {
+  return {
+    name: "samples",
+    manifests: sampleManifests(spec),
+    after: ["runtime-classes", "networking", "cloud-controller", "storage", "guard-rails", "metrics-server", "gmsa"],
+    needsPools: true,
+    cleansUp: false,
+  };
+}

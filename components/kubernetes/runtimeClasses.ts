@@ -1,0 +1,34 @@
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { WindowsFacts } from "../model/operatingSystems.ts";
+import { type RuntimeClassFacts, runtimeClass } from "../model/pools.ts";
+import type { Manifest } from "./manifest.ts";
+
+/** The Windows releases that a cluster's pools run, oldest first, each once. */
+export function windowsBuilds(spec: ClusterSpec): readonly WindowsFacts[] {
+  const builds = new Map<string, WindowsFacts>();
+  for (const { os } of spec.pools) if (os.family === "windows") builds.set(os.name, os);
+  return [...builds.values()].toSorted((a, b) => a.name.localeCompare(b.name));
+}
+
+/** RuntimeClasses of the builds in use, and the Hyper-V isolated ones of the pools that enable it. */
+export function runtimeClassFacts(spec: ClusterSpec): readonly RuntimeClassFacts[] {
+  return windowsBuilds(spec).flatMap((os) => {
+    const hyperV = spec.pools.some((pool) => pool.os.name === os.name && pool.hyperV);
+    const classes = [runtimeClass(os, "process"), hyperV ? runtimeClass(os, "hyperv") : undefined];
+    return classes.filter((facts) => facts !== undefined);
+  });
+}
+
+/** One RuntimeClass per Windows build in use: a pod that names it gets the node selector and the toleration from the API server. */
+export function runtimeClassManifests(spec: ClusterSpec): readonly Manifest[] {
+  return runtimeClassFacts(spec).map(({ name, handler, nodeSelector, tolerations }) => ({
+    apiVersion: "node.k8s.io/v1",
+    kind: "RuntimeClass",
+    metadata: { name },
+    handler,
+    scheduling: {
+      nodeSelector: { ...nodeSelector },
+      tolerations: tolerations.map(({ key, operator, value, effect }) => ({ key, operator, value, effect })),
+    },
+  }));
+}

@@ -1,0 +1,26 @@
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { Manifest } from "./manifest.ts";
+import { windowsBuilds } from "./runtimeClasses.ts";
+import { autoscaledManifests } from "./samples/autoscaled.ts";
+import { gmsaSampleManifests } from "./samples/gmsa.ts";
+import { hostProcessManifests } from "./samples/hostProcess.ts";
+import { iisManifests } from "./samples/iis.ts";
+import { persistentManifests } from "./samples/persistent.ts";
+import { runAsUserManifests } from "./samples/runAsUser.ts";
+import { samplesNamespaceManifest } from "./samples/sampleSite.ts";
+import { winWebserverManifests } from "./samples/winWebserver.ts";
+
+/** The samples of a cluster: each per Windows build in use, and only those whose add-on is there. None without Windows nodes. */
+export function sampleManifests(spec: ClusterSpec): readonly Manifest[] {
+  if (windowsBuilds(spec).length === 0) return [];
+  return [
+    samplesNamespaceManifest(),
+    ...winWebserverManifests(spec),
+    ...iisManifests(spec),
+    ...runAsUserManifests(spec),
+    ...hostProcessManifests(spec),
+    ...(spec.addons.storage ? persistentManifests(spec) : []),
+    ...gmsaSampleManifests(spec),
+    ...(spec.addons.metricsServer ? autoscaledManifests(spec) : []),
+  ];
+}

@@ -1,0 +1,25 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { Manifest } from "../manifest.ts";
+import { windowsBuilds } from "../runtimeClasses.ts";
+import { sampleLabels, samplesNamespace, yearOf } from "./sampleSite.ts";
+import { winWebserverName } from "./winWebserver.ts";
+
+/** Scales the PowerShell web servers by their use of processors: one pod when idle, at most three. */
+export function autoscaledManifests(spec: ClusterSpec): readonly Manifest[] {
+  return windowsBuilds(spec).map((os): Manifest => {
+    const name = winWebserverName(yearOf(os));
+    return {
+      apiVersion: "autoscaling/v2",
+      kind: "HorizontalPodAutoscaler",
+      metadata: { name, namespace: samplesNamespace, labels: sampleLabels(name) },
+      spec: {
+        scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name },
+        minReplicas: 1,
+        maxReplicas: 3,
+        metrics: [
+          { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 70 } } },
+        ],
+      },
+    };
+  });
+}

@@ -1,0 +1,94 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { WindowsFacts } from "../../model/operatingSystems.ts";
+import type { Container, Manifest, PodSpec, Volume } from "../manifest.ts";
+
+/** Namespace of the samples. */
+export const samplesNamespace = "fenestra-samples";
+
+/** The namespace of the samples. Baseline refuses host access, which no sample but the HostProcess one needs. */
+export function samplesNamespaceManifest(): Manifest {
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: samplesNamespace, labels: { "pod-security.kubernetes.io/enforce": "baseline" } },
+  };
+}
+
+/** Requests and limits of a small Windows web server: without a limit one container can take a node that has no killer of processes. */
+export const sampleResources = {
+  requests: { cpu: "250m", memory: "256Mi" },
+  limits: { cpu: "1", memory: "800Mi" },
+};
+
+/** Suffix of a sample's name: the year of the release. */
+export function yearOf(os: WindowsFacts): string {
+  return os.name.replace("windows-", "");
+}
+
+/** What differs between the samples that are one Windows web server. */
+export interface WindowsSite {
+  readonly name: string;
+  readonly os: WindowsFacts;
+  readonly container: Omit<Container, "resources">;
+  readonly volumes?: Volume[];
+  readonly initContainers?: Container[];
+  /** How a new version takes over. A disk can be on one machine only, so its pod is recreated. Default a rolling update. */
+  readonly strategy?: "Recreate";
+}
+
+/** Labels by which a sample's Service finds its pods. */
+export function sampleLabels(name: string): Record<string, string> {
+  return { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "fenestra-samples" };
+}
+
+/** Pods of a Windows sample: `runtimeClassName` brings node selector and toleration of the build. */
+export function windowsPod({
+  os,
+  container,
+  volumes,
+  initContainers,
+}: Omit<WindowsSite, "name" | "strategy">): PodSpec {
+  return {
+    os: { name: "windows" },
+    runtimeClassName: os.name,
+    automountServiceAccountToken: false,
+    ...(initContainers === undefined ? {} : { initContainers }),
+    containers: [{ ...container, resources: sampleResources }],
+    ...(volumes === undefined ? {} : { volumes }),
+  };
+}
+
+/** A Deployment of one Windows web server. */
+export function windowsDeployment(site: WindowsSite): Manifest {
+  const labels = sampleLabels(site.name);
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: site.name, namespace: samplesNamespace, labels },
+    spec: {
+      replicas: 1,
+      ...(site.strategy === undefined ? {} : { strategy: { type: site.strategy } }),
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: windowsPod(site) },
+    },
+  };
+}
+
+/** A Service of port 80 of a sample. */
+export function sampleService(site: string, type: "NodePort" | "LoadBalancer"): Manifest {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      name: type === "LoadBalancer" ? `${site}-lb` : site,
+      namespace: samplesNamespace,
+      labels: sampleLabels(site),
+    },
+    spec: { type, selector: sampleLabels(site), ports: [{ name: "http", port: 80, targetPort: "http" }] },
+  };
+}
+
+/** The sample's Service of type LoadBalancer; none without a cloud controller, since nobody would make its load balancer. */
+export function loadBalancer(spec: ClusterSpec, site: string): readonly Manifest[] {
+  return spec.addons.cloudController ? [sampleService(site, "LoadBalancer")] : [];
+}

@@ -1,0 +1,162 @@
+import type { Manifest, PodSpec, PolicyRule, Toleration, Volume } from "./manifest.ts";
+
+/** Labels of a system workload, by which its Service and its selector find the pods. */
+export function systemLabels(name: string): Record<string, string> {
+  return { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "fenestra" };
+}
+
+/** Label and taint key of control-plane machines. */
+export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
+
+/** Where a Linux pod may run: the operating system is always said, so that nothing lands on Windows by a wide toleration. */
+export const linuxOnly = { "kubernetes.io/os": "linux" };
+
+/** Placement on control-plane machines, for what acts with their cloud identity or must run before there are workers. */
+export const onControlPlane = {
+  nodeSelector: { ...linuxOnly, [controlPlaneKey]: "" },
+  tolerations: [
+    { key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" },
+    { key: "node.cloudprovider.kubernetes.io/uninitialized", operator: "Exists", effect: "NoSchedule" },
+    { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoSchedule" },
+  ] satisfies Toleration[],
+};
+
+/** Tolerates every taint: for what each node needs before it is any use. */
+export const everyTaint: Toleration[] = [{ operator: "Exists" }];
+
+/** Placement on any Linux node, workers or control plane, so that a cluster without Linux workers has its system pods too. */
+export const onAnyLinux = {
+  nodeSelector: { ...linuxOnly },
+  tolerations: [{ key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" }] satisfies Toleration[],
+};
+
+/** Placement and rights of a HostProcess pod, which sees the node itself and needs no image of the node's build. */
+export const hostProcessPod = {
+  os: { name: "windows" },
+  hostNetwork: true,
+  securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
+  nodeSelector: { "kubernetes.io/os": "windows" },
+  tolerations: everyTaint,
+  priorityClassName: "system-node-critical",
+} satisfies Partial<PodSpec>;
+
+/** Requests and limit of a small program. The limit on memory matters on Windows, which kills no process when memory runs out. */
+export function small(cpu: string, memory: string, memoryLimit: string) {
+  return { requests: { cpu, memory }, limits: { memory: memoryLimit } };
+}
+
+/** A folder or file of the node. */
+export function hostPath(name: string, path: string, type: string): Volume {
+  return { name, hostPath: { path, type } };
+}
+
+/** A namespace with its Pod Security level. */
+export function namespace(name: string, level: "privileged" | "baseline" | "restricted", labels = {}): Manifest {
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name, labels: { "pod-security.kubernetes.io/enforce": level, ...labels } },
+  };
+}
+
+/** Name and namespace of a service account. */
+export interface Account {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** A service account. */
+export function serviceAccount({ name, namespace: home }: Account): Manifest {
+  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
+}
+
+/** A ClusterRole of the account's own, bound to it. */
+export function clusterRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
+  return [
+    { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules },
+    boundClusterRole(account, name, name),
+  ];
+}
+
+/** Binds an existing ClusterRole to an account. */
+export function boundClusterRole(account: Account, name: string, role: string): Manifest {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
+    subjects: [{ kind: "ServiceAccount", name: account.name, namespace: account.namespace }],
+  };
+}
+
+/** A Role of the account's own in a namespace, bound to it. */
+export function namespaceRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
+  return [
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "Role",
+      metadata: { name, namespace: account.namespace },
+      rules,
+    },
+    boundRole(account, name, name, account.namespace),
+  ];
+}
+
+/** Binds an existing Role to an account. */
+export function boundRole(account: Account, name: string, role: string, where: string): Manifest {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name, namespace: where },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: role },
+    subjects: [{ kind: "ServiceAccount", name: account.name, namespace: account.namespace }],
+  };
+}
+
+/** Lets an account read how the API server authenticates, which every extension server and the cloud controllers do at start. */
+export function readsAuthentication(account: Account, name: string): Manifest {
+  return boundRole(account, name, "extension-apiserver-authentication-reader", "kube-system");
+}
+
+/** A rule; the group is empty for the core API. */
+export function rule(group: string, resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule {
+  return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
+}
+
+/** One DaemonSet. */
+export function daemonSet(
+  { name, namespace: home }: Account,
+  spec: PodSpec,
+  maxUnavailable: number | string = 1,
+): Manifest {
+  const labels = systemLabels(name);
+  return {
+    apiVersion: "apps/v1",
+    kind: "DaemonSet",
+    metadata: { name, namespace: home, labels },
+    spec: {
+      selector: { matchLabels: labels },
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable } },
+      template: { metadata: { labels }, spec },
+    },
+  };
+}
+
+/** One Deployment. It never surges: with host ports a second pod of a machine would wait for ever. */
+export function deployment({ name, namespace: home }: Account, replicas: number, spec: PodSpec): Manifest {
+  const labels = systemLabels(name);
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: home, labels },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
+      template: { metadata: { labels }, spec },
+    },
+  };
+}
+
+/** Name of the node in an environment variable. */
+export const nodeName = { name: "NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } };
