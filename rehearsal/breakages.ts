@@ -1,0 +1,36 @@
+import type { DecodedFile } from "./decode/machine.ts";
+import type { Breakage } from "./rehearse.ts";
+
+/** Changes the content of the files of all machines. */
+function inFiles(change: (file: DecodedFile) => string): Breakage {
+  return ({ payload }) => ({ ...payload, files: payload.files.map((file) => ({ ...file, content: change(file) })) });
+}
+
+/** Changes the content of the files of Windows machines. */
+function inWindowsFiles(change: (file: DecodedFile) => string): Breakage {
+  const everywhere = inFiles(change);
+  return (machine) => (machine.payload.system === "windows" ? everywhere(machine) : machine.payload);
+}
+
+/**
+ * Negative controls: each breaks one thing in the decoded payloads, after the program and before the machines, and the named check must then
+ * fail. A check that cannot fail would be worth nothing.
+ */
+export const breakages: Readonly<Record<string, Breakage>> = {
+  /** Windows nodes register `os=Windows` instead of `os=windows`. Fails `pool <windows pool>: registration`. */
+  "windows-taint": inWindowsFiles(({ path, content }) =>
+    path.endsWith("kubelet-config.yaml") ? content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows") : content,
+  ),
+  /** Windows nodes say that they belong to another pool. Fails `pool <windows pool>: registration`. */
+  "windows-label": inWindowsFiles(({ content }) =>
+    content.replaceAll("fenestra.dev/pool=win", "fenestra.dev/pool=other"),
+  ),
+  /** Every kubelet is given a field that it does not know, which a real one passes over with a warning. Fails `files: kubelet`. */
+  "kubelet-unknown-field": inFiles(({ content }) =>
+    content.replace(/^kind: KubeletConfiguration$/m, "$&\nmaximumPods: 50"),
+  ),
+  /** A key of containerd's registry settings is misspelt, which containerd only logs. Fails `files: containerd`. */
+  "containerd-unknown-key": inFiles(({ path, content }) =>
+    path.endsWith("config.toml") ? content.replace(/^config_path = /m, "confg_path = ") : content,
+  ),
+};

@@ -1,0 +1,72 @@
+import type { StackConfig } from "../../components/config/schema.ts";
+import type { NodeTemplate } from "../cluster/cloudSide.ts";
+import { windowsBuilds } from "../cluster/facts.ts";
+import { autoscalerCheck } from "./autoscaler.ts";
+import type { Check, ExpectedPool } from "./check.ts";
+import { availabilityChecks, type ControlPlaneLab } from "./controlPlane.ts";
+import { guardRailChecks } from "./guardRails.ts";
+import { poolChecks } from "./nodes.ts";
+import {
+  ambiguousPod,
+  linuxPods,
+  objectsAccepted,
+  refusedByServer,
+  runtimeClassCheck,
+  sampleCheck,
+  workloads,
+} from "./scheduling.ts";
+import { secretChecks } from "./secrets.ts";
+import { verifyChecks } from "./verify.ts";
+
+/** The pools that a stack file asks for, as the user wrote them: the wanted side of the checks does not come from the program. */
+export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "network">): readonly ExpectedPool[] {
+  return pools.flatMap((pool) => {
+    const year = /^windows-(\d{4})$/.exec(pool.os)?.[1];
+    const zones = pool.zones ?? network.zones;
+    const groups = pool.perZone ? zones.map((zone) => `${pool.name}-${zone.slice(-1)}`) : [pool.name];
+    const wanted = pool.count ?? (pool.autoscale === undefined ? 1 : pool.autoscale.min * groups.length);
+    return groups.map((name, index) => ({
+      name,
+      os: year === undefined ? ("linux" as const) : ("windows" as const),
+      build: year === undefined ? undefined : windowsBuilds[year],
+      runtimeClass: year === undefined ? undefined : `windows-${year}`,
+      count: Math.floor(wanted / groups.length) + (index < wanted % groups.length ? 1 : 0),
+    }));
+  });
+}
+
+/**
+ * Every acceptance check of a stack, in the order of the report.
+ *
+ * @param later checks that change the cluster; they come after those that only look, and before those that break the control plane.
+ */
+export function acceptanceChecks(
+  pools: readonly ExpectedPool[],
+  samples: boolean,
+  lab: ControlPlaneLab,
+  later: readonly Check[],
+  templates: readonly NodeTemplate[],
+): readonly Check[] {
+  const windows = pools.flatMap((pool) =>
+    pool.runtimeClass === undefined || pool.build === undefined
+      ? []
+      : [{ ...pool, runtimeClass: pool.runtimeClass, build: pool.build }],
+  );
+  const builds = new Map(windows.filter(({ count }) => count > 0).map((pool) => [pool.runtimeClass, pool]));
+  return [
+    ...pools.flatMap(poolChecks),
+    ...secretChecks,
+    objectsAccepted,
+    workloads,
+    linuxPods,
+    ...[...builds.values()].map(({ runtimeClass, build }) => runtimeClassCheck(runtimeClass, build)),
+    ambiguousPod,
+    refusedByServer,
+    ...guardRailChecks([...builds.keys()]),
+    autoscalerCheck(templates),
+    ...(samples ? [...builds.values()].map(sampleCheck) : []),
+    ...verifyChecks(pools, samples),
+    ...later,
+    ...(lab.size === 3 ? availabilityChecks(lab) : []),
+  ];
+}

@@ -1,0 +1,104 @@
+import type { Api } from "../cluster/api.ts";
+import type { Kubectl } from "../cluster/apply.ts";
+import type { CloudSide } from "../cluster/cloudSide.ts";
+import type { CloudCall } from "../endpoints/calls.ts";
+
+/** A worker or control-plane machine as it was simulated, for comparison with its Node. */
+export interface ExpectedNode {
+  readonly name: string;
+  /** Pool as the stack file names it, zone suffix included; `undefined` for the control plane. */
+  readonly pool: string | undefined;
+  readonly os: "linux" | "windows";
+  readonly build: string | undefined;
+}
+
+/** A pool as the stack file asks for it. */
+export interface ExpectedPool {
+  readonly name: string;
+  readonly os: "linux" | "windows";
+  /** `10.0.20348`. */
+  readonly build: string | undefined;
+  /** `windows-2022`. */
+  readonly runtimeClass: string | undefined;
+  readonly count: number;
+}
+
+/** What every check is given. */
+export interface Notes {
+  /** Prints a line under the check's result. */
+  readonly note: (text: string) => void;
+}
+
+/** What a check of the running cluster may look at. */
+export interface CheckContext extends Notes {
+  readonly api: Api;
+  readonly kubectl: Kubectl;
+  readonly pools: readonly ExpectedPool[];
+  /** Users that created Nodes, by the audit log of the API servers: node name to user. */
+  readonly creators: ReadonlyMap<string, string>;
+  /** Nodes as they were at the moment of their registration, before the cloud controller touched them. */
+  readonly registered: ReadonlyMap<string, RegisteredNode>;
+  readonly cloud: CloudSide;
+  /** Calls to the cloud that machines had made when the checks began. */
+  readonly callsOfBoot: readonly CloudCall[];
+  /** What the API server refused when the program's objects were applied. */
+  readonly refusedObjects: readonly string[];
+  /** Instance ids of the workers that boot in namespaces. */
+  readonly linuxWorkers: readonly string[];
+  /** The bytes that etcd holds under a key, as text. */
+  readonly rawEtcd: (key: string) => Promise<string>;
+  /** Runs the bootstrap once more on every machine that boots in a namespace. */
+  readonly repeatBootstrap: () => Promise<
+    readonly { readonly name: string; readonly code: number; readonly output: string }[]
+  >;
+}
+
+/** A Node as the API server stored it when the kubelet created it. */
+export interface RegisteredNode {
+  readonly name: string;
+  readonly pool: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
+}
+
+/** An acceptance check. It throws {@link CheckFailure} or any error when what it looks for is not so. */
+export interface Check<Context extends Notes = CheckContext> {
+  /** Short name, stable: negative controls refer to it. */
+  readonly id: string;
+  /** Waits on purpose for what takes its time, such as the end of a token's life; run by `--full` only. Default: not slow. */
+  readonly slow?: boolean;
+  /** What holds when it passes, as a sentence. */
+  readonly title: string;
+  readonly run: (context: Context) => Promise<void>;
+}
+
+/** What a check found wrong. */
+export class CheckFailure extends Error {
+  override readonly name = "CheckFailure";
+}
+
+/** The host lacks what a check needs. Outside CI the check is counted as skipped, in CI it fails. */
+export class CheckSkipped extends Error {
+  override readonly name = "CheckSkipped";
+}
+
+/** Throws unless it holds. */
+export function expect(holds: boolean, failure: string): asserts holds {
+  if (!holds) throw new CheckFailure(failure);
+}
+
+/** Compares by their JSON text with sorted keys. */
+export function expectEqual(actual: unknown, wanted: unknown, what: string): void {
+  const [a, b] = [JSON.stringify(sorted(actual)), JSON.stringify(sorted(wanted))];
+  expect(a === b, `${what}: found ${a}, wanted ${b}`);
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, sorted(item)]),
+  );
+}

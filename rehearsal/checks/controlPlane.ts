@@ -1,0 +1,254 @@
+import type { DecodedMachine } from "../cluster/bringUp.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { LinuxMachine } from "../cluster/linuxMachine.ts";
+import { waitFor } from "../system/processes.ts";
+import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
+
+/** Longest that a machine may take to be a healthy member again, in milliseconds. */
+const backLimitMs = 90_000;
+const pki = "/etc/kubernetes/pki/etcd";
+
+/** The control plane in the hands of the checks that break it. */
+export class ControlPlaneLab {
+  readonly #cluster: Cluster;
+  readonly #members: DecodedMachine[];
+
+  constructor(cluster: Cluster, members: readonly DecodedMachine[]) {
+    this.#cluster = cluster;
+    this.#members = [...members];
+  }
+
+  /** Number of machines. */
+  get size(): number {
+    return this.#members.length;
+  }
+
+  /** The running machine of a member. */
+  machine(index: number): LinuxMachine {
+    const machine = this.#cluster.machines.get(this.#member(index).machine.id);
+    if (machine === undefined) throw new Error(`control-plane machine ${index} does not run`);
+    return machine;
+  }
+
+  #member(index: number): DecodedMachine {
+    const member = this.#members[index];
+    if (member === undefined) throw new Error(`there is no control-plane machine ${index}`);
+    return member;
+  }
+
+  /** Takes a machine's power away. */
+  async powerOff(index: number, disk: "kept" | "lost" = "kept"): Promise<void> {
+    await this.#cluster.powerOff(this.#member(index), disk);
+  }
+
+  /** Makes the machine anew, as a replacement by the program does. */
+  async replace(index: number): Promise<void> {
+    this.#members[index] = await this.#cluster.replaceMachine(this.#member(index));
+  }
+
+  /** etcdctl on a machine. */
+  async etcdctl(index: number, ...args: readonly string[]): Promise<string> {
+    const keys = [
+      `--cacert=${pki}/ca.crt`,
+      `--cert=${pki}/healthcheck-client.crt`,
+      `--key=${pki}/healthcheck-client.key`,
+    ];
+    const { code, stdout, stderr } = await this.machine(index).run([
+      "etcdctl",
+      "--endpoints=https://127.0.0.1:2379",
+      "--command-timeout=5s",
+      ...keys,
+      ...args,
+    ]);
+    if (code !== 0) throw new Error(`etcdctl ${args.join(" ")}: ${stderr.trim().split("\n").at(-1)}`);
+    return stdout;
+  }
+
+  /** Waits until all machines are voting members that answer, and their API servers are ready. */
+  async untilHealthy(): Promise<void> {
+    await waitFor(
+      `${this.size} healthy voting members`,
+      async () => {
+        for (const [index] of this.#members.entries()) {
+          const lines = (await this.etcdctl(index, "member", "list")).trim().split("\n");
+          const voting = lines.filter((line) => / started, .*, false$/.test(line));
+          if (lines.length !== this.size || voting.length !== this.size)
+            throw new Error(`members: ${lines.join(" | ")}`);
+          await this.etcdctl(index, "endpoint", "health");
+          const ready = await this.machine(index).run([
+            "curl",
+            "--silent",
+            "--fail",
+            "--insecure",
+            "https://127.0.0.1:6443/readyz",
+          ]);
+          if (ready.code !== 0) throw new Error(`the API server of machine ${index} is not ready`);
+        }
+        return true;
+      },
+      { timeoutMs: backLimitMs, intervalMs: 500 },
+    );
+  }
+}
+
+/** Longest that the API may be away after a machine is gone: detection by the load balancer and an election of etcd. */
+const outageLimitMs = 30_000;
+
+/**
+ * Writes through the load balancer one after the other until so many in a row have succeeded. A few may fail first: those that meet a
+ * connection to the lost machine, or an election of etcd. The time of the last failure is what users see of the loss.
+ */
+async function writesAfterLoss(context: CheckContext, name: string, inARow: number): Promise<void> {
+  const started = performance.now();
+  const passed = (): number => (performance.now() - started) / 1000;
+  let [row, failed, last] = [0, 0, 0];
+  for (let round = 0; row < inARow; round += 1) {
+    expect(
+      passed() * 1000 < outageLimitMs,
+      `${failed} writes failed, the last one ${last.toFixed(1)} s after the loss`,
+    );
+    if ((await writes(context, `${name}-${round}`, 1)) === 1) row += 1;
+    else [row, failed, last] = [0, failed + 1, passed()];
+  }
+  context.note(
+    failed === 0
+      ? `${inARow} of ${inARow} writes succeeded`
+      : `${failed} writes failed until ${last.toFixed(1)} s after the loss; then ${inARow} of ${inARow} succeeded`,
+  );
+}
+
+/** Writes objects one after the other through the load balancer and counts what succeeds. */
+async function writes({ api }: CheckContext, name: string, count: number): Promise<number> {
+  let good = 0;
+  for (let index = 0; index < count; index += 1) {
+    const body = {
+      metadata: { name: `${name}-${index}`, labels: { rehearsal: "write" } },
+      data: { index: String(index) },
+    };
+    good += await api.core.createNamespacedConfigMap({ namespace: "default", body }).then(
+      () => 1,
+      () => 0,
+    );
+  }
+  return good;
+}
+
+async function readBack({ api }: CheckContext, name: string): Promise<number> {
+  const { items } = await api.core.listNamespacedConfigMap({ namespace: "default", labelSelector: "rehearsal=write" });
+  return items.filter(({ metadata }) => metadata?.name?.startsWith(`${name}-`)).length;
+}
+
+/** What a control plane of three must survive. Each check leaves it healthy again. */
+export function availabilityChecks(lab: ControlPlaneLab): readonly Check[] {
+  const count = 10;
+  return [
+    {
+      id: "quorum",
+      title: "all three machines are healthy voting members of etcd, and none is special",
+      run: async ({ note }) => {
+        await lab.untilHealthy();
+        note(
+          (await lab.etcdctl(0, "member", "list"))
+            .trim()
+            .split("\n")
+            .map((line) => line.split(", ")[2])
+            .sort()
+            .join(", "),
+        );
+      },
+    },
+    {
+      id: "one machine lost",
+      title: "with one machine dead the API goes on: writes through the load balancer succeed",
+      run: async (context) => {
+        await lab.powerOff(1);
+        await writesAfterLoss(context, "lost", count);
+      },
+    },
+    {
+      id: "replaced with its disk",
+      title: "a new machine with the old disk is back as a member, with all data",
+      run: async (context) => {
+        await lab.replace(1);
+        await lab.untilHealthy();
+        const seen = (await lab.etcdctl(1, "get", "/registry/configmaps/default/lost-", "--prefix", "--keys-only"))
+          .split("\n")
+          .filter((line) => line !== "").length;
+        expectEqual(seen, await readBack(context, "lost"), "objects that the new machine's etcd holds");
+      },
+    },
+    {
+      id: "replaced with an empty disk",
+      title: "a new machine with an empty disk is back as a member, with all data",
+      run: async (context) => {
+        const before = (await lab.etcdctl(0, "member", "list")).trim();
+        await lab.powerOff(2, "lost");
+        await lab.replace(2);
+        await lab.untilHealthy();
+        const after = (await lab.etcdctl(0, "member", "list")).trim();
+        expect(before !== after, "the member kept its id although its data was lost");
+        const seen = (await lab.etcdctl(2, "get", "/registry/configmaps/default/lost-", "--prefix", "--keys-only"))
+          .split("\n")
+          .filter((line) => line !== "").length;
+        expectEqual(seen, await readBack(context, "lost"), "objects that the new machine's etcd holds");
+      },
+    },
+    {
+      id: "cut off and healed",
+      title: "a machine that is cut off the network and comes back catches up; the others go on meanwhile",
+      run: async (context) => {
+        await lab.machine(0).machine.cut();
+        await writesAfterLoss(context, "cut", count).finally(() => lab.machine(0).machine.heal());
+        await lab.untilHealthy();
+        const seen = (await lab.etcdctl(0, "get", "/registry/configmaps/default/cut-", "--prefix", "--keys-only"))
+          .split("\n")
+          .filter((line) => line !== "").length;
+        expectEqual(seen, await readBack(context, "cut"), "objects that the machine's etcd holds");
+      },
+    },
+    {
+      id: "all restarted at once",
+      title: "after a power failure of all three machines at once the cluster is back with all data",
+      run: async (context) => {
+        const before = await readBack(context, "cut");
+        for (const index of [0, 1, 2]) await lab.powerOff(index);
+        await Promise.all([0, 1, 2].map((index) => lab.replace(index)));
+        await lab.untilHealthy();
+        expectEqual(await readBack(context, "cut"), before, "objects");
+      },
+    },
+    {
+      id: "snapshot and restore",
+      title: "a snapshot in the object store brings the objects back after all data is destroyed",
+      run: async (context) => {
+        const good = await writes(context, "kept", 3);
+        expectEqual(good, 3, "writes before the snapshot");
+        const taken = await lab.machine(0).run(["/opt/fenestra/etcd-snapshot.sh"], { timeoutMs: 60_000 });
+        expectEqual(taken.code, 0, `exit code of the snapshot (${taken.stderr.trim().split("\n").at(-1)})`);
+        expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
+        const all = [0, 1, 2].map((index) => lab.machine(index));
+        for (const step of [["--stop"], []]) {
+          const results = await Promise.all(
+            all.map((machine) => machine.run(["/opt/fenestra/etcd-restore.sh", ...step], { timeoutMs: 110_000 })),
+          );
+          for (const { code, stderr } of results)
+            expectEqual(code, 0, `exit code of the restore (${stderr.trim().split("\n").at(-1)})`);
+          // Between the two steps nothing of the old data may be of use to anybody.
+          if (step.length > 0)
+            await Promise.all(all.map((machine) => machine.run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"])));
+        }
+        await lab.untilHealthy();
+        await waitFor(
+          "the API to answer",
+          async () => (await context.kubectl(["get", "--raw", "/readyz"])).code === 0,
+          { timeoutMs: 60_000 },
+        );
+        expectEqual(
+          [await readBack(context, "kept"), await readBack(context, "late")],
+          [3, 0],
+          "objects from before and after the snapshot",
+        );
+      },
+    },
+  ];
+}

@@ -1,0 +1,131 @@
+import { checkConfigs } from "../checkers/check.ts";
+import type { Checkers } from "../checkers/obtain.ts";
+import { syntaxErrors } from "../checkers/powershell.ts";
+import { bashProblems, cloudConfigProblems, kubeadmProblems, shellcheckProblems } from "../checkers/readers.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
+import type { DecodedFile } from "../decode/machine.ts";
+import { findOnPath } from "../programs/onPath.ts";
+import { hostPath } from "../system/command.ts";
+import { type Check, CheckSkipped, type Notes } from "./check.ts";
+import { onePer, type Reader, readAll, type SharedFile, shared, sources } from "./sharedFiles.ts";
+
+/** What the checks of files need. */
+export interface FileSources {
+  readonly machines: readonly DecodedMachine[];
+  /** Programs that are built from upstream's code; the reason in words where they are not at hand. */
+  readonly checkers: Checkers | string;
+  /** Path of kubeadm. */
+  readonly kubeadm: string;
+  /** Kubernetes minor of the cluster: `1.36`. */
+  readonly minor: string;
+}
+
+/**
+ * Has each file of the decoded user data read by the program that it is for, or by what stands for that one on this host. One check per
+ * kind of file; a kind that no machine of the stack has is not there.
+ */
+export function fileChecks(of: FileSources): readonly Check<Notes>[] {
+  const linux = of.machines.filter(({ payload }) => payload.system === "linux");
+  const windows = of.machines.filter(({ payload }) => payload.system === "windows");
+  return [
+    ...(linux.length > 0 ? linuxChecks(linux, of.kubeadm) : []),
+    upstreamCheck("kubelet", `each KubeletConfiguration is one that kubelet ${of.minor} takes`, of, isKubelet),
+    upstreamCheck("containerd", "containerd ignores no key of its configuration", of, isContainerd),
+    ...(windows.length > 0 ? [powershellCheck(windows)] : []),
+  ];
+}
+
+const isShell = ({ path }: DecodedFile): boolean => path.endsWith(".sh");
+const isPowershell = ({ path }: DecodedFile): boolean => path.endsWith(".ps1");
+const isContainerd = ({ path }: DecodedFile): boolean => /[\\/]containerd[\\/]config\.toml$/.test(path);
+const isKubelet = ({ path, content }: DecodedFile): boolean =>
+  path.endsWith(".yaml") && /^kind: KubeletConfiguration$/m.test(content);
+const isKubeadm = ({ path, content }: DecodedFile): boolean =>
+  path.endsWith(".yaml") && /^kind: ClusterConfiguration$/m.test(content);
+
+function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonly Check<Notes>[] {
+  const controlPlane = linux.filter(({ machine }) => machine.group === undefined);
+  return [
+    check(
+      "cloud-init",
+      "each Linux machine's user data is a cloud-config as cloud-init takes it",
+      () => sources(linux),
+      async ({ content }) => cloudConfigProblems(content),
+    ),
+    check(
+      "bash",
+      "each shell script is bash",
+      () => shared(linux, isShell),
+      ({ content }) => bashProblems(content),
+    ),
+    shellcheck(linux),
+    check(
+      "kubeadm",
+      "each kubeadm configuration is valid to kubeadm, its placeholders filled",
+      () => onePer(controlPlane, "kubeadm configuration", isKubeadm),
+      ({ content }) => kubeadmProblems(kubeadm, content),
+    ),
+  ];
+}
+
+function powershellCheck(windows: readonly DecodedMachine[]): Check<Notes> {
+  return check(
+    "powershell",
+    "each PowerShell script, and the loader that unpacks them, parses",
+    () => [...shared(windows, isPowershell), ...sources(windows)],
+    ({ content }) => syntaxErrors(content),
+  );
+}
+
+function check(kind: string, title: string, files: () => readonly SharedFile[], reader: Reader): Check<Notes> {
+  return {
+    id: `files: ${kind}`,
+    title,
+    run: async ({ note }) => {
+      const list = files();
+      await readAll(list, reader);
+      note(`${list.length} different files read`);
+    },
+  };
+}
+
+function shellcheck(machines: readonly DecodedMachine[]): Check<Notes> {
+  return {
+    id: "files: shellcheck",
+    title: "shellcheck finds nothing in the shell scripts",
+    run: async ({ note }) => {
+      const program = await findOnPath("shellcheck", hostPath());
+      if (program === undefined) throw new CheckSkipped("shellcheck is not installed: apt-get install shellcheck");
+      const files = shared(machines, isShell);
+      const found = await shellcheckProblems(
+        program,
+        files.map(({ content }) => content),
+      );
+      await readAll(files, async (file) => found[files.indexOf(file)] ?? ["not read"]);
+      note(`${files.length} different files read`);
+    },
+  };
+}
+
+/** A check by a program that is built from upstream's code: every machine must have one such file. */
+function upstreamCheck(
+  kind: "kubelet" | "containerd",
+  title: string,
+  { machines, checkers, minor }: FileSources,
+  wanted: (file: DecodedFile) => boolean,
+): Check<Notes> {
+  return {
+    id: `files: ${kind}`,
+    title,
+    run: async ({ note }) => {
+      const files = onePer(machines, `${kind} configuration`, wanted);
+      if (typeof checkers === "string") throw new CheckSkipped(checkers);
+      const found = await checkConfigs(
+        checkers,
+        files.map(({ os, content }, index) => ({ id: String(index), kind, os, minor, text: content })),
+      );
+      await readAll(files, async (file) => found.get(String(files.indexOf(file))) ?? ["not read"]);
+      note(`${files.length} different files read`);
+    },
+  };
+}

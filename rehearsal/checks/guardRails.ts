@@ -1,0 +1,161 @@
+import type { V1PodSpec } from "@kubernetes/client-node";
+import { waitFor } from "../system/processes.ts";
+import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
+
+/** A pod and what the API server must answer to it. */
+interface Row {
+  readonly about: string;
+  readonly spec: Partial<V1PodSpec>;
+  readonly image?: string;
+  readonly namespace?: string;
+  /** RuntimeClass that the pod has after admission; `null` for none. Not looked at when `undefined`. */
+  readonly runtimeClass?: string | null;
+  /** A part of the refusal. */
+  readonly refused?: RegExp;
+  /** A part of a warning. */
+  readonly warned?: RegExp;
+}
+
+const windows = { os: { name: "windows" } };
+const limits = { resources: { limits: { memory: "256Mi" } } };
+const servercore = "mcr.microsoft.com/windows/servercore";
+
+/** The rows for a cluster with these RuntimeClasses. */
+function rows(classes: readonly string[]): readonly Row[] {
+  const [only] = classes;
+  const several = classes.length > 1;
+  return [
+    ...classes.map((name) => ({
+      about: `an image of ${name} and nothing else`,
+      spec: windows,
+      image: `${servercore}:ltsc${name.slice(-4)}`,
+      runtimeClass: name,
+    })),
+    {
+      about: "an image that names no release",
+      spec: windows,
+      image: "registry.example.test/app:1.0",
+      ...(several ? { runtimeClass: null, warned: /cannot be told from its image/ } : { runtimeClass: only ?? null }),
+    },
+    {
+      about: "a RuntimeClass of its own",
+      spec: { ...windows, runtimeClassName: only ?? "" },
+      image: "registry.example.test/app:1.0",
+      runtimeClass: only ?? null,
+    },
+    { about: "a Linux pod", spec: {}, image: "registry.example.test/app:1.0", runtimeClass: null },
+    {
+      about: "hostNetwork, which Windows ignores",
+      spec: { ...windows, hostNetwork: true },
+      image: `${servercore}:ltsc${only?.slice(-4) ?? ""}`,
+      warned: /ignores hostNetwork/,
+    },
+    {
+      about: "a memory-backed emptyDir",
+      spec: { ...windows, volumes: [{ name: "fast", emptyDir: { medium: "Memory" } }] },
+      image: `${servercore}:ltsc${only?.slice(-4) ?? ""}`,
+      warned: /no memory-backed emptyDir/,
+    },
+    {
+      about: "a Windows image without spec.os.name",
+      spec: {},
+      image: `${servercore}:ltsc2022`,
+      warned: /set spec\.os\.name: windows/,
+    },
+    {
+      about: "a HostProcess pod in an ordinary namespace",
+      spec: {
+        ...windows,
+        hostNetwork: true,
+        securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
+      },
+      image: `${servercore}:ltsc2022`,
+      refused: /HostProcess pods have every right on their node/,
+    },
+    {
+      about: "a HostProcess pod in a namespace of the system",
+      namespace: "kube-system",
+      spec: {
+        ...windows,
+        hostNetwork: true,
+        securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
+      },
+      image: `${servercore}:ltsc2022`,
+    },
+    {
+      about: "a pod that tolerates the control plane's taint",
+      spec: {
+        tolerations: [{ key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" }],
+      },
+      refused: /could act as a control-plane machine/,
+    },
+    {
+      about: "a pod that tolerates everything",
+      spec: { tolerations: [{ operator: "Exists" }] },
+      refused: /could act as a control-plane machine/,
+    },
+    {
+      about: "a pod that tolerates the Windows taint only",
+      spec: { tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }] },
+    },
+  ];
+}
+
+/** Sends a pod for a dry run and gives the answer of the API server. */
+async function dryRun(
+  { kubectl }: CheckContext,
+  row: Row,
+): Promise<{ code: number; spec: V1PodSpec | undefined; said: string }> {
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { generateName: "guard-rail-" },
+    spec: {
+      containers: [{ name: "app", image: row.image ?? "registry.example.test/app:1.0", ...limits }],
+      ...row.spec,
+    },
+  };
+  const { code, stdout, stderr } = await kubectl(
+    ["create", "--dry-run=server", "--output=json", `--namespace=${row.namespace ?? "default"}`, "--filename=-"],
+    JSON.stringify(pod),
+  );
+  const answer: { readonly spec: V1PodSpec } | undefined = code === 0 ? JSON.parse(stdout) : undefined;
+  return { code, spec: answer?.spec, said: stderr };
+}
+
+/** The admission policies as the API server enforces them, on a table of pods. */
+export function guardRailChecks(classes: readonly string[]): readonly Check[] {
+  return [
+    {
+      id: "guard rails",
+      title: "the API server's own policies place, warn of and refuse pods as they should",
+      run: async (context) => {
+        const table = rows(classes);
+        // Policies are in force a moment after they are made.
+        const [probe] = table;
+        if (probe?.runtimeClass !== undefined) {
+          await waitFor(
+            "the policies to be in force",
+            async () => (await dryRun(context, probe)).spec?.runtimeClassName === probe.runtimeClass,
+            { timeoutMs: 20_000, intervalMs: 250 },
+          );
+        }
+        for (const row of table) {
+          const { code, spec, said } = await dryRun(context, row);
+          expectEqual(
+            code === 0 ? "accepted" : "refused",
+            row.refused === undefined ? "accepted" : "refused",
+            `${row.about} (${said.trim()})`,
+          );
+          if (row.refused !== undefined) expect(row.refused.test(said), `${row.about} is refused with: ${said.trim()}`);
+          if (row.warned !== undefined) expect(row.warned.test(said), `${row.about} is not warned of: ${said.trim()}`);
+          if (row.runtimeClass !== undefined)
+            expectEqual(spec?.runtimeClassName ?? null, row.runtimeClass, `RuntimeClass of ${row.about}`);
+          const tolerations = (spec?.tolerations ?? []).filter(({ key }) => key === "os");
+          if (row.runtimeClass) expectEqual(tolerations.length, 1, `tolerations of the Windows taint of ${row.about}`);
+        }
+        context.note(`${table.length} pods, each with the expected answer`);
+      },
+    },
+  ];
+}

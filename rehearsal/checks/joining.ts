@@ -1,0 +1,58 @@
+import type { DecodedMachine } from "../cluster/bringUp.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { logTail, waitFor } from "../system/processes.ts";
+import { type Check, expect, expectEqual } from "./check.ts";
+import type { ControlPlaneLab } from "./controlPlane.ts";
+
+/** Life of the first token in this check, in seconds: long enough to be published, short enough to be waited for. */
+const shortLife = 5;
+const environment = "/etc/fenestra/machine.env";
+
+/**
+ * A worker that boots when the published token has died waits, and joins with the next one that the payload's own script publishes. Token life
+ * is a parameter of the payload; it is shortened here for the first token only.
+ */
+export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: DecodedMachine): Check {
+  return {
+    id: "late worker",
+    slow: true,
+    title:
+      "a worker that finds only an expired join secret waits, and joins with the next one that the timer's script publishes",
+    run: async ({ api, note }) => {
+      const publisher = lab.machine(0);
+      const run = async (script: string): Promise<void> => {
+        const { code, stderr } = await publisher.run(["bash", "-c", script], { timeoutMs: 60_000 });
+        expectEqual(code, 0, `exit code of ${script} (${stderr.trim().split("\n").at(-1)})`);
+      };
+      await run(
+        `cp ${environment} ${environment}.kept && sed -i 's/^JOIN_TOKEN_TTL=.*/JOIN_TOKEN_TTL=${shortLife}/; s/^JOIN_INTERVAL=.*/JOIN_INTERVAL=2/' ${environment}`,
+      );
+      await run(`. /opt/fenestra/lib.sh; printf unwritten | secret_put "$JOIN_SECRET"`);
+      await run("/opt/fenestra/publish-join-secret.sh");
+      await run(`mv ${environment}.kept ${environment}`);
+      await new Promise((resolve) => setTimeout(resolve, (shortLife + 1) * 1000));
+
+      await cluster.powerOff(worker, "kept");
+      const late = await cluster.replaceMachine(worker);
+      const machine = cluster.machines.get(late.machine.id);
+      expect(machine !== undefined, "the worker does not run");
+      await waitFor(
+        "the worker to find the expired secret",
+        async () => /has expired/.test(await machine.readFile("/var/log/fenestra/bootstrap.log")),
+        { timeoutMs: 60_000 },
+      );
+      const early = (await api.core.listNode()).items.some(({ metadata }) => metadata?.name === late.machine.id);
+      expect(!early, "the worker joined with an expired secret");
+
+      const unit = "fenestra-join-secret.service";
+      const published = await publisher.systemd.systemctl(["start", unit]);
+      expect(published.code === 0, `${unit} failed; ${await logTail(publisher.systemd.logFile(unit))}`);
+      await waitFor(
+        `node ${late.machine.id} to be registered`,
+        async () => (await api.core.readNode({ name: late.machine.id })).metadata !== undefined,
+        { timeoutMs: 60_000, intervalMs: 250 },
+      );
+      note(`${late.machine.name} waited for a fresh secret and joined as ${late.machine.id}`);
+    },
+  };
+}

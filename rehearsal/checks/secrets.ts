@@ -1,0 +1,81 @@
+import { type Check, expect, expectEqual } from "./check.ts";
+
+/** Checks on who may read and do what, by trying it. */
+export const secretChecks: readonly Check[] = [
+  {
+    id: "worker secrets",
+    title: "a worker's identity reads the join secret and no other secret of the cluster",
+    run: async ({ cloud, note }) => {
+      const [join = "", ...others] = cloud.secretNames;
+      const workers = cloud.machines.filter(({ group }) => group !== undefined);
+      expect(workers.length > 0 && others.length > 0, "there are no workers or no other secrets");
+      for (const worker of workers) {
+        const text = await cloud.readSecret(worker, join);
+        expect(text.includes("expires"), `the join secret that ${worker.name} reads is none`);
+        for (const name of others) {
+          const read = await cloud.readSecret(worker, name).then(
+            () => true,
+            () => false,
+          );
+          expect(!read, `${worker.name} can read ${name}`);
+        }
+      }
+      note(`${workers.length} workers tried ${others.length} other secrets: all refused`);
+    },
+  },
+  {
+    id: "refused calls",
+    title: "no machine made a call to the cloud that its role does not allow",
+    run: async ({ callsOfBoot, cloud }) => {
+      const refused = callsOfBoot
+        .filter(({ allowed }) => !allowed)
+        .map(({ machine, action, resource }) => `${machine}: ${action} on ${resource}`);
+      expect(refused.length === 0, refused.join("; "));
+      expect(
+        callsOfBoot.some(({ action }) => action === cloud.readAction),
+        "no machine read a secret at all",
+      );
+    },
+  },
+  {
+    id: "launch hooks",
+    title:
+      "every Linux worker's group learns when it is in service: by its report once it was Ready, or by a health extension",
+    run: async ({ cloud, linuxWorkers }) => {
+      const launched = cloud.launched();
+      expectEqual(
+        linuxWorkers.filter((id) => !launched.has(id)),
+        [],
+        "workers of which their group learns nothing",
+      );
+    },
+  },
+  {
+    id: "encryption at rest",
+    title: "Secrets lie encrypted in etcd",
+    run: async ({ api, rawEtcd }) => {
+      const name = "encryption-check";
+      await api.core.createNamespacedSecret({
+        namespace: "default",
+        body: { metadata: { name }, stringData: { word: "plainly-readable" } },
+      });
+      try {
+        const raw = await rawEtcd(`/registry/secrets/default/${name}`);
+        expect(raw.includes("k8s:enc:"), "the value in etcd does not begin with k8s:enc:");
+        expect(!raw.includes("plainly-readable"), "the value is readable in etcd");
+      } finally {
+        await api.core.deleteNamespacedSecret({ namespace: "default", name });
+      }
+    },
+  },
+  {
+    id: "bootstrap is repeatable",
+    title: "the bootstrap of a machine can be run again: every stage that is done is skipped",
+    run: async ({ repeatBootstrap }) => {
+      for (const { name, code, output } of await repeatBootstrap()) {
+        expectEqual(code, 0, `exit code of the second run on ${name}`);
+        expect(/already done/.test(output), `the second run on ${name} skipped nothing:\n${output}`);
+      }
+    },
+  },
+];

@@ -1,0 +1,150 @@
+import { rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { type CommandResult, runCommand } from "../system/command.ts";
+import { insideNamespaces } from "../system/namespaces.ts";
+import { type Check, type CheckContext, type ExpectedPool, expect, expectEqual } from "./check.ts";
+
+const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+
+/** Runs `fenestra verify` as a user would, with a kubeconfig in a file. */
+async function verify({ kubectl }: CheckContext, args: readonly string[]): Promise<CommandResult> {
+  const { stdout: kubeconfig } = await kubectl(["config", "view", "--raw", "--minify"]);
+  const file = path.join(insideNamespaces()?.workFolder ?? tmpdir(), `verify-${process.pid}.kubeconfig`);
+  try {
+    await writeFile(file, kubeconfig, { mode: 0o600 });
+    return await runCommand([process.execPath, program, "verify", "--kubeconfig", file, ...args], {
+      timeoutMs: 110_000,
+    });
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+/** Results by id, with the lines under each. */
+function resultsOf(output: string): ReadonlyMap<string, { readonly outcome: string; readonly text: string }> {
+  const blocks = output.split(/^\[ *[\d.]+ s\] /m).slice(1);
+  return new Map(
+    blocks.flatMap((block) => {
+      const [, outcome, id] = /^(pass|FAIL|skip) {2}(.*?): /.exec(block) ?? [];
+      return outcome === undefined || id === undefined ? [] : [[id, { outcome, text: block }]];
+    }),
+  );
+}
+
+/** What needs packets or containers, and so has no answer here; the part of the id before the slash. */
+const unanswerable: readonly string[] = [
+  "metrics",
+  "serving-certificates",
+  "logs",
+  "exec",
+  "node-to-pod",
+  "pod-to-pod",
+  "service-ip-from-pod",
+  "service-ip-from-node",
+  "dns",
+  "node-port",
+  "load-balancer",
+  "outbound",
+  "metadata",
+];
+
+/** `fenestra verify` passes what the API server can tell, and skips the rest with the reason. */
+function verifyPasses(pools: readonly ExpectedPool[]): Check {
+  const groups = [...new Set(pools.filter(({ count }) => count > 0).map((pool) => pool.runtimeClass ?? "linux"))];
+  const windows = groups.filter((group) => group !== "linux");
+  const wanted = [
+    "nodes/control-plane",
+    ...groups.flatMap((group) => [`nodes/${group}`, `pods-ready/${group}`]),
+    "workloads",
+    "plain-pods",
+    ...windows.flatMap((group) => [`runtime-class/${group}`, `runtime-class-policy/${group}`]),
+    "refused-fields",
+  ];
+  return {
+    id: "verify",
+    slow: true,
+    title: "fenestra verify passes on this cluster; what needs packets or containers is skipped with the reason",
+    run: async (context) => {
+      const { code, stdout, stderr } = await verify(context, ["--timeout", "60"]);
+      const results = resultsOf(stdout);
+      for (const [id, { outcome, text }] of results) expect(outcome !== "FAIL", `${id} failed: ${text.trim()}`);
+      for (const id of wanted) expectEqual(results.get(id)?.outcome, "pass", `outcome of ${id}`);
+      for (const kind of unanswerable) {
+        const own = [...results].filter(([id]) => id.split("/")[0] === kind);
+        expect(own.length > 0, `there is no check ${kind}`);
+        for (const [id, { outcome, text }] of own) {
+          expect(outcome === "skip", `${id} was not skipped although packets are simulated`);
+          expect(/simulated nodes/.test(text), `the reason for which ${id} was skipped reads: ${text.trim()}`);
+        }
+      }
+      expectEqual(code, 0, `exit code (${stderr.trim().split("\n").at(-1)})`);
+      const last = stdout.trim().split("\n").at(-1) ?? "";
+      expect(/^\d+ passed, 0 failed, \d+ skipped$/.test(last), `the last line reads: ${last}`);
+      context.note(last);
+      const left = await context.kubectl([
+        "get",
+        "pods,services,pvc",
+        "-A",
+        "-l",
+        "app.kubernetes.io/part-of=fenestra-verify",
+        "-o",
+        "name",
+      ]);
+      expectEqual(left.stdout.trim(), "", "what verify left behind");
+    },
+  };
+}
+
+/** Node selector that no node satisfies. */
+const nowhere = "fenestra.dev/nowhere";
+
+/** Negative control: a sample that cannot be placed makes `fenestra verify` fail, with the scheduler's reason. */
+function verifyFails(sample: string): Check {
+  const namespace = "fenestra-samples";
+  const select = (value: string | null): string =>
+    JSON.stringify({ spec: { template: { spec: { nodeSelector: { [nowhere]: value } } } } });
+  return {
+    id: "verify, broken sample",
+    slow: true,
+    title: `fenestra verify fails with the scheduler's reason when sample ${sample} asks for a node that is not there`,
+    run: async (context) => {
+      const patch = async (value: string | null): Promise<void> => {
+        const { code, stderr } = await context.kubectl([
+          "-n",
+          namespace,
+          "patch",
+          "deployment",
+          sample,
+          "-p",
+          select(value),
+        ]);
+        expectEqual(code, 0, `exit code of the patch (${stderr})`);
+      };
+      try {
+        await patch("true");
+        const { code, stdout } = await verify(context, ["--only", "workloads", "--timeout", "10"]);
+        const result = resultsOf(stdout).get("workloads");
+        expectEqual([result?.outcome, code], ["FAIL", 1], "outcome and exit code");
+        for (const part of [
+          `Deployment ${namespace}/${sample}`,
+          "Unschedulable",
+          "didn't match Pod's node affinity/selector",
+        ])
+          expect(result?.text.includes(part) === true, `the reason does not speak of "${part}": ${result?.text}`);
+        context.note(/\(pod .*\)/.exec(result?.text ?? "")?.[0] ?? "");
+      } finally {
+        await patch(null);
+        await context.kubectl(["-n", namespace, "rollout", "status", "deployment", sample, "--timeout=60s"]);
+      }
+    },
+  };
+}
+
+/** `fenestra verify` as a program against the rehearsal's cluster. Its negative control needs a sample. */
+export function verifyChecks(pools: readonly ExpectedPool[], samples: boolean): readonly Check[] {
+  const windows = pools.find(({ runtimeClass, count }) => runtimeClass !== undefined && count > 0);
+  const sample = windows?.runtimeClass?.replace("windows-", "win-webserver-");
+  return [verifyPasses(pools), ...(samples && sample !== undefined ? [verifyFails(sample)] : [])];
+}

@@ -1,0 +1,52 @@
+import { AppsV1Api, CertificatesV1Api, CoreV1Api, KubeConfig } from "@kubernetes/client-node";
+
+/** The parts of the Kubernetes API that the harness uses, with one identity. */
+export interface Api {
+  readonly core: CoreV1Api;
+  readonly apps: AppsV1Api;
+  readonly certificates: CertificatesV1Api;
+}
+
+/** Clients for the identity of a kubeconfig's current context. */
+export function apiFor(kubeconfig: string): Api {
+  const config = new KubeConfig();
+  config.loadFromString(kubeconfig);
+  return {
+    core: config.makeApiClient(CoreV1Api),
+    apps: config.makeApiClient(AppsV1Api),
+    certificates: config.makeApiClient(CertificatesV1Api),
+  };
+}
+
+/** What a kubeconfig needs. */
+export interface KubeconfigParts {
+  readonly server: string;
+  /** Cluster CA, PEM. */
+  readonly ca: string;
+  readonly user: { readonly token: string } | { readonly certificate: string; readonly key: string };
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+/** A kubeconfig with one context. */
+export function kubeconfig({ server, ca, user }: KubeconfigParts): string {
+  const credentials =
+    "token" in user
+      ? { token: user.token }
+      : { "client-certificate-data": base64(user.certificate), "client-key-data": base64(user.key) };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "cluster", cluster: { server, "certificate-authority-data": base64(ca) } }],
+    users: [{ name: "user", user: credentials }],
+    contexts: [{ name: "context", context: { cluster: "cluster", user: "user" } }],
+    "current-context": "context",
+  });
+}
+
+/** HTTP status of an API error; `undefined` for anything else. */
+export function statusOf(error: unknown): number | undefined {
+  return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
+    ? error.code
+    : undefined;
+}

@@ -1,0 +1,127 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { addressAt, cidr } from "../../components/model/cidr.ts";
+import type { DecodedUserData } from "../decode/machine.ts";
+import {
+  type ArtifactFiles,
+  artifactFiles,
+  artifactServer,
+  parseArtifacts,
+  substituteDigests,
+} from "../endpoints/artifacts.ts";
+import { type EndpointRequest, listen } from "../endpoints/server.ts";
+import type { Programs } from "../programs/obtain.ts";
+import { issueServerCertificate, newAuthority } from "../simulated/certificates.ts";
+import type { SimulatedMachine } from "../simulated/machines.ts";
+import { runOrFail } from "../system/command.ts";
+import { type LoadBalancer, startLoadBalancer } from "../system/loadBalancer.ts";
+import { createNetwork, type Network } from "../system/network.ts";
+import type { CloudSide } from "./cloudSide.ts";
+
+/** Where the simulated endpoints and load balancers listen: TEST-NET-2 (RFC 5737), outside of every planned network. */
+const outside = cidr("198.51.100.0/24");
+const endpointIndex = 10;
+const firstBalancerIndex = 20;
+const metadataAddress = "169.254.169.254";
+/** Path of the payload's list of artifacts on a Linux machine. */
+export const artifactList = "/etc/fenestra/artifacts.tsv";
+
+/** A machine with what its user data holds. */
+export interface DecodedMachine {
+  readonly machine: SimulatedMachine;
+  readonly payload: DecodedUserData;
+}
+
+/** The surroundings that machines boot into: network, endpoints, load balancers, artifacts. */
+export interface Surroundings {
+  readonly network: Network;
+  /** Prefix of a machine's interface: the whole network, since one bridge stands for it. */
+  readonly interfaceOf: (address: string) => string;
+  readonly gateway: string;
+  /** Lines of /etc/hosts of the machine with an address, which lead to the simulated endpoints and to the load balancers that it reaches. */
+  readonly hosts: (address: string) => readonly string[];
+  readonly endpointCa: string;
+  readonly balancers: readonly LoadBalancer[];
+  readonly artifacts: ArtifactFiles;
+  /** URLs that machines fetched, with how often. */
+  readonly served: ReadonlyMap<string, number>;
+}
+
+/** Builds the surroundings in the rehearsal's own namespaces. */
+export async function buildSurroundings(
+  cloud: CloudSide,
+  decoded: readonly DecodedMachine[],
+  networkCidr: string,
+  programs: Programs,
+  workFolder: string,
+): Promise<Surroundings> {
+  const whole = cidr(networkCidr);
+  const gateway = addressAt(whole, 1);
+  const network = await createNetwork({ addresses: [`${gateway}/${whole.prefix}`], linkLocal: [metadataAddress] });
+  const endpointAddress = addressAt(outside, endpointIndex);
+  const balancerAddresses = cloud.balancers.map((balancer, index) => ({
+    ...balancer,
+    address: addressAt(outside, firstBalancerIndex + index),
+  }));
+  for (const address of [endpointAddress, ...balancerAddresses.map(({ address: own }) => own)])
+    await network.addAddress(address);
+
+  const lines = decoded.flatMap(({ payload }) =>
+    parseArtifacts(payload.files.find((file) => file.path === artifactList)?.content ?? ""),
+  );
+  await mkdir(path.join(workFolder, "artifacts"), { recursive: true });
+  const files = await artifactFiles(lines, programs, workFolder);
+  const publishers = artifactServer(lines, files);
+
+  const authority = newAuthority("Fenestra rehearsal");
+  const names = [...cloud.hosts, ...publishers.hosts];
+  const identity = issueServerCertificate(authority, { commonName: "rehearsal", dnsNames: names });
+  await listen(metadataAddress, 80, cloud.metadata);
+  await listen(
+    endpointAddress,
+    443,
+    (request: EndpointRequest) =>
+      publishers.hosts.includes(request.host) ? publishers.handle(request) : cloud.endpoints(request),
+    { cert: identity.certificate, key: identity.key },
+  );
+  const balancers = await Promise.all(
+    balancerAddresses.map(({ address, port, targets, healthPath }) =>
+      startLoadBalancer({ host: address, port, backends: targets, healthPath }),
+    ),
+  );
+  const endpointLines = names.map((name) => `${endpointAddress} ${name}`);
+  const hosts = (reader?: string): readonly string[] => [
+    ...endpointLines,
+    ...balancerAddresses
+      .filter(({ answersTargets, targets }) => answersTargets || !targets.some(({ host }) => host === reader))
+      .map(({ address, dnsName }) => `${address} ${dnsName}`),
+  ];
+  await useHosts(hosts(), workFolder);
+  return {
+    network,
+    interfaceOf: (address) => `${address}/${whole.prefix}`,
+    gateway,
+    hosts,
+    endpointCa: authority.certificate,
+    balancers,
+    artifacts: files,
+    served: publishers.served,
+  };
+}
+
+/** The harness itself resolves the load balancers' names too; its mount namespace is its own, so the host's file stays as it is. */
+async function useHosts(hosts: readonly string[], workFolder: string): Promise<void> {
+  const file = path.join(workFolder, "hosts");
+  await writeFile(file, `127.0.0.1 localhost\n${hosts.join("\n")}\n`);
+  await runOrFail(["mount", "--bind", file, "/etc/hosts"]);
+}
+
+/** The files of a Linux payload with the digests of the files that the simulated publishers serve. */
+export function withServedDigests(payload: DecodedUserData, artifacts: ArtifactFiles): DecodedUserData {
+  return {
+    ...payload,
+    files: payload.files.map((file) =>
+      file.path === artifactList ? { ...file, content: substituteDigests(file.content, artifacts) } : file,
+    ),
+  };
+}

@@ -1,0 +1,244 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import type { RegisteredNode } from "../checks/check.ts";
+import type { Programs } from "../programs/obtain.ts";
+import { messageOf } from "../system/errors.ts";
+import { logTail, startInMachine, waitFor } from "../system/processes.ts";
+import type { Progress } from "../system/progress.ts";
+import { type Api, apiFor } from "./api.ts";
+import { type Kubectl, kubectlWith } from "./apply.ts";
+import { type DecodedMachine, type Surroundings, withServedDigests } from "./bringUp.ts";
+import { initialiseNodes, removeGoneNodes } from "./cloudController.ts";
+import type { CloudSide } from "./cloudSide.ts";
+import { giveBalancers, provideVolumes } from "./cloudStandIns.ts";
+import { kwokAnnotation } from "./kubelet.ts";
+import { kwokStages } from "./kwokStages.ts";
+import { type LinuxMachine, startLinuxMachine, wipeDisk } from "./linuxMachine.ts";
+import { linuxKubelet, windowsKubelet } from "./nodes.ts";
+import type { PinnedImages } from "./windowsNode.ts";
+
+/** Programs that the static pods' images would bring along. */
+const imagePrograms = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
+/** Unit that runs the bootstrap of a machine. */
+const bootstrapUnit = "fenestra-bootstrap.service";
+/** Longest that a control plane may take to answer, in milliseconds. */
+const readyLimitMs = 180_000;
+
+/** What a cluster is brought up from. */
+export interface ClusterParts {
+  readonly cloud: CloudSide;
+  readonly surroundings: Surroundings;
+  readonly programs: Programs;
+  readonly progress: Progress;
+  readonly workFolder: string;
+  readonly pinnedImages: PinnedImages;
+  /** Admin kubeconfig that the program exports. */
+  readonly kubeconfig: string;
+}
+
+/** A cluster of the rehearsal. */
+export class Cluster {
+  readonly #parts: ClusterParts;
+  readonly #machines = new Map<string, LinuxMachine>();
+  readonly registered = new Map<string, RegisteredNode>();
+  readonly api: Api;
+  readonly kubectl: Kubectl;
+  readonly kubeconfigFile: string;
+
+  constructor(parts: ClusterParts) {
+    this.#parts = parts;
+    this.kubeconfigFile = path.join(parts.workFolder, "admin.kubeconfig");
+    this.api = apiFor(parts.kubeconfig);
+    this.kubectl = kubectlWith(parts.programs.kubectl.path, this.kubeconfigFile);
+  }
+
+  /** Machines that run in namespaces, by id. */
+  get machines(): ReadonlyMap<string, LinuxMachine> {
+    return this.#machines;
+  }
+
+  /** Starts the control plane and waits until its load balancer's name answers. */
+  async startControlPlane(decoded: readonly DecodedMachine[]): Promise<void> {
+    const { progress, workFolder, kubeconfig } = this.#parts;
+    await mkdir(workFolder, { recursive: true });
+    await writeFile(this.kubeconfigFile, kubeconfig, { mode: 0o600 });
+    const machines = await Promise.all(decoded.map((machine) => this.startLinux(machine, true)));
+    progress.line(`control plane: ${machines.map(({ name }) => name).join(", ")} boot from their user data`);
+    await explained(
+      machines,
+      waitFor(
+        "the API to answer through its load balancer",
+        async () => (await this.kubectl(["get", "--raw", "/readyz"])).code === 0,
+        { timeoutMs: readyLimitMs, intervalMs: 250 },
+      ),
+    );
+    progress.line("control plane: /readyz answers through the load balancer");
+  }
+
+  /** Starts KWOK, which keeps nodes alive and their pods running. */
+  async startKwok(): Promise<void> {
+    const { workFolder, programs, progress } = this.#parts;
+    const stages = path.join(workFolder, "kwok.yaml");
+    await writeFile(stages, kwokStages());
+    // nsenter into one's own namespaces changes nothing; so KWOK runs beside the harness.
+    await startInMachine(
+      { pid: process.pid },
+      [
+        programs.kwok.path,
+        "--kubeconfig",
+        this.kubeconfigFile,
+        "--config",
+        stages,
+        "--manage-all-nodes=false",
+        `--manage-nodes-with-annotation-selector=${kwokAnnotation}=fake`,
+        // Without leases the controller-manager takes the nodes for dead after its grace period of 50 s, and their pods for unready.
+        "--node-lease-duration-seconds=40",
+      ],
+      {
+        logFile: path.join(workFolder, "logs", "kwok.log"),
+      },
+    );
+    progress.line("KWOK keeps nodes and pods alive (kernels and containers are simulated)");
+  }
+
+  /** Boots a Linux machine from its user data. */
+  async startLinux({ machine, payload }: DecodedMachine, controlPlane: boolean): Promise<LinuxMachine> {
+    const { surroundings, workFolder, programs } = this.#parts;
+    const name = machine.name.replaceAll(/[^a-zA-Z0-9-]+/g, "-").replace(/-$/, "");
+    const started: LinuxMachine = await startLinuxMachine({
+      name,
+      address: machine.privateIp,
+      interfaceAddress: surroundings.interfaceOf(machine.privateIp),
+      gateway: surroundings.gateway,
+      network: surroundings.network,
+      workFolder,
+      hosts: surroundings.hosts,
+      endpointCa: surroundings.endpointCa,
+      programs: controlPlane
+        ? Object.fromEntries(imagePrograms.map((program) => [program, programs[program].path]))
+        : {},
+      payload: withServedDigests(payload, surroundings.artifacts),
+      timeScale: 1,
+      ...(controlPlane ? { disk: diskOf({ machine, payload }) } : {}),
+      onKubelet: async (argv) => {
+        // The kubelet goes on by itself: what started it does not wait for the node.
+        const running = linuxKubelet(started, argv, this.#registration(machine));
+        running.catch((error: unknown) =>
+          this.#parts.progress.line(`kubelet of ${name}: ${error instanceof Error ? error.message : String(error)}`),
+        );
+      },
+    });
+    this.#machines.set(machine.id, started);
+    return started;
+  }
+
+  #registration(machine: DecodedMachine["machine"]) {
+    const { programs, pinnedImages } = this.#parts;
+    return {
+      machine,
+      capacity: undefined,
+      pinnedImages,
+      kubeletVersion: `v${programs["kube-apiserver"].version}`,
+      record: (node: RegisteredNode) => this.registered.set(node.name, node),
+    };
+  }
+
+  /** Boots the workers: Linux ones in namespaces, Windows ones as simulated kubelets that read the decoded payload. */
+  async startWorkers(decoded: readonly DecodedMachine[]): Promise<void> {
+    const { cloud } = this.#parts;
+    await Promise.all(
+      decoded.map(async (worker) => {
+        if (worker.payload.system === "linux") await this.startLinux(worker, false);
+        else {
+          await windowsKubelet(
+            worker.payload,
+            cloud.identity(worker.machine),
+            (name) => cloud.readSecret(worker.machine, name),
+            this.#registration(worker.machine),
+          );
+        }
+      }),
+    );
+  }
+
+  /** The power of a machine fails. Its disk stays, or is lost too. */
+  async powerOff(member: DecodedMachine, disk: "kept" | "lost"): Promise<void> {
+    await this.#machines.get(member.machine.id)?.destroy();
+    this.#machines.delete(member.machine.id);
+    if (disk === "lost") await wipeDisk(this.#parts.workFolder, diskOf(member));
+  }
+
+  /** Makes a machine anew: another instance with the same user data, address and disk. Returns it with its new id. */
+  async replaceMachine(member: DecodedMachine): Promise<DecodedMachine> {
+    const successor = { machine: this.#parts.cloud.replace(member.machine), payload: member.payload };
+    await this.startLinux(successor, member.machine.group === undefined);
+    return successor;
+  }
+
+  /** Plays the cloud controller until every node is initialised and Ready. */
+  async untilNodesReady(count: number): Promise<void> {
+    const { cloud, progress } = this.#parts;
+    const instances = cloud.machines.map(cloud.instance);
+    let state = "";
+    await waitFor(
+      `${count} nodes to be Ready`,
+      async () => {
+        await initialiseNodes(this.api, instances);
+        const nodes = (await this.api.core.listNode()).items;
+        const ready = nodes.filter(({ status }) =>
+          status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True"),
+        );
+        state = `${ready.length} of ${nodes.length} nodes Ready, ${count} wanted`;
+        if (ready.length < count) throw new Error(state);
+        return true;
+      },
+      { timeoutMs: 120_000, intervalMs: 500 },
+    );
+    progress.line(`nodes: ${state}; the cloud controller is a stand-in`);
+  }
+
+  /** Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, new nodes. */
+  playCloud(): void {
+    const { cloud } = this.#parts;
+    const round = async (): Promise<void> => {
+      await giveBalancers(this.api);
+      await provideVolumes(this.api);
+      await initialiseNodes(this.api, cloud.machines.map(cloud.instance));
+      await removeGoneNodes(this.api, cloud.machines.map(cloud.instance));
+    };
+    // A round that fails is followed by the next: the API may be away on purpose.
+    const loop = (): void => void setTimeout(() => round().then(loop, loop), 500);
+    loop();
+  }
+
+  /** Waits until the bootstrap of every machine in a namespace has ended well. */
+  async untilBooted(): Promise<void> {
+    await Promise.all(
+      [...this.#machines.values()].map((machine) =>
+        explained(
+          [machine],
+          waitFor(
+            `the bootstrap of ${machine.name} to end well`,
+            () => machine.systemd.state(bootstrapUnit).lastCode === 0,
+            { timeoutMs: 120_000, intervalMs: 500 },
+          ),
+        ),
+      ),
+    );
+  }
+}
+
+/** Adds the ends of the machines' bootstrap logs to an error. */
+async function explained(machines: readonly LinuxMachine[], waiting: Promise<unknown>): Promise<void> {
+  try {
+    await waiting;
+  } catch (error) {
+    const logs = await Promise.all(machines.map(({ systemd }) => logTail(systemd.logFile(bootstrapUnit))));
+    throw new Error([messageOf(error), ...logs].join("\n"));
+  }
+}
+
+/** Name of the data disk of a control-plane machine, which outlives the machine. */
+function diskOf({ machine }: DecodedMachine): string {
+  return `disk-${machine.volumes.find(({ id }) => id !== undefined)?.id ?? machine.name}`;
+}

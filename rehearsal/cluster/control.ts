@@ -1,0 +1,34 @@
+import { mkdir } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import path from "node:path";
+
+/** The answer to a stand-in's call. */
+export interface ControlAnswer {
+  /** Exit code of the stand-in. */
+  readonly code: number;
+  /** Its standard output. */
+  readonly text?: string;
+}
+
+/** Carries out a call of a stand-in: the command's name and its arguments. */
+export type ControlHandler = (command: string, args: readonly string[]) => Promise<ControlAnswer>;
+
+/** Listens for the stand-ins of one machine on a socket in `folder`, which the machine sees too. */
+export async function serveControl(folder: string, handle: ControlHandler): Promise<Server> {
+  await mkdir(folder, { recursive: true });
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request.setEncoding("utf8")) body += String(chunk);
+    const [command = "", ...args] = body.replace(/\n$/, "").split("\n");
+    const { code, text } = await handle(command, args).catch((error: unknown) => ({
+      code: 1,
+      text: `rehearsal: ${error instanceof Error ? error.message : String(error)}`,
+    }));
+    response.end(`${code}\n${text ?? ""}`);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path.join(folder, "socket"), resolve);
+  });
+  return server;
+}

@@ -1,0 +1,124 @@
+import { stringify } from "yaml";
+
+/** A rule of KWOK: objects that match the selector get the next status, or are deleted. */
+interface Stage {
+  readonly name: string;
+  readonly kind: "Node" | "Pod";
+  readonly when: readonly (readonly [
+    key: string,
+    operator: "In" | "NotIn" | "Exists" | "DoesNotExist",
+    values?: readonly string[],
+  ])[];
+  readonly next: { readonly delete: true } | { readonly statusTemplate: string };
+}
+
+const nodeReady = `
+{{ $now := Now }}
+conditions:
+{{ range NodeConditions }}
+- type: {{ .type | Quote }}
+  status: {{ .status | Quote }}
+  reason: {{ .reason | Quote }}
+  message: {{ .message | Quote }}
+  lastHeartbeatTime: {{ $now | Quote }}
+  lastTransitionTime: {{ $now | Quote }}
+{{ end }}
+phase: Running
+`;
+
+const podRunning = `
+{{ $now := Now }}
+phase: Running
+startTime: {{ $now | Quote }}
+conditions:
+- {type: Initialized, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  ready: true
+  restartCount: 0
+  state: {running: {startedAt: {{ $now | Quote }}}}
+{{ end }}
+{{ with NodeIPsWith .spec.nodeName }}
+hostIP: {{ index . 0 | Quote }}
+hostIPs:
+{{ range . }}
+- ip: {{ . | Quote }}
+{{ end }}
+{{ end }}
+{{ with PodIPsWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
+podIP: {{ index . 0 | Quote }}
+podIPs:
+{{ range . }}
+- ip: {{ . | Quote }}
+{{ end }}
+{{ end }}
+`;
+
+const podSucceeded = `
+{{ $now := Now }}
+phase: Succeeded
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  ready: false
+  restartCount: 0
+  state: {terminated: {exitCode: 0, reason: Completed, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }}}}
+{{ end }}
+`;
+
+/** What KWOK does with the nodes and pods of a rehearsal: nodes get Ready and stay so, pods run, those of a Job end, deleted ones go. */
+const stages: readonly Stage[] = [
+  {
+    name: "node-ready",
+    kind: "Node",
+    when: [['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]]],
+    next: { statusTemplate: nodeReady },
+  },
+  {
+    name: "pod-running",
+    kind: "Pod",
+    when: [
+      [".metadata.deletionTimestamp", "DoesNotExist"],
+      [".status.phase", "In", ["Pending"]],
+      ['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]],
+    ],
+    next: { statusTemplate: podRunning },
+  },
+  {
+    name: "pod-succeeded",
+    kind: "Pod",
+    when: [
+      [".metadata.deletionTimestamp", "DoesNotExist"],
+      [".status.phase", "In", ["Running"]],
+      [".metadata.ownerReferences.[].kind", "In", ["Job"]],
+    ],
+    next: { statusTemplate: podSucceeded },
+  },
+  { name: "pod-deleted", kind: "Pod", when: [[".metadata.deletionTimestamp", "Exists"]], next: { delete: true } },
+];
+
+/** The stages as KWOK's configuration file. */
+export function kwokStages(): string {
+  const documents = stages.map(({ name, kind, when, next }) => ({
+    apiVersion: "kwok.x-k8s.io/v1alpha1",
+    kind: "Stage",
+    metadata: { name },
+    spec: {
+      resourceRef: { apiGroup: "v1", kind },
+      selector: {
+        matchExpressions: when.map(([key, operator, values]) => ({
+          key,
+          operator,
+          ...(values === undefined ? {} : { values }),
+        })),
+      },
+      next,
+    },
+  }));
+  return documents.map((document) => stringify(document)).join("---\n");
+}

@@ -1,0 +1,112 @@
+/** What a systemd unit says, as far as the rehearsal acts on it. */
+export interface Unit {
+  /** `Service`, `Timer`, `Unit` and so on to their settings; a setting may be given several times. */
+  readonly sections: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+}
+
+/**
+ * Reads a unit file and its drop-ins in order. An empty assignment clears what came before, as systemd.syntax(7) and systemd.service(5)
+ * have it for lists; a line that ends in a backslash continues.
+ */
+export function parseUnit(texts: readonly string[]): Unit {
+  const sections: Record<string, Record<string, string[]>> = {};
+  for (const text of texts) {
+    let section = "";
+    for (const line of text
+      .replaceAll("\\\n", " ")
+      .split("\n")
+      .map((raw) => raw.trim())) {
+      if (line === "" || line.startsWith("#") || line.startsWith(";")) continue;
+      const header = /^\[(.+)\]$/.exec(line)?.[1];
+      if (header !== undefined) {
+        section = header;
+        continue;
+      }
+      const [key = "", ...rest] = line.split("=");
+      const present = sections[section] ?? {};
+      const value = rest.join("=").trim();
+      sections[section] = { ...present, [key.trim()]: value === "" ? [] : [...(present[key.trim()] ?? []), value] };
+    }
+  }
+  return { sections };
+}
+
+/** All values of a setting. */
+export function settings(unit: Unit, section: string, key: string): readonly string[] {
+  return unit.sections[section]?.[key] ?? [];
+}
+
+/** The last value of a setting, which is the one that counts. */
+export function setting(unit: Unit, section: string, key: string): string | undefined {
+  return settings(unit, section, key).at(-1);
+}
+
+/**
+ * The words of a command line with the variables replaced: `$NAME` as a word of its own is split at blanks, `${NAME}` stays one word
+ * (systemd.service(5), "Command lines"). The prefixes `-`, `@`, `+`, `!` of the program are dropped.
+ */
+export function commandLine(text: string, environment: Readonly<Record<string, string>>): readonly string[] {
+  const words = splitWords(text).flatMap((word) => {
+    const bare = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(word)?.[1];
+    if (bare !== undefined) return splitWords(environment[bare] ?? "");
+    return [word.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => environment[name] ?? "")];
+  });
+  const [program = "", ...args] = words;
+  return [program.replace(/^[-@+!:|]+/, ""), ...args];
+}
+
+/** Splits at blanks outside of quotes and takes the quotes away. */
+export function splitWords(text: string): readonly string[] {
+  const words: string[] = [];
+  for (const match of text.matchAll(/(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s"']+))+/g)) {
+    words.push(
+      match[0].replaceAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g, (_, double?: string, single?: string) =>
+        double === undefined ? (single ?? "") : double.replaceAll(/\\(.)/g, "$1"),
+      ),
+    );
+  }
+  return words;
+}
+
+/** The variables of an environment file, systemd.exec(5): `NAME=value` lines, quotes taken away. */
+export function parseEnvironmentFile(text: string): Readonly<Record<string, string>> {
+  const variables: Record<string, string> = {};
+  for (const line of text.split("\n")) {
+    const match = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$/.exec(line);
+    if (match?.[1] === undefined) continue;
+    variables[match[1]] = splitWords(match[2] ?? "").join(" ");
+  }
+  return variables;
+}
+
+/** Seconds of a systemd time span such as `1h 30min`, `5s`, `90`. Throws for one that it does not know. */
+export function timeSpanSeconds(text: string): number {
+  const units: Readonly<Record<string, number>> = {
+    ms: 0.001,
+    s: 1,
+    sec: 1,
+    second: 1,
+    seconds: 1,
+    m: 60,
+    min: 60,
+    minute: 60,
+    minutes: 60,
+    h: 3600,
+    hr: 3600,
+    hour: 3600,
+    hours: 3600,
+    d: 86400,
+    day: 86400,
+    days: 86400,
+    w: 604800,
+    week: 604800,
+    weeks: 604800,
+  };
+  let total = 0;
+  for (const [, amount = "", unit = "s"] of text.matchAll(/([\d.]+)\s*([a-z]*)/g)) {
+    const factor = units[unit === "" ? "s" : unit];
+    if (factor === undefined) throw new RangeError(`${text} is not a time span`);
+    total += Number(amount) * factor;
+  }
+  return total;
+}

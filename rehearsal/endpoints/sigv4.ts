@@ -1,0 +1,92 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+
+/** Credentials that the metadata service gave to a machine. */
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string;
+}
+
+/** A request as it came in. */
+export interface SignedRequest {
+  readonly method: string;
+  /** Path and query as sent. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+const sha256 = (data: string | Buffer): string => createHash("sha256").update(data).digest("hex");
+const hmac = (key: string | Buffer, data: string): Buffer => createHmac("sha256", key).update(data).digest();
+
+/** Furthest that a signature's time may be from now: five minutes, as AWS has it. */
+const clockSkewMs = 5 * 60_000;
+
+/**
+ * Why a signature is refused, or `undefined` when it is right (AWS General Reference, "Signature Version 4 signing process").
+ *
+ * @param now milliseconds since the epoch
+ */
+export function signatureProblem(
+  request: SignedRequest,
+  credentials: AwsCredentials,
+  service: string,
+  region: string,
+  now: number,
+): string | undefined {
+  const match = /^AWS4-HMAC-SHA256 Credential=([^,]+), ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/.exec(
+    request.headers.authorization ?? "",
+  );
+  if (match === null) return "MissingAuthenticationToken";
+  const [, credential = "", signedHeaders = "", signature = ""] = match;
+  const [accessKeyId, date = "", scopeRegion, scopeService, terminator] = credential.split("/");
+  if (accessKeyId !== credentials.accessKeyId) return "UnrecognizedClientException";
+  if (scopeRegion !== region || scopeService !== service || terminator !== "aws4_request")
+    return "SignatureDoesNotMatch: credential scope";
+  const time = request.headers["x-amz-date"] ?? "";
+  const parsed = Date.parse(time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
+  if (!time.startsWith(date) || Number.isNaN(parsed) || Math.abs(parsed - now) > clockSkewMs) return "RequestExpired";
+  const names = signedHeaders.split(";");
+  if (!names.includes("host")) return "SignatureDoesNotMatch: host is not signed";
+  if (request.headers["x-amz-security-token"] !== credentials.sessionToken)
+    return "UnrecognizedClientException: session token";
+  const unsigned = Object.keys(request.headers).filter((name) => name.startsWith("x-amz-") && !names.includes(name));
+  if (unsigned.length > 0) return `SignatureDoesNotMatch: ${unsigned.join(", ")} not signed`;
+  const expected = sign(request, { names, time, date, region, service, secret: credentials.secretAccessKey });
+  return timingSafeEqual(Buffer.from(expected), Buffer.from(signature)) ? undefined : "SignatureDoesNotMatch";
+}
+
+interface Scope {
+  readonly names: readonly string[];
+  readonly time: string;
+  readonly date: string;
+  readonly region: string;
+  readonly service: string;
+  readonly secret: string;
+}
+
+/** The signature that a request must bear. */
+export function sign(request: SignedRequest, scope: Scope): string {
+  const [rawPath = "/", query = ""] = request.url.split("?");
+  const canonical = [
+    request.method,
+    rawPath === "" ? "/" : rawPath,
+    query
+      .split("&")
+      .filter((part) => part !== "")
+      .map((part) => (part.includes("=") ? part : `${part}=`))
+      .sort()
+      .join("&"),
+    ...scope.names.map((name) => `${name}:${(request.headers[name] ?? "").trim().replaceAll(/ +/g, " ")}`),
+    "",
+    scope.names.join(";"),
+    request.headers["x-amz-content-sha256"] ?? sha256(request.body),
+  ].join("\n");
+  const scopeText = `${scope.date}/${scope.region}/${scope.service}/aws4_request`;
+  const toSign = ["AWS4-HMAC-SHA256", scope.time, scopeText, sha256(canonical)].join("\n");
+  const key = [scope.date, scope.region, scope.service, "aws4_request"].reduce<string | Buffer>(
+    (secret, part) => hmac(secret, part),
+    `AWS4${scope.secret}`,
+  );
+  return hmac(key, toSign).toString("hex");
+}

@@ -1,0 +1,202 @@
+import type { LogRequest } from "@pulumi/pulumi/proto/engine_pb.js";
+import type { RegisterResourceOutputsRequest, RegisterResourceRequest } from "@pulumi/pulumi/proto/resource_pb.js";
+import type { ErrorHook, ResourceHook } from "@pulumi/pulumi/resource.js";
+import type { ICallbackServer } from "@pulumi/pulumi/runtime/callbacks.js";
+import * as runtime from "@pulumi/pulumi/runtime/index.js";
+import state from "@pulumi/pulumi/runtime/state.js";
+import type { RecordedMessage, RecordedProgram, RecordedResource } from "./recorded.ts";
+import { stackType } from "./recorded.ts";
+import { type ProgramPlace, type ResourceRequest, readRequest } from "./request.ts";
+import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
+
+/** What a cloud answers when a resource is made. */
+export interface SimulatedResource {
+  /** The id that the cloud gives. */
+  readonly id: string;
+  /** Outputs beyond the inputs: they win over an input of the same name. */
+  readonly outputs: PropertyMap;
+}
+
+/** Answers for every cloud and provider of a program. It may remember what it made; a new one is needed per run. */
+export type SimulatedCloud = (request: ResourceRequest) => SimulatedResource;
+
+/** Whether the outputs of resources are known to the program: a first preview, or an update. */
+export type OutputMode = "unknown-outputs" | "known-outputs";
+
+/** A hook as the program registered it; it never runs by itself. */
+export type RecordedHook = ResourceHook | ErrorHook;
+
+/** Severities of the engine's log by their number; 0, debug, is the SDK talking to itself. */
+const severities: Readonly<Record<number, RecordedMessage["severity"]>> = {
+  1: "info",
+  2: "warning",
+  3: "error",
+};
+
+interface RegisterResponse {
+  getUrn(): string;
+  getId(): string;
+  getObject(): { toJavaScript(): unknown };
+  getPropertydependenciesMap(): undefined;
+  getResult(): number;
+  getUnknown(): boolean;
+}
+
+type Callback<T> = (error: Error | null, response: T) => void;
+
+/**
+ * The part of Pulumi's engine that a program talks to: it writes down what the program says and answers with what the simulated cloud
+ * says. It stands in for three things that the SDK's mocks lack: the options of a resource, hooks, and the program's log.
+ */
+export class RecordingEngine {
+  readonly place: ProgramPlace;
+  readonly mode: OutputMode;
+  readonly hooks = new Map<string, RecordedHook>();
+  readonly #simulate: SimulatedCloud;
+  readonly #resources = new Map<string, RecordedResource>();
+  readonly #messages: RecordedMessage[] = [];
+
+  constructor(place: ProgramPlace, mode: OutputMode, simulate: SimulatedCloud) {
+    this.place = place;
+    this.mode = mode;
+    this.#simulate = simulate;
+  }
+
+  /** What the program has said so far. */
+  recorded(): RecordedProgram {
+    const resources = [...this.#resources.values()];
+    const stack = resources.find(({ type }) => type === stackType);
+    return { stack: this.place.stack, resources, outputs: stack?.outputs ?? {}, messages: [...this.#messages] };
+  }
+
+  /** Methods that take the place of the mock monitor's own. */
+  monitorMethods(): object {
+    return {
+      registerResource: (request: RegisterResourceRequest, callback: Callback<RegisterResponse | undefined>) =>
+        this.#registerResource(request, callback),
+      registerResourceOutputs: (request: RegisterResourceOutputsRequest, callback: Callback<object>) => {
+        this.#registerOutputs(request.getUrn(), request.getOutputs()?.toJavaScript() ?? {});
+        callback(null, {});
+      },
+      invoke: (request: { getTok(): string }, callback: Callback<undefined>) => {
+        const details = `the program calls ${request.getTok()}: a plan has no cloud to ask, so the program makes no calls`;
+        // The SDK shows the details of a gRPC error, and not its message.
+        callback(Object.assign(new Error(details), { details }), undefined);
+      },
+    };
+  }
+
+  /** The engine's side of logging. */
+  engineMethods(): object {
+    return {
+      log: (request: LogRequest, callback: () => void) => {
+        const urn = request.getUrn();
+        const severity = severities[request.getSeverity()];
+        if (severity !== undefined)
+          this.#messages.push({ severity, text: request.getMessage(), urn: urn === "" ? undefined : urn });
+        callback();
+      },
+      setRootResource: (_: object, callback: Callback<object>) => callback(null, {}),
+    };
+  }
+
+  /** Takes hooks without the gRPC server that the SDK starts for them: a plan opens no port. */
+  callbackServer(): ICallbackServer {
+    const refuse = (what: string): never => {
+      throw new Error(`the program uses ${what}, which a recorded run does not carry out`);
+    };
+    const keep = async (hook: RecordedHook): Promise<void> => {
+      this.hooks.set(hook.name, hook);
+    };
+    return {
+      registerResourceHook: keep,
+      registerErrorHook: keep,
+      registerTransform: async () => refuse("transforms"),
+      registerStateMigration: async () => refuse("state migrations"),
+      registerStackTransform: () => refuse("stack transforms"),
+      registerStackInvokeTransform: () => refuse("invoke transforms"),
+      registerStackInvokeTransformAsync: async () => refuse("invoke transforms"),
+      awaitStackRegistrations: async () => {},
+      shutdown: () => {},
+    };
+  }
+
+  #registerResource(request: RegisterResourceRequest, callback: Callback<RegisterResponse | undefined>): void {
+    try {
+      const read = readRequest(this.place, request);
+      if (this.#resources.has(read.urn)) throw new Error(`two resources have the URN ${read.urn}`);
+      const { id, outputs } = this.#answer(read);
+      this.#resources.set(read.urn, { ...read, id, outputs });
+      const wire = toWire(outputs);
+      callback(null, {
+        getUrn: () => read.urn,
+        getId: () => id ?? "",
+        getObject: () => ({ toJavaScript: () => wire }),
+        getPropertydependenciesMap: () => undefined,
+        getResult: () => 0,
+        getUnknown: () => false,
+      });
+    } catch (error) {
+      callback(error instanceof Error ? error : new Error(String(error)), undefined);
+    }
+  }
+
+  #answer(request: ResourceRequest): { readonly id: string | undefined; readonly outputs: PropertyMap } {
+    if (!request.custom) return { id: undefined, outputs: {} };
+    // In a preview the engine knows the inputs only; whatever the provider adds is unknown to the program.
+    if (this.mode === "unknown-outputs") return { id: undefined, outputs: request.inputs };
+    const made = this.#simulate(request);
+    const outputs: Record<string, PropertyMap[string]> = { ...request.inputs, ...made.outputs };
+    for (const name of request.options.additionalSecretOutputs) {
+      const value = outputs[name];
+      if (value !== undefined && !(value instanceof Secret)) outputs[name] = new Secret(value);
+    }
+    return { id: made.id, outputs };
+  }
+
+  #registerOutputs(urn: string, outputs: object): void {
+    const resource = this.#resources.get(urn);
+    if (resource !== undefined) this.#resources.set(urn, { ...resource, outputs: mapFromWire(outputs) });
+  }
+}
+
+/** What the SDK keeps for a run, as far as a recorded run takes its place. */
+interface RuntimeStore {
+  callbacks?: unknown;
+  settings: { engine?: unknown };
+}
+
+function isRuntimeStore(value: unknown): value is RuntimeStore {
+  return typeof value === "object" && value !== null && "settings" in value && typeof value.settings === "object";
+}
+
+/**
+ * Runs an action with the engine in the place of the SDK's mock monitor and with a state of its own, as the Automation API runs its inline
+ * programs: nothing is left behind, and two runs do not see each other.
+ *
+ * @throws when the SDK keeps its state elsewhere than version 3.270 does.
+ */
+export async function connected(engine: RecordingEngine, action: () => Promise<void>): Promise<void> {
+  const withLocalStorage: unknown = Reflect.get(state, "withLocalStorage");
+  if (typeof withLocalStorage !== "function") throw new Error("the Pulumi SDK has no local storage of its state");
+  await withLocalStorage(async () => {
+    await connect(engine);
+    await action();
+  });
+}
+
+async function connect(engine: RecordingEngine): Promise<void> {
+  const none = () => {
+    throw new Error("a recorded run has its own monitor");
+  };
+  const { project, stack } = engine.place;
+  await runtime.setMocks({ newResource: none, call: none }, project, stack, engine.mode === "unknown-outputs");
+  const store: unknown = globalThis.asyncLocalStorage.getStore();
+  const monitor = runtime.getMonitor();
+  if (monitor === undefined || !isRuntimeStore(store)) throw new Error("the Pulumi SDK keeps its state elsewhere");
+  Object.assign(monitor, engine.monitorMethods());
+  const callbacks = engine.callbackServer();
+  store.callbacks = callbacks;
+  store.settings.engine = engine.engineMethods();
+  if (runtime.getCallbacks() !== callbacks) throw new Error("the Pulumi SDK takes its hooks elsewhere");
+}

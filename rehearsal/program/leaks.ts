@@ -1,0 +1,84 @@
+import { gunzipSync, inflateRawSync } from "node:zlib";
+import type { RecordedProgram } from "./recorded.ts";
+import { plainTexts, reveal, secretsIn } from "./values.ts";
+
+/** A secret that stands where everybody can read it. The value itself is not part of it. */
+export interface Leak {
+  /** Logical name of the resource. */
+  readonly resource: string;
+  /** Path of the property: `userData`. */
+  readonly path: string;
+  /** What was found, in words. */
+  readonly what: string;
+}
+
+const patterns: readonly { readonly what: string; readonly pattern: RegExp }[] = [
+  { what: "a private key", pattern: /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/ },
+  // Kubernetes documentation, Bootstrap tokens: six characters, a dot, sixteen characters. A token has a digit somewhere, a domain
+  // name such as config.kubernetes has none.
+  { what: "a bootstrap token", pattern: /(?<![a-z0-9.-])(?=[a-z0-9.]*\d)[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9.-])/ },
+  { what: "an AWS access key", pattern: /\bA(?:KIA|SIA)[A-Z0-9]{16}\b/ },
+  { what: "a signed token", pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}/ },
+];
+
+/** A secret shorter than this could stand anywhere by chance; `none` and `true` are secrets of some resources. */
+const shortestSecret = 12;
+
+/**
+ * Every secret that stands in a plain input: by its form, or because it equals a value that the program marks as secret elsewhere. What is
+ * packed (base64, gzip, deflate) is unpacked first, as deep as it goes.
+ */
+export function secretsInUserData(program: RecordedProgram): readonly Leak[] {
+  const values = knownSecrets(program);
+  return program.resources.flatMap(({ name, inputs }) =>
+    plainTexts(inputs).flatMap(({ path, text }) =>
+      [...new Set(unpacked(text).flatMap((layer) => findings(layer, values)))].map((what) => ({
+        resource: name,
+        path,
+        what,
+      })),
+    ),
+  );
+}
+
+/** Secrets by their value, with the resource that has them. Certificates are public, whatever the program marks. */
+function knownSecrets(program: RecordedProgram): ReadonlyMap<string, string> {
+  const secrets = new Map<string, string>();
+  for (const { name, inputs, outputs } of program.resources) {
+    for (const secret of [...secretsIn(inputs), ...secretsIn(outputs)]) {
+      for (const { text } of plainTexts(reveal(secret))) {
+        const value = text.trim();
+        const isPublic = /^-----BEGIN (CERTIFICATE|PUBLIC KEY)-----/.test(value) && !value.includes("PRIVATE KEY");
+        if (value.length >= shortestSecret && !isPublic && !secrets.has(value)) secrets.set(value, name);
+      }
+    }
+  }
+  return secrets;
+}
+
+function findings(text: string, secrets: ReadonlyMap<string, string>): readonly string[] {
+  return [
+    ...patterns.filter(({ pattern }) => pattern.test(text)).map(({ what }) => what),
+    ...[...secrets].filter(([value]) => text.includes(value)).map(([, owner]) => `the secret of ${owner}`),
+  ];
+}
+
+/** The text itself and every text packed in it. Three layers are enough for gzip of a cloud-config with packed files. */
+function unpacked(text: string, depth = 0): readonly string[] {
+  if (depth > 3) return [text];
+  const runs = text.match(/[A-Za-z0-9+/]{64,}={0,2}/g) ?? [];
+  return [text, ...runs.flatMap((run) => unpackRun(run)).flatMap((inner) => unpacked(inner, depth + 1))];
+}
+
+function unpackRun(run: string): readonly string[] {
+  const bytes = Buffer.from(run, "base64");
+  const attempt = (unpack: (packed: Buffer) => Buffer): readonly string[] => {
+    try {
+      return [unpack(bytes).toString("utf8")];
+    } catch {
+      return [];
+    }
+  };
+  const layers = [...attempt(gunzipSync), ...attempt(inflateRawSync)];
+  return layers.length > 0 ? layers : [bytes.toString("utf8")];
+}

@@ -1,0 +1,91 @@
+import type { PropertyMap, PropertyValue } from "./values.ts";
+
+/** When a hook runs; the names are those of Pulumi's `hooks` option. */
+export type HookTime =
+  | "beforeCreate"
+  | "afterCreate"
+  | "beforeUpdate"
+  | "afterUpdate"
+  | "beforeDelete"
+  | "afterDelete"
+  | "onError";
+
+/** The options of a resource as the program declared them. An option that was not given is `undefined` or empty. */
+export interface RecordedOptions {
+  readonly protect: boolean | undefined;
+  readonly retainOnDelete: boolean | undefined;
+  /** Delete the old resource before the new one is made; `undefined` leaves it to the provider. */
+  readonly deleteBeforeReplace: boolean | undefined;
+  readonly ignoreChanges: readonly string[];
+  readonly replaceOnChanges: readonly string[];
+  readonly additionalSecretOutputs: readonly string[];
+  readonly hideDiffs: readonly string[];
+  /** A change of this value replaces the resource. */
+  readonly replacementTrigger: PropertyValue | undefined;
+  /** URN of the resource whose deletion deletes this one too, without a call of its own. */
+  readonly deletedWith: string | undefined;
+  /** URNs of resources whose replacement replaces this one. */
+  readonly replaceWith: readonly string[];
+  /** Names of the hooks by the time they run. */
+  readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
+  /** Names of older URNs of this resource. */
+  readonly aliases: number;
+  /** How long the engine waits, as Go durations: `40m`. */
+  readonly timeouts: Readonly<Partial<Record<"create" | "update" | "delete", string>>>;
+}
+
+/** One registered resource. */
+export interface RecordedResource {
+  readonly urn: string;
+  /** Type token: `aws:ec2/vpc:Vpc`. */
+  readonly type: string;
+  /** Logical name. */
+  readonly name: string;
+  /** URN of the parent; none for the stack. */
+  readonly parent: string | undefined;
+  /** Whether a provider manages it; `false` for components and the stack. */
+  readonly custom: boolean;
+  readonly inputs: PropertyMap;
+  /** What the simulated cloud answered, or what a component registered as its outputs. */
+  readonly outputs: PropertyMap;
+  /** The cloud's id; `undefined` for components and where it is unknown. */
+  readonly id: string | undefined;
+  /** URNs of everything it waits for: inputs, `dependsOn`, parent's dependencies. */
+  readonly dependencies: readonly string[];
+  /** URNs by the input that refers to them. */
+  readonly propertyDependencies: Readonly<Record<string, readonly string[]>>;
+  /** URN of an explicit provider. */
+  readonly provider: string | undefined;
+  readonly options: RecordedOptions;
+}
+
+/** A message that the program logged. */
+export interface RecordedMessage {
+  readonly severity: "info" | "warning" | "error";
+  readonly text: string;
+  /** URN of the resource it is about. */
+  readonly urn: string | undefined;
+}
+
+/** Everything that one run of the program told Pulumi. */
+export interface RecordedProgram {
+  readonly stack: string;
+  /** In the order of registration. */
+  readonly resources: readonly RecordedResource[];
+  /** Outputs of the stack. */
+  readonly outputs: PropertyMap;
+  readonly messages: readonly RecordedMessage[];
+}
+
+/** Type token of the stack itself. */
+export const stackType = "pulumi:pulumi:Stack";
+
+/** Resources of a type, in the order of registration. */
+export function resourcesOfType(program: RecordedProgram, type: string): readonly RecordedResource[] {
+  return program.resources.filter((resource) => resource.type === type);
+}
+
+/** The logical name inside a URN. */
+export function nameOfUrn(urn: string): string {
+  return urn.split("::").slice(3).join("::");
+}

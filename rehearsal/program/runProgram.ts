@@ -1,0 +1,99 @@
+import { pathToFileURL } from "node:url";
+import * as runtime from "@pulumi/pulumi/runtime/index.js";
+import { ConfigError } from "../../components/config/problem.ts";
+import { connected, type OutputMode, type RecordedHook, RecordingEngine, type SimulatedCloud } from "./engine.ts";
+import type { RecordedProgram } from "./recorded.ts";
+
+/** How to run a program. */
+export interface ProgramRun {
+  /** Absolute path of the program's entry: the project's `index.ts`. */
+  readonly entry: string;
+  /** Name of the project. Default `fenestra`. */
+  readonly project?: string;
+  readonly stack: string;
+  /** Config values as Pulumi hands them to a program: `fenestra:pools` to JSON text. */
+  readonly config: Readonly<Record<string, string>>;
+  readonly mode: OutputMode;
+  /** Answers of the cloud; not asked while outputs are unknown. */
+  readonly simulate: SimulatedCloud;
+}
+
+/** A run and the hooks that it registered, for tests that want to run one. */
+export interface ProgramResult {
+  readonly program: RecordedProgram;
+  readonly hooks: ReadonlyMap<string, RecordedHook>;
+}
+
+/** The program itself failed; the message says why. A mistake in the stack's config comes as ConfigError instead. */
+export class ProgramError extends Error {
+  constructor(entry: string, errors: readonly Error[]) {
+    super(`${entry} failed: ${errors.map(({ message }) => message).join("; ")}`, { cause: errors[0] });
+    this.name = "ProgramError";
+  }
+}
+
+/**
+ * Runs the program and writes down every resource that it registers. Node keeps a module once it is loaded, so the entry gets a new query
+ * each time; what it imports is shared between runs, which is sound because none of it keeps state.
+ *
+ * @throws ConfigError when the program refuses its config; ProgramError when it fails otherwise.
+ */
+export async function runProgram(run: ProgramRun): Promise<RecordedProgram> {
+  return (await runProgramWithHooks(run)).program;
+}
+
+/** As `runProgram`, with the hooks. */
+export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResult> {
+  const engine = new RecordingEngine({ project: run.project ?? "fenestra", stack: run.stack }, run.mode, run.simulate);
+  const url = pathToFileURL(run.entry);
+  url.searchParams.set("run", String(performance.now()));
+  const errors = await collectErrors(() =>
+    connected(engine, async () => {
+      runtime.setAllConfig({ ...run.config });
+      await runtime.runInPulumiStack(async () => outputsOf(await import(url.href)));
+      await runtime.disconnect();
+    }),
+  );
+  // The program shows a mistake in the config as a RunError, whose stack trace Pulumi leaves out, and keeps the original as its cause.
+  const first = errors.flatMap((error) => [error, error.cause]).find((error) => error instanceof ConfigError);
+  if (first !== undefined) throw first;
+  const logged = engine.recorded().messages.filter(({ severity }) => severity === "error");
+  const all = [...errors, ...logged.map(({ text }) => new Error(text))];
+  if (all.length > 0) throw new ProgramError(run.entry, all);
+  return { program: engine.recorded(), hooks: engine.hooks };
+}
+
+/** A program's outputs: its default export, called when it is a function, or else its named exports. */
+function outputsOf(module: Readonly<Record<string, unknown>>): unknown {
+  const outputs = "default" in module ? module.default : { ...module };
+  return typeof outputs === "function" ? outputs() : outputs;
+}
+
+/**
+ * Every error of the action, each once. An error inside an `apply` reaches nobody but the process's handler for unhandled rejections, so
+ * that is ours while the action runs.
+ */
+async function collectErrors(action: () => Promise<void>): Promise<readonly Error[]> {
+  const errors = new Set<Error>();
+  const add = (error: unknown) => errors.add(error instanceof Error ? error : new Error(String(error)));
+  const others = process.listeners("unhandledRejection");
+  const { stackTraceLimit, prepareStackTrace } = Error;
+  // The SDK writes a stack trace for each of some thousand promises and resources, half of the time of a run; the message is enough.
+  Error.stackTraceLimit = 0;
+  Error.prepareStackTrace = (error) => String(error);
+  process.removeAllListeners("unhandledRejection");
+  process.on("unhandledRejection", add);
+  try {
+    await action();
+  } catch (error) {
+    add(error);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    Error.prepareStackTrace = prepareStackTrace;
+    // Rejections are told at the end of a turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    process.removeAllListeners("unhandledRejection");
+    for (const listener of others) process.on("unhandledRejection", listener);
+  }
+  return [...errors];
+}

@@ -1,0 +1,158 @@
+import { inspect } from "node:util";
+import * as runtime from "@pulumi/pulumi/runtime/index.js";
+
+/** Text that stands for a secret wherever a recorded program is printed. */
+export const secretMark = "[secret]";
+/** Text that stands for a value that only the cloud can tell. */
+export const unknownMark = "[known after the update]";
+
+/** A value that Pulumi treats as secret. Every way of printing it gives `[secret]`; only `reveal` gives the value. */
+export class Secret {
+  readonly #value: PropertyValue;
+
+  constructor(value: PropertyValue) {
+    this.#value = value;
+  }
+
+  /** The value itself. Only for simulated clouds and for the search for leaks; never print it. */
+  reveal(): PropertyValue {
+    return this.#value;
+  }
+
+  toString(): string {
+    return secretMark;
+  }
+
+  toJSON(): string {
+    return secretMark;
+  }
+
+  [inspect.custom](): string {
+    return secretMark;
+  }
+}
+
+/** A value that is not known before the cloud has made the resource. */
+export class Unknown {
+  toString(): string {
+    return unknownMark;
+  }
+
+  toJSON(): string {
+    return unknownMark;
+  }
+
+  [inspect.custom](): string {
+    return unknownMark;
+  }
+}
+
+/** The one unknown value. */
+export const unknown = new Unknown();
+
+/** Properties of a resource by name. */
+export interface PropertyMap {
+  readonly [name: string]: PropertyValue;
+}
+
+/** A value as a resource has it, with secrets and unknown values marked at their place. */
+export type PropertyValue =
+  | string
+  | number
+  | boolean
+  | null
+  | Secret
+  | Unknown
+  | readonly PropertyValue[]
+  | PropertyMap;
+
+/** Whether a value is a mapping of names to values. */
+export function isPropertyMap(value: PropertyValue | undefined): value is PropertyMap {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof Secret) &&
+    !(value instanceof Unknown)
+  );
+}
+
+/** Whether a value is a list. (`Array.isArray` does not narrow a readonly array.) */
+export function isPropertyList(value: PropertyValue | undefined): value is readonly PropertyValue[] {
+  return Array.isArray(value);
+}
+
+/** The value without the wrappers of secrets, at any depth. For simulated clouds, which see what a cloud would see. */
+export function reveal(value: PropertyValue): PropertyValue {
+  if (value instanceof Secret) return reveal(value.reveal());
+  if (isPropertyList(value)) return value.map(reveal);
+  if (isPropertyMap(value)) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, reveal(item)]));
+  return value;
+}
+
+/** The text of a property, a secret one revealed; `undefined` when it is missing, unknown or of another type. */
+export function textOf(value: PropertyValue | undefined): string | undefined {
+  const plain = value instanceof Secret ? value.reveal() : value;
+  return typeof plain === "string" ? plain : undefined;
+}
+
+/** The mapping at a property, empty when it is missing or of another type. */
+export function mapOf(value: PropertyValue | undefined): PropertyMap {
+  const plain = value instanceof Secret ? value.reveal() : value;
+  return isPropertyMap(plain) ? plain : {};
+}
+
+/** The list at a property, empty when it is missing or of another type. */
+export function listOf(value: PropertyValue | undefined): readonly PropertyValue[] {
+  const plain = value instanceof Secret ? value.reveal() : value;
+  return isPropertyList(plain) ? plain : [];
+}
+
+/** A value of the SDK's wire format with its marks: a mapping with a signature key is a secret, a resource or an asset. */
+export function fromWire(value: unknown): PropertyValue {
+  if (value === runtime.unknownValue) return unknown;
+  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+    return value;
+  if (Array.isArray(value)) return value.map(fromWire);
+  if (typeof value !== "object") return null;
+  const entries: readonly [string, unknown][] = Object.entries(value);
+  const signature = entries.find(([key]) => key === runtime.specialSigKey)?.[1];
+  const rest = entries.filter(([key]) => key !== runtime.specialSigKey);
+  if (signature === runtime.specialSecretSig) return new Secret(fromWire(rest.find(([key]) => key === "value")?.[1]));
+  return Object.fromEntries(rest.map(([key, item]) => [key, fromWire(item)]));
+}
+
+/** The SDK's wire format of a value. */
+export function toWire(value: PropertyValue): unknown {
+  if (value instanceof Unknown) return runtime.unknownValue;
+  if (value instanceof Secret)
+    return { [runtime.specialSigKey]: runtime.specialSecretSig, value: toWire(value.reveal()) };
+  if (isPropertyList(value)) return value.map(toWire);
+  if (isPropertyMap(value)) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toWire(item)]));
+  return value;
+}
+
+/** The properties of a wire mapping. */
+export function mapFromWire(wire: object): PropertyMap {
+  return Object.fromEntries(Object.entries(wire).map(([key, item]) => [key, fromWire(item)]));
+}
+
+/** Every secret inside a value, at any depth. */
+export function secretsIn(value: PropertyValue): readonly Secret[] {
+  if (value instanceof Secret) return [value, ...secretsIn(value.reveal())];
+  if (isPropertyList(value)) return value.flatMap(secretsIn);
+  if (isPropertyMap(value)) return Object.values(value).flatMap(secretsIn);
+  return [];
+}
+
+/** Every text inside a value that is not inside a secret, with its path: `userData`, `rules[0].cidr`. */
+export function plainTexts(
+  value: PropertyValue,
+  path = "",
+): readonly { readonly path: string; readonly text: string }[] {
+  if (typeof value === "string") return [{ path, text: value }];
+  if (isPropertyList(value)) return value.flatMap((item, index) => plainTexts(item, `${path}[${index}]`));
+  if (isPropertyMap(value))
+    return Object.entries(value).flatMap(([key, item]) => plainTexts(item, path === "" ? key : `${path}.${key}`));
+  return [];
+}

@@ -1,0 +1,111 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { RehearsalError } from "../system/errors.ts";
+
+/** The programs of a rehearsal. */
+export const programNames = [
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kubeadm",
+  "kubectl",
+  "etcd",
+  "etcdctl",
+  "etcdutl",
+  "kwok",
+] as const;
+
+/** Name of a program. */
+export type ProgramName = (typeof programNames)[number];
+
+/** The projects they come from. */
+export type Project = "kubernetes" | "etcd" | "kwok";
+
+/** Version of each project, without `v`. */
+export type Versions = Readonly<Record<Project, string>>;
+
+/** What is fixed about a program. */
+export interface CatalogEntry {
+  readonly project: Project;
+  /** Go package that builds it. */
+  readonly goPackage: string;
+  /** Arguments that make it print its version. */
+  readonly versionArguments: readonly string[];
+}
+
+const kubernetes = (name: string, versionArguments: readonly string[]): CatalogEntry => ({
+  project: "kubernetes",
+  goPackage: `k8s.io/kubernetes/cmd/${name}`,
+  versionArguments,
+});
+
+/** All programs. */
+export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
+  "kube-apiserver": kubernetes("kube-apiserver", ["--version"]),
+  "kube-controller-manager": kubernetes("kube-controller-manager", ["--version"]),
+  "kube-scheduler": kubernetes("kube-scheduler", ["--version"]),
+  kubeadm: kubernetes("kubeadm", ["version", "--output=short"]),
+  kubectl: kubernetes("kubectl", ["version", "--client"]),
+  etcd: { project: "etcd", goPackage: "go.etcd.io/etcd/server/v3", versionArguments: ["--version"] },
+  etcdctl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdctl/v3", versionArguments: ["version"] },
+  etcdutl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdutl/v3", versionArguments: ["version"] },
+  kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"] },
+};
+
+const modules: Readonly<Record<Project, string>> = {
+  kubernetes: "k8s.io/kubernetes",
+  etcd: "go.etcd.io/etcd/server/v3",
+  kwok: "sigs.k8s.io/kwok",
+};
+
+/** The Go version and the projects' versions that a go.mod pins. */
+export interface Pins {
+  readonly versions: Versions;
+  /** The `go` line, for the advice when Go is missing: `1.26.0`. */
+  readonly go: string;
+}
+
+/**
+ * Reads the pinned versions from the text of tools/go.mod.
+ * @throws RehearsalError when one of them is not there
+ */
+export function pinsOf(goMod: string): Pins {
+  const find = (what: string, pattern: RegExp): string => {
+    const found = pattern.exec(goMod)?.[1];
+    if (found !== undefined) return found;
+    throw new RehearsalError(`tools/go.mod does not pin ${what}.`, ["restore it: git checkout tools/go.mod"]);
+  };
+  const version = (project: Project): string => {
+    const escaped = modules[project].replaceAll(".", "\\.");
+    return find(modules[project], new RegExp(`^\\s*(?:require\\s+)?${escaped} v(\\d+\\.\\d+\\.\\d+)\\b`, "m"));
+  };
+  return {
+    versions: { kubernetes: version("kubernetes"), etcd: version("etcd"), kwok: version("kwok") },
+    go: find("a Go version", /^go (\d+\.\d+(?:\.\d+)?)$/m),
+  };
+}
+
+/** go.mod and go.sum of the tools module, as text. */
+export async function readToolsModule(
+  toolsFolder: string,
+): Promise<{ readonly goMod: string; readonly goSum: string }> {
+  const [goMod, goSum] = await Promise.all(
+    ["go.mod", "go.sum"].map((name) => readFile(join(toolsFolder, name), "utf8")),
+  );
+  return { goMod: goMod ?? "", goSum: goSum ?? "" };
+}
+
+/** The first version number in what a program prints, without `v`. */
+export function versionIn(output: string): string | undefined {
+  return /\bv?(\d+\.\d+\.\d+)(?:[-+][0-9A-Za-z.+-]+)?\b/.exec(output)?.[1];
+}
+
+/** Whether a program that is already on the host can stand in for the wanted one: same major and minor version. */
+export function fits(found: string, wanted: string): boolean {
+  return minorOf(found) === minorOf(wanted);
+}
+
+/** `1.36` of `1.36.3`. */
+export function minorOf(version: string): string {
+  return version.split(".").slice(0, 2).join(".");
+}

@@ -1,0 +1,180 @@
+import { createHash } from "node:crypto";
+import { createWriteStream, existsSync } from "node:fs";
+import { chmod, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { runOrFail } from "../system/command.ts";
+import { messageOf, RehearsalError } from "../system/errors.ts";
+import { catalog, type ProgramName, type Versions } from "./catalog.ts";
+
+/** Base addresses of the official downloads, without a slash at the end; parameters, so that mirrors and tests can stand in. */
+export interface DownloadBases {
+  /** Default: `https://dl.k8s.io/release`. */
+  readonly kubernetes: string;
+  /** Default: `https://github.com/etcd-io/etcd/releases/download`. */
+  readonly etcd: string;
+  /** Default: `https://github.com/kubernetes-sigs/kwok/releases/download`. */
+  readonly kwok: string;
+  /** kwok publishes no checksum file; GitHub's description of the release has a digest. Default: `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags`. */
+  readonly kwokRelease: string;
+}
+
+/** The official addresses. */
+export const officialBases: DownloadBases = {
+  kubernetes: "https://dl.k8s.io/release",
+  etcd: "https://github.com/etcd-io/etcd/releases/download",
+  kwok: "https://github.com/kubernetes-sigs/kwok/releases/download",
+  kwokRelease: "https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags",
+};
+
+/** The official download cannot be used: no connection, or no such file there. Another way may work. */
+export class NotReachable extends Error {
+  override readonly name = "NotReachable";
+}
+
+/** One download: a file and where its SHA-256 is published. */
+export interface Download {
+  readonly url: string;
+  readonly checksumUrl: string;
+  /** The hexadecimal SHA-256 of the file in the text at `checksumUrl`. */
+  readonly checksumIn: (text: string) => string | undefined;
+  /** `<folder>/<name of the program>` inside, when the file is a tar archive. */
+  readonly member?: string;
+}
+
+/** Where a program's official download is. */
+export function downloadOf(name: ProgramName, versions: Versions, arch: string, bases: DownloadBases): Download {
+  const { project } = catalog[name];
+  const version = `v${versions[project]}`;
+  if (project === "kubernetes") {
+    const url = `${bases.kubernetes}/${version}/bin/linux/${arch}/${name}`;
+    return { url, checksumUrl: `${url}.sha256`, checksumIn: (text) => /^[0-9a-f]{64}\b/.exec(text.trim())?.[0] };
+  }
+  if (project === "etcd") {
+    const folder = `etcd-${version}-linux-${arch}`;
+    return {
+      url: `${bases.etcd}/${version}/${folder}.tar.gz`,
+      checksumUrl: `${bases.etcd}/${version}/SHA256SUMS`,
+      checksumIn: (text) => sumOf(text, `${folder}.tar.gz`),
+      member: `${folder}/${name}`,
+    };
+  }
+  const file = `kwok-linux-${arch}`;
+  return {
+    url: `${bases.kwok}/${version}/${file}`,
+    checksumUrl: `${bases.kwokRelease}/${version}`,
+    checksumIn: (text) => digestOf(text, file),
+  };
+}
+
+/** The checksum of one file in the output of sha256sum. */
+function sumOf(text: string, file: string): string | undefined {
+  const line = text.split("\n").find((candidate) => candidate.trimEnd().split(/[\s*]+/)[1] === file);
+  return line?.slice(0, 64);
+}
+
+/** The digest of one file in GitHub's description of a release (REST API, "Get a release by tag name", `assets[].digest`). */
+function digestOf(text: string, file: string): string | undefined {
+  const release: unknown = JSON.parse(text);
+  if (typeof release !== "object" || release === null || !("assets" in release)) return undefined;
+  const assets: readonly unknown[] = Array.isArray(release.assets) ? release.assets : [];
+  for (const asset of assets) {
+    if (typeof asset !== "object" || asset === null || !("name" in asset && "digest" in asset)) continue;
+    const { name, digest } = asset;
+    if (name === file && typeof digest === "string") return /^sha256:([0-9a-f]{64})$/.exec(digest)?.[1];
+  }
+  return undefined;
+}
+
+/** Time limits in milliseconds. */
+export interface DownloadLimits {
+  /** Until the server answers. Default: 5,000. */
+  readonly connectMs: number;
+  /** Without any data. Default: 30,000. */
+  readonly stallMs: number;
+}
+
+/**
+ * Downloads a program, compares its checksum with the published one, and puts it at `target`. An archive stays beside it, so
+ * that the next program from the same archive need not be downloaded.
+ * @throws NotReachable when the server does not answer in time or does not have the file
+ * @throws RehearsalError when the checksum differs
+ */
+export async function download(what: Download, target: string, limits: DownloadLimits): Promise<void> {
+  const folder = dirname(target);
+  const file = what.member === undefined ? target : join(folder, what.url.split("/").at(-1) ?? "archive");
+  if (what.member === undefined || !existsSync(file)) await fetchVerified(what, file, limits);
+  if (what.member !== undefined) {
+    await runOrFail(["tar", "-xzf", file, "-C", folder, "--no-same-owner", "--strip-components=1", what.member]);
+  }
+  await chmod(target, 0o755);
+}
+
+async function fetchVerified(what: Download, file: string, limits: DownloadLimits): Promise<void> {
+  const wanted = what.checksumIn(await fetchText(what.checksumUrl, limits));
+  if (wanted === undefined) throw new NotReachable(`${what.checksumUrl} has no checksum of ${what.url}`);
+  const partial = `${file}.partial`;
+  const found = await fetchFile(what.url, partial, limits);
+  if (found === wanted) return await rename(partial, file);
+  throw new RehearsalError(`${what.url} has the SHA-256 ${found}, but ${what.checksumUrl} says ${wanted}.`, [
+    "run it again: the download may have been cut short or changed on its way",
+    "if it stays so, a proxy or mirror alters files: do not use it, and tell its operator",
+  ]);
+}
+
+async function fetchText(url: string, limits: DownloadLimits): Promise<string> {
+  const { response, rearm, done } = await open(url, limits);
+  try {
+    rearm();
+    return await response.text();
+  } catch (error) {
+    throw new NotReachable(`${url}: ${messageOf(error)}`);
+  } finally {
+    done();
+  }
+}
+
+/** @returns the file's SHA-256 */
+async function fetchFile(url: string, target: string, limits: DownloadLimits): Promise<string> {
+  const { response, rearm, done } = await open(url, limits);
+  const hash = createHash("sha256");
+  const measure = new Transform({
+    transform(chunk: Buffer, _encoding, next) {
+      rearm();
+      hash.update(chunk);
+      next(null, chunk);
+    },
+  });
+  try {
+    if (response.body === null) throw new Error("empty answer");
+    await pipeline(response.body, measure, createWriteStream(target));
+  } catch (error) {
+    throw new NotReachable(`${url}: ${messageOf(error)}`);
+  } finally {
+    done();
+  }
+  return hash.digest("hex");
+}
+
+async function open(url: string, limits: DownloadLimits) {
+  const controller = new AbortController();
+  const abort = (milliseconds: number) =>
+    setTimeout(() => controller.abort(new Error(`no data for ${milliseconds / 1000} s`)), milliseconds);
+  let timer = abort(limits.connectMs);
+  const done = () => clearTimeout(timer);
+  const rearm = () => {
+    done();
+    timer = abort(limits.stallMs);
+  };
+  try {
+    const response = await fetch(url, { signal: controller.signal });
+    if (!response.ok) throw new Error(`HTTP ${response.status}`);
+    rearm();
+    return { response, rearm, done };
+  } catch (error) {
+    done();
+    const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+    throw new NotReachable(`${url}: ${messageOf(error)}${cause}`);
+  }
+}

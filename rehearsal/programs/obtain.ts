@@ -1,0 +1,205 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Progress } from "../system/progress.ts";
+import { build, linkerFlags } from "./build.ts";
+import { defaultCache, goArch, seconds, withHeartbeat, withWorkFolder } from "./cache.ts";
+import {
+  catalog,
+  fits,
+  minorOf,
+  type Pins,
+  type ProgramName,
+  type Project,
+  pinsOf,
+  programNames,
+  readToolsModule,
+} from "./catalog.ts";
+import {
+  type DownloadBases,
+  type DownloadLimits,
+  download,
+  downloadOf,
+  NotReachable,
+  officialBases,
+} from "./download.ts";
+import { programOnPath } from "./onPath.ts";
+
+/** A program that is there to be run. */
+export interface Program {
+  /** Absolute path. */
+  readonly path: string;
+  /** Its version without `v`. */
+  readonly version: string;
+  /** Where it came from in this call; `cache` when an earlier call downloaded or built it. */
+  readonly origin: "path" | "download" | "built" | "cache";
+}
+
+/** All programs of a rehearsal. */
+export type Programs = Readonly<Record<ProgramName, Program>>;
+
+/** Where programs are looked for. */
+export interface ProgramSources {
+  /** Default: this process's PATH. */
+  readonly path?: string;
+  /** Those given replace the official addresses. */
+  readonly bases?: Partial<DownloadBases>;
+  /** Time limits of downloads. */
+  readonly limits?: Partial<DownloadLimits>;
+  /** The Go module that pins the versions. Default: the project's `tools`. */
+  readonly toolsFolder?: string;
+}
+
+/** Settings of {@link obtainPrograms}. */
+export interface ObtainOptions {
+  readonly progress: Progress;
+  /** Default: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
+  readonly cacheDir?: string;
+  readonly sources?: ProgramSources;
+  /** Pause between two lines during a long build, milliseconds. Default: 15,000. */
+  readonly heartbeatMs?: number;
+}
+
+interface Search {
+  readonly progress: Progress;
+  readonly pins: Pins;
+  readonly arch: string;
+  readonly path: string;
+  readonly bases: DownloadBases;
+  readonly limits: DownloadLimits;
+  readonly toolsFolder: string;
+  /** The cache's folder for exactly these versions. */
+  readonly folder: string;
+  readonly heartbeatMs: number;
+}
+
+/**
+ * Finds the control-plane programs: on PATH when the minor version fits, else in the cache, else by the official download
+ * with its checksum, else built from the Go module that pins them.
+ * @throws RehearsalError when a checksum differs, when a build fails, or when there is no way left
+ */
+export async function obtainPrograms(options: ObtainOptions): Promise<Programs> {
+  const search = await searchOf(options);
+  const found = new Map<ProgramName, Program>();
+  const report = (name: ProgramName, program: Program, how: string) => {
+    found.set(name, program);
+    search.progress.line(`${name} ${program.version}: ${how}`);
+  };
+  const atHand = await Promise.all(
+    programNames.map(async (name) => ({ name, program: await alreadyThere(name, search) })),
+  );
+  for (const { name, program } of atHand) {
+    if (program !== undefined)
+      report(name, program, program.origin === "path" ? `on PATH, ${program.path}` : "in the cache");
+  }
+  const missing = () => programNames.filter((name) => !found.has(name));
+  if (missing().length > 0) {
+    await withWorkFolder(search.folder, async (work) => {
+      await downloadAll(missing(), work, search, report);
+      for (const name of missing()) await buildOne(name, work, search, report);
+    });
+  }
+  return programsOf(found);
+}
+
+async function searchOf(options: ObtainOptions): Promise<Search> {
+  const sources = options.sources ?? {};
+  const toolsFolder = sources.toolsFolder ?? fileURLToPath(new URL("../../tools", import.meta.url));
+  const { goMod, goSum } = await readToolsModule(toolsFolder);
+  const pins = pinsOf(goMod);
+  const arch = goArch(process.arch);
+  const identity = [pins.versions, arch, linkerFlags(pins.versions), goSum];
+  const key = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
+  return {
+    progress: options.progress,
+    pins,
+    arch,
+    path: sources.path ?? process.env.PATH ?? "",
+    bases: { ...officialBases, ...sources.bases },
+    limits: { connectMs: 5_000, stallMs: 30_000, ...sources.limits },
+    toolsFolder,
+    folder: join(options.cacheDir ?? defaultCache(), key),
+    heartbeatMs: options.heartbeatMs ?? 15_000,
+  };
+}
+
+async function alreadyThere(name: ProgramName, search: Search): Promise<Program | undefined> {
+  const wanted = search.pins.versions[catalog[name].project];
+  const onPath = await programOnPath(name, search.path);
+  if (onPath?.version !== undefined && fits(onPath.version, wanted)) {
+    return { path: onPath.path, version: onPath.version, origin: "path" };
+  }
+  if (onPath !== undefined) {
+    const version = onPath.version ?? "of unknown version";
+    search.progress.line(`${name}: ${onPath.path} is ${version}, wanted is ${minorOf(wanted)}: not used`);
+  }
+  const cached = join(search.folder, name);
+  return existsSync(cached) ? { path: cached, version: wanted, origin: "cache" } : undefined;
+}
+
+type Report = (name: ProgramName, program: Program, how: string) => void;
+
+/** Tries the projects at the same time, since a firewall may swallow each connection until its time limit. */
+async function downloadAll(names: readonly ProgramName[], work: string, search: Search, report: Report): Promise<void> {
+  const problems = new Map<Project, string>();
+  const projects = [...new Set(names.map((name) => catalog[name].project))];
+  const outcomes = await Promise.allSettled(
+    projects.map(async (project) => {
+      for (const name of names.filter((candidate) => catalog[candidate].project === project)) {
+        const start = performance.now();
+        try {
+          const what = downloadOf(name, search.pins.versions, search.arch, search.bases);
+          await download(what, join(work, name), search.limits);
+        } catch (error) {
+          if (!(error instanceof NotReachable)) throw error;
+          problems.set(project, error.message);
+          return;
+        }
+        report(name, await keep(name, work, search, "download"), `downloaded in ${seconds(start)}`);
+      }
+    }),
+  );
+  // All have come to rest: nothing writes into the work folder any more while it is removed.
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  if (problems.size === 0) return;
+  const waiting = names.filter((name) => problems.has(catalog[name].project) && !existsSync(join(search.folder, name)));
+  search.progress.line(
+    [
+      `official download not reachable, building from tools/: ${waiting.join(", ")} (6-8 minutes the first time on 2 cores)`,
+      ...problems.values(),
+    ].join("\n"),
+  );
+}
+
+async function buildOne(name: ProgramName, work: string, search: Search, report: Report): Promise<void> {
+  const took = await withHeartbeat(name, search, () => build({ name, ...search, target: join(work, name) }));
+  report(name, await keep(name, work, search, "built"), `built in ${took}`);
+}
+
+/** Moves a finished program from the work folder to its place in one step, so that the cache never has a half-written one. */
+async function keep(name: ProgramName, work: string, search: Search, origin: Program["origin"]): Promise<Program> {
+  const path = join(search.folder, name);
+  await rename(join(work, name), path);
+  return { path, version: search.pins.versions[catalog[name].project], origin };
+}
+
+function programsOf(found: ReadonlyMap<ProgramName, Program>): Programs {
+  const get = (name: ProgramName): Program => {
+    const program = found.get(name);
+    if (program === undefined) throw new Error(`${name} was not obtained`);
+    return program;
+  };
+  return {
+    "kube-apiserver": get("kube-apiserver"),
+    "kube-controller-manager": get("kube-controller-manager"),
+    "kube-scheduler": get("kube-scheduler"),
+    kubeadm: get("kubeadm"),
+    kubectl: get("kubectl"),
+    etcd: get("etcd"),
+    etcdctl: get("etcdctl"),
+    etcdutl: get("etcdutl"),
+    kwok: get("kwok"),
+  };
+}

@@ -1,0 +1,235 @@
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import { loadConfig } from "../components/config/load.ts";
+import type { StackConfig } from "../components/config/schema.ts";
+import { clusterSpec } from "../components/model/clusterSpec.ts";
+import type { Checkers } from "./checkers/obtain.ts";
+import { acceptanceChecks, expectedPools } from "./checks/all.ts";
+import { ControlPlaneLab } from "./checks/controlPlane.ts";
+import { fileChecks } from "./checks/files.ts";
+import { lateJoinCheck } from "./checks/joining.ts";
+import { type CheckReport, reportLines, runChecks } from "./checks/run.ts";
+import { applyAll, isKubernetesObject } from "./cluster/apply.ts";
+import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
+import type { CloudSide } from "./cluster/cloudSide.ts";
+import { Cluster } from "./cluster/cluster.ts";
+import type { LinuxMachine } from "./cluster/linuxMachine.ts";
+import { sideOf } from "./cluster/sides.ts";
+import type { PinnedImages } from "./cluster/windowsNode.ts";
+import type { DecodedUserData } from "./decode/machine.ts";
+import { decodeUserData } from "./decode/userData.ts";
+import { runProgram } from "./program/runProgram.ts";
+import { textOf } from "./program/values.ts";
+import { minorOf } from "./programs/catalog.ts";
+import type { Programs } from "./programs/obtain.ts";
+import { placeOf, simulatedCloud } from "./simulated/cloud.ts";
+import type { Progress } from "./system/progress.ts";
+
+/** Changes a machine's decoded files before it boots: a negative control breaks something and expects a check to see it. */
+export type Breakage = (machine: DecodedMachine) => DecodedUserData;
+
+/** Settings of a rehearsal. */
+export interface RehearsalOptions {
+  readonly stack: string;
+  /** Config of the stack as Pulumi hands it over. */
+  readonly config: Readonly<Record<string, string>>;
+  readonly programs: Programs;
+  /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
+  readonly checkers: Checkers | string;
+  readonly progress: Progress;
+  /** Private folder in memory that goes with the process. */
+  readonly workFolder: string;
+  /** Only checks whose id begins with this text are run. Default: all. */
+  readonly only?: string;
+  /** Run the slow checks too. Default: no. */
+  readonly full?: boolean;
+  readonly breakage?: Breakage;
+  /** Called when the checks are done, before everything is taken down, so that a person can look around. */
+  readonly onReady?: (view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>;
+}
+
+/** The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything down. */
+export async function rehearse(options: RehearsalOptions): Promise<readonly CheckReport[]> {
+  const { progress, workFolder, programs, stack } = options;
+  const config = withVersionOf(options.config, programs, progress);
+  const stackConfig = loadConfig(config);
+  const spec = clusterSpec(stackConfig);
+  const program = await runProgram({
+    entry: fileURLToPath(new URL("../index.ts", import.meta.url)),
+    stack,
+    config,
+    mode: "known-outputs",
+    simulate: simulatedCloud(placeOf(config), "real"),
+  });
+  progress.line(`program: ${program.resources.length} resources registered, outputs simulated`);
+  const cloud = sideOf(program, spec);
+  const decoded = cloud.machines.map((machine) => decode(machine, cloud, options.breakage));
+  progress.line(
+    `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
+  );
+
+  const only = <C extends { readonly id: string; readonly slow?: boolean }>(checks: readonly C[]): readonly C[] => {
+    const chosen = checks.filter(({ id }) => id.startsWith(options.only ?? ""));
+    const left = options.full === true ? [] : chosen.filter(({ slow }) => slow === true);
+    if (left.length > 0) progress.line(`left out without --full: ${left.map(({ id }) => id).join("; ")}`);
+    return chosen.filter((check) => !left.includes(check));
+  };
+  const tell = (report: CheckReport) => progress.line(reportLines(report));
+  const files = await runChecks(
+    only(
+      fileChecks({
+        machines: decoded,
+        checkers: options.checkers,
+        kubeadm: programs.kubeadm.path,
+        minor: minorOf(spec.kubernetes.version),
+      }),
+    ),
+    (notes) => notes,
+    tell,
+  );
+
+  const surroundings = await buildSurroundings(cloud, decoded, spec.network.cidr, programs, workFolder);
+  progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
+  const kubeconfig = textOf(program.outputs.kubeconfig);
+  if (kubeconfig === undefined) throw new Error("the program exports no kubeconfig");
+  const cluster = new Cluster({
+    cloud,
+    surroundings,
+    programs,
+    progress,
+    workFolder,
+    kubeconfig,
+    pinnedImages: pinnedImages(stackConfig),
+  });
+  const controlPlane = decoded.filter(({ machine }) => machine.group === undefined);
+  const workers = decoded.filter(({ machine }) => machine.group !== undefined);
+  await cluster.startControlPlane(controlPlane);
+  await cluster.startKwok();
+  const applied = applyAll(program, cluster.kubectl);
+  await cluster.startWorkers(workers);
+  progress.line(`workers: ${workers.length} machines have read the join secret and registered their nodes`);
+  await cluster.untilNodesReady(decoded.length);
+  cluster.playCloud();
+  const refused = await applied;
+  progress.line(
+    `objects: ${program.resources.filter(isKubernetesObject).length} applied with strict validation, ${refused.length} refused`,
+  );
+  await cluster.untilBooted();
+  progress.line("bootstraps: every stage of every machine has ended well");
+
+  const pools = expectedPools(stackConfig);
+  const lab = new ControlPlaneLab(cluster, controlPlane);
+  const worker = workers.find(({ payload }) => payload.system === "linux");
+  const first = controlPlane
+    .map(({ machine }) => cluster.machines.get(machine.id))
+    .find((machine) => machine !== undefined);
+  const boot = { creators: await creators(cluster), callsOfBoot: [...cloud.calls] };
+  const reports = await runChecks(
+    only(
+      acceptanceChecks(
+        pools,
+        spec.addons.samples,
+        lab,
+        worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)],
+        cloud.nodeTemplates,
+      ),
+    ),
+    (notes) => ({
+      ...notes,
+      ...boot,
+      api: cluster.api,
+      kubectl: cluster.kubectl,
+      pools,
+      registered: cluster.registered,
+      cloud,
+      linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
+      refusedObjects: refused,
+      rawEtcd: async (key) => (first === undefined ? "" : await rawEtcd(first, key)),
+      repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
+    }),
+    tell,
+  );
+  await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
+  return [...files, ...reports];
+}
+
+function pinnedImages({ pools }: StackConfig): PinnedImages {
+  return new Map(pools.map(({ image, os }) => [image, os.replace("windows-", "")]));
+}
+
+/** Who created each Node, by the audit logs of the API servers. */
+async function creators(cluster: Cluster): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const machine of cluster.machines.values()) {
+    const { stdout } = await machine.run([
+      "bash",
+      "-c",
+      'cat /var/log/kubernetes/audit/*.log 2>/dev/null | grep \'"verb":"create"\' | grep \'"resource":"nodes"\' || true',
+    ]);
+    for (const line of stdout.split("\n").filter((text) => text.startsWith("{"))) {
+      const event = auditEvent.safeParse(JSON.parse(line));
+      if (!event.success || event.data.responseStatus.code !== 201) continue;
+      found.set(
+        event.data.objectRef.name ?? event.data.user.username.replace("system:node:", ""),
+        event.data.user.username,
+      );
+    }
+  }
+  return found;
+}
+
+const auditEvent = z.looseObject({
+  objectRef: z.looseObject({ name: z.string().optional() }),
+  user: z.looseObject({ username: z.string() }),
+  responseStatus: z.looseObject({ code: z.number() }),
+});
+
+async function rawEtcd(machine: LinuxMachine, key: string): Promise<string> {
+  const pki = "/etc/kubernetes/pki/etcd";
+  const { code, stdout, stderr } = await machine.run([
+    "etcdctl",
+    "--endpoints=https://127.0.0.1:2379",
+    `--cacert=${pki}/ca.crt`,
+    `--cert=${pki}/healthcheck-client.crt`,
+    `--key=${pki}/healthcheck-client.key`,
+    "get",
+    key,
+    "--print-value-only",
+  ]);
+  if (code !== 0) throw new Error(`etcdctl: ${stderr}`);
+  return stdout;
+}
+
+async function repeatBootstrap(
+  machines: readonly LinuxMachine[],
+): Promise<readonly { name: string; code: number; output: string }[]> {
+  return await Promise.all(
+    machines.map(async ({ name, run }) => {
+      const { code, stdout, stderr } = await run(["/opt/fenestra/bootstrap.sh"], { timeoutMs: 100_000 });
+      return { name, code, output: stdout + stderr };
+    }),
+  );
+}
+
+/** The programs at hand decide the patch release: the program's own check compares the API server's version with the one it asked for. */
+function withVersionOf(
+  config: Readonly<Record<string, string>>,
+  programs: Programs,
+  progress: Progress,
+): Readonly<Record<string, string>> {
+  const key = "fenestra:kubernetes";
+  const present: unknown = JSON.parse(config[key] ?? "{}");
+  const version = programs["kube-apiserver"].version;
+  const asked =
+    typeof present === "object" && present !== null && "version" in present ? String(present.version) : "the default";
+  if (asked === version) return config;
+  progress.line(
+    `the stack asks for Kubernetes ${asked}; the programs at hand are ${version}, so this rehearsal runs with ${version}`,
+  );
+  return { ...config, [key]: JSON.stringify({ ...(typeof present === "object" ? present : {}), version }) };
+}
+
+function decode(machine: DecodedMachine["machine"], cloud: CloudSide, breakage: Breakage | undefined): DecodedMachine {
+  const decoded = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
+  return breakage === undefined ? decoded : { machine, payload: breakage(decoded) };
+}

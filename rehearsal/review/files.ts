@@ -1,0 +1,32 @@
+import { planHtml } from "./html.ts";
+import { planJson } from "./json.ts";
+import { planMarkdown } from "./markdown.ts";
+import type { Plan } from "./plan.ts";
+
+/** A file of a plan's folder. */
+export interface OutputFile {
+  /** Path inside the folder, parts joined by `/`. */
+  readonly path: string;
+  readonly content: string;
+}
+
+/** Every file of a plan's folder: the three forms of the plan, and each machine's files as they lie on the machine. */
+export function planFiles(plan: Plan): readonly OutputFile[] {
+  return [
+    { path: "plan.md", content: planMarkdown(plan) },
+    { path: "plan.html", content: planHtml(plan) },
+    { path: "plan.json", content: planJson(plan) },
+    ...plan.machines.flatMap(({ name, files }) =>
+      files.map(({ path, content }) => ({ path: `machines/${name}/${relativePath(path)}`, content })),
+    ),
+  ];
+}
+
+/** Path on a machine as a path inside a folder: `/etc/a` to `etc/a`, `C:\\a\\b` to `C/a/b`. No part leads out of the folder. */
+export function relativePath(path: string): string {
+  return path
+    .replace(/^([A-Za-z]):/, "$1")
+    .split(/[\\/]+/)
+    .filter((part) => part !== "" && part !== "." && part !== "..")
+    .join("/");
+}

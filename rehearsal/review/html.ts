@@ -1,0 +1,120 @@
+import { highlight } from "./highlight.ts";
+import { escapeHtml } from "./markdown.ts";
+import { pageScript, pageStyle } from "./page.ts";
+import type { Plan, PlanMachine, PlanResource } from "./plan.ts";
+import { topologySvg } from "./svg.ts";
+import { apiAccess } from "./tree.ts";
+
+/** The plan as one page that needs no network: topology, findings, machines with their files, a searchable tree of the resources. */
+export function planHtml(plan: Plan): string {
+  const { cluster } = plan;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+<title>Plan of ${escapeHtml(plan.stack)}</title>
+<style>${pageStyle}</style>
+</head>
+<body>
+<header>
+<h1>Plan of ${escapeHtml(plan.stack)}</h1>
+<p>Kubernetes ${escapeHtml(cluster.kubernetes)} on ${cluster.cloud}, ${escapeHtml(cluster.region)}, ${escapeHtml(cluster.environment)}. API: ${escapeHtml(apiAccess(plan))}.</p>
+<p>Made without a cloud: values that only the cloud can tell are stand-ins of the same form and length.</p>
+<nav><a href="#findings">Findings</a><a href="#topology">Topology</a><a href="#pools">Pools</a><a href="#machines">Machines</a><a href="#resources">Resources</a></nav>
+</header>
+<main>
+<section id="findings"><h2>Findings</h2>${findings(plan)}</section>
+<section id="topology"><h2>Topology</h2>${topologySvg(plan)}</section>
+<section id="pools"><h2>Pools</h2>${pools(plan)}</section>
+<section id="machines"><h2>Machines</h2>${plan.machines.map(machine).join("\n")}</section>
+<section id="resources"><h2>Resources</h2>
+<p><label for="search">Search by type and name (press /)</label><br><input id="search" type="search" autocomplete="off"> <span id="hits" role="status"></span></p>
+${tree(plan.resources)}</section>
+</main>
+<script>${pageScript}</script>
+</body>
+</html>
+`;
+}
+
+function findings({ findings: all }: Plan): string {
+  if (all.length === 0) return "<p>None.</p>";
+  return table(
+    ["Level", "Finding", "Where", "What and how to mend it"],
+    all.map(({ level, id, path, message, remedy }) => [
+      `<strong class="${level}">${level}</strong>`,
+      code(id),
+      code(path),
+      `${escapeHtml(message)} ${escapeHtml(remedy)}`,
+    ]),
+  );
+}
+
+function pools(plan: Plan): string {
+  return table(
+    ["Pool", "System", "Size", "Machines", "Zones", "Image", "Taints", "Labels"],
+    plan.pools.map((pool) => [
+      escapeHtml(pool.name),
+      escapeHtml(pool.os),
+      `${escapeHtml(pool.size)} (${pool.vcpus} vCPU, ${pool.memoryGib} GiB)`,
+      pool.autoscale === null ? String(pool.count) : `${pool.count} (${pool.autoscale.min} to ${pool.autoscale.max})`,
+      escapeHtml(pool.zones.join(", ")),
+      code(pool.image),
+      pool.taints.map(code).join("<br>"),
+      Object.entries(pool.labels)
+        .map(([key, value]) => code(`${key}=${value}`))
+        .join("<br>"),
+    ]),
+  );
+}
+
+function machine({ name, count, userData, files, entry, image }: PlanMachine): string {
+  return `<details><summary>${escapeHtml(name)}${count === 1 ? "" : ` (${count})`}: ${userData.bytes} of ${userData.limit} bytes of user data, ${files.length} files</summary>
+<p>Image ${code(image)}</p>
+${files
+  .map(
+    (
+      file,
+    ) => `<details><summary>${code(file.path)} ${file.mode ?? ""} ${file.bytes} bytes${file.path === entry ? ", started" : ""}</summary>
+<pre tabindex="0">${highlight(file.path, file.content)}</pre></details>`,
+  )
+  .join("\n")}
+</details>`;
+}
+
+/** The resources as nested details elements: every browser opens and closes them by keyboard. */
+function tree(resources: readonly PlanResource[]): string {
+  const urns = new Set(resources.map(({ urn }) => urn));
+  const children = Map.groupBy(resources, ({ parent }) => (parent !== null && urns.has(parent) ? parent : ""));
+  const branch = (parent: string): string => (children.get(parent) ?? []).map(node).join("\n");
+  const node = (resource: PlanResource): string =>
+    `<details data-text="${escapeHtml(`${resource.type} ${resource.name}`.toLowerCase())}"${resource.parent === null ? " open" : ""}><summary>${escapeHtml(resource.name)} <span class="type">${escapeHtml(resource.type)}</span></summary>
+${properties(resource)}${branch(resource.urn)}</details>`;
+  return branch("");
+}
+
+function properties({ inputs, options, dependencies }: PlanResource): string {
+  const shown = {
+    ...(isEmpty(inputs) ? {} : { inputs }),
+    ...(isEmpty(options) ? {} : { options }),
+    ...(dependencies.length === 0 ? {} : { dependsOn: dependencies.map((urn) => urn.split("::").slice(2).join(" ")) }),
+  };
+  return isEmpty(shown) ? "" : `<pre tabindex="0">${highlight("x.json", JSON.stringify(shown, null, 2))}</pre>`;
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const row = (cells: readonly string[], tag: string) =>
+    `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
+  return `<div class="scroll"><table><thead>${row(head, "th")}</thead><tbody>${rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>`;
+}
+
+function code(text: string): string {
+  return text === "" ? "" : `<code>${escapeHtml(text)}</code>`;
+}

@@ -1,0 +1,162 @@
+import type { Plan, PlanMachine } from "./plan.ts";
+import { countByProvider } from "./summary.ts";
+import { apiAccess } from "./tree.ts";
+
+/** The plan as Markdown for a pull request: GitHub renders the tables and the Mermaid picture. */
+export function planMarkdown(plan: Plan): string {
+  const { cluster } = plan;
+  return [
+    `# Plan of ${plan.stack}`,
+    "",
+    `Kubernetes ${cluster.kubernetes} on ${cluster.cloud}, ${cluster.region}, ${cluster.environment}. API: ${apiAccess(plan)}.`,
+    "",
+    "Made without a cloud: values that only the cloud can tell are stand-ins of the same form and length.",
+    "",
+    "## Findings",
+    "",
+    ...findingTable(plan),
+    "",
+    "## Topology",
+    "",
+    "```mermaid",
+    ...mermaid(plan),
+    "```",
+    "",
+    "## Pools",
+    "",
+    ...table(
+      ["Pool", "System", "Size", "Machines", "Zones", "Image", "Disk", "Taints", "RuntimeClass"],
+      plan.pools.map((pool) => [
+        pool.name,
+        pool.os,
+        `${pool.size} (${pool.vcpus} vCPU, ${pool.memoryGib} GiB)`,
+        pool.autoscale === null ? String(pool.count) : `${pool.count} (${pool.autoscale.min} to ${pool.autoscale.max})`,
+        pool.zones.join(", "),
+        code(pool.image),
+        `${pool.diskGb} GiB`,
+        pool.taints.map(code).join(" "),
+        pool.runtimeClass === null ? "" : code(pool.runtimeClass),
+      ]),
+    ),
+    "",
+    "## Machines",
+    "",
+    ...table(
+      ["Machine", "Machines", "Image", "Files", "User data", "Limit"],
+      plan.machines.map((machine) => [
+        machine.name,
+        String(machine.count),
+        code(machine.image),
+        String(machine.files.length),
+        `${machine.userData.bytes} bytes (${percent(machine)})`,
+        `${machine.userData.limit} bytes`,
+      ]),
+    ),
+    "",
+    ...plan.machines.flatMap(fileList),
+    "## Resources",
+    "",
+    ...resourceTable(plan),
+    "",
+  ].join("\n");
+}
+
+function findingTable({ findings }: Plan): readonly string[] {
+  if (findings.length === 0) return ["None."];
+  return table(
+    ["Level", "Finding", "Where", "What", "How to mend it"],
+    findings.map(({ level, id, path, message, remedy }) => [level, code(id), code(path), message, remedy]),
+  );
+}
+
+/** Lines of the Mermaid picture: zones with their control-plane machines, pools, and how nodes reach the API. */
+export function mermaid(plan: Plan): readonly string[] {
+  const zones = plan.network.zones.map(({ zone }, index) => ({ zone, id: `zone${index}` }));
+  return [
+    "flowchart LR",
+    `  nodeApi([internal load balancer :6443])`,
+    ...(plan.network.publicAccess === null
+      ? []
+      : [`  internet((${quoted(plan.network.publicAccess.join(", "))})) --> publicApi([public load balancer :6443])`]),
+    ...zones.flatMap(({ zone, id }) => [
+      `  subgraph ${id}[${quoted(zone)}]`,
+      ...plan.controlPlane.members
+        .filter((member) => member.zone === zone)
+        .map(({ etcdName, address }) => `    ${identifier(etcdName)}[${quoted(`${etcdName} ${address}`)}]`),
+      "  end",
+    ]),
+    ...plan.controlPlane.members.flatMap(({ etcdName }) => [
+      `  nodeApi --> ${identifier(etcdName)}`,
+      ...(plan.network.publicAccess === null ? [] : [`  publicApi --> ${identifier(etcdName)}`]),
+    ]),
+    ...plan.pools.map(
+      ({ name, os, count, size }) =>
+        `  pool_${identifier(name)}[[${quoted(`${name}: ${count} x ${size}, ${os}`)}]] --> nodeApi`,
+    ),
+  ];
+}
+
+/** A name that Mermaid takes as an identifier. */
+function identifier(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9]/g, "_");
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', "#quot;")}"`;
+}
+
+function percent({ userData }: PlanMachine): string {
+  return `${((100 * userData.bytes) / userData.limit).toFixed(1)} %`;
+}
+
+function fileList({ name, files, entry }: PlanMachine): readonly string[] {
+  return [
+    `<details><summary>Files of ${escapeHtml(name)}</summary>`,
+    "",
+    ...table(
+      ["File", "Mode", "Bytes", "SHA-256"],
+      files.map((file) => [
+        file.path === entry ? `${code(file.path)} (started)` : code(file.path),
+        file.mode ?? "",
+        String(file.bytes),
+        code(file.sha256.slice(0, 16)),
+      ]),
+    ),
+    "",
+    "</details>",
+    "",
+  ];
+}
+
+function resourceTable(plan: Plan): readonly string[] {
+  const custom = plan.resources.filter((resource) => resource.custom);
+  const types = [...Map.groupBy(custom, ({ type }) => type)].sort(([a], [b]) => (a < b ? -1 : 1));
+  return [
+    `${custom.length} resources: ${countByProvider(plan)
+      .map(([provider, count]) => `${count} ${provider}`)
+      .join(", ")}.`,
+    "",
+    ...table(
+      ["Type", "Number", "Names"],
+      types.map(([type, members]) => [
+        code(type),
+        String(members.length),
+        members.map(({ name }) => code(name)).join(", "),
+      ]),
+    ),
+  ];
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)];
+}
+
+function code(text: string): string {
+  return text === "" ? "" : `\`${text}\``;
+}
+
+/** Text in HTML. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+}

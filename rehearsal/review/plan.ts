@@ -1,0 +1,160 @@
+import { z } from "zod";
+import { findingSchema } from "./finding.ts";
+
+/** Version of the schema of plan.json. It grows by one when a field changes its meaning or goes. */
+export const planVersion = 1;
+
+const texts = z.array(z.string()).readonly();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const count = z.int().nonnegative();
+
+const fileSchema = z
+  .strictObject({
+    path: z.string().describe("Absolute path on the machine."),
+    mode: z.string().nullable().describe("POSIX mode; null on Windows."),
+    bytes: count.describe("Size in bytes."),
+    sha256: sha256.describe("SHA-256 of the content."),
+    content: z.string().describe("The text; values that only the cloud can tell are stand-ins of realistic length."),
+  })
+  .readonly();
+
+const machineSchema = z
+  .strictObject({
+    name: z.string().describe("Logical name of the resource that makes it."),
+    role: z.enum(["control-plane", "linux", "windows"]).describe("What the machine is."),
+    count: count.describe("Machines of this kind at first."),
+    size: z.string().describe("The cloud's name of the size."),
+    image: z.string().describe("Image, or the place where the newest one is named."),
+    zones: texts.describe("Zones of its machines."),
+    userData: z
+      .strictObject({
+        bytes: count.describe("Size as the cloud counts it, before base64."),
+        limit: count.describe("Most bytes that the cloud takes."),
+        sha256: sha256.describe("SHA-256 of the user data."),
+      })
+      .readonly()
+      .describe("What the cloud hands to the machine."),
+    entry: z.string().describe("Path of the file that is started."),
+    files: z.array(fileSchema).readonly().describe("Every file that it receives."),
+  })
+  .readonly();
+
+const poolSchema = z
+  .strictObject({
+    name: z.string().describe("Name in the stack file."),
+    path: z.string().describe("Path in the stack file."),
+    os: z.string().describe("linux, windows-2022, ..."),
+    build: z.string().nullable().describe("Windows build; null on Linux."),
+    size: z.string().describe("The cloud's name of the size."),
+    vcpus: z.number().describe("Virtual processors of a machine."),
+    memoryGib: z.number().describe("Memory of a machine in GiB."),
+    zones: texts.describe("Zones of its machines."),
+    count: count.describe("Machines at first."),
+    autoscale: z
+      .strictObject({ min: count, max: count })
+      .readonly()
+      .nullable()
+      .describe("Bounds of the autoscaler; null when the count is fixed."),
+    image: z.string().describe("Image as the stack file names it."),
+    diskGb: count.describe("Disk of a machine in GiB."),
+    spot: z.boolean().describe("Whether the cloud may take the machines back."),
+    labels: z.record(z.string(), z.string()).readonly().describe("Labels of its nodes."),
+    taints: texts.describe("Taints in kubectl's form: os=windows:NoSchedule."),
+    runtimeClass: z.string().nullable().describe("RuntimeClass that places pods here; null on Linux."),
+  })
+  .readonly();
+
+const resourceSchema = z
+  .strictObject({
+    urn: z.string().describe("Pulumi's name of it."),
+    type: z.string().describe("Type token: aws:ec2/vpc:Vpc."),
+    name: z.string().describe("Logical name."),
+    parent: z.string().nullable().describe("URN of the parent; null for the stack."),
+    custom: z.boolean().describe("Whether a provider manages it; false for components and the stack."),
+    inputs: z.unknown().describe("Inputs; a secret is [secret], user data its size and digest."),
+    dependencies: texts.describe("URNs that it waits for."),
+    options: z.record(z.string(), z.unknown()).readonly().describe("Options that were given."),
+  })
+  .readonly();
+
+/** A plan: everything that a reviewer sees, as plain data without a secret. `docs/plan.schema.json` is made from it. */
+export const planSchema = z
+  .strictObject({
+    version: z.literal(planVersion).describe("Version of this form."),
+    stack: z.string().describe("Name of the stack."),
+    cluster: z
+      .strictObject({
+        name: z.string(),
+        cloud: z.enum(["aws", "azure"]),
+        region: z.string(),
+        environment: z.string(),
+        accountId: z.string().nullable().describe("Account or subscription; null when the stack file names none."),
+        kubernetes: z.string().describe("Release without a leading v."),
+      })
+      .readonly()
+      .describe("The cluster."),
+    network: z
+      .strictObject({
+        cidr: z.string().describe("Network of the cluster."),
+        nat: z.string().describe("NAT gateways: single, perZone or none."),
+        podCidr: z.string().describe("Network of pods."),
+        serviceCidr: z.string().describe("Network of Services."),
+        zones: z
+          .array(
+            z
+              .strictObject({ zone: z.string(), private: z.string(), public: z.string(), controlPlane: z.string() })
+              .readonly(),
+          )
+          .readonly()
+          .describe("Zones with their subnets."),
+        publicAccess: texts
+          .nullable()
+          .describe("Networks that may reach the public API endpoint; null when the API is private."),
+      })
+      .readonly()
+      .describe("Addresses."),
+    controlPlane: z
+      .strictObject({
+        size: z.string(),
+        image: z.string(),
+        etcdDiskGb: count.describe("Disk of etcd in GiB."),
+        members: z
+          .array(z.strictObject({ etcdName: z.string(), zone: z.string(), address: z.string() }).readonly())
+          .readonly()
+          .describe("Its machines."),
+      })
+      .readonly()
+      .describe("The control plane."),
+    pools: z.array(poolSchema).readonly().describe("Pools of workers."),
+    machines: z.array(machineSchema).readonly().describe("Kinds of machines with what they run."),
+    resources: z.array(resourceSchema).readonly().describe("Resources, sorted by URN."),
+    outputs: texts.describe("Names of the stack's outputs; their values are not known before the update."),
+    messages: z
+      .array(z.strictObject({ severity: z.string(), text: z.string() }).readonly())
+      .readonly()
+      .describe("What the program logged."),
+    findings: z.array(findingSchema).readonly().describe("What a reviewer should look at, worst first."),
+  })
+  .readonly();
+
+/** A plan: everything that a reviewer sees, as plain data without a secret. */
+export type Plan = z.output<typeof planSchema>;
+/** One file that a kind of machine receives. */
+export type PlanFile = z.output<typeof fileSchema>;
+/** A kind of machine: one control-plane machine, or the machines of one pool. */
+export type PlanMachine = z.output<typeof machineSchema>;
+/** A pool as a reviewer sees it. */
+export type PlanPool = z.output<typeof poolSchema>;
+/** A resource without the URN's repetition of the stack. */
+export type PlanResource = z.output<typeof resourceSchema>;
+
+/** JSON Schema of plan.json. */
+export function planJsonSchema(): object {
+  const { $schema, ...schema } = z.toJSONSchema(planSchema);
+  return {
+    $schema,
+    title: "Fenestra plan",
+    description: `plan.json of \`fenestra plan\`, version ${planVersion}.`,
+    ...schema,
+  };
+}

@@ -1,0 +1,36 @@
+import type { Plan } from "./plan.ts";
+
+/** A group of things in the topology. */
+export interface TopologyGroup {
+  readonly title: string;
+  readonly children: readonly string[];
+}
+
+/** The topology as groups of lines: the network, the API, the control plane, the pools. */
+export function nodeTree(plan: Plan): readonly TopologyGroup[] {
+  const { network, controlPlane, pools } = plan;
+  return [
+    {
+      title: `network ${network.cidr}, NAT ${network.nat}, pods ${network.podCidr}, services ${network.serviceCidr}`,
+      children: network.zones.map(
+        (zone) => `${zone.zone}  private ${zone.private}  public ${zone.public}  control plane ${zone.controlPlane}`,
+      ),
+    },
+    { title: `API  ${apiAccess(plan)}`, children: [] },
+    {
+      title: `control plane, ${controlPlane.size}, etcd disk ${controlPlane.etcdDiskGb} GiB`,
+      children: controlPlane.members.map(({ etcdName, zone, address }) => `${etcdName}  ${zone}  ${address}`),
+    },
+    {
+      title: "pools",
+      children: pools.map(({ name, os, count, size }) => `${name}  ${count} x ${size}  ${os}`),
+    },
+  ];
+}
+
+/** Who reaches the API, in words. */
+export function apiAccess({ network }: Plan): string {
+  return network.publicAccess === null
+    ? "private network only"
+    : `private network, and ${network.publicAccess.join(", ")} by a public load balancer`;
+}

@@ -1,0 +1,34 @@
+import { addressAt, addressCount, cidr } from "../../components/model/cidr.ts";
+import { digest } from "./identifiers.ts";
+
+/** Addresses at the start of a subnet that both clouds keep for themselves; they keep the last one too. */
+const kept = 4;
+
+/** An address of a range that follows from a seed; never one that the cloud keeps. */
+export function addressIn(range: string, seed: string): string {
+  const network = cidr(range);
+  const size = Math.max(addressCount(network.prefix) - kept - 1, 1);
+  return addressAt(network, kept + (digest(seed, "address").readUInt32BE(0) % size));
+}
+
+/** Gives the lowest free addresses of subnets, one after the other, as both clouds do for the machines of a group. */
+export class AddressPool {
+  readonly #taken: Set<string>;
+
+  /** @param taken addresses that something has already. */
+  constructor(taken: Iterable<string>) {
+    this.#taken = new Set(taken);
+  }
+
+  /** The lowest free address of a subnet. @throws Error when it is full. */
+  next(range: string): string {
+    const network = cidr(range);
+    for (let number = kept; number < addressCount(network.prefix) - 1; number++) {
+      const address = addressAt(network, number);
+      if (this.#taken.has(address)) continue;
+      this.#taken.add(address);
+      return address;
+    }
+    throw new Error(`the subnet ${range} has no address left`);
+  }
+}

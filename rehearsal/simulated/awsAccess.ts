@@ -1,0 +1,154 @@
+import { z } from "zod";
+import { type RecordedProgram, resourcesOfType } from "../program/recorded.ts";
+import { textOf } from "../program/values.ts";
+import type { StoredSecret } from "./machines.ts";
+
+const texts = z.union([z.string().transform((text) => [text]), z.array(z.string())]);
+
+const statementSchema = z.strictObject({
+  Sid: z.string().optional(),
+  Effect: z.enum(["Allow", "Deny"]),
+  Action: texts,
+  Resource: texts,
+  Condition: z.record(z.string(), z.record(z.string(), texts)).default({}),
+});
+
+const policySchema = z.strictObject({
+  Version: z.literal("2012-10-17"),
+  Statement: z.union([statementSchema.transform((statement) => [statement]), z.array(statementSchema)]),
+});
+
+/** One statement of a policy. */
+export type PolicyStatement = z.output<typeof statementSchema>;
+
+/** A call as IAM sees it. */
+export interface AccessRequest {
+  /** `ssm:GetParameter`. */
+  readonly action: string;
+  /** ARN of what is touched. */
+  readonly resource: string;
+  /** Condition keys and their values: `kms:EncryptionContext:PARAMETER_ARN`. */
+  readonly context?: Readonly<Record<string, string>>;
+}
+
+/** The statements of every policy that a role has: its inline ones, and attached ones that the program made. */
+export function statementsOfRole(program: RecordedProgram, role: string): readonly PolicyStatement[] {
+  const matches = (reference: string | undefined) => reference === role;
+  const inline = resourcesOfType(program, "aws:iam/rolePolicy:RolePolicy")
+    .filter(({ inputs }) => matches(textOf(inputs.role)))
+    .map(({ inputs }) => textOf(inputs.policy));
+  const attached = resourcesOfType(program, "aws:iam/rolePolicyAttachment:RolePolicyAttachment")
+    .filter(({ inputs }) => matches(textOf(inputs.role)))
+    .map(({ inputs }) => {
+      const policyArn = textOf(inputs.policyArn);
+      const own = resourcesOfType(program, "aws:iam/policy:Policy").find(
+        ({ outputs }) => textOf(outputs.arn) === policyArn,
+      );
+      // A managed policy of AWS could allow anything; what cannot be checked must not pass as checked.
+      if (own === undefined)
+        throw new Error(`the policy ${policyArn} of the role ${role} is not a resource of the program`);
+      return textOf(own.inputs.policy);
+    });
+  return [...inline, ...attached].flatMap((document) => {
+    if (document === undefined) throw new Error(`a policy of the role ${role} is not known as text`);
+    return policySchema.parse(JSON.parse(document)).Statement;
+  });
+}
+
+/**
+ * Whether the statements allow a call: a matching Deny wins, else one matching Allow is needed (IAM User Guide, policy evaluation logic).
+ * Of conditions, the operators that our policies use are known; another one is an error and not a guess.
+ */
+export function allows(statements: readonly PolicyStatement[], request: AccessRequest): boolean {
+  const matching = statements.filter(
+    (statement) =>
+      statement.Action.some((pattern) => like(pattern.toLowerCase(), request.action.toLowerCase())) &&
+      statement.Resource.some((pattern) => like(pattern, request.resource)) &&
+      conditionHolds(statement, request),
+  );
+  return matching.every(({ Effect }) => Effect === "Allow") && matching.length > 0;
+}
+
+function conditionHolds(statement: PolicyStatement, { context = {} }: AccessRequest): boolean {
+  return Object.entries(statement.Condition).every(([operator, keys]) =>
+    Object.entries(keys).every(([key, wanted]) => {
+      const found = Object.entries(context).find(([name]) => name.toLowerCase() === key.toLowerCase())?.[1];
+      if (found === undefined) return false;
+      if (operator === "StringEquals") return wanted.includes(found);
+      if (operator === "StringLike") return wanted.some((pattern) => like(pattern, found));
+      throw new Error(`no simulation of the condition operator ${operator}`);
+    }),
+  );
+}
+
+/** Whether a text matches a pattern with `*` and `?`. */
+function like(pattern: string, text: string): boolean {
+  const expression = pattern
+    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
+    .replaceAll("*", ".*")
+    .replaceAll("?", ".");
+  return new RegExp(`^${expression}$`, "s").test(text);
+}
+
+/** Every SSM parameter that the program writes. The values are secrets: they go to the simulated store and nowhere else. */
+export function collectParameters(program: RecordedProgram): ReadonlyMap<string, StoredSecret> {
+  return new Map(
+    resourcesOfType(program, "aws:ssm/parameter:Parameter").map(({ name, id, inputs, outputs }) => {
+      const value = textOf(inputs.value);
+      if (id === undefined || value === undefined) throw new Error(`the parameter ${name} has no value`);
+      return [id, { name: id, id: textOf(outputs.arn) ?? "", key: keyArn(program, textOf(inputs.keyId)), value }];
+    }),
+  );
+}
+
+/** ARN of a key that is given by its id, ARN or alias. */
+function keyArn(program: RecordedProgram, reference: string | undefined): string | undefined {
+  if (reference === undefined) return undefined;
+  const alias = resourcesOfType(program, "aws:kms/alias:Alias").find(({ id, outputs }) =>
+    [id, textOf(outputs.arn)].includes(reference),
+  );
+  const target = alias === undefined ? reference : textOf(alias.inputs.targetKeyId);
+  const key = resourcesOfType(program, "aws:kms/key:Key").find(({ id, outputs }) =>
+    [id, textOf(outputs.arn)].includes(target),
+  );
+  return key === undefined ? reference : textOf(key.outputs.arn);
+}
+
+/** Calls on Parameter Store that a machine makes. */
+export type ParameterCall = "GetParameter" | "PutParameter";
+
+/**
+ * Whether a role may read or write a parameter: the call itself, and the use of the key with the parameter's ARN as encryption context
+ * (AWS KMS, how Parameter Store uses KMS).
+ */
+export function mayUseParameter(
+  program: RecordedProgram,
+  role: string,
+  call: ParameterCall,
+  parameter: StoredSecret,
+): boolean {
+  const statements = statementsOfRole(program, role);
+  const region = parameter.id.split(":")[3] ?? "";
+  const context = {
+    "kms:ViaService": `ssm.${region}.amazonaws.com`,
+    "kms:EncryptionContext:PARAMETER_ARN": parameter.id,
+  };
+  const key = parameter.key;
+  return (
+    allows(statements, { action: `ssm:${call}`, resource: parameter.id }) &&
+    (key === undefined ||
+      allows(statements, { action: call === "GetParameter" ? "kms:Decrypt" : "kms:Encrypt", resource: key, context }))
+  );
+}
+
+/** Names of the parameters in a list that a role may read. */
+export function readableParameters(
+  program: RecordedProgram,
+  role: string,
+  parameters: Iterable<StoredSecret>,
+): readonly string[] {
+  return [...parameters]
+    .filter((parameter) => mayUseParameter(program, role, "GetParameter", parameter))
+    .map(({ name }) => name)
+    .sort();
+}

@@ -1,0 +1,32 @@
+import { type RecordedProgram, resourcesOfType } from "../program/recorded.ts";
+import { textOf } from "../program/values.ts";
+import { allows, statementsOfRole } from "./awsAccess.ts";
+
+/** An object of a simulated bucket by its bucket and key; `undefined` when there is none, or the reader may not read it. */
+export type SimulatedObjects = (bucket: string, key: string) => Buffer | undefined;
+
+/**
+ * Every object that the program puts into a bucket of S3.
+ *
+ * @param role reads with the rights of this role only; without it every object is there.
+ */
+export function awsObjects(program: RecordedProgram, role?: string): SimulatedObjects {
+  const objects = new Map(
+    ["aws:s3/bucketObjectv2:BucketObjectv2", "aws:s3/bucketObject:BucketObject"]
+      .flatMap((type) => resourcesOfType(program, type))
+      .map(({ name, inputs }) => {
+        const packed = textOf(inputs.contentBase64);
+        const plain = textOf(inputs.content);
+        if (packed === undefined && plain === undefined) throw new Error(`the object ${name} has no content`);
+        return [
+          `${textOf(inputs.bucket) ?? ""}/${textOf(inputs.key) ?? ""}`,
+          packed === undefined ? Buffer.from(plain ?? "") : Buffer.from(packed, "base64"),
+        ] as const;
+      }),
+  );
+  const statements = role === undefined ? undefined : statementsOfRole(program, role);
+  return (bucket, key) => {
+    const request = { action: "s3:GetObject", resource: `arn:aws:s3:::${bucket}/${key}` };
+    return statements === undefined || allows(statements, request) ? objects.get(`${bucket}/${key}`) : undefined;
+  };
+}

@@ -1,0 +1,130 @@
+import type { SimulatedResource } from "../program/engine.ts";
+import type { ResourceRequest } from "../program/request.ts";
+import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
+import { addressIn } from "./addresses.ts";
+import { azurePath } from "./azurePaths.ts";
+import type { SimulatedContext, SimulatedProvider } from "./cloud.ts";
+import { digest, hex, uuid } from "./identifiers.ts";
+
+/** A resource whose id is known already. */
+interface Named {
+  readonly id: string;
+  /** The last segment of the id. */
+  readonly name: string;
+}
+
+/** When machines were made: the same in every run. */
+const created = "2026-01-01T00:00:00+00:00";
+
+type Outputs = (request: ResourceRequest, context: SimulatedContext, named: Named) => PropertyMap;
+
+/** Outputs beyond name and location, of resources that have some that a program may read. */
+const outputs: Readonly<Record<string, Outputs>> = {
+  "managedidentity:UserAssignedIdentity": ({ urn }, { place }) => ({
+    clientId: uuid(urn, "client"),
+    principalId: uuid(urn, "principal"),
+    tenantId: tenantOf(place.accountId),
+  }),
+  "keyvault:Vault": ({ inputs }, { place }, { name }) => ({
+    properties: {
+      tenantId: tenantOf(place.accountId),
+      ...mapOf(inputs.properties),
+      vaultUri: `https://${name}.vault.azure.net/`,
+    },
+  }),
+  "keyvault:Secret": ({ inputs, urn }, _, { name }) => {
+    const uri = `https://${textOf(inputs.vaultName) ?? ""}.vault.azure.net/secrets/${name}`;
+    // The resource manager never gives the value back.
+    const { value: _value, ...rest } = mapOf(inputs.properties);
+    return { properties: { ...rest, secretUri: uri, secretUriWithVersion: `${uri}/${hex(32, urn, "version")}` } };
+  },
+  "storage:StorageAccount": (_, __, { name }) => ({
+    primaryEndpoints: {
+      blob: `https://${name}.blob.core.windows.net/`,
+      dfs: `https://${name}.dfs.core.windows.net/`,
+      file: `https://${name}.file.core.windows.net/`,
+    },
+  }),
+  "network:VirtualNetwork": ({ inputs }, _, { id }) => ({ subnets: children(inputs.subnets, `${id}/subnets`) }),
+  "network:PublicIPAddress": ({ inputs, urn }, { place }) => {
+    const label = textOf(mapOf(inputs.dnsSettings).domainNameLabel);
+    return {
+      // TEST-NET-3 (RFC 5737): never anyone's address.
+      ipAddress: `203.0.113.${digest(urn).readUInt8(0)}`,
+      ...(label === undefined
+        ? {}
+        : { dnsSettings: { ...mapOf(inputs.dnsSettings), fqdn: `${label}.${place.region}.cloudapp.azure.com` } }),
+    };
+  },
+  "network:NetworkInterface": ({ inputs, urn }, context, { id }) => ({
+    ipConfigurations: children(inputs.ipConfigurations, `${id}/ipConfigurations`).map((configuration) => ({
+      ...configuration,
+      privateIPAddress: privateAddress(configuration, context, urn),
+    })),
+    // The range that Microsoft's virtual cards have.
+    macAddress: `60-45-BD-${(hex(6, urn, "mac").toUpperCase().match(/../g) ?? []).join("-")}`,
+  }),
+  "network:LoadBalancer": ({ inputs, urn }, context, { id }) => ({
+    frontendIPConfigurations: children(inputs.frontendIPConfigurations, `${id}/frontendIPConfigurations`).map(
+      (frontend) =>
+        mapOf(frontend.subnet).id === undefined
+          ? frontend
+          : { ...frontend, privateIPAddress: privateAddress(frontend, context, urn) },
+    ),
+    backendAddressPools: children(inputs.backendAddressPools, `${id}/backendAddressPools`),
+    probes: children(inputs.probes, `${id}/probes`),
+    loadBalancingRules: children(inputs.loadBalancingRules, `${id}/loadBalancingRules`),
+  }),
+  "privatedns:PrivateRecordSet": ({ inputs }, _, { name }) => ({
+    fqdn: `${name === "@" ? "" : `${name}.`}${textOf(inputs.privateZoneName) ?? ""}.`,
+  }),
+  "compute:VirtualMachine": ({ urn }) => ({ vmId: uuid(urn, "vm"), timeCreated: created }),
+  "compute:VirtualMachineScaleSet": ({ urn }) => ({ uniqueId: uuid(urn, "set") }),
+  "compute:Disk": ({ urn }) => ({ uniqueId: uuid(urn, "disk"), diskState: "Attached" }),
+};
+
+/**
+ * The provider `azure-native`: resource ids of the form and length that Azure gives.
+ *
+ * @throws Error for a kind whose id is not known, so that no resource gets a made-up one by accident.
+ */
+export const azureResource: SimulatedProvider = (request, context): SimulatedResource => {
+  const kind = request.type.replace(/^azure-native:/, "").replace(/\/v\d{8}(preview)?:/, ":");
+  const { id, name } = azurePath(kind, request, context.place);
+  const location = textOf(request.inputs.location) ?? groupLocation(request, context);
+  return {
+    id,
+    outputs: {
+      name,
+      ...(location === undefined ? {} : { location }),
+      ...outputs[kind]?.(request, context, { id, name }),
+    },
+  };
+};
+
+/** Tenant of a simulated subscription. */
+export function tenantOf(subscription: string): string {
+  return uuid(subscription, "tenant");
+}
+
+/** A resource without a location is where its group is (Pulumi Azure Native, "auto-location"). */
+function groupLocation({ inputs }: ResourceRequest, { place, find }: SimulatedContext): string | undefined {
+  const group = textOf(inputs.resourceGroupName);
+  if (group === undefined) return undefined;
+  return textOf(find(`/subscriptions/${place.accountId}/resourceGroups/${group}`)?.made.outputs.location);
+}
+
+/** Parts of a resource that Azure gives an id of their own. */
+function children(list: PropertyValue | undefined, path: string): readonly PropertyMap[] {
+  return listOf(list).map((item) => {
+    const part = mapOf(item);
+    return { ...part, id: `${path}/${textOf(part.name) ?? ""}` };
+  });
+}
+
+function privateAddress(configuration: PropertyMap, { find }: SimulatedContext, urn: string): string {
+  const fixed = textOf(configuration.privateIPAddress);
+  if (fixed !== undefined) return fixed;
+  const subnet = find(textOf(mapOf(configuration.subnet).id) ?? "");
+  return addressIn(textOf(subnet?.request.inputs.addressPrefix) ?? "10.0.0.0/16", urn);
+}

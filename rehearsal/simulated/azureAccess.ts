@@ -1,0 +1,196 @@
+import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
+import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts";
+import { builtInRoles, type RoleRights } from "./azureRoles.ts";
+import type { StoredSecret } from "./machines.ts";
+
+/** A call as Azure's role-based access control sees it. */
+export interface AzureRequest {
+  /** `Microsoft.KeyVault/vaults/secrets/getSecret/action`. */
+  readonly action: string;
+  /** Whether it is about data inside a resource, such as a secret's value, or about the resource. */
+  readonly plane: "data" | "control";
+  /** Id of the resource that is touched. */
+  readonly resource: string;
+}
+
+/** A role that an identity holds at a scope and everything below it. */
+export interface HeldRole {
+  readonly scope: string;
+  readonly rights: RoleRights;
+}
+
+/**
+ * The roles of an identity by the program's role assignments.
+ *
+ * @param principalId object id of the identity.
+ * @throws Error for a role or a condition that cannot be judged: what cannot be checked must not pass as checked.
+ */
+export function rolesOf(program: RecordedProgram, principalId: string): readonly HeldRole[] {
+  return resourcesOfType(program, "azure-native:authorization:RoleAssignment")
+    .filter(({ inputs }) => same(textOf(inputs.principalId), principalId))
+    .map(({ name, inputs }) => {
+      if (inputs.condition !== undefined)
+        throw new Error(`the role assignment ${name} has a condition, of which there is no simulation`);
+      return {
+        scope: textOf(inputs.scope) ?? "",
+        rights: rightsOf(program, textOf(inputs.roleDefinitionId) ?? "", name),
+      };
+    });
+}
+
+function rightsOf(program: RecordedProgram, definition: string, assignment: string): RoleRights {
+  const id = definition.split("/").at(-1)?.toLowerCase() ?? "";
+  const custom = resourcesOfType(program, "azure-native:authorization:RoleDefinition").find((role) =>
+    same(role.id?.split("/").at(-1), id),
+  );
+  const rights = custom === undefined ? builtInRoles[id] : customRights(custom);
+  if (rights === undefined)
+    throw new Error(`the role ${definition} of the role assignment ${assignment} is not known to the rehearsal`);
+  return rights;
+}
+
+function customRights({ inputs }: RecordedResource): RoleRights {
+  const all = (key: string): readonly string[] =>
+    listOf(inputs.permissions).flatMap((permission) => texts(mapOf(permission)[key]));
+  return {
+    actions: all("actions"),
+    notActions: all("notActions"),
+    dataActions: all("dataActions"),
+    notDataActions: all("notDataActions"),
+  };
+}
+
+/** Whether roles allow a call: one of them at the resource or above it must name the action and not take it away again. */
+export function rolesAllow(roles: readonly HeldRole[], { action, plane, resource }: AzureRequest): boolean {
+  return roles.some(({ scope, rights }) => {
+    if (!within(resource, scope)) return false;
+    const given = plane === "data" ? (rights.dataActions ?? []) : rights.actions;
+    const taken = (plane === "data" ? rights.notDataActions : rights.notActions) ?? [];
+    return given.some((pattern) => matches(pattern, action)) && !taken.some((pattern) => matches(pattern, action));
+  });
+}
+
+/** Whether a resource is the scope or lies below it. Resource ids do not depend on case. */
+function within(resource: string, scope: string): boolean {
+  const [inner, outer] = [resource.toLowerCase(), scope.toLowerCase().replace(/\/$/, "")];
+  return inner === outer || inner.startsWith(`${outer}/`);
+}
+
+function matches(pattern: string, action: string): boolean {
+  const expression = pattern.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*");
+  return new RegExp(`^${expression}$`, "i").test(action);
+}
+
+/** Whether two names are the same to Azure, which does not tell upper from lower case in ids. */
+export function same(a: string | undefined, b: string | undefined): boolean {
+  return a !== undefined && b !== undefined && a.toLowerCase() === b.toLowerCase();
+}
+
+/** A Key Vault of the program. */
+export interface SimulatedVault {
+  readonly id: string;
+  readonly name: string;
+  /** Name of the server of its data. */
+  readonly host: string;
+  /** Whether a machine of a subnet gets past the vault's firewall. */
+  readonly admits: (subnet: RecordedResource | undefined) => boolean;
+}
+
+/**
+ * Every Key Vault of the program.
+ *
+ * @throws Error when a vault decides by access policies and not by roles.
+ */
+export function collectVaults(program: RecordedProgram): readonly SimulatedVault[] {
+  return resourcesOfType(program, "azure-native:keyvault:Vault").map((vault) => {
+    const properties = mapOf(vault.inputs.properties);
+    if (properties.enableRbacAuthorization !== true)
+      throw new Error(`the vault ${vault.name} does not decide by roles: enableRbacAuthorization is not set`);
+    return {
+      id: vault.id ?? "",
+      name: textOf(vault.outputs.name) ?? "",
+      host: new URL(textOf(mapOf(vault.outputs.properties).vaultUri) ?? "").hostname,
+      admits: (subnet) => {
+        const { networkAcls: rules, publicNetworkAccess } = properties;
+        return admits(program, { resource: vault, rules, publicNetworkAccess, service: "Microsoft.KeyVault" }, subnet);
+      },
+    };
+  });
+}
+
+/** A storage account of the program. */
+export interface SimulatedAccount {
+  readonly id: string;
+  /** Name of the server of its blobs. */
+  readonly host: string;
+  /** Names of its containers. */
+  readonly containers: readonly string[];
+  /** Whether a machine of a subnet gets past the account's firewall. */
+  readonly admits: (subnet: RecordedResource | undefined) => boolean;
+}
+
+/** Every storage account of the program. */
+export function collectAccounts(program: RecordedProgram): readonly SimulatedAccount[] {
+  const containers = resourcesOfType(program, "azure-native:storage:BlobContainer");
+  return resourcesOfType(program, "azure-native:storage:StorageAccount").map((account) => ({
+    id: account.id ?? "",
+    host: new URL(textOf(mapOf(account.outputs.primaryEndpoints).blob) ?? "").hostname,
+    containers: containers
+      .filter(({ inputs }) => same(textOf(inputs.accountName), textOf(account.outputs.name)))
+      .flatMap(({ outputs }) => textOf(outputs.name) ?? []),
+    admits: (subnet) => {
+      const { networkRuleSet, publicNetworkAccess } = account.inputs;
+      return admits(
+        program,
+        { resource: account, rules: networkRuleSet, publicNetworkAccess, service: "Microsoft.Storage" },
+        subnet,
+      );
+    },
+  }));
+}
+
+/** A firewall as a vault or a storage account has it. */
+interface Firewall {
+  readonly resource: RecordedResource;
+  readonly rules: PropertyValue | undefined;
+  readonly publicNetworkAccess: PropertyValue | undefined;
+  /** Service endpoint by which it knows a subnet. */
+  readonly service: string;
+}
+
+/** A firewall lets in everybody, subnets with a service endpoint, or those who come by a private endpoint. */
+function admits(program: RecordedProgram, firewall: Firewall, subnet: RecordedResource | undefined): boolean {
+  const byPrivateEndpoint = resourcesOfType(program, "azure-native:network:PrivateEndpoint").some(({ inputs }) =>
+    listOf(inputs.privateLinkServiceConnections).some((connection) =>
+      same(textOf(mapOf(connection).privateLinkServiceId), firewall.resource.id),
+    ),
+  );
+  if (byPrivateEndpoint) return true;
+  if (same(textOf(firewall.publicNetworkAccess), "Disabled")) return false;
+  const rules = mapOf(firewall.rules);
+  if (!same(textOf(rules.defaultAction), "Deny")) return true;
+  const named = listOf(rules.virtualNetworkRules)
+    .map(mapOf)
+    .some(({ id, virtualNetworkResourceId }) => same(textOf(id) ?? textOf(virtualNetworkResourceId), subnet?.id));
+  const endpoint = listOf(subnet?.inputs.serviceEndpoints).some((service) =>
+    same(textOf(mapOf(service).service), firewall.service),
+  );
+  return named && endpoint;
+}
+
+/** Every secret that the program writes to a vault, by its URL. The values go to the simulated store and nowhere else. */
+export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<string, StoredSecret> {
+  return new Map(
+    resourcesOfType(program, "azure-native:keyvault:Secret").map(({ name, id, inputs, outputs }) => {
+      const value = textOf(mapOf(inputs.properties).value);
+      const url = textOf(mapOf(outputs.properties).secretUri);
+      if (id === undefined || url === undefined || value === undefined)
+        throw new Error(`the secret ${name} has no value`);
+      return [url, { name: url, id, key: undefined, value }];
+    }),
+  );
+}
+
+function texts(value: PropertyValue | undefined): readonly string[] {
+  return listOf(value).flatMap((item) => textOf(item) ?? []);
+}

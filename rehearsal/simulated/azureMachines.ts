@@ -1,0 +1,253 @@
+import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
+import { isPropertyMap, listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
+import { AddressPool } from "./addresses.ts";
+import { type AzureExtension, extensionsOfSet, extensionsOfVm, startCommandOf } from "./azureExtensions.ts";
+import type { SimulatedGroup, SimulatedMachine, SimulatedVolume } from "./machines.ts";
+
+/** A machine with what only Azure knows of it. */
+export interface AzureHost {
+  readonly machine: SimulatedMachine;
+  /** Id of the VM, or of the instance in its scale set, as the metadata service and the cloud controller have it. */
+  readonly resourceId: string;
+  readonly resourceGroup: string;
+  /** Name of the resource: the VM's, or `<set>_<instance>`. */
+  readonly resourceName: string;
+  /** Name that the operating system has; the node's name is the same in lower case. */
+  readonly computerName: string;
+  readonly os: "linux" | "windows";
+  readonly image: PropertyMap;
+  /** Ids of its user-assigned identities. */
+  readonly identities: readonly string[];
+  readonly subnet: RecordedResource;
+  readonly extensions: readonly AzureExtension[];
+}
+
+/** What is asked of the resources again and again. */
+interface Index {
+  readonly program: RecordedProgram;
+  /** By id in lower case: Azure's ids do not depend on case. */
+  readonly byId: ReadonlyMap<string, RecordedResource>;
+  readonly addresses: AddressPool;
+  readonly howMany: (group: SimulatedGroup) => number;
+}
+
+/** Longest computer name that Windows takes (NetBIOS), and Linux (Azure, naming rules). */
+const computerNameLimits = { windows: 15, linux: 64 } as const;
+/** Characters of an instance's number in its computer name (Azure, "Understand instance IDs for scale sets"). */
+const suffixLength = 6;
+
+/** Every machine that Azure would run for a recorded program, as `collectAwsMachines` has it. */
+export function collectAzureMachines(
+  program: RecordedProgram,
+  howMany?: (group: SimulatedGroup) => number,
+): readonly SimulatedMachine[] {
+  return collectAzureHosts(program, howMany).map(({ machine }) => machine);
+}
+
+/**
+ * Every machine that Azure would run for a recorded program, with its resource: VMs, and for each scale set as many instances as its
+ * capacity says. Only what was registered is read. Sorted by name.
+ *
+ * @param howMany machines of a group; default what it wants.
+ * @throws Error when a machine refers to something that the program did not make, or when two have one computer name.
+ */
+export function collectAzureHosts(
+  program: RecordedProgram,
+  howMany: (group: SimulatedGroup) => number = ({ desired }) => desired,
+): readonly AzureHost[] {
+  const index: Index = {
+    program,
+    howMany,
+    byId: new Map(
+      program.resources.flatMap((resource) =>
+        resource.id === undefined ? [] : [[resource.id.toLowerCase(), resource]],
+      ),
+    ),
+    addresses: new AddressPool(fixedAddresses(program)),
+  };
+  const byName = (type: string) =>
+    [...resourcesOfType(program, `azure-native:compute:${type}`)].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const hosts = [
+    ...byName("VirtualMachine").map((resource) => vm(index, resource)),
+    ...byName("VirtualMachineScaleSet").flatMap((resource) => setInstances(index, resource)),
+  ];
+  const names = new Set<string>();
+  for (const { machine, os } of hosts) {
+    if (names.has(machine.id)) throw new Error(`two machines have the computer name ${machine.id}`);
+    if (machine.id.length > computerNameLimits[os])
+      throw new Error(`the computer name ${machine.id} has more than ${computerNameLimits[os]} characters`);
+    names.add(machine.id);
+  }
+  return hosts;
+}
+
+function vm(index: Index, resource: RecordedResource): AzureHost {
+  const { inputs, outputs } = resource;
+  const card = cardOf(index, mapOf(listOf(mapOf(inputs.networkProfile).networkInterfaces)[0]), resource);
+  const configuration = mapOf(listOf(card.outputs.ipConfigurations)[0]);
+  const osProfile = mapOf(inputs.osProfile);
+  const shared = common(resource, mapOf(inputs.storageProfile), osProfile, extensionsOfVm(index.program, resource));
+  const address = textOf(configuration.privateIPAddress);
+  const name = textOf(osProfile.computerName);
+  if (address === undefined) throw new Error(`${resource.name}: its network interface has no address`);
+  if (name === undefined) throw new Error(`${resource.name}: the machine has no computer name`);
+  return {
+    ...shared.host,
+    resourceId: resource.id ?? "",
+    resourceName: textOf(outputs.name) ?? resource.name,
+    computerName: name,
+    subnet: subnetOf(index, configuration, resource),
+    machine: {
+      ...shared.machine,
+      id: name.toLowerCase(),
+      name: resource.name,
+      zone: textOf(listOf(inputs.zones)[0]) ?? "",
+      privateIp: address,
+      size: textOf(mapOf(inputs.hardwareProfile).vmSize) ?? "",
+      group: undefined,
+    },
+  };
+}
+
+function setInstances(index: Index, resource: RecordedResource): readonly AzureHost[] {
+  const { inputs, outputs, name } = resource;
+  const profile = mapOf(inputs.virtualMachineProfile);
+  const osProfile = mapOf(profile.osProfile);
+  const prefix = textOf(osProfile.computerNamePrefix);
+  if (prefix === undefined) throw new Error(`${name}: the scale set has no prefix of its computer names`);
+  const setName = textOf(outputs.name) ?? name;
+  const group = groupOf(inputs, setName);
+  const zones = listOf(inputs.zones).flatMap((zone) => textOf(zone) ?? []);
+  const card = mapOf(listOf(mapOf(profile.networkProfile).networkInterfaceConfigurations)[0]);
+  const subnet = subnetOf(index, mapOf(listOf(card.ipConfigurations)[0]), resource);
+  const extensions = extensionsOfSet(index.program, resource);
+  const shared = common(resource, mapOf(profile.storageProfile), osProfile, extensions);
+  return Array.from(
+    { length: index.howMany(group) },
+    (_, number): AzureHost => ({
+      ...shared.host,
+      resourceId: `${resource.id ?? ""}/virtualMachines/${number}`,
+      resourceName: `${setName}_${number}`,
+      computerName: computerName(prefix, number),
+      subnet,
+      machine: {
+        ...shared.machine,
+        id: computerName(prefix, number).toLowerCase(),
+        name: `${name}[${number}]`,
+        zone: zones[number % Math.max(zones.length, 1)] ?? "",
+        privateIp: index.addresses.next(rangeOf(subnet)),
+        size: textOf(mapOf(inputs.sku).name) ?? "",
+        group,
+      },
+    }),
+  );
+}
+
+/** An instance of a scale set as another one that takes its place: with the same address, but a number and so a name of its own. */
+export function successorOf(host: AzureHost, number: number): AzureHost {
+  const name = computerName(host.computerName.slice(0, -suffixLength), number);
+  return {
+    ...host,
+    resourceId: host.resourceId.replace(/\d+$/, String(number)),
+    resourceName: host.resourceName.replace(/\d+$/, String(number)),
+    computerName: name,
+    machine: { ...host.machine, id: name.toLowerCase() },
+  };
+}
+
+/** Computer name of an instance: its number in base 36 after the prefix, as the cloud controller takes it apart again. */
+function computerName(prefix: string, number: number): string {
+  return prefix + number.toString(36).toUpperCase().padStart(suffixLength, "0");
+}
+
+function common(
+  resource: RecordedResource,
+  storage: PropertyMap,
+  osProfile: PropertyMap,
+  extensions: readonly AzureExtension[],
+) {
+  const { inputs, outputs, urn, name } = resource;
+  const os = isPropertyMap(osProfile.windowsConfiguration) ? ("windows" as const) : ("linux" as const);
+  const image = mapOf(storage.imageReference);
+  const identities = identitiesOf(mapOf(inputs.identity).userAssignedIdentities);
+  return {
+    host: {
+      os,
+      image,
+      identities,
+      extensions,
+      resourceGroup: textOf(inputs.resourceGroupName) ?? "",
+    },
+    machine: {
+      cloud: "azure" as const,
+      urn,
+      region: textOf(inputs.location) ?? textOf(outputs.location) ?? "",
+      image:
+        textOf(image.id) ?? ["publisher", "offer", "sku", "version"].map((part) => textOf(image[part]) ?? "").join(":"),
+      userData: customData(textOf(osProfile.customData), name),
+      startCommand: os === "windows" ? startCommandOf(extensions, name) : undefined,
+      role: identities[0],
+      tags: Object.fromEntries(Object.entries(mapOf(inputs.tags)).map(([key, value]) => [key, textOf(value) ?? ""])),
+      volumes: volumes(storage),
+    },
+  };
+}
+
+/** The program gives a list of ids; Azure's own form is a mapping of ids to nothing. */
+function identitiesOf(value: PropertyValue | undefined): readonly string[] {
+  return [...listOf(value).flatMap((item) => textOf(item) ?? []), ...Object.keys(mapOf(value))];
+}
+
+function customData(text: string | undefined, name: string): Buffer {
+  if (text === undefined) return Buffer.alloc(0);
+  // Azure refuses anything else ("Custom data in OSProfile must be in Base64 encoding").
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text))
+    throw new Error(`${name}: its custom data is not base64`);
+  return Buffer.from(text, "base64");
+}
+
+function groupOf(inputs: PropertyMap, name: string): SimulatedGroup {
+  const capacity = mapOf(inputs.sku).capacity;
+  const desired = typeof capacity === "number" ? capacity : 0;
+  const bound = (tag: string): number => Number(textOf(mapOf(inputs.tags)[tag]) ?? desired);
+  return { name, min: bound("min"), desired, max: bound("max"), launchHooks: [], terminateHooks: [] };
+}
+
+function volumes(storage: PropertyMap): readonly SimulatedVolume[] {
+  const size = (disk: PropertyMap) => (typeof disk.diskSizeGB === "number" ? disk.diskSizeGB : undefined);
+  // Managed disks are always encrypted at rest.
+  const system = { id: undefined, device: "os", sizeGib: size(mapOf(storage.osDisk)), encrypted: true };
+  const data = listOf(storage.dataDisks).map((item) => {
+    const disk = mapOf(item);
+    return {
+      id: textOf(mapOf(disk.managedDisk).id)?.split("/").at(-1),
+      device: typeof disk.lun === "number" ? String(disk.lun) : "",
+      sizeGib: size(disk),
+      encrypted: true,
+    };
+  });
+  return [system, ...data];
+}
+
+function cardOf(index: Index, reference: PropertyMap, { name }: RecordedResource): RecordedResource {
+  const card = index.byId.get((textOf(reference.id) ?? "").toLowerCase());
+  if (card === undefined) throw new Error(`${name}: its network interface is not a resource of the program`);
+  return card;
+}
+
+function subnetOf(index: Index, configuration: PropertyMap, { name }: RecordedResource): RecordedResource {
+  const subnet = index.byId.get((textOf(mapOf(configuration.subnet).id) ?? "").toLowerCase());
+  if (subnet === undefined) throw new Error(`${name}: its subnet is not a resource of the program`);
+  return subnet;
+}
+
+function rangeOf({ inputs }: RecordedResource): string {
+  return textOf(inputs.addressPrefix) ?? textOf(listOf(inputs.addressPrefixes)[0]) ?? "";
+}
+
+/** Addresses that network interfaces and load balancers have. */
+function fixedAddresses(program: RecordedProgram): readonly string[] {
+  return program.resources
+    .flatMap(({ outputs }) => [...listOf(outputs.ipConfigurations), ...listOf(outputs.frontendIPConfigurations)])
+    .flatMap((configuration) => textOf(mapOf(configuration).privateIPAddress) ?? []);
+}

@@ -1,0 +1,76 @@
+/** What a role lets its holder do: patterns with `*`, as Azure's role definitions have them. */
+export interface RoleRights {
+  readonly actions: readonly string[];
+  readonly notActions?: readonly string[];
+  readonly dataActions?: readonly string[];
+  readonly notDataActions?: readonly string[];
+}
+
+const blob = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs";
+
+/**
+ * Built-in roles by their id with what Microsoft publishes of them, as far as machines of a cluster could use it (Azure RBAC, "Azure
+ * built-in roles"). A role that is not here cannot be judged.
+ */
+export const builtInRoles: Readonly<Record<string, RoleRights>> = {
+  // Owner
+  "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": { actions: ["*"] },
+  // Contributor
+  "b24988ac-6180-42a0-ab88-20f7382dd24c": {
+    actions: ["*"],
+    notActions: [
+      "Microsoft.Authorization/*/Delete",
+      "Microsoft.Authorization/*/Write",
+      "Microsoft.Authorization/elevateAccess/Action",
+    ],
+  },
+  // Reader
+  "acdd72a7-3385-48ef-bd42-f606fba81ae7": { actions: ["*/read"] },
+  // Virtual Machine Contributor
+  "9980e02c-c2be-4d73-94e8-173b1dc7cf3c": {
+    actions: [
+      "Microsoft.Compute/availabilitySets/*",
+      "Microsoft.Compute/locations/*",
+      "Microsoft.Compute/virtualMachines/*",
+      "Microsoft.Compute/virtualMachineScaleSets/*",
+      "Microsoft.Compute/disks/write",
+      "Microsoft.Compute/disks/read",
+      "Microsoft.Compute/disks/delete",
+    ],
+  },
+  // Network Contributor
+  "4d97b98b-1d4f-4787-a291-c67834d212e7": { actions: ["Microsoft.Network/*"] },
+  // Managed Identity Operator
+  "f1a07417-d97a-45cb-824c-7a7467783830": {
+    actions: [
+      "Microsoft.ManagedIdentity/userAssignedIdentities/*/read",
+      "Microsoft.ManagedIdentity/userAssignedIdentities/*/assign/action",
+    ],
+  },
+  // Key Vault Secrets User
+  "4633458b-17de-408a-b874-0445c86b69e6": {
+    actions: [],
+    dataActions: [
+      "Microsoft.KeyVault/vaults/secrets/getSecret/action",
+      "Microsoft.KeyVault/vaults/secrets/readMetadata/action",
+    ],
+  },
+  // Key Vault Secrets Officer
+  "b86a8fe4-44ce-4948-aee5-eccb2c155cd7": { actions: [], dataActions: ["Microsoft.KeyVault/vaults/secrets/*"] },
+  // Key Vault Administrator
+  "00482a5a-887f-4fb3-b363-3b7fe8e74483": { actions: [], dataActions: ["Microsoft.KeyVault/vaults/*"] },
+  // Storage Blob Data Reader
+  "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1": {
+    actions: ["Microsoft.Storage/storageAccounts/blobServices/containers/read"],
+    dataActions: [`${blob}/read`],
+  },
+  // Storage Blob Data Contributor
+  "ba92f5b4-2d11-453d-a403-e96b0029c9fe": {
+    actions: [
+      "Microsoft.Storage/storageAccounts/blobServices/containers/delete",
+      "Microsoft.Storage/storageAccounts/blobServices/containers/read",
+      "Microsoft.Storage/storageAccounts/blobServices/containers/write",
+    ],
+    dataActions: [`${blob}/delete`, `${blob}/read`, `${blob}/write`, `${blob}/move/action`, `${blob}/add/action`],
+  },
+};

@@ -1,0 +1,40 @@
+import { createHash } from "node:crypto";
+
+/** Bytes that depend on the parts and nothing else: the same program gets the same ids in every run. */
+export function digest(...parts: readonly string[]): Buffer {
+  return createHash("sha256").update(parts.join("\0")).digest();
+}
+
+/** `length` hexadecimal digits from the parts; at most 64. */
+export function hex(length: number, ...parts: readonly string[]): string {
+  return digest(...parts)
+    .toString("hex")
+    .slice(0, length);
+}
+
+/** A UUID of version 4 from the parts. */
+export function uuid(...parts: readonly string[]): string {
+  const digits = hex(32, ...parts);
+  const variant = ((Number.parseInt(digits.slice(16, 17), 16) & 3) | 8).toString(16);
+  return [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    `4${digits.slice(13, 16)}`,
+    variant + digits.slice(17, 20),
+    digits.slice(20, 32),
+  ].join("-");
+}
+
+/** `length` characters of an alphabet from the parts; for any length. */
+export function characters(length: number, alphabet: string, ...parts: readonly string[]): string {
+  let text = "";
+  for (let block = 0; text.length < length; block++) {
+    for (const byte of digest(...parts, String(block))) text += alphabet[byte % alphabet.length] ?? "";
+  }
+  return text.slice(0, length);
+}
+
+/** The name that a provider makes up when the program gives none: the logical name and seven hexadecimal digits (Pulumi's auto-naming). */
+export function autoName(name: string, urn: string): string {
+  return `${name}-${hex(7, urn, "name")}`;
+}

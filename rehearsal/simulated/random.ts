@@ -1,0 +1,74 @@
+import { mapOf, type PropertyMap, Secret } from "../program/values.ts";
+import type { SimulatedProvider } from "./cloud.ts";
+import { characters, digest, uuid } from "./identifiers.ts";
+
+const lower = "abcdefghijklmnopqrstuvwxyz";
+const upper = lower.toUpperCase();
+const digits = "0123456789";
+/** Special characters of `random_password` by default (Terraform provider random). */
+const special = "!@#$%&*()-_=+[]{}<>:?";
+
+/** The provider `random`. Its values follow from the URN and the keepers: fixed in every run, changed when a keeper changes. */
+export const randomResource: SimulatedProvider = ({ type, urn, inputs }) => {
+  const seed = `${urn}${JSON.stringify(mapOf(inputs.keepers))}`;
+  switch (type) {
+    case "random:index/randomString:RandomString": {
+      const result = characters(lengthOf(inputs), alphabet(inputs), seed);
+      return { id: result, outputs: { result } };
+    }
+    case "random:index/randomPassword:RandomPassword":
+      return {
+        id: "none",
+        outputs: {
+          result: new Secret(characters(lengthOf(inputs), alphabet(inputs), seed)),
+          bcryptHash: new Secret(`$2a$10$${characters(53, lower + upper + digits, seed, "bcrypt")}`),
+        },
+      };
+    case "random:index/randomBytes:RandomBytes": {
+      const bytes = bytesOf(seed, lengthOf(inputs));
+      return {
+        id: "none",
+        outputs: { base64: new Secret(bytes.toString("base64")), hex: new Secret(bytes.toString("hex")) },
+      };
+    }
+    case "random:index/randomId:RandomId": {
+      const bytes = bytesOf(seed, typeof inputs.byteLength === "number" ? inputs.byteLength : 8);
+      const prefix = typeof inputs.prefix === "string" ? inputs.prefix : "";
+      return {
+        id: bytes.toString("base64url"),
+        outputs: {
+          hex: prefix + bytes.toString("hex"),
+          b64Url: prefix + bytes.toString("base64url"),
+          b64Std: prefix + bytes.toString("base64"),
+          dec: prefix + BigInt(`0x${bytes.toString("hex")}`).toString(),
+        },
+      };
+    }
+    case "random:index/randomUuid:RandomUuid": {
+      const result = uuid(seed);
+      return { id: result, outputs: { result } };
+    }
+    default:
+      throw new Error(`no simulation of ${type}`);
+  }
+};
+
+function lengthOf(inputs: PropertyMap): number {
+  if (typeof inputs.length !== "number") throw new Error("a random value needs a length");
+  return inputs.length;
+}
+
+function alphabet(inputs: PropertyMap): string {
+  const extra = typeof inputs.overrideSpecial === "string" ? inputs.overrideSpecial : special;
+  return [
+    inputs.lower === false ? "" : lower,
+    inputs.upper === false ? "" : upper,
+    inputs.numeric === false || inputs.number === false ? "" : digits,
+    inputs.special === false ? "" : extra,
+  ].join("");
+}
+
+function bytesOf(seed: string, length: number): Buffer {
+  const blocks = Array.from({ length: Math.ceil(length / 32) }, (_, block) => digest(seed, String(block)));
+  return Buffer.concat(blocks).subarray(0, length);
+}

@@ -1,0 +1,247 @@
+import {
+  createECDH,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from "node:crypto";
+import { listOf, mapOf, type PropertyMap, type PropertyValue, Secret, textOf } from "../program/values.ts";
+import type { SimulatedContext, SimulatedProvider } from "./cloud.ts";
+import { element, integer, oid, pem, sequence, tags } from "./der.ts";
+import { digest, hex } from "./identifiers.ts";
+import {
+  certificate,
+  certificateRequest,
+  distinguishedName,
+  generalNames,
+  readIssuer,
+  readRequestPem,
+  type Signer,
+} from "./x509.ts";
+
+/**
+ * How keys and certificates come about. `real`: new keys, signatures that verify, valid from now. `stand-in`: of the same form and length,
+ * but keys follow from the resource's URN, signatures are filler, dates are fixed and the organisational unit says what they are: worth
+ * nothing, and the same in every run.
+ */
+export type CertificateMode = "real" | "stand-in";
+
+/** Organisational unit in the subject of every stand-in. */
+export const standInUnit = "stand-in of fenestra plan";
+/** Stand-ins are valid from here on. */
+const standInStart = new Date("2026-01-01T00:00:00Z");
+const hour = 3_600_000;
+
+/** Curves by the provider's name: OpenSSL's name, hash of a signature, bytes of a coordinate, OID of the signature algorithm. */
+const curves: Readonly<Record<string, { openssl: string; jwk: string; hash: string; bytes: number; oid: string }>> = {
+  P256: { openssl: "prime256v1", jwk: "P-256", hash: "sha256", bytes: 32, oid: "1.2.840.10045.4.3.2" },
+  P384: { openssl: "secp384r1", jwk: "P-384", hash: "sha384", bytes: 48, oid: "1.2.840.10045.4.3.3" },
+};
+
+/** The provider `tls`: private keys, requests and certificates. */
+export const tlsResource: SimulatedProvider = (request, context) => {
+  const { type, urn, inputs } = request;
+  switch (type) {
+    case "tls:index/privateKey:PrivateKey":
+      return privateKey(urn, inputs, context);
+    case "tls:index/certRequest:CertRequest": {
+      const key = requiredKey(inputs, "privateKeyPem");
+      const der = certificateRequest(
+        { subject: subject(inputs, context), publicKey: spki(key), alternativeNames: alternativeNames(inputs) },
+        signer(key, context),
+      );
+      return {
+        id: hex(40, urn),
+        outputs: { certRequestPem: pem("CERTIFICATE REQUEST", der), keyAlgorithm: algorithmOf(key) },
+      };
+    }
+    case "tls:index/selfSignedCert:SelfSignedCert": {
+      const key = requiredKey(inputs, "privateKeyPem");
+      const name = subject(inputs, context);
+      return signed(urn, inputs, context, key, {
+        subject: name,
+        issuer: name,
+        publicKey: spki(key),
+        alternativeNames: alternativeNames(inputs),
+        authorityKey: undefined,
+      });
+    }
+    case "tls:index/locallySignedCert:LocallySignedCert": {
+      const issuer = readIssuer(requiredText(inputs, "caCertPem"));
+      return signed(urn, inputs, context, requiredKey(inputs, "caPrivateKeyPem"), {
+        ...readRequestPem(requiredText(inputs, "certRequestPem")),
+        issuer: issuer.subject,
+        authorityKey: issuer.key,
+      });
+    }
+    default:
+      throw new Error(`no simulation of ${type}`);
+  }
+};
+
+function privateKey(urn: string, inputs: PropertyMap, { certificates }: SimulatedContext) {
+  const algorithm = textOf(inputs.algorithm) ?? "";
+  const curve = textOf(inputs.ecdsaCurve) ?? "P224";
+  if (algorithm === "ED25519") return edwardsKey(urn, certificates);
+  const key = algorithm === "ECDSA" ? ellipticKey(urn, curve, certificates) : rsaKey(algorithm, inputs, certificates);
+  const publicKey = createPublicKey(key);
+  const publicDer = publicKey.export({ type: "spki", format: "der" });
+  const pkcs8 = key.export({ type: "pkcs8", format: "pem" }).toString();
+  return {
+    id: createHash("sha1").update(publicDer).digest("hex"),
+    outputs: {
+      privateKeyPem: new Secret(key.export({ type: algorithm === "RSA" ? "pkcs1" : "sec1", format: "pem" }).toString()),
+      privateKeyPemPkcs8: new Secret(pkcs8),
+      publicKeyPem: publicKey.export({ type: "spki", format: "pem" }).toString(),
+      publicKeyFingerprintSha256: `SHA256:${createHash("sha256").update(publicDer).digest("base64").replace(/=+$/, "")}`,
+    },
+  };
+}
+
+/** What precedes the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410, section 7). */
+const edwardsPrefix = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** A key for logging in by SSH; it signs nothing here. */
+function edwardsKey(urn: string, mode: CertificateMode) {
+  const seed = mode === "real" ? randomBytes(32) : digest(urn, "key").subarray(0, 32);
+  const key = createPrivateKey({ key: Buffer.concat([edwardsPrefix, seed]), format: "der", type: "pkcs8" });
+  const publicDer = createPublicKey(key).export({ type: "spki", format: "der" });
+  const text = new Secret(key.export({ type: "pkcs8", format: "pem" }).toString());
+  // RFC 8709: two strings, each after its length.
+  const name = Buffer.from("ssh-ed25519");
+  const wire = [name, publicDer.subarray(-32)].flatMap((part) => [Buffer.from([0, 0, 0, part.length]), part]);
+  return {
+    id: createHash("sha1").update(publicDer).digest("hex"),
+    outputs: {
+      privateKeyPem: text,
+      privateKeyPemPkcs8: text,
+      publicKeyPem: createPublicKey(key).export({ type: "spki", format: "pem" }).toString(),
+      publicKeyOpenssh: `${name} ${Buffer.concat(wire).toString("base64")}\n`,
+    },
+  };
+}
+
+function ellipticKey(urn: string, name: string, mode: CertificateMode): KeyObject {
+  const curve = curves[name];
+  if (curve === undefined)
+    throw new Error(`no simulation of keys on the curve ${name}; known: ${Object.keys(curves).join(", ")}`);
+  if (mode === "real") return generateKeyPairSync("ec", { namedCurve: curve.openssl }).privateKey;
+  const pair = createECDH(curve.openssl);
+  // The first byte is zero, so that the number is below the order of the curve.
+  const scalar = Buffer.concat([digest(urn, "key", "0"), digest(urn, "key", "1")]).subarray(0, curve.bytes);
+  scalar[0] = 0;
+  pair.setPrivateKey(scalar);
+  const point = pair.getPublicKey();
+  const coordinate = (index: number) =>
+    point.subarray(1 + index * curve.bytes, 1 + (index + 1) * curve.bytes).toString("base64url");
+  return createPrivateKey({
+    format: "jwk",
+    key: { kty: "EC", crv: curve.jwk, d: scalar.toString("base64url"), x: coordinate(0), y: coordinate(1) },
+  });
+}
+
+function rsaKey(algorithm: string, inputs: PropertyMap, mode: CertificateMode): KeyObject {
+  if (algorithm !== "RSA" || mode === "stand-in")
+    throw new Error(`no ${mode} simulation of ${algorithm} keys; use ECDSA on P256 or P384`);
+  const modulusLength = typeof inputs.rsaBits === "number" ? inputs.rsaBits : 2048;
+  return generateKeyPairSync("rsa", { modulusLength }).privateKey;
+}
+
+type Names = Omit<
+  Parameters<typeof certificate>[0],
+  "serial" | "notBefore" | "notAfter" | "isCa" | "uses" | "namesKey"
+>;
+
+function signed(urn: string, inputs: PropertyMap, context: SimulatedContext, key: KeyObject, names: Names) {
+  const notBefore = context.certificates === "real" ? new Date(Math.floor(Date.now() / 1000) * 1000) : standInStart;
+  const hours = typeof inputs.validityPeriodHours === "number" ? inputs.validityPeriodHours : 0;
+  const notAfter = new Date(notBefore.getTime() + hours * hour);
+  const serial = context.certificates === "real" ? randomBytes(16) : digest(urn, "serial").subarray(0, 16);
+  // A positive number whose first byte is not zero has the same length in every run.
+  serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
+  const isCa = inputs.isCaCertificate === true;
+  const der = certificate(
+    {
+      ...names,
+      serial,
+      notBefore,
+      notAfter,
+      isCa,
+      uses: listOf(inputs.allowedUses).map((use) => textOf(use) ?? ""),
+      namesKey: inputs.setSubjectKeyId === true,
+    },
+    signer(key, context),
+  );
+  const outputs: PropertyMap = {
+    certPem: pem("CERTIFICATE", der),
+    validityStartTime: rfc3339(notBefore),
+    validityEndTime: rfc3339(notAfter),
+    readyForRenewal: false,
+    isCaCertificate: isCa,
+    keyAlgorithm: algorithmOf(key),
+  };
+  return { id: BigInt(`0x${serial.toString("hex")}`).toString(), outputs };
+}
+
+function rfc3339(date: Date): string {
+  return date.toISOString().replace(".000Z", "Z");
+}
+
+/** Signs with a key; a stand-in's signature is filler of the right form. */
+function signer(key: KeyObject, { certificates }: SimulatedContext): Signer {
+  if (key.asymmetricKeyType === "rsa")
+    return {
+      algorithm: sequence(oid("1.2.840.113549.1.1.11"), element(tags.null)),
+      sign: (bytes) => sign("sha256", bytes, key),
+    };
+  const curve = Object.values(curves).find(({ openssl }) => openssl === key.asymmetricKeyDetails?.namedCurve);
+  if (curve === undefined) throw new Error("no simulation of signatures with such a key");
+  return {
+    algorithm: sequence(oid(curve.oid)),
+    sign: (bytes) =>
+      certificates === "real" ? sign(curve.hash, bytes, key) : sequence(filler(bytes, "r"), filler(bytes, "s")),
+  };
+}
+
+function filler(bytes: Buffer, part: string): Buffer {
+  const number = digest(bytes.toString("hex"), part);
+  number[0] = ((number[0] ?? 0) & 0x3f) | 0x40;
+  return integer(number);
+}
+
+function spki(key: KeyObject): Buffer {
+  return createPublicKey(key).export({ type: "spki", format: "der" });
+}
+
+function algorithmOf(key: KeyObject): string {
+  return key.asymmetricKeyType === "rsa" ? "RSA" : "ECDSA";
+}
+
+function subject(inputs: PropertyMap, { certificates }: SimulatedContext): Buffer {
+  const given = Object.fromEntries(
+    Object.entries(mapOf(inputs.subject)).map(([name, value]) => [name, textOf(value) ?? ""]),
+  );
+  return distinguishedName(certificates === "real" ? given : { ...given, organizationalUnit: standInUnit });
+}
+
+function alternativeNames(inputs: PropertyMap): Buffer | undefined {
+  const texts = (value: PropertyValue | undefined) => listOf(value).map((item) => textOf(item) ?? "");
+  return generalNames({
+    dnsNames: texts(inputs.dnsNames),
+    ipAddresses: texts(inputs.ipAddresses),
+    uris: texts(inputs.uris),
+  });
+}
+
+function requiredText(inputs: PropertyMap, name: string): string {
+  const text = textOf(inputs[name]);
+  if (text === undefined) throw new Error(`a certificate needs ${name}`);
+  return text;
+}
+
+function requiredKey(inputs: PropertyMap, name: string): KeyObject {
+  return createPrivateKey(requiredText(inputs, name));
+}

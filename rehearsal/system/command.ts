@@ -1,0 +1,107 @@
+import { spawn } from "node:child_process";
+
+/** What a finished program left. */
+export interface CommandResult {
+  /** Exit code; 128 plus the signal's number when a signal ended it. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Settings of {@link runCommand}. */
+export interface CommandOptions {
+  /** Written to standard input, which is then closed. Default: empty. */
+  readonly stdin?: string;
+  /** The whole environment. Default: this process's, with {@link hostPath}. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** After this many milliseconds the program and its process group are killed and the call fails. Default: 60,000. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * PATH for host tools. Debian keeps `ip` and `pivot_root` in /usr/sbin, which an ordinary user does not have on PATH.
+ */
+export function hostPath(path = process.env.PATH ?? ""): string {
+  return [path, "/usr/sbin", "/sbin", "/usr/bin", "/bin"].filter((entry) => entry !== "").join(":");
+}
+
+/**
+ * Node's pipes are sockets, which bash takes for a connection of rshd and therefore reads ~/.bashrc, unless it is not the
+ * outermost shell (bash(1), INVOCATION).
+ */
+export const withoutBashrc: Readonly<Record<string, string>> = { SHLVL: "1" };
+
+const signalNumbers: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGSEGV: 11, SIGTERM: 15 };
+
+/** The exit code a shell would report. */
+export function exitCodeOf(code: number | null, signal: string | null): number {
+  return code ?? 128 + (signalNumbers[signal ?? ""] ?? 0);
+}
+
+/**
+ * Runs a program to its end. A nonzero exit code is a result, not an error.
+ * @throws Error when the program cannot be started or the time is up
+ */
+export function runCommand(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  const [file = "", ...args] = argv;
+  const timeoutMs = options.timeoutMs ?? 60_000;
+  return new Promise((resolve, reject) => {
+    // A process group of its own: the time limit also reaches what a script left in the background, and Ctrl-C reaches
+    // the harness first, which ends things in order.
+    const child = spawn(file, args, {
+      env: { ...(options.env ?? { ...process.env, PATH: hostPath() }), ...withoutBashrc },
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    const output = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        output[name] += text;
+      });
+    }
+    let timedOut = false;
+    const timer = setTimeout(() => {
+      timedOut = true;
+      killGroup(child.pid, "SIGKILL");
+      child.stdout.destroy();
+      child.stderr.destroy();
+    }, timeoutMs);
+    child.stdin.on("error", () => undefined); // A program that does not read its input closes the pipe: no problem.
+    child.stdin.end(options.stdin ?? "");
+    child.on("error", (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      if (timedOut)
+        reject(new Error(`${argv.join(" ")}: not finished after ${timeoutMs / 1000} s${tailOf(output.stderr)}`));
+      else resolve({ code: exitCodeOf(code, signal), ...output });
+    });
+  });
+}
+
+/**
+ * Runs a program that must succeed, and returns its standard output.
+ * @throws Error with the program's error output when the exit code is not 0
+ */
+export async function runOrFail(argv: readonly string[], options: CommandOptions = {}): Promise<string> {
+  const result = await runCommand(argv, options);
+  if (result.code === 0) return result.stdout;
+  throw new Error(`${argv.join(" ").slice(0, 300)}: exit code ${result.code}${tailOf(result.stderr || result.stdout)}`);
+}
+
+/** Sends a signal to a process group that may have gone already. */
+export function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Gone already.
+  }
+}
+
+function tailOf(text: string): string {
+  const lines = text.trimEnd().split("\n").slice(-10).join("\n");
+  return lines === "" ? "" : `:\n${lines}`;
+}

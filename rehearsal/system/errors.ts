@@ -1,0 +1,23 @@
+/**
+ * A problem that the person who runs the rehearsal can mend: a missing program, a kernel setting, a download with the wrong
+ * checksum. It is printed without a stack trace.
+ */
+export class RehearsalError extends Error {
+  override readonly name = "RehearsalError";
+  /** What to do about it, one remedy per entry, most likely first. */
+  readonly remedies: readonly string[];
+
+  /**
+   * @param problem what is wrong, where, and the value that was found; one sentence
+   * @param remedies what to do about it, most likely first
+   */
+  constructor(problem: string, remedies: readonly string[] = []) {
+    super([problem, ...remedies.map((remedy) => `  - ${remedy}`)].join("\n"));
+    this.remedies = remedies;
+  }
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

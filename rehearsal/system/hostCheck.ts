@@ -1,0 +1,122 @@
+import { readFile } from "node:fs/promises";
+import { runCommand } from "./command.ts";
+import { RehearsalError } from "./errors.ts";
+
+/** What is known about a host on which namespaces could not be made. */
+export interface HostFacts {
+  readonly platform: string;
+  readonly root: boolean;
+  /** Host tools that were not found. */
+  readonly missingTools: readonly string[];
+  /** Error output of the attempt, empty when it was not made. */
+  readonly attempt: string;
+  /** Values under /proc/sys, only those that exist. */
+  readonly settings: Readonly<Partial<Record<HostSetting, string>>>;
+}
+
+/** Kernel settings that forbid user namespaces. */
+export type HostSetting =
+  | "user/max_user_namespaces"
+  | "kernel/unprivileged_userns_clone"
+  | "kernel/apparmor_restrict_unprivileged_userns";
+
+const settings: readonly HostSetting[] = [
+  "user/max_user_namespaces",
+  "kernel/unprivileged_userns_clone",
+  "kernel/apparmor_restrict_unprivileged_userns",
+];
+
+const tools = ["bash", "unshare", "nsenter", "setpriv", "mount", "pivot_root", "ip", "cp"];
+
+/** The flags of `unshare` for the rehearsal. Without root, a user namespace comes first: it gives the right to make the others. */
+export function unshareFlags(root: boolean): readonly string[] {
+  const flags = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+  return root ? flags : ["--user", "--map-root-user", ...flags];
+}
+
+/** Whether this process is root; decides about the user namespace. */
+export function isRoot(): boolean {
+  return process.geteuid?.() === 0;
+}
+
+/**
+ * Tries what the rehearsal needs of the host: the tools, the namespaces, a tmpfs, a bridge and a veth pair.
+ * @throws RehearsalError that names what is missing and how to mend it
+ */
+export async function checkHost(): Promise<void> {
+  const problem = hostProblem(await hostFacts());
+  if (problem !== undefined) throw problem;
+}
+
+async function hostFacts(): Promise<HostFacts> {
+  const root = isRoot();
+  const facts = { platform: process.platform, root, settings: {} };
+  if (process.platform !== "linux") return { ...facts, missingTools: [], attempt: "" };
+  const found = await runCommand([
+    "/bin/sh",
+    "-c",
+    `for t in ${tools.join(" ")}; do command -v $t >/dev/null || echo $t; done`,
+  ]);
+  const missingTools = found.stdout.split("\n").filter((line) => line !== "");
+  if (missingTools.length > 0) return { ...facts, missingTools, attempt: "" };
+  // Ubuntu lets anybody make a user namespace but then denies its capabilities, so they are put to use here.
+  const script =
+    "set -e; mount -t tmpfs fenestra /proc; ip link add fen0 type bridge; ip link add a0 type veth peer name b0";
+  const attempt = await runCommand(["unshare", ...unshareFlags(root), "bash", "-c", script]);
+  if (attempt.code === 0) return { ...facts, missingTools, attempt: "" };
+  const values = await Promise.all(settings.map(async (name) => [name, await settingValue(name)] as const));
+  return {
+    ...facts,
+    missingTools,
+    attempt: attempt.stderr.trim() || `exit code ${attempt.code}`,
+    settings: Object.fromEntries(values.filter(([, value]) => value !== undefined)),
+  };
+}
+
+async function settingValue(name: HostSetting): Promise<string | undefined> {
+  try {
+    return (await readFile(`/proc/sys/${name}`, "utf8")).trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The error for a host on which the rehearsal cannot run; nothing when it can. */
+export function hostProblem(facts: HostFacts): RehearsalError | undefined {
+  if (facts.platform !== "linux") {
+    return new RehearsalError(`The rehearsal needs Linux (network and mount namespaces); this is ${facts.platform}.`, [
+      "run it in a Linux machine, a virtual one or WSL 2 included",
+      "`fenestra plan` works on every system",
+    ]);
+  }
+  if (facts.missingTools.length > 0) {
+    return new RehearsalError(`Not found on PATH: ${facts.missingTools.join(", ")}.`, [
+      "Debian and Ubuntu: apt-get install bash coreutils util-linux mount iproute2",
+      "Fedora: dnf install bash coreutils util-linux iproute",
+    ]);
+  }
+  if (facts.attempt === "") return undefined;
+  return new RehearsalError(
+    `This host does not allow the namespaces of a rehearsal: ${facts.attempt}`,
+    hostRemedies(facts),
+  );
+}
+
+function hostRemedies(facts: HostFacts): readonly string[] {
+  const container = "in a container: docker run --privileged, or run on the host itself";
+  if (/Unknown device type|Operation not supported/i.test(facts.attempt)) {
+    return ["load the kernel modules as root: modprobe bridge veth"];
+  }
+  if (facts.root) return [container];
+  const remedies: string[] = [];
+  if (facts.settings["user/max_user_namespaces"] === "0") {
+    remedies.push("allow user namespaces: sudo sysctl -w user.max_user_namespaces=15000 (found 0)");
+  }
+  if (facts.settings["kernel/unprivileged_userns_clone"] === "0") {
+    remedies.push("allow user namespaces: sudo sysctl -w kernel.unprivileged_userns_clone=1 (found 0)");
+  }
+  if (facts.settings["kernel/apparmor_restrict_unprivileged_userns"] === "1") {
+    remedies.push("Ubuntu 24.04: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (found 1)");
+  }
+  return [...remedies, "run it as root", container];
+}

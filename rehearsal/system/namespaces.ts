@@ -1,0 +1,165 @@
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { exitCodeOf, hostPath, killGroup, withoutBashrc } from "./command.ts";
+import { RehearsalError } from "./errors.ts";
+import { checkHost, isRoot, unshareFlags } from "./hostCheck.ts";
+
+/** Tells the inner process that it is inside, and where its work folder is. */
+const marker = "FENESTRA_REHEARSAL_WORK_FOLDER";
+
+/** Tells the inner process, which sees itself as root in any case, that there is a user namespace. */
+const userNamespaceMarker = "FENESTRA_REHEARSAL_USER_NAMESPACE";
+
+/** In the work folder: the first process's pid as the host sees it. */
+const pidFile = ".first-process";
+
+/** What the inner side of a rehearsal knows of its surroundings. */
+export interface Inside {
+  /** An empty tmpfs that exists only in this mount namespace; gone with the last process. */
+  readonly workFolder: string;
+  /**
+   * The beginning of a command by which the same user, in another terminal, runs something in these namespaces. Nothing when
+   * the outer side could not tell (a kernel without CONFIG_PROC_CHILDREN).
+   */
+  enterCommand(): readonly string[] | undefined;
+}
+
+/** Settings of {@link runInsideNamespaces}. */
+export interface InsideOptions {
+  /** Added to this process's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Time for an orderly end after SIGINT or SIGTERM, in milliseconds; then everything is killed. Default: 10,000. */
+  readonly graceMs?: number;
+  /** Paths that must stay visible inside besides the current folder, the home folder, the cache and the command's own. */
+  readonly keepVisible?: readonly string[];
+}
+
+/** The command line of this very process, to run it once more inside. */
+export function ownCommand(): readonly string[] {
+  return [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+}
+
+/** The surroundings when this process was started by {@link runInsideNamespaces}; nothing when it is an ordinary process. */
+export function insideNamespaces(): Inside | undefined {
+  const workFolder = process.env[marker];
+  // Only the direct child of the namespace's first process is the inner side; what it starts inherits the variable.
+  if (workFolder === undefined || process.ppid !== 1) return undefined;
+  return { workFolder, enterCommand: () => enterCommand(join(workFolder, pidFile)) };
+}
+
+function enterCommand(file: string): readonly string[] | undefined {
+  if (!existsSync(file)) return undefined;
+  const userNamespace = process.env[userNamespaceMarker] === "1" ? ["--user", "--preserve-credentials"] : [];
+  return ["nsenter", "--target", readFileSync(file, "utf8").trim(), ...userNamespace, "--net", "--mount", "--pid"];
+}
+
+/**
+ * The first process of the pid namespace: prepares, runs the command, reaps orphans. When it ends, the kernel kills every
+ * process of the namespace and releases the mounts and network devices.
+ *
+ * It dies with the outer process in two independent ways: by the parent-death signals of setpriv and `unshare --kill-child`,
+ * and by the end of file on descriptor 3, whose other end only the outer process holds. The second closes the gap between
+ * starting a process and setting its signal.
+ */
+const firstProcess = `
+set -e
+mount -t tmpfs -o mode=0755 fenestra "$${marker}"
+ip link set lo up
+guard() {
+  trap '' HUP INT TERM
+  if read -r pid; then echo "$pid" > "$${marker}/.partial"; mv "$${marker}/.partial" "$${marker}/${pidFile}"; fi
+  read -r _ || true
+  kill -KILL -1
+}
+guard <&3 &
+exec 3<&-
+code=0
+"$@" || code=$?
+exit "$code"
+`;
+
+/**
+ * Runs a command in network, mount and pid namespaces of its own (and a user namespace when not root). Whatever happens to
+ * either side, no process, mount, network device or file is left. SIGINT and SIGTERM are passed on; a second one, or the end
+ * of the time for an orderly end, kills everything inside.
+ * @param argv the command; `ownCommand()` runs this program again, which sees itself inside by `insideNamespaces()`
+ * @returns the command's exit code, 128 plus the signal's number when a signal ended it
+ * @throws RehearsalError when the host does not allow it
+ */
+export async function runInsideNamespaces(argv: readonly string[], options: InsideOptions = {}): Promise<number> {
+  await checkHost();
+  const cache = process.env.XDG_CACHE_HOME ?? homedir();
+  const visible = [process.cwd(), homedir(), cache, ...argv, ...(options.keepVisible ?? [])];
+  const workFolder = workMountPoint(visible.filter((path) => existsSync(path)).map((path) => realpathSync(path)));
+  const inner = ["bash", "-c", firstProcess, "fenestra-rehearsal", ...argv];
+  // A session of its own: Ctrl-C on the terminal then reaches only this process, which passes it on once.
+  const child = spawn("setpriv", ["--pdeathsig", "KILL", "unshare", ...unshareFlags(isRoot()), ...inner], {
+    env: {
+      ...process.env,
+      ...options.env,
+      ...withoutBashrc,
+      PATH: hostPath(),
+      [marker]: workFolder,
+      [userNamespaceMarker]: isRoot() ? "0" : "1",
+    },
+    detached: true,
+    stdio: ["inherit", "inherit", "inherit", "pipe"],
+  });
+  const lifeline = child.stdio[3];
+  lifeline?.on("error", () => undefined); // The other end may be gone.
+  if (child.pid !== undefined && lifeline instanceof Writable) void announce(child.pid, lifeline);
+  let timer: NodeJS.Timeout | undefined;
+  const pass = (signal: NodeJS.Signals) => {
+    if (timer !== undefined) return child.kill("SIGKILL");
+    timer = setTimeout(() => child.kill("SIGKILL"), options.graceMs ?? 10_000);
+    // Reaches the inner process. unshare blocks both signals and the first process of a pid namespace is immune to them.
+    return killGroup(child.pid, signal);
+  };
+  const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
+  for (const signal of signals) process.on(signal, pass);
+  try {
+    return await new Promise<number>((resolve, reject) => {
+      child.on("error", reject);
+      child.on("exit", (code, signal) => resolve(exitCodeOf(code, signal)));
+    });
+  } finally {
+    clearTimeout(timer);
+    for (const signal of signals) process.off(signal, pass);
+  }
+}
+
+/** Tells the inner side which pid its first process has on the host, as soon as `parent` has started it. */
+async function announce(parent: number, lifeline: Writable): Promise<void> {
+  for (let attempt = 0; attempt < 250 && existsSync(`/proc/${parent}`); attempt += 1) {
+    const children = await readFile(`/proc/${parent}/task/${parent}/children`, "utf8").catch(() => "");
+    const [first] = children.split(" ");
+    if (first !== undefined && first !== "") {
+      lifeline.write(`${first}\n`);
+      return;
+    }
+    await sleep(20);
+  }
+}
+
+/**
+ * A folder that exists on the host and hides nothing that is needed when a tmpfs is mounted over it. No folder is created
+ * for this, because a killed process could not remove it.
+ * @param needed paths that must stay visible
+ * @param exists whether a path exists; a parameter for tests
+ */
+export function workMountPoint(needed: readonly string[], exists: (path: string) => boolean = existsSync): string {
+  const candidates = ["/mnt", "/media", "/srv", "/dev/shm"];
+  const found = candidates.find(
+    (folder) => exists(folder) && !needed.some((path) => path === folder || path.startsWith(`${folder}/`)),
+  );
+  if (found !== undefined) return found;
+  throw new RehearsalError(`No folder to mount the work folder on: ${candidates.join(", ")} are missing or in use.`, [
+    "create an empty /mnt or /srv",
+    "move the project or the home folder out of them",
+  ]);
+}

@@ -1,0 +1,142 @@
+import { writeFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { runOrFail } from "./command.ts";
+import { killMachineProcesses, startHolder } from "./holder.ts";
+
+/** Settings of {@link createNetwork}. */
+export interface NetworkOptions {
+  /** The cloud's own addresses with their prefix, for example the first address of each subnet: `["10.0.0.1/20"]`. */
+  readonly addresses: readonly string[];
+  /** Addresses of the instance metadata service and the like; each machine gets a route to them. Default: `169.254.169.254`. */
+  readonly linkLocal?: readonly string[];
+}
+
+/** Settings of {@link Network.addMachine}. */
+export interface MachineOptions {
+  /** Host name. */
+  readonly name: string;
+  /** Address of `eth0` with its prefix, as planned: `10.0.0.10/20`. */
+  readonly address: string;
+  /** The bridge's address in the same subnet: the machine's default route. */
+  readonly gateway: string;
+}
+
+/** One simulated machine: network, mount and host name namespaces, held open by one process. */
+export interface Machine {
+  readonly name: string;
+  /** Address of `eth0` without prefix. */
+  readonly address: string;
+  /** The process that holds the namespaces open, for nsenter. */
+  readonly pid: number;
+  /** Pulls the network cable: nothing gets in or out, the machine itself sees its link down. */
+  cut(): Promise<void>;
+  /** Plugs the cable in again. */
+  heal(): Promise<void>;
+  /** Kills every process of the machine at once, as a power failure, and removes its network. Its volumes stay. */
+  destroy(): Promise<void>;
+}
+
+/** A bridge that stands in for a cloud's network. */
+export interface Network {
+  /** Gives the bridge one more address, where a simulated endpoint can listen. A prefix is optional (default /32). */
+  addAddress(address: string): Promise<void>;
+  /** Starts a machine and connects it. */
+  addMachine(options: MachineOptions): Promise<Machine>;
+}
+
+const bridge = "fen0";
+
+/**
+ * Creates the bridge in the current network namespace, which must be the rehearsal's own (see `insideNamespaces`). All
+ * machines hang on this one bridge and the namespace routes between subnets, as a VPC's router does.
+ */
+export async function createNetwork(options: NetworkOptions): Promise<Network> {
+  const linkLocal = options.linkLocal ?? ["169.254.169.254"];
+  await ipBatch([
+    // Without an address of its own a bridge takes the lowest of its ports and changes it whenever a machine comes or goes.
+    `link add ${bridge} address 02:fe:00:00:00:01 type bridge`,
+    ...[...options.addresses, ...linkLocal].map(addAddressLine),
+    `link set ${bridge} up`,
+  ]);
+  await writeFile("/proc/sys/net/ipv4/ip_forward", "1");
+  // Two subnets share the bridge, so the kernel would tell machines to talk directly; a cloud's router does not.
+  await writeFile("/proc/sys/net/ipv4/conf/all/send_redirects", "0");
+  await writeFile(`/proc/sys/net/ipv4/conf/${bridge}/send_redirects`, "0");
+  let machines = 0;
+  return {
+    addAddress: (address) => ipBatch([addAddressLine(address)]),
+    addMachine: (machine) => {
+      machines += 1;
+      return connectMachine(machine, `fen0m${machines}`, linkLocal);
+    },
+  };
+}
+
+function addAddressLine(address: string): string {
+  return `address add ${address.includes("/") ? address : `${address}/32`} dev ${bridge}`;
+}
+
+async function connectMachine(options: MachineOptions, link: string, linkLocal: readonly string[]): Promise<Machine> {
+  const address = options.address.replace(/\/.*/, "");
+  const pid = await startHolder(options.name);
+  try {
+    await ipBatch([
+      `link add ${link} type veth peer name eth0 address ${macOf(address)} netns ${pid}`,
+      `link set ${link} master ${bridge} up`,
+    ]);
+    const inMachine = [
+      "link set lo up",
+      `address add ${options.address} dev eth0`,
+      "link set eth0 up",
+      `route add default via ${options.gateway}`,
+      ...linkLocal.map((target) => `route add ${target}/32 dev eth0`),
+    ];
+    await ipBatch(inMachine, ["nsenter", "--net", "--target", String(pid)]);
+    await untilForwarding(link);
+  } catch (error) {
+    await killMachineProcesses(pid);
+    throw error;
+  }
+  return {
+    name: options.name,
+    address,
+    pid,
+    cut: () => ipBatch([`link set ${link} down`]),
+    async heal() {
+      await ipBatch([`link set ${link} up`]);
+      await untilForwarding(link);
+    },
+    async destroy() {
+      await killMachineProcesses(pid);
+      // The kernel removes the pair some time after the namespace; a successor with the same address must not meet it.
+      await runOrFail(["bash", "-c", `! ip link show ${link} >/dev/null 2>&1 || ip link delete ${link}`]);
+    },
+  };
+}
+
+/**
+ * A locally administered MAC address from the IPv4 address, so that a replaced machine with the same address is not
+ * unreachable until its peers' ARP entries expire.
+ */
+export function macOf(address: string): string {
+  const bytes = address.split(".").map((part) => Number(part).toString(16).padStart(2, "0"));
+  return `02:fe:${bytes.join(":")}`;
+}
+
+/**
+ * Waits until the bridge forwards what comes from the machine. The kernel handles changes of a link's carrier at most once a
+ * second (net/core/link_watch.c); packets sent before that are lost, and their repetition takes another second.
+ */
+async function untilForwarding(link: string): Promise<void> {
+  let state = "";
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    state = await runOrFail(["ip", "-details", "-oneline", "link", "show", link]);
+    if (/ state UP .* state forwarding /.test(state)) return;
+    await sleep(20);
+  }
+  throw new Error(`the bridge does not forward from ${link}: ${state.trim()}`);
+}
+
+async function ipBatch(lines: readonly string[], prefix: readonly string[] = []): Promise<void> {
+  await runOrFail([...prefix, "ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+}

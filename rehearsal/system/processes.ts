@@ -1,0 +1,170 @@
+import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type CommandResult, exitCodeOf, runCommand } from "./command.ts";
+import { machinePath } from "./machineRoot.ts";
+
+/** What of a machine is needed to run something in it. */
+export interface MachineNamespaces {
+  /** A process that is in the machine's namespaces. */
+  readonly pid: number;
+}
+
+/** Settings of {@link startInMachine}. */
+export interface StartOptions {
+  /** File in the harness's own view that gets standard output and error; appended to. */
+  readonly logFile: string;
+  /** Added to PATH, HOME and LANG, which is all a program in a machine inherits. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A program that runs in a machine. It is not started again when it ends. */
+export interface MachineProcess {
+  readonly pid: number;
+  readonly argv: readonly string[];
+  readonly logFile: string;
+  /** The exit code, as a shell would give it, once the program has ended. */
+  readonly exited: Promise<number>;
+  /** The exit code when the program has ended. */
+  exitCode(): number | undefined;
+  /** Sends SIGTERM, after `graceMs` (default 5,000) SIGKILL; resolves with the exit code. */
+  stop(graceMs?: number): Promise<number>;
+  /** Sends SIGKILL, as when the power fails; resolves with the exit code. */
+  kill(): Promise<number>;
+}
+
+/** Settings of {@link runInMachine}. */
+export interface RunOptions {
+  readonly stdin?: string;
+  /** Added to PATH, HOME and LANG. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Default: 60,000. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Root of a machine may not touch what is not in a namespace: kernel modules, clocks, raw devices, a reboot of the host.
+ */
+const withheld = "-sys_module,-sys_boot,-sys_time,-sys_rawio,-syslog";
+
+function inMachine(machine: MachineNamespaces, argv: readonly string[]): readonly string[] {
+  const enter = ["nsenter", "--net", "--mount", "--uts", "--target", String(machine.pid)];
+  return [...enter, "setpriv", "--bounding-set", withheld, "--", ...argv];
+}
+
+function environment(added: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  return { PATH: machinePath, HOME: "/root", LANG: "C.UTF-8", ...added };
+}
+
+/**
+ * Runs a program in a machine to its end. A nonzero exit code is a result, not an error.
+ * @throws Error when the time is up
+ */
+export function runInMachine(
+  machine: MachineNamespaces,
+  argv: readonly string[],
+  options: RunOptions = {},
+): Promise<CommandResult> {
+  return runCommand(inMachine(machine, argv), { ...options, env: environment(options.env) });
+}
+
+/**
+ * Starts a program in a machine. nsenter and setpriv replace themselves by it, so the pid is the program's own.
+ * @throws Error when the program cannot be started at all; a program that is not found ends with exit code 127
+ */
+export async function startInMachine(
+  machine: MachineNamespaces,
+  argv: readonly string[],
+  options: StartOptions,
+): Promise<MachineProcess> {
+  mkdirSync(dirname(options.logFile), { recursive: true });
+  const log = openSync(options.logFile, "a");
+  const [file = "", ...args] = inMachine(machine, argv);
+  // A process group of its own: Ctrl-C reaches the harness first, which ends things in order.
+  const child = spawn(file, args, { env: environment(options.env), detached: true, stdio: ["ignore", log, log] });
+  closeSync(log);
+  let ended: number | undefined;
+  const exited = new Promise<number>((resolve) => {
+    child.on("exit", (code, signal) => {
+      ended = exitCodeOf(code, signal);
+      resolve(ended);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.on("spawn", resolve);
+    child.on("error", reject);
+  });
+  if (child.pid === undefined) throw new Error(`${argv[0]}: no process`);
+  return {
+    pid: child.pid,
+    argv,
+    logFile: options.logFile,
+    exited,
+    exitCode: () => ended,
+    async stop(graceMs = 5_000) {
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
+      const code = await exited;
+      clearTimeout(timer);
+      return code;
+    },
+    kill() {
+      child.kill("SIGKILL");
+      return exited;
+    },
+  };
+}
+
+/** Settings of {@link waitFor}. */
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  /** Pause between two attempts. Default: 100. */
+  readonly intervalMs?: number;
+  /** When one of them ends, waiting is pointless and ends too; the ends of their logs are part of the error. */
+  readonly processes?: readonly MachineProcess[];
+}
+
+/**
+ * Waits until `condition` gives something that is neither `undefined` nor `false`, and returns it. A condition that throws is
+ * tried again; its message is kept as the last problem.
+ * @param description what is waited for, completing "waited 30 s for ..."
+ * @throws Error with the description, the last problem and the ends of the logs
+ */
+export async function waitFor<T>(
+  description: string,
+  condition: () => Promise<T | undefined | false> | T | undefined | false,
+  options: WaitOptions,
+): Promise<T> {
+  const startedAt = performance.now();
+  const processes = options.processes ?? [];
+  let problem = "the condition is not met";
+  for (;;) {
+    try {
+      const value = await condition();
+      if (value !== undefined && value !== false) return value;
+    } catch (error) {
+      problem = error instanceof Error ? error.message : String(error);
+    }
+    const waited = performance.now() - startedAt;
+    const ended = processes.find((process) => process.exitCode() !== undefined);
+    if (ended === undefined && waited < options.timeoutMs) {
+      await sleep(options.intervalMs ?? 100);
+      continue;
+    }
+    const reason =
+      ended === undefined
+        ? `last problem: ${problem}`
+        : `${ended.argv[0]} ended with exit code ${ended.exitCode()}; last problem: ${problem}`;
+    const logs = await Promise.all(processes.map((process) => logTail(process.logFile)));
+    throw new Error([`waited ${(waited / 1000).toFixed(1)} s for ${description}; ${reason}`, ...logs].join("\n"));
+  }
+}
+
+/** The last lines of a log file under a heading, for error messages. */
+export async function logTail(logFile: string, lines = 15): Promise<string> {
+  const text = await readFile(logFile, "utf8").catch(() => "");
+  const tail = text.trimEnd().split("\n").slice(-lines);
+  return [`last lines of ${logFile}:`, ...tail.map((line) => `  ${line.slice(0, 500)}`)].join("\n");
+}

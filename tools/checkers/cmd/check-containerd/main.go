@@ -1,0 +1,124 @@
+// Command check-containerd reads configuration files as containerd 2.3 does: containerd's own loader, its migration to the newest version
+// of the file, and each plugin's own settings. Unlike containerd, which goes on with a warning
+// (containerd/containerd#10959), it takes unknown keys for problems.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	// Every plugin of the real program, so that a plugin's name that is misspelt is seen as well.
+	_ "github.com/containerd/containerd/v2/cmd/containerd/builtins"
+	"github.com/containerd/containerd/v2/cmd/containerd/server/config"
+	"github.com/containerd/containerd/v2/plugins"
+	"github.com/containerd/containerd/v2/version"
+	"github.com/containerd/log"
+	"github.com/containerd/plugin"
+	"github.com/containerd/plugin/registry"
+	"github.com/pelletier/go-toml/v2"
+
+	"fenestra.dev/checkers/internal/requests"
+)
+
+func main() {
+	log.L.Logger.SetOutput(io.Discard)
+	heard := &warnings{}
+	log.L.Logger.AddHook(heard)
+	requests.Serve(func(request requests.Request) []string {
+		heard.texts = nil
+		err := check(request)
+		problems := heard.texts
+		if err != nil {
+			problems = append(problems, err...)
+		}
+		return problems
+	})
+}
+
+// check returns what containerd refuses; what it only warns of is heard from its log.
+func check(request requests.Request) []string {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "check-containerd-")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "config.toml")
+	if err := os.WriteFile(path, []byte(request.Text), 0o600); err != nil {
+		return []string{err.Error()}
+	}
+
+	registered := registry.Graph(func(*plugin.Registration) bool { return false })
+	all := func() iter.Seq[plugin.Registration] { return slices.Values(registered) }
+	loaded := config.Config{Version: version.ConfigVersion}
+	if err := config.LoadConfigWithPlugins(ctx, path, all, &loaded); err != nil {
+		return []string{strings.ReplaceAll(err.Error(), path, "the file")}
+	}
+	var problems []string
+	known := map[string]bool{}
+	for _, registration := range registered {
+		known[registration.URI()] = true
+		if registration.Config == nil {
+			continue
+		}
+		own, err := ownConfig(registration, request.OS)
+		if err == nil {
+			_, err = loaded.Decode(ctx, registration.URI(), own)
+		}
+		if err == nil {
+			err = validate(ctx, registration, own, folder)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("plugin %s: %v", registration.URI(), err))
+		}
+	}
+	for uri := range loaded.Plugins {
+		if !known[uri] {
+			problems = append(problems, fmt.Sprintf("no plugin is called %s", uri))
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// ownConfig is a copy of a plugin's settings before the file is read, so that requests do not reach each other.
+func ownConfig(registration plugin.Registration, os string) (any, error) {
+	text, err := toml.Marshal(registration.Config)
+	if err != nil {
+		return nil, err
+	}
+	own := reflect.New(reflect.TypeOf(registration.Config).Elem()).Interface()
+	if os == "windows" && registration.URI() == runtimeURI {
+		text = []byte(windowsRuntimes)
+	}
+	return own, toml.Unmarshal(text, own)
+}
+
+// validate has the CRI plugins check their settings. The runtime plugin does so first thing when it starts, and needs no more than a
+// folder; the image plugin asks for a database first, so its one rule that concerns files like ours is restated (ValidateImageConfig in
+// internal/cri/config/config.go).
+func validate(ctx context.Context, registration plugin.Registration, own any, folder string) error {
+	switch registration.URI() {
+	case runtimeURI:
+		start := plugin.NewContext(ctx, plugin.NewPluginSet(), map[string]string{
+			plugins.PropertyRootDir:  filepath.Join(folder, "root", "plugin"),
+			plugins.PropertyStateDir: filepath.Join(folder, "state", "plugin"),
+		})
+		start.Config = own
+		if _, err := registration.InitFn(start); err != nil {
+			return err
+		}
+		return checkRuntimes(own)
+	case imagesURI:
+		return checkImages(own)
+	default:
+		return nil
+	}
+}

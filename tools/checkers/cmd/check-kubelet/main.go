@@ -1,0 +1,88 @@
+// Command check-kubelet reads KubeletConfigurations as a kubelet of the Kubernetes version that it was built with does: decoding, defaults,
+// validation, in that order. Unlike a kubelet, which goes on with a warning, it takes unknown and repeated fields for problems.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	// The kubelet knows the log format json by this import.
+	_ "k8s.io/component-base/logs/json/register"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
+
+	"fenestra.dev/checkers/internal/requests"
+)
+
+func main() {
+	// As cmd/kubelet/app/server.go does; the other feature gates register themselves with k8s.io/kubernetes/pkg/features.
+	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
+		panic(err)
+	}
+	_, codecs, err := scheme.NewSchemeAndCodecs(serializer.EnableStrict)
+	if err != nil {
+		panic(err)
+	}
+	requests.Serve(func(request requests.Request) []string { return check(codecs, request) })
+}
+
+func check(codecs *serializer.CodecFactory, request requests.Request) []string {
+	object, kind, err := decode(codecs, request.Text)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		return messages(strict.Errors())
+	}
+	if err != nil {
+		return []string{err.Error()}
+	}
+	config, ok := object.(*kubeletconfig.KubeletConfiguration)
+	if !ok {
+		return []string{fmt.Sprintf("it is a %s in place of a KubeletConfiguration", kind)}
+	}
+	var problems []string
+	if request.OS == "windows" {
+		problems = windowsProblems(config)
+		// What is left for the rules of the system that this program was built for.
+		config.SingleProcessOOMKill, config.UserNamespaces = nil, nil
+	}
+	// The rule compares the file with the host of the program, which is not the machine (validation_linux.go).
+	config.FailCgroupV1 = false
+	return append(problems, messages(unpack(validation.ValidateKubeletConfiguration(config, utilfeature.DefaultFeatureGate)))...)
+}
+
+// decode returns as an error what ends a kubelet with a panic: defaulting does so for a feature gate that it does not know
+// (pkg/kubelet/apis/config/v1beta1/defaults.go).
+func decode(codecs *serializer.CodecFactory, text string) (object runtime.Object, kind *schema.GroupVersionKind, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("the kubelet would panic: %v", reason)
+		}
+	}()
+	return codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
+}
+
+func unpack(err error) []error {
+	var many utilerrors.Aggregate
+	if errors.As(err, &many) {
+		return utilerrors.Flatten(many).Errors()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+func messages(list []error) []string {
+	var texts []string
+	for _, err := range list {
+		texts = append(texts, strings.TrimPrefix(err.Error(), "invalid configuration: "))
+	}
+	return texts
+}
