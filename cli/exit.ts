@@ -1,0 +1,37 @@
+/** Exit codes of every command. */
+export const exitCodes = {
+  fine: 0,
+  /** Findings at the level of `--fail-on`, or a rehearsal with failed checks. */
+  findings: 1,
+  /** The command line or the stack file is wrong. */
+  badConfig: 2,
+} as const;
+
+/** One of `exitCodes`. */
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** A mistake in the command line. The message is complete. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "UsageError";
+  }
+}
+
+/** Where a command writes: the process's own streams, or a test's. */
+export interface Terminal {
+  /** Result: what somebody asked for. */
+  readonly out: (text: string) => void;
+  /** Progress and mistakes. */
+  readonly err: (text: string) => void;
+}
+
+/** A command of the `fenestra` program. */
+export interface Command {
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** Text of `fenestra <command> --help`. */
+  readonly help: string;
+  /** Runs with the arguments after the command's name. Throws UsageError or ConfigError for a user's mistake. */
+  readonly run: (args: readonly string[], terminal: Terminal) => Promise<ExitCode>;
+}

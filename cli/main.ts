@@ -1,0 +1,109 @@
+import { ConfigError } from "../components/config/problem.ts";
+import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+
+/** Commands by name. Each is loaded when it is called: the cloud SDKs take most of the time of a start. */
+const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
+  plan: {
+    summary: "Show everything that a stack would make, without an account, root or network",
+    load: async () => (await import("./plan.ts")).planCommand,
+  },
+  rehearse: {
+    summary: "Bring a stack up on a real control plane with simulated clouds",
+    load: async () => loadCommand("./rehearse.ts", "rehearseCommand"),
+  },
+  verify: {
+    summary: "Check a running cluster against its stack",
+    load: async () => loadCommand("./verify.ts", "verifyCommand"),
+  },
+  uninstall: {
+    summary: "List what would be left in the cloud after pulumi destroy",
+    load: async () => loadCommand("./uninstall.ts", "uninstallCommand"),
+  },
+  pin: {
+    summary: "Fetch the publishers' checksums and rewrite the lock file of artifacts",
+    load: async () => (await import("./pin.ts")).pinCommand,
+  },
+  mirror: {
+    summary: "List every URL and image that a stack needs, with digests",
+    load: async () => (await import("./mirror.ts")).mirrorCommand,
+  },
+  schema: {
+    summary: "Print the JSON Schema of a stack file",
+    load: async () => (await import("./schema.ts")).schemaCommand,
+  },
+};
+
+/** A command of a module that may not be part of this version. */
+async function loadCommand(module: string, name: string): Promise<Command> {
+  try {
+    const loaded: unknown = Reflect.get(await import(new URL(module, import.meta.url).href), name);
+    if (isCommand(loaded)) return loaded;
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;
+    if (!error.message.includes(module.slice(2))) throw error;
+  }
+  throw new UsageError(`this version of Fenestra has no command ${name.replace(/Command$/, "")} yet`);
+}
+
+function isCommand(value: unknown): value is Command {
+  return typeof value === "object" && value !== null && "run" in value && typeof value.run === "function";
+}
+
+/** Text of `fenestra --help`. */
+export function usage(): string {
+  const width = Math.max(...Object.keys(commands).map((name) => name.length));
+  return [
+    "Usage: fenestra <command> [options]",
+    "",
+    "Kubernetes with a Linux control plane and Windows Server worker pools on AWS and Azure.",
+    "",
+    "Commands:",
+    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`),
+    "",
+    "fenestra <command> --help tells the options of a command.",
+    "Exit code: 0 fine, 1 findings or failed checks, 2 a mistake in the command line or the stack file.",
+    "",
+  ].join("\n");
+}
+
+/** Runs the program with its arguments; a user's mistake becomes its message and exit code 2, never a stack trace. */
+export async function main(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const [name, ...rest] = args;
+  try {
+    if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+      terminal.out(usage());
+      return name === undefined ? exitCodes.badConfig : exitCodes.fine;
+    }
+    const found = Object.entries(commands).find(([command]) => command === name)?.[1];
+    if (found === undefined)
+      throw new UsageError(`there is no command ${name}; allowed: ${Object.keys(commands).join(", ")}`);
+    const command = await found.load();
+    if (rest.includes("--help") || rest.includes("-h")) {
+      terminal.out(command.help);
+      return exitCodes.fine;
+    }
+    return await command.run(rest, terminal);
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      terminal.err(error.message);
+      return exitCodes.badConfig;
+    }
+    if (error instanceof UsageError || isArgumentError(error)) {
+      terminal.err(`fenestra: ${error.message}\n`);
+      return exitCodes.badConfig;
+    }
+    throw error;
+  }
+}
+
+/** What `parseArgs` of Node throws for an option that it does not know. */
+function isArgumentError(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
+}
+
+if (import.meta.main) {
+  process.exitCode = await main(process.argv.slice(2), {
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+  });
+}

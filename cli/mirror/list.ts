@@ -1,0 +1,105 @@
+import { type Artifact, downloadUrl } from "../../components/model/artifacts.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import type { Plan } from "../../rehearsal/review/plan.ts";
+import { isImage } from "../pin/publishers.ts";
+import { kubeadmImages } from "./kubeadmImages.ts";
+
+/** A file that a machine downloads. */
+export interface MirrorFile {
+  /** Where its publisher has it. */
+  readonly url: string;
+  /** `sha256:<hex>` or `sha512:<hex>`; `null` while the lock file has none. */
+  readonly digest: string | null;
+  /** Publisher's checksum file, which the machines read as long as there is no digest. */
+  readonly checksumUrl: string | null;
+  /** Where the machines of this stack look for it; `null` without a mirror. */
+  readonly mirror: string | null;
+}
+
+/** An image that a node pulls. */
+export interface MirrorImage {
+  /** Reference as nodes use it. */
+  readonly reference: string;
+  /** `sha256:<hex>`; `null` when the reference is a tag alone. */
+  readonly digest: string | null;
+  /** URL of the registry's mirror in this stack; `null` without one. */
+  readonly mirror: string | null;
+}
+
+/** Everything that a mirror for a stack must hold. */
+export interface MirrorList {
+  /** Version of this form. */
+  readonly version: 1;
+  readonly stack: string;
+  /** Sorted by URL. */
+  readonly files: readonly MirrorFile[];
+  /** Sorted by reference. */
+  readonly images: readonly MirrorImage[];
+}
+
+/**
+ * What a stack downloads: files named in the machines' payloads, and images of the payloads, of the Kubernetes objects, and of kubeadm, which
+ * chooses those of the control plane itself. Pure.
+ *
+ * @throws RangeError for a Kubernetes minor whose images nobody has written down.
+ */
+export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
+  const payloads = plan.machines.flatMap(({ files }) => files.map(({ content }) => content));
+  const { artifacts, registries } = spec.mirror;
+  const named = new Set(payloads.flatMap((text) => text.match(/https?:\/\/[^\s"'\\,<>]+/g) ?? []));
+  const files = spec.artifacts.filter(
+    (artifact) => !isImage(artifact) && named.has(downloadUrl(artifact.url, artifacts)),
+  );
+  const images = new Set([
+    ...kubeadmImages(spec.kubernetes.version),
+    ...plan.resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs)),
+    ...payloads.flatMap((text) => referencesIn(text, spec.artifacts)),
+  ]);
+  return {
+    version: 1,
+    stack: plan.stack,
+    files: files
+      .map(({ url, algorithm, digest, checksumUrl }) => ({
+        url,
+        digest: digest === null ? null : `${algorithm}:${digest}`,
+        checksumUrl: digest === null ? (checksumUrl ?? null) : null,
+        mirror: artifacts === undefined ? null : downloadUrl(url, artifacts),
+      }))
+      .sort((a, b) => compare(a.url, b.url)),
+    images: [...images].sort(compare).map((reference) => ({
+      reference,
+      digest: reference.split("@")[1] ?? null,
+      mirror: registries[reference.split("/")[0] ?? ""] ?? null,
+    })),
+  };
+}
+
+/** Values of every field `image` of a Kubernetes object; templates and JSON inside are objects too. */
+function imagesIn(value: unknown): readonly string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, item]) =>
+    key === "image" && typeof item === "string" ? [item] : imagesIn(item),
+  );
+}
+
+/** References in a file of a machine: of the images that the lock file knows. */
+function referencesIn(text: string, lock: readonly Artifact[]): readonly string[] {
+  return lock.filter((artifact) => isImage(artifact) && text.includes(artifact.url)).map(({ url }) => url);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** A list as text: one line per file and image, columns parted by a tab; `-` for a digest that is not recorded. */
+export function mirrorText({ files, images }: MirrorList): string {
+  return [
+    ...files.flatMap(({ url, digest, checksumUrl }) => [
+      ["file", digest ?? "-", url],
+      ...(checksumUrl === null ? [] : [["file", "-", checksumUrl]]),
+    ]),
+    ...images.map(({ reference, digest }) => ["image", digest ?? "-", reference]),
+  ]
+    .map((cells) => `${cells.join("\t")}\n`)
+    .join("");
+}

@@ -1,0 +1,137 @@
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { type Artifact, artifactLockFile, readArtifactLock } from "../components/model/artifacts.ts";
+import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { type AskOptions, Publishers } from "./pin/ask.ts";
+import { judge, type PinResult, renderLock, withRelease } from "./pin/lock.ts";
+
+const help = `Usage: fenestra pin [VERSION] [options]
+
+Asks the publishers for the digests of everything in components/model/artifacts.lock.json: what is recorded must be what they say, what is
+missing is recorded. With VERSION (1.36.5) the programs of that Kubernetes release are added, for every role. The lock file is written only
+when nothing differs and nothing failed.
+
+  --check           write nothing
+  --only TEXT       only artifacts whose name or version contains TEXT
+  --accept-moved    take the new image where a publisher has moved a tag
+  --via URL         reach each publisher as URL/<host>/<path>: a mirror in place of the internet
+  --timeout SECONDS until an answer must be complete. Default 20
+  --lock FILE       another lock file
+`;
+
+/** \`fenestra pin\`. Exit code 1 when a digest differs or a publisher failed. */
+export const pinCommand: Command = {
+  summary: "Fetch the publishers' checksums and rewrite the lock file of artifacts",
+  help,
+  run: (args, terminal) => pin(args, terminal),
+};
+
+/** Asked at the same time: few enough for publishers that count. */
+const atOnce = 8;
+
+async function pin(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      check: { type: "boolean", default: false },
+      only: { type: "string" },
+      "accept-moved": { type: "boolean", default: false },
+      via: { type: "string" },
+      timeout: { type: "string", default: "20" },
+      lock: { type: "string" },
+    },
+  });
+  const [version, ...others] = positionals;
+  if (others.length > 0) throw new UsageError(`pin takes one version, not ${positionals.join(" ")}`);
+  const file = values.lock ?? artifactLockFile;
+  const before = readArtifactLock(file);
+  const lock = version === undefined ? before : release(before, version.replace(/^v/, ""));
+  const results = await pinLock(lock, {
+    via: urlOf(values.via),
+    timeoutMs: secondsOf(values.timeout) * 1000,
+    acceptMoved: values["accept-moved"],
+    chosen: ({ name, version: own }) => values.only === undefined || `${name} ${own}`.includes(values.only),
+  });
+  const text = renderLock(results.map(({ artifact }) => artifact));
+  const bad = results.filter(({ outcome }) => outcome === "different" || outcome === "failed");
+  for (const line of messages(results)) err(`${line}\n`);
+  const count = (outcome: string) => results.filter((result) => result.outcome === outcome).length;
+  out(
+    `${count("verified")} verified, ${count("recorded")} recorded, ${count("moved")} moved, ${count("unverified")} without a published digest, ${count("different")} different, ${count("failed")} failed\n`,
+  );
+  if (bad.length > 0) {
+    err("fenestra: the lock file was left as it is\n");
+    return exitCodes.findings;
+  }
+  if (!values.check && text !== renderLock(before)) writeFileSync(file, text);
+  return exitCodes.fine;
+}
+
+/** How to pin. */
+export interface PinOptions extends AskOptions {
+  readonly acceptMoved?: boolean;
+  /** Which artifacts are asked for; the others stay as they are. Default all. */
+  readonly chosen?: (artifact: Artifact) => boolean;
+}
+
+/** Asks for every artifact and judges the answers, in the order of the lock file. An artifact that is not chosen counts as kept. */
+export async function pinLock(
+  lock: readonly Artifact[],
+  { acceptMoved = false, chosen = () => true, ...options }: PinOptions,
+): Promise<readonly (PinResult | { readonly artifact: Artifact; readonly outcome: "kept"; readonly message: "" })[]> {
+  const publishers = new Publishers(options);
+  const results = lock.map((artifact) => ({ artifact, outcome: "kept", message: "" }) as const);
+  const answered: (PinResult | (typeof results)[number])[] = [...results];
+  // One iterator for all workers: each takes the next.
+  const waiting = [...lock.entries()].filter(([, artifact]) => chosen(artifact)).values();
+  const worker = async (): Promise<void> => {
+    for (const [index, artifact] of waiting)
+      answered[index] = judge(artifact, await publishers.ask(artifact), acceptMoved);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return answered;
+}
+
+/** What to say, each once: differences first; a host that cannot be reached at all is one line, not one per file. */
+function messages(results: readonly { readonly outcome: string; readonly message: string }[]): readonly string[] {
+  const of = (outcome: string) => results.filter((result) => result.outcome === outcome).map(({ message }) => message);
+  const failed = of("failed");
+  const reasons = Map.groupBy(failed, (message) => message.slice(message.lastIndexOf(": ") + 2));
+  const grouped = [...reasons].flatMap(([reason, all]) => [
+    ...all.slice(0, 3).map((message) => `✗ ${message}`),
+    ...(all.length > 3 ? [`✗ ... and ${all.length - 3} more: ${reason}`] : []),
+  ]);
+  const advice =
+    failed.length > 0 && failed.length === results.filter(({ outcome }) => outcome !== "kept").length
+      ? ["No publisher could be reached. Run this where there is internet, or give a mirror by --via URL."]
+      : [];
+  return [
+    ...of("different").map((message) => `✗ ${message}`),
+    ...grouped,
+    ...advice,
+    ...of("moved").map((message) => `! ${message}`),
+    ...of("unverified").map((message) => `· ${message}`),
+  ];
+}
+
+function release(lock: readonly Artifact[], version: string): readonly Artifact[] {
+  try {
+    return withRelease(lock, version);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError(error.message);
+  }
+}
+
+function urlOf(text: string | undefined): string | undefined {
+  if (text !== undefined && !/^https?:$/.test(URL.parse(text)?.protocol ?? ""))
+    throw new UsageError(`--via ${text} is not a URL; allowed: one such as https://mirror.example.com`);
+  return text;
+}
+
+function secondsOf(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds > 0)) throw new UsageError(`--timeout ${text} is not a number of seconds; allowed: one such as 20`);
+  return seconds;
+}

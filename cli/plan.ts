@@ -1,0 +1,114 @@
+import "../rehearsal/program/leanSdk.ts";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { readStackFile } from "../components/config/stackFile.ts";
+import { UserDataError } from "../rehearsal/decode/machine.ts";
+import { ProgramError } from "../rehearsal/program/runProgram.ts";
+import { ShapeError } from "../rehearsal/program/sameResources.ts";
+import { type BasePlan, diffPlans, diffText, readBasePlan } from "../rehearsal/review/diff.ts";
+import { type OutputFile, planFiles } from "../rehearsal/review/files.ts";
+import { type Level, levels, reaches } from "../rehearsal/review/findings.ts";
+import { planJson } from "../rehearsal/review/json.ts";
+import { makePlan } from "../rehearsal/review/makePlan.ts";
+import { planSummary } from "../rehearsal/review/summary.ts";
+import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { planAtRef } from "./plan/gitBase.ts";
+
+const help = `Usage: fenestra plan --stack NAME [options]
+
+Runs the program with a simulated cloud and shows what it would make. Needs no account, no credentials, no root and no network.
+
+  --stack NAME       the stack: NAME of stacks/Pulumi.NAME.yaml
+  --json             print the plan as JSON in place of the summary
+  --out DIR          write plan.md, plan.html, plan.json and every file of every machine to DIR
+  --diff BASE        say what changes against BASE, in place of the summary: the plan.json of an earlier run, or a commit, branch or tag of
+                     this repository with the same package-lock.json
+  --fail-on LEVEL    exit with 1 when a finding is at this level or worse: error (default), warning, note
+  --as-of DATE       judge what is out of support as of this day (2026-11-30); without it nothing is said of it
+
+Values that only the cloud can tell are stand-ins of the same form and length.
+`;
+
+/** \`fenestra plan\`. */
+export const planCommand: Command = {
+  summary: "Show everything that a stack would make",
+  help,
+  run: async (args, terminal) => {
+    try {
+      return await plan(args, terminal);
+    } catch (error) {
+      // The program or a payload is broken: the worst of findings, told by the error itself.
+      if (!(error instanceof ProgramError || error instanceof ShapeError || error instanceof UserDataError))
+        throw error;
+      terminal.err(`fenestra: ${error.message}\n`);
+      return exitCodes.findings;
+    }
+  },
+};
+
+async function plan(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
+  const started = performance.now();
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      stack: { type: "string" },
+      json: { type: "boolean", default: false },
+      out: { type: "string" },
+      diff: { type: "string" },
+      "fail-on": { type: "string", default: "error" },
+      "as-of": { type: "string" },
+    },
+  });
+  if (values.stack === undefined) throw new UsageError("plan needs --stack NAME");
+  const failOn = levelOf(values["fail-on"]);
+  const asOf = dateOf(values["as-of"]);
+  const base = values.diff === undefined ? undefined : readBase(values.diff, values.stack);
+  const plan = await makePlan({
+    stack: values.stack,
+    config: readStackFile(values.stack),
+    entry: fileURLToPath(new URL("../index.ts", import.meta.url)),
+    asOf,
+  });
+  if (values.out !== undefined) writePlan(values.out, planFiles(plan));
+  if (base === undefined) out(values.json ? planJson(plan) : planSummary(plan));
+  else {
+    const diff = diffPlans(base, plan);
+    out(values.json ? `${JSON.stringify(diff, null, 2)}\n` : diffText(diff));
+  }
+  err(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);
+  return reaches(plan.findings, failOn) ? exitCodes.findings : exitCodes.fine;
+}
+
+/** A file wins over a commit of the same name. */
+function readBase(fileOrRef: string, stack: string): BasePlan {
+  const text = existsSync(fileOrRef) ? readFileSync(fileOrRef, "utf8") : planAtRef(fileOrRef, stack);
+  const base = readBasePlan(text);
+  if (typeof base === "string") throw new UsageError(`--diff ${fileOrRef}: ${base}`);
+  return base;
+}
+
+function writePlan(folder: string, files: readonly OutputFile[]): void {
+  for (const file of files) {
+    const target = path.join(folder, ...file.path.split("/"));
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, file.content);
+  }
+}
+
+function seconds(milliseconds: number): string {
+  return (milliseconds / 1000).toFixed(2);
+}
+
+function levelOf(text: string): Level {
+  const level = levels.find((known) => known === text);
+  if (level === undefined) throw new UsageError(`--fail-on ${text} is not a level; allowed: ${levels.join(", ")}`);
+  return level;
+}
+
+function dateOf(text: string | undefined): string | undefined {
+  if (text !== undefined && (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text))))
+    throw new UsageError(`--as-of ${text} is not a date; allowed: a day such as 2026-11-30`);
+  return text;
+}

@@ -1,0 +1,158 @@
+import { parseArgs } from "node:util";
+import { loadConfig } from "../components/config/load.ts";
+import { ConfigError } from "../components/config/problem.ts";
+import { readStackFile } from "../components/config/stackFile.ts";
+import { breakages } from "../rehearsal/breakages.ts";
+import { type Checkers, obtainCheckers } from "../rehearsal/checkers/obtain.ts";
+import type { CheckReport } from "../rehearsal/checks/run.ts";
+import { minorOf } from "../rehearsal/programs/catalog.ts";
+import { obtainPrograms, type Programs } from "../rehearsal/programs/obtain.ts";
+import { rehearse } from "../rehearsal/rehearse.ts";
+import { messageOf, RehearsalError } from "../rehearsal/system/errors.ts";
+import { insideNamespaces, ownCommand, runInsideNamespaces } from "../rehearsal/system/namespaces.ts";
+import { createProgress, type Progress } from "../rehearsal/system/progress.ts";
+import { type Command, type ExitCode, exitCodes, UsageError } from "./exit.ts";
+
+const startVariable = "FENESTRA_REHEARSAL_STARTED";
+
+const help = `Usage: fenestra rehearse --stack <stack> [--keep] [--full] [--only <checks>] [--break <name>]
+
+Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
+kube-apiserver, kube-controller-manager, kube-scheduler and the scripts of the machines. Cloud APIs, kernels, container starts and packets
+are simulated. The last line of the output is: N passed, N failed[, N skipped].
+
+  --stack <stack>  Name of the stack: stacks/Pulumi.<stack>.yaml
+  --keep           Leave everything running until Ctrl-C, and tell how to use kubectl
+  --full           Run the slow checks too: those that wait for time to pass
+  --only <checks>  Run only the checks whose id begins with this text
+  --break <name>   Break one thing on purpose and see a check fail: ${Object.keys(breakages).join(", ")}
+`;
+
+/** `fenestra rehearse`. Exit code 0 when every check passed, 1 otherwise. */
+export const rehearseCommand: Command = {
+  summary: "Bring a stack up on a real control plane with simulated clouds",
+  help,
+  run: async (args) => {
+    const settings = parseArguments(args);
+    try {
+      return await runRehearsal(settings);
+    } catch (error) {
+      // A mistake in the stack file or the command line is told by the caller; anything else ends with the counts, as a rehearsal always does.
+      if (error instanceof ConfigError || error instanceof UsageError) throw error;
+      console.log(`The rehearsal broke off: ${messageOf(error)}`);
+      console.log("0 passed, 1 failed");
+      return process.exit(exitCodes.findings);
+    }
+  },
+};
+
+/** Settings of a rehearsal as the command line gives them. */
+interface Settings {
+  readonly stack: string;
+  readonly keep: boolean;
+  readonly full: boolean;
+  readonly only: string;
+  readonly broken: string | undefined;
+}
+
+function parseArguments(args: readonly string[]): Settings {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        stack: { type: "string" },
+        keep: { type: "boolean", default: false },
+        full: { type: "boolean", default: false },
+        only: { type: "string", default: "" },
+        break: { type: "string" },
+      },
+    });
+    if (values.stack === undefined)
+      throw new UsageError("--stack is missing; allowed: the name of a stack file, as in --stack aws-dev");
+    return { stack: values.stack, keep: values.keep, full: values.full, only: values.only, broken: values.break };
+  } catch (error) {
+    throw error instanceof UsageError ? error : new UsageError(messageOf(error));
+  }
+}
+
+async function runRehearsal({ stack, keep, full, only, broken }: Settings): Promise<ExitCode> {
+  const started = process.env[startVariable];
+  const progress = createProgress({
+    stream: process.stdout,
+    ...(started === undefined ? {} : { startedAt: Number(started) }),
+  });
+  const config = readStackFile(stack);
+  loadConfig(config);
+  const breakage = broken === undefined ? undefined : breakages[broken];
+  if (broken !== undefined && breakage === undefined) {
+    throw new UsageError(`--break ${broken}: there is no such breakage; allowed: ${Object.keys(breakages).join(", ")}`);
+  }
+  const inside = insideNamespaces();
+  if (inside === undefined) {
+    progress.line(
+      `rehearsal of ${stack}: cloud APIs, kernels, container starts and packets are simulated; the control plane is real`,
+    );
+    await checkersFor(await obtainPrograms({ progress }), progress);
+    const code = await runInsideNamespaces(ownCommand(), { env: { [startVariable]: String(progress.startedAt) } });
+    return code === 0 ? exitCodes.fine : exitCodes.findings;
+  }
+  const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
+  const programs = await obtainPrograms({ progress: quiet });
+  const reports = await rehearse({
+    stack,
+    config,
+    programs,
+    checkers: await checkersFor(programs, quiet),
+    progress,
+    workFolder: inside.workFolder,
+    full,
+    only,
+    ...(breakage === undefined ? {} : { breakage }),
+    ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
+  });
+  const code = summarise(reports);
+  // Machines and servers would keep this process alive; with its end the kernel takes all of them down.
+  process.exit(code);
+}
+
+/** Programs that read the machines' files for this control plane's version, or why there are none. */
+async function checkersFor(programs: Programs, progress: Progress): Promise<Checkers | string> {
+  try {
+    return await obtainCheckers({ progress, minors: [minorOf(programs["kube-apiserver"].version)] });
+  } catch (error) {
+    if (!(error instanceof RehearsalError)) throw error;
+    progress.line(error.message);
+    return error.message;
+  }
+}
+
+/** Tells how to look around and waits for Ctrl-C. */
+async function untilInterrupted(
+  progress: Progress,
+  view: { readonly kubeconfigFile: string; readonly kubectl: string },
+  enter: readonly string[],
+): Promise<void> {
+  progress.line(
+    [
+      "everything runs; press Ctrl-C to take it down. From another terminal, as the same user:",
+      [...enter, view.kubectl, "--kubeconfig", view.kubeconfigFile, "get", "nodes"].join(" "),
+    ].join("\n"),
+  );
+  await new Promise<void>((resolve) => {
+    const timer = setInterval(() => undefined, 60_000);
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.once(signal, () => {
+        clearInterval(timer);
+        resolve();
+      });
+    }
+  });
+}
+
+function summarise(reports: readonly CheckReport[]): ExitCode {
+  const failed = reports.filter(({ failure }) => failure !== undefined).length;
+  const skipped = reports.filter((report) => report.skipped !== undefined).length;
+  const counts = `${reports.length - failed - skipped} passed, ${failed} failed`;
+  console.log(skipped > 0 ? `${counts}, ${skipped} skipped` : counts);
+  return failed === 0 ? exitCodes.fine : exitCodes.findings;
+}

@@ -1,0 +1,117 @@
+/** What the search looks at in any object. */
+export interface FoundObject {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string | undefined;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly finalizers: readonly string[];
+    readonly managers: readonly string[];
+    readonly deleting: boolean;
+  };
+}
+
+/** A PersistentVolume. */
+export interface FoundVolume extends FoundObject {
+  /** `Delete`, `Retain` or `Recycle`. */
+  readonly reclaimPolicy: string;
+  /** Where the volume lies in the cloud: volume handle, or the driver's own name. */
+  readonly handle: string | undefined;
+  /** Claim that it is bound to: `namespace/name`. */
+  readonly claim: string | undefined;
+}
+
+/** A claim. */
+export interface FoundClaim extends FoundObject {
+  readonly volume: string | undefined;
+}
+
+/** A Service of type LoadBalancer. */
+export interface FoundService extends FoundObject {
+  /** Address of the load balancer; `undefined` while there is none. */
+  readonly address: string | undefined;
+}
+
+/** Everything that may tie a cluster to resources of the cloud. */
+export interface Inventory {
+  readonly services: readonly FoundService[];
+  readonly claims: readonly FoundClaim[];
+  readonly volumes: readonly FoundVolume[];
+  readonly namespaces: readonly FoundObject[];
+}
+
+/** Something that a user made and that would outlive the cluster, or keep its removal from ending. */
+export interface Leftover {
+  /** `Service shop/front` */
+  readonly object: string;
+  readonly problem: string;
+  /** What to do about it. */
+  readonly mend: string;
+}
+
+/** Prefix of the field manager of Pulumi's server-side apply (pulumi/pulumi-kubernetes: provider/pkg/provider). */
+const ownManager = "pulumi-kubernetes";
+/** Value of `app.kubernetes.io/part-of` of this program's objects begins so. */
+const ownPart = "fenestra";
+
+/** Whether the program made an object; then `pulumi destroy` removes it in the right order. */
+export function isOwn({ metadata }: Pick<FoundObject, "metadata">): boolean {
+  return (
+    metadata.managers.some((manager) => manager.startsWith(ownManager)) ||
+    (metadata.labels["app.kubernetes.io/part-of"] ?? "").split("-")[0] === ownPart
+  );
+}
+
+function nameOf({ kind, metadata }: FoundObject): string {
+  return `${kind} ${metadata.namespace === undefined ? "" : `${metadata.namespace}/`}${metadata.name}`;
+}
+
+function deleteCommand({ kind, metadata }: FoundObject): string {
+  const where = metadata.namespace === undefined ? "" : `-n ${metadata.namespace} `;
+  return `kubectl ${where}delete ${kind.toLowerCase()} ${metadata.name}`;
+}
+
+/** What users made themselves that would be left in the cloud, and what is already stuck. Sorted by object. */
+export function leftovers({ services, claims, volumes, namespaces }: Inventory): readonly Leftover[] {
+  const ownClaims = new Set(claims.filter(isOwn).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+  const userVolumes = volumes.filter((volume) => volume.claim === undefined || !ownClaims.has(volume.claim));
+  return [
+    ...services
+      .filter((service) => !isOwn(service))
+      .map((service) => ({
+        object: nameOf(service),
+        problem: `its load balancer${service.address === undefined ? "" : ` (${service.address})`} stays in the cloud and holds its subnets and security groups: nobody is left to remove it`,
+        mend: deleteCommand(service),
+      })),
+    ...claims
+      .filter((claim) => !isOwn(claim))
+      .map((claim) => ({
+        object: nameOf(claim),
+        problem:
+          claim.volume === undefined
+            ? "it has no volume yet, and may get one until the machines go"
+            : `it holds the volume ${claim.volume}, whose disk stays in the cloud`,
+        mend: `${deleteCommand(claim)}, after its pods`,
+      })),
+    ...userVolumes.map((volume) => ({
+      object: nameOf(volume),
+      problem:
+        volume.reclaimPolicy === "Delete"
+          ? `its disk${inCloud(volume)} stays in the cloud unless its claim${inClaim(volume)} is deleted while the storage driver runs`
+          : `its reclaim policy is ${volume.reclaimPolicy}: its disk${inCloud(volume)} stays in the cloud in any case`,
+      mend:
+        volume.reclaimPolicy === "Delete"
+          ? `delete the claim; the volume goes with it`
+          : `keep the disk on purpose, or kubectl patch pv ${volume.metadata.name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}' and delete its claim`,
+    })),
+    ...[...services, ...claims, ...volumes, ...namespaces].filter(isStuck).map((object) => ({
+      object: nameOf(object),
+      problem: `it is being deleted and does not go: finalizers ${object.metadata.finalizers.join(", ") || "of what is in it"}`,
+      mend: `see why: kubectl ${object.metadata.namespace === undefined ? "" : `-n ${object.metadata.namespace} `}describe ${object.kind.toLowerCase()} ${object.metadata.name}; only when its cloud resource is gone: remove the finalizer`,
+    })),
+  ].toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
+}
+
+const isStuck = ({ metadata }: FoundObject): boolean => metadata.deleting;
+const inCloud = ({ handle }: FoundVolume): string => (handle === undefined ? "" : ` (${handle})`);
+const inClaim = ({ claim }: FoundVolume): string => (claim === undefined ? "" : ` ${claim}`);

@@ -1,0 +1,178 @@
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { type ClusterApi, clusterApi, messageOf } from "./verify/api.ts";
+import type { VerifyCheck } from "./verify/check.ts";
+import { clusterFacts, makeNamespace, type Removal, removeNamespace } from "./verify/cluster.ts";
+import { executor } from "./verify/exec.ts";
+import { junitXml } from "./verify/junit.ts";
+import { chosenChecks, planChecks } from "./verify/plan.ts";
+import { type CheckResult, resultLines, summaryLine } from "./verify/report.ts";
+import { runChecks } from "./verify/run.ts";
+import { Stations } from "./verify/stations.ts";
+
+const defaults = {
+  /** The first pull of a Windows image can take most of it. */
+  timeout: "1200",
+  prefix: "fenestra-verify",
+  outbound: "https://registry.k8s.io/",
+} as const;
+
+const help = `Usage: fenestra verify --kubeconfig FILE [options]
+
+Checks a running cluster: nodes, placement, networking between Linux and Windows, Services, DNS, storage, metrics, logs. Works in a namespace
+of its own and removes it at the end, also after Ctrl-C or a failure. It makes one load balancer and one disk for a short time.
+
+  --kubeconfig FILE        an administrator's kubeconfig; its current context is used
+  --junit FILE             write the results to FILE in the form that CI systems read
+  --only ID,...            run only these checks: whole ids, or what stands before the slash, as in pod-to-pod,dns/linux
+  --timeout SECONDS        time limit of each check (default ${defaults.timeout}: the first pull of a Windows image is slow)
+  --namespace-prefix NAME  beginning of the namespace's name (default ${defaults.prefix})
+  --outbound URL           what pods must reach outside (default ${defaults.outbound}); none: skip that check
+
+A check passes, fails with the reason and what to look at, or is skipped with the reason. The last line is: N passed, N failed, N skipped.
+Exit code: 0 no check failed, 1 a check failed, the cluster does not answer or something was left behind, 2 a mistake in the command line.
+`;
+
+/** `fenestra verify`. Exit code 0 when no check failed. */
+export const verifyCommand: Command = {
+  summary: "Check a running cluster",
+  help,
+  run: async (args, terminal) => {
+    const options = parseArguments(args);
+    const api = clusterApi(options.kubeconfig);
+    const unreachable = await greet(api, terminal);
+    if (unreachable) return exitCodes.findings;
+    const checks = planChecks(await clusterFacts(api, options.outbound));
+    const chosen = chosenChecks(checks, options.only);
+    if ("unknown" in chosen) {
+      const kinds = [...new Set(checks.map(({ id }) => id.split("/")[0]))];
+      throw new UsageError(
+        `--only ${chosen.unknown.join(",")} names no check of this cluster; allowed: ${kinds.join(", ")}, or the id of one, such as ${checks[0]?.id}`,
+      );
+    }
+    return await verify(api, chosen.checks, options, terminal);
+  },
+};
+
+interface Options {
+  readonly kubeconfig: string;
+  readonly junit: string | undefined;
+  readonly only: readonly string[];
+  readonly limitMs: number;
+  readonly prefix: string;
+  readonly outbound: string | undefined;
+}
+
+function parseArguments(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      kubeconfig: { type: "string" },
+      junit: { type: "string" },
+      only: { type: "string", default: "" },
+      timeout: { type: "string", default: defaults.timeout },
+      "namespace-prefix": { type: "string", default: defaults.prefix },
+      outbound: { type: "string", default: defaults.outbound },
+    },
+  });
+  const { kubeconfig, junit, only, timeout, outbound } = values;
+  const prefix = values["namespace-prefix"];
+  if (kubeconfig === undefined) throw new UsageError("verify needs --kubeconfig FILE");
+  if (!/^[1-9]\d{0,5}$/.test(timeout))
+    throw new UsageError(`--timeout ${timeout} is not a time limit; allowed: whole seconds from 1 to 999999`);
+  // Room for the random end: a namespace's name is a DNS label of at most 63 characters.
+  if (!/^[a-z]([-a-z0-9]{0,53}[a-z0-9])?$/.test(prefix))
+    throw new UsageError(
+      `--namespace-prefix ${prefix} cannot begin a namespace's name; allowed: 1 to 55 lower-case letters, digits and hyphens, a letter first, no hyphen last`,
+    );
+  if (outbound !== "none" && !/^https?:\/\/[^/]/.test(outbound))
+    throw new UsageError(`--outbound ${outbound} is no address; allowed: an http or https URL, or none`);
+  return {
+    kubeconfig,
+    junit,
+    only: only
+      .split(",")
+      .map((word) => word.trim())
+      .filter((word) => word !== ""),
+    limitMs: Number(timeout) * 1000,
+    prefix,
+    outbound: outbound === "none" ? undefined : outbound,
+  };
+}
+
+/** Says which cluster it is; whether it does not answer. */
+async function greet(api: ClusterApi, { err }: Terminal): Promise<boolean> {
+  try {
+    const { gitVersion } = await api.version.getCode();
+    err(`cluster ${api.server}, Kubernetes ${gitVersion}\n`);
+    return false;
+  } catch (error) {
+    err(
+      `fenestra: the API server ${api.server} does not answer as it should: ${messageOf(error)}\nlook at: whether this machine may reach it (access.public.allow of the stack, VPN), and whether the kubeconfig is this cluster's\n`,
+    );
+    return true;
+  }
+}
+
+async function verify(
+  api: ClusterApi,
+  checks: readonly VerifyCheck[],
+  { junit, limitMs, prefix }: Options,
+  { out, err }: Terminal,
+): Promise<ExitCode> {
+  const started = performance.now();
+  const sinceStart = (): number => (performance.now() - started) / 1000;
+  const namespace = await makeNamespace(api, prefix);
+  err(`namespace ${namespace}; ${checks.length} checks, at most ${limitMs / 1000} s each\n`);
+  const { interrupted, release } = untilInterrupted(namespace, err);
+  let results: readonly CheckResult[] = [];
+  let removal: Removal = { clean: false, left: undefined };
+  try {
+    const stations = new Stations(api, namespace, executor(api.config, namespace));
+    results = await runChecks(
+      checks,
+      { api, namespace, stations },
+      {
+        limitMs,
+        interrupted,
+        begin: ({ id }) => err(`[${sinceStart().toFixed(1).padStart(6)} s] ...   ${id}\n`),
+        tell: (result) => out(resultLines(result, sinceStart())),
+      },
+    );
+  } finally {
+    err(`removing namespace ${namespace}\n`);
+    removal = await removeNamespace(api, namespace);
+    release();
+  }
+  if (removal.left !== undefined)
+    err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
+  if (junit !== undefined) writeFileSync(junit, junitXml(results, api.server));
+  out(summaryLine(results));
+  const failed = results.some(({ outcome }) => outcome === "failed");
+  return failed || !removal.clean || interrupted.aborted ? exitCodes.findings : exitCodes.fine;
+}
+
+/** A signal that ends the run on Ctrl-C; the second Ctrl-C ends the program at once. */
+function untilInterrupted(
+  namespace: string,
+  err: Terminal["err"],
+): { readonly interrupted: AbortSignal; readonly release: () => void } {
+  const controller = new AbortController();
+  const interrupt = (): void => {
+    if (controller.signal.aborted) {
+      err(`fenestra: left behind; remove it by: kubectl delete namespace ${namespace}\n`);
+      process.exit(exitCodes.findings);
+    }
+    err("interrupted; what was made is removed, a second Ctrl-C leaves it\n");
+    controller.abort();
+  };
+  const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
+  for (const signal of signals) process.on(signal, interrupt);
+  return {
+    interrupted: controller.signal,
+    release: () => {
+      for (const signal of signals) process.off(signal, interrupt);
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import type { V1NamespaceCondition } from "@kubernetes/client-node";
+import { type ClusterApi, ifFound, messageOf } from "./api.ts";
+import { runtimeClassPolicy } from "./checks/placement.ts";
+import { verifyNamespaceLabels } from "./manifests.ts";
+import { nodeFacts } from "./nodes.ts";
+import type { ClusterFacts } from "./plan.ts";
+import { NotYet, until } from "./poll.ts";
+
+/** Label of RuntimeClasses' node selectors for a Windows build. */
+const buildLabel = "node.kubernetes.io/windows-build";
+
+/** Reads what decides which checks there are. */
+export async function clusterFacts(api: ClusterApi, outbound: string | undefined): Promise<ClusterFacts> {
+  const [nodes, runtimeClasses, policy, metrics, storageClasses] = await Promise.all([
+    api.core.listNode(),
+    api.node.listRuntimeClass(),
+    // Servers before 1.36 do not know the kind, and answer 404 as for a missing object.
+    ifFound(api.admission.readMutatingAdmissionPolicy({ name: runtimeClassPolicy })),
+    ifFound(api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" })),
+    api.storage.listStorageClass(),
+  ]);
+  return {
+    nodes: nodes.items.map(nodeFacts),
+    runtimeClasses: runtimeClasses.items.flatMap(({ metadata, scheduling }) => {
+      const build = scheduling?.nodeSelector?.[buildLabel];
+      return build === undefined || metadata?.name === undefined ? [] : [{ name: metadata.name, build }];
+    }),
+    runtimeClassPolicy: policy !== undefined,
+    metricsApi: metrics !== undefined,
+    ntfsStorageClass: storageClasses.items.find(
+      ({ parameters }) => parameters?.["csi.storage.k8s.io/fstype"]?.toLowerCase() === "ntfs",
+    )?.metadata?.name,
+    outbound,
+  };
+}
+
+/** Makes the namespace of a run; its name is new. */
+export async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
+  const name = `${prefix}-${randomBytes(3).toString("hex")}`;
+  await api.core.createNamespace({
+    body: { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: verifyNamespaceLabels } },
+  });
+  return name;
+}
+
+/** Longest that a namespace may take to go: a load balancer or a disk of it must go in the cloud first. */
+const goneMs = 300_000;
+
+/** What became of a namespace. */
+export interface Removal {
+  /** Nothing of the run is left that costs anything or is in anybody's way. */
+  readonly clean: boolean;
+  /** What is left, and why. */
+  readonly left: string | undefined;
+}
+
+/** Removes the namespace of a run and waits until all in it is gone. */
+export async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> {
+  const signal = AbortSignal.timeout(goneMs);
+  try {
+    const left = await until(
+      `namespace ${name} to go`,
+      async () => {
+        const present = await ifFound(api.core.readNamespace({ name }));
+        if (present === undefined) return undefined;
+        if (present.metadata?.deletionTimestamp === undefined) await api.core.deleteNamespace({ name });
+        return emptied(present.status?.conditions ?? []);
+      },
+      { signal, intervalMs: 500 },
+    );
+    return { clean: true, left };
+  } catch (error) {
+    return { clean: false, left: messageOf(error) };
+  }
+}
+
+/**
+ * A namespace stays, empty, as long as an API that is registered does not answer, for instance metrics without metrics-server: the
+ * controller cannot know whether that API holds something in it (kubernetes/kubernetes#60807).
+ * @returns that, when it is so
+ * @throws NotYet while something is left in it
+ */
+export function emptied(conditions: readonly V1NamespaceCondition[]): string {
+  const holds = (type: string): boolean => conditions.some((each) => each.type === type && each.status === "True");
+  const empty = conditions.some(({ type, status }) => type === "NamespaceContentRemaining" && status === "False");
+  const discovery = conditions.find(({ type }) => type === "NamespaceDeletionDiscoveryFailure");
+  if (discovery?.status === "True" && empty && !holds("NamespaceFinalizersRemaining"))
+    return `it is empty, and goes as soon as every registered API answers again: ${discovery.message}`;
+  const reasons = conditions.filter(({ status }) => status === "True").map(({ message }) => message);
+  throw new NotYet(reasons.join("; ") || "it is Terminating");
+}

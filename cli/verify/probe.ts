@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "./api.ts";
+import { CheckFailure } from "./check.ts";
+import type { ExecResult } from "./exec.ts";
+
+/** Runs a command where the probe starts. */
+export type RunThere = (command: readonly string[]) => Promise<ExecResult>;
+
+/** Where a probe starts. */
+export interface ProbeStart {
+  /** As messages name it: `pod linux-a0`. */
+  readonly name: string;
+  readonly os: "linux" | "windows";
+  readonly run: RunThere;
+}
+
+/** Settings of {@link reaches}. */
+export interface ReachOptions {
+  readonly signal: AbortSignal;
+  /** What the answer must be, as `undefined`, or why it is wrong. */
+  readonly judge: (answer: string) => string | undefined;
+  /** Time for a path to come up, in milliseconds. Default: 30,000: what upstream's tests give a new Windows endpoint. */
+  readonly warmUpMs?: number;
+  /** Pause between two attempts, in milliseconds. Default: 1,000. */
+  readonly pauseMs?: number;
+  readonly lookAt?: string;
+}
+
+/** One good answer may be luck while half of a Service's endpoints are broken. */
+const answersInARow = 5;
+
+/** curl's exit codes when a peer does not answer: refused, time is up, nothing came, connection reset (curl(1), "EXIT CODES"). */
+const unanswered = new Set([7, 28, 52, 56]);
+
+/** An HTTP request as a command. curl is part of Windows since build 17763. */
+export function curl(os: "linux" | "windows", url: string, options: readonly string[] = []): readonly string[] {
+  return [os === "windows" ? "curl.exe" : "curl", "-sS", "--connect-timeout", "5", "-m", "10", ...options, url];
+}
+
+/**
+ * Asks until the answer was right several times in a row.
+ * @throws CheckFailure with the last wrong answer when that has not happened after the warm-up
+ */
+export async function reaches(start: ProbeStart, url: string, options: ReachOptions): Promise<void> {
+  const until = performance.now() + (options.warmUpMs ?? 30_000);
+  let [row, problem] = [0, "no attempt was made"];
+  while (!options.signal.aborted) {
+    const wrong = await ask(start, url, options.judge);
+    row = wrong === undefined ? row + 1 : 0;
+    problem = wrong ?? problem;
+    if (row >= answersInARow) return;
+    if (wrong !== undefined && performance.now() >= until) break;
+    if (wrong !== undefined)
+      await sleep(options.pauseMs ?? 1_000, undefined, { signal: options.signal }).catch(() => undefined);
+  }
+  throw new CheckFailure(`${start.name} does not reach ${url}: ${problem}`, options.lookAt);
+}
+
+async function ask(start: ProbeStart, url: string, judge: ReachOptions["judge"]): Promise<string | undefined> {
+  try {
+    const { code, stdout, stderr } = await start.run(curl(start.os, url));
+    return code === 0 ? judge(stdout.trim()) : `curl ended with ${code}: ${stderr.trim() || "no message"}`;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/**
+ * Negative control: where nothing listens nothing may answer, and the command itself must work. Without it a probe that cannot fail would
+ * pass for a proof (upstream's Windows connectivity test could not fail: kubernetes/kubernetes test/e2e/windows/hybrid_network.go).
+ * @throws CheckFailure when something answers or the command does not run
+ */
+export async function staysSilent(
+  start: ProbeStart,
+  url: string,
+  lookAt?: string,
+  options: readonly string[] = [],
+): Promise<void> {
+  const { code, stdout, stderr } = await start.run(curl(start.os, url, options)).catch((error: unknown) => {
+    throw new CheckFailure(`${start.name} cannot run curl: ${messageOf(error)}`, lookAt);
+  });
+  if (code === 0)
+    throw new CheckFailure(
+      `${start.name} got an answer from ${url}, where there must be none: ${stdout.trim().slice(0, 200)}`,
+      lookAt,
+    );
+  if (!unanswered.has(code))
+    throw new CheckFailure(
+      `${start.name} could not ask ${url}: curl ended with ${code}: ${stderr.trim() || "no message"}`,
+      lookAt,
+    );
+}

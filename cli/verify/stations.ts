@@ -1,0 +1,95 @@
+import type { V1Pod } from "@kubernetes/client-node";
+import { type ClusterApi, messageOf, statusOf } from "./api.ts";
+import { CheckFailure } from "./check.ts";
+import type { ExecResult, Execute } from "./exec.ts";
+import { hostStationOf, type Station, serviceName, stationPod, stationService, stationsOf } from "./manifests.ts";
+import type { NodeGroup } from "./nodes.ts";
+import { NotYet, until } from "./poll.ts";
+import { podProblem } from "./workloads.ts";
+
+/** A station whose pod is Ready. */
+export interface ReadyStation extends Station {
+  readonly ip: string;
+}
+
+/** The Service in front of a group's stations. */
+export interface StationService {
+  readonly name: string;
+  readonly clusterIp: string;
+  readonly nodePort: number;
+}
+
+/** The pods of a run that answer and ask. Each group's are made when the first check needs them, and stay until the end. */
+export class Stations {
+  readonly #api: ClusterApi;
+  readonly #namespace: string;
+  readonly #execute: Execute;
+
+  constructor(api: ClusterApi, namespace: string, execute: Execute) {
+    this.#api = api;
+    this.#namespace = namespace;
+    this.#execute = execute;
+  }
+
+  /** The group's stations when all are Ready. Throws CheckFailure with the reason of the first that is not, when the signal ends the waiting. */
+  async ready(group: NodeGroup, signal: AbortSignal): Promise<readonly ReadyStation[]> {
+    const wanted = stationsOf(group);
+    if (wanted.length === 0) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");
+    await Promise.all(wanted.map((station) => this.#create(stationPod(station, group))));
+    return await Promise.all(wanted.map((station) => this.#untilReady(station, signal)));
+  }
+
+  /** The station in the network of the group's first node. */
+  async host(group: NodeGroup, signal: AbortSignal): Promise<ReadyStation> {
+    const station = hostStationOf(group);
+    if (station === undefined) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");
+    await this.#create(stationPod(station, group));
+    return await this.#untilReady(station, signal);
+  }
+
+  /** The Service in front of the group's stations, by cluster address and node port. */
+  async service(group: NodeGroup): Promise<StationService> {
+    const name = serviceName(group.id);
+    const namespace = this.#namespace;
+    await this.#api.core
+      .createNamespacedService({ namespace, body: stationService(group.id, "NodePort") })
+      .catch(unlessPresent);
+    const { spec } = await this.#api.core.readNamespacedService({ namespace, name });
+    const nodePort = spec?.ports?.[0]?.nodePort;
+    if (spec?.clusterIP === undefined || nodePort === undefined)
+      throw new CheckFailure(`Service ${name} has no cluster address or node port`, `kubectl -n ${namespace} get svc`);
+    return { name, clusterIp: spec.clusterIP, nodePort };
+  }
+
+  /** Runs a command in a station. */
+  async run(station: Station, command: readonly string[]): Promise<ExecResult> {
+    return await this.#execute(station.pod, command);
+  }
+
+  async #create(body: V1Pod): Promise<void> {
+    await this.#api.core.createNamespacedPod({ namespace: this.#namespace, body }).catch(unlessPresent);
+  }
+
+  async #untilReady(station: Station, signal: AbortSignal): Promise<ReadyStation> {
+    const [namespace, name] = [this.#namespace, station.pod];
+    return await until(
+      `pod ${name} on node ${station.node} to be Ready`,
+      async () => {
+        const pod = await this.#api.core.readNamespacedPod({ namespace, name });
+        const problem = podProblem(pod);
+        if (problem !== undefined) throw new NotYet(problem);
+        const ip = pod.status?.podIP;
+        if (ip === undefined) throw new NotYet("it has no address");
+        return { ...station, ip };
+      },
+      {
+        signal,
+        lookAt: `kubectl -n ${namespace} describe pod ${name} (while verify runs), and the node ${station.node}`,
+      },
+    );
+  }
+}
+
+function unlessPresent(error: unknown): void {
+  if (statusOf(error) !== 409) throw new CheckFailure(`the API server refused the pod or Service: ${messageOf(error)}`);
+}
