@@ -1,0 +1,25 @@
+# The few commands that people use. `make help` lists them.
+STACK ?= aws-dev
+
+.PHONY: help install plan rehearse test bench
+
+help: ## List the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+
+install: node_modules/.package-lock.json ## Install the npm packages (with a Node of the right version, when the machine's is older)
+
+node_modules/.package-lock.json: package.json package-lock.json
+	npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+plan: install ## Show what STACK would make: no account, no root, no network
+	@cli/fenestra plan --stack $(STACK)
+
+rehearse: install ## Bring STACK up on a real control plane with simulated clouds
+	@cli/fenestra rehearse --stack $(STACK)
+
+test: install ## Types, lint, every test, and the rehearsal
+	@cli/node tests/run.ts
+
+bench: install ## Figures of speed, with ratios to Pulumi's default start
+	@cli/node bench/run.ts

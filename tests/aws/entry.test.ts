@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import * as pulumi from "@pulumi/pulumi";
+import * as runtime from "@pulumi/pulumi/runtime/index.js";
+import { ConfigError } from "../../components/config/problem.ts";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import fenestra from "../../index.ts";
+import { runProgram } from "../../rehearsal/program/runProgram.ts";
+import { placeOf, simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
+
+const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+
+describe("the entry of the program", () => {
+  it("deploys the cluster of the stack file and exports its outputs", async () => {
+    const config = readStackFile("aws-dev");
+    const program = await runProgram({
+      entry,
+      stack: "aws-dev",
+      config,
+      mode: "known-outputs",
+      simulate: simulatedCloud(placeOf(config), "stand-in"),
+    });
+    assert.equal(program.outputs.clusterName, "aws-dev");
+    assert.equal(program.resources.filter(({ type }) => type === "aws:autoscaling/group:Group").length, 3);
+    assert.deepEqual(program.messages, []);
+  });
+
+  it("shows a mistake in the stack file without the trace of the program, and keeps it as the cause", async () => {
+    runtime.setAllConfig({ ...readStackFile("aws-dev"), "fenestra:region": "nowhere" });
+    await assert.rejects(fenestra(), (error: unknown) => {
+      assert.ok(pulumi.RunError.isInstance(error));
+      assert.match(error.message, /^config\.fenestra:region: .*\n {4}found: {3}"nowhere"$/m);
+      assert.ok(error.cause instanceof ConfigError);
+      return true;
+    });
+  });
+});

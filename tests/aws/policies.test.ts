@@ -1,0 +1,278 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "../../components/aws/controllerPolicies.ts";
+import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
+import {
+  controlPlanePolicy,
+  type PolicyDocument,
+  type PolicyScope,
+  partition,
+  policy,
+  unscopedActions,
+  workerPolicy,
+} from "../../components/aws/policies.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+import { allows, type Call, matches } from "./iamEvaluator.ts";
+
+const scope: PolicyScope = {
+  cluster: "demo",
+  region: "eu-central-1",
+  accountId: "123456789012",
+  keyArn: "arn:aws:kms:eu-central-1:123456789012:key/k1",
+};
+const { initialised, ...read } = controlPlaneParameters("demo");
+const join = joinParameter("demo");
+const bucket = "arn:aws:s3:::demo-snapshots";
+
+const worker = workerPolicy(scope, join, "demo-win2022");
+const machine = controlPlanePolicy(scope, { read: Object.values(read), write: [join, initialised] }, bucket);
+const cloudController = cloudControllerPolicy(scope, "vpc-1");
+const ebsDriver = ebsDriverPolicy(scope);
+const autoscaler = autoscalerPolicy(scope);
+const all: Readonly<Record<string, PolicyDocument>> = { worker, machine, cloudController, ebsDriver, autoscaler };
+const controlPlane = [machine, cloudController, ebsDriver, autoscaler];
+
+const parameter = (name: string): string => `arn:aws:ssm:eu-central-1:123456789012:parameter${name}`;
+const getParameter = (name: string): Call => ({ action: "ssm:GetParameter", resource: parameter(name) });
+const decrypt = (name: string, via = "ssm.eu-central-1.amazonaws.com"): Call => ({
+  action: "kms:Decrypt",
+  resource: scope.keyArn,
+  context: { "kms:ViaService": via, "kms:EncryptionContext:PARAMETER_ARN": parameter(name) },
+});
+const group = (name: string): string =>
+  `arn:aws:autoscaling:eu-central-1:123456789012:autoScalingGroup:11111111-2222:autoScalingGroupName/${name}`;
+const owned = { "aws:ResourceTag/kubernetes.io/cluster/demo": "owned" };
+const foreign = { "aws:ResourceTag/kubernetes.io/cluster/other": "owned" };
+const ec2 = (resource: string): string => `arn:aws:ec2:eu-central-1:123456789012:${resource}`;
+const everyParameter = [...Object.values(read), initialised, join];
+
+describe("the evaluator of policies", () => {
+  it("matches as IAM does", () => {
+    assert.ok(matches("arn:a:*:b", "arn:a:x:y:b"));
+    assert.ok(!matches("arn.a", "arnxa"));
+    assert.ok(matches("a?c", "abc"));
+  });
+
+  it("lets a deny win, needs every condition, and knows no operator that it does not know", () => {
+    const allow = { Sid: "A", Effect: "Allow", Action: ["s3:Get*"], Resource: ["*"] } as const;
+    const deny = { Sid: "D", Effect: "Deny", Action: ["s3:GetObject"], Resource: ["x"] } as const;
+    assert.ok(allows([policy(allow)], { action: "s3:GetObject", resource: "x" }));
+    assert.ok(!allows([policy(allow, deny)], { action: "s3:GetObject", resource: "x" }));
+    const conditional = { ...allow, Condition: { StringEquals: { a: "1", b: ["2", "3"] } } };
+    assert.ok(!allows([policy(conditional)], { action: "s3:GetObject", resource: "x", context: { a: "1" } }));
+    assert.ok(allows([policy(conditional)], { action: "s3:GetObject", resource: "x", context: { a: "1", b: "3" } }));
+    const odd = policy({ ...allow, Condition: { StringFuzzy: { a: "1" } } });
+    assert.throws(() => allows([odd], { action: "s3:GetObject", resource: "x" }), /does not know.*StringFuzzy/);
+  });
+});
+
+describe("every policy", () => {
+  for (const [name, document] of Object.entries(all)) {
+    it(`${name}: has no wildcard in an action, and resource * only for the listed calls`, () => {
+      for (const statement of document.Statement) {
+        assert.deepEqual(
+          statement.Action.filter((action) => action.includes("*")),
+          [],
+        );
+        if ((statement.Resource ?? []).includes("*"))
+          assert.deepEqual(
+            statement.Action.filter((action) => !unscopedActions.includes(action)),
+            [],
+            statement.Sid,
+          );
+      }
+    });
+
+    it(`${name}: has named, distinct statements`, () => {
+      const ids = document.Statement.map(({ Sid }) => Sid);
+      assert.deepEqual([...new Set(ids)], ids);
+      for (const id of ids) assert.match(id, /^[A-Za-z0-9]+$/);
+    });
+
+    it(`${name}: grants exactly what stands in its snapshot`, () => {
+      const text = document.Statement.map(({ Sid, Action, Resource, Condition }) =>
+        [
+          Sid,
+          ...Action.map((action) => `  may ${action}`),
+          ...(Resource ?? []).map((resource) => `  on  ${resource}`),
+          ...Object.entries(Condition ?? {}).flatMap(([operator, keys]) =>
+            Object.entries(keys).map(([key, value]) => `  if  ${key} ${operator} ${JSON.stringify(value)}`),
+          ),
+        ].join("\n"),
+      ).join("\n");
+      matchSnapshot(path.join(import.meta.dirname, "snapshots", `policy-${name}.txt`), `${text}\n`);
+    });
+  }
+
+  it("stays below the 6,144 characters of a policy, with the longest names there can be", () => {
+    const long = {
+      ...scope,
+      cluster: "c".repeat(20),
+      region: "ap-southeast-2",
+      keyArn: `${scope.keyArn}${"0".repeat(40)}`,
+    };
+    const { initialised: marker, ...keys } = controlPlaneParameters(long.cluster);
+    const parameters = { read: Object.values(keys), write: [joinParameter(long.cluster), marker] };
+    for (const document of [
+      workerPolicy(long, joinParameter(long.cluster), "g".repeat(43)),
+      controlPlanePolicy(long, parameters, `arn:aws:s3:::${"b".repeat(63)}`),
+      cloudControllerPolicy(long, `vpc-${"0".repeat(17)}`),
+      ebsDriverPolicy(long),
+      autoscalerPolicy(long),
+    ])
+      assert.ok(JSON.stringify(document).length < 6144, `${JSON.stringify(document).length} characters`);
+  });
+
+  it("names the partition of its region", () => {
+    assert.deepEqual(["eu-central-1", "cn-north-1", "us-gov-west-1"].map(partition), ["aws", "aws-cn", "aws-us-gov"]);
+  });
+});
+
+describe("a worker", () => {
+  it("reads the join secret and no other parameter", () => {
+    for (const name of [...everyParameter, "/fenestra/other/join", "/fenestra/demo", "/someone/else"]) {
+      assert.equal(allows([worker], getParameter(name)), name === join, name);
+      assert.equal(allows([worker], decrypt(name)), name === join, name);
+    }
+  });
+
+  it("uses the key by Parameter Store only", () => {
+    assert.equal(allows([worker], decrypt(join, "s3.eu-central-1.amazonaws.com")), false);
+    assert.equal(allows([worker], { action: "kms:Decrypt", resource: scope.keyArn }), false);
+  });
+
+  it("writes nothing, lists nothing, touches no other key", () => {
+    for (const action of ["ssm:PutParameter", "ssm:GetParametersByPath", "ssm:GetParameters", "ssm:DescribeParameters"])
+      assert.equal(allows([worker], { action, resource: parameter(join) }), false, action);
+    assert.equal(allows([worker], { ...decrypt(join), resource: `${scope.keyArn}2` }), false);
+    assert.equal(allows([worker], { ...decrypt(join), action: "kms:Encrypt" }), false);
+  });
+
+  it("on Windows reads the scripts of its bucket, and no worker reads snapshots", () => {
+    const scripts = "arn:aws:s3:::demo-scripts";
+    const windows = workerPolicy(scope, join, "demo-win2022", scripts);
+    const read = (document: PolicyDocument, resource: string): boolean =>
+      allows([document], { action: "s3:GetObject", resource });
+    assert.equal(read(windows, `${scripts}/windows/abc`), true);
+    assert.equal(read(windows, `${scripts}/other`), false);
+    assert.equal(read(windows, `${bucket}/etcd/1.db`), false);
+    assert.equal(allows([windows], { action: "s3:PutObject", resource: `${scripts}/windows/abc` }), false);
+    assert.equal(read(worker, `${scripts}/windows/abc`), false);
+  });
+
+  it("reports for its own group only", () => {
+    const complete = (name: string): Call => ({
+      action: "autoscaling:CompleteLifecycleAction",
+      resource: group(name),
+    });
+    assert.equal(allows([worker], complete("demo-win2022")), true);
+    assert.equal(allows([worker], complete("demo-win2022-a")), false);
+    assert.equal(allows([worker], complete("demo-linux")), false);
+  });
+
+  it("can do nothing with machines, disks, load balancers or roles", () => {
+    for (const action of [
+      "ec2:TerminateInstances",
+      "ec2:AttachVolume",
+      "iam:PassRole",
+      "autoscaling:SetInstanceHealth",
+    ])
+      assert.equal(allows([worker], { action, resource: "*", context: owned }), false, action);
+  });
+});
+
+describe("a control-plane machine", () => {
+  it("reads exactly its own parameters", () => {
+    for (const name of everyParameter) {
+      assert.equal(allows([machine], getParameter(name)), true, name);
+      assert.equal(allows([machine], decrypt(name)), true, name);
+    }
+    for (const name of ["/fenestra/other/control-plane/kubernetes-ca", "/fenestra/demo/control-plane/other"]) {
+      assert.equal(allows([machine], getParameter(name)), false, name);
+      assert.equal(allows([machine], decrypt(name)), false, name);
+    }
+  });
+
+  it("writes the join secret and the marker, never a key", () => {
+    for (const name of everyParameter) {
+      const writable = name === join || name === initialised;
+      assert.equal(allows(controlPlane, { action: "ssm:PutParameter", resource: parameter(name) }), writable, name);
+      assert.equal(allows(controlPlane, { ...decrypt(name), action: "kms:Encrypt" }), writable, name);
+    }
+  });
+
+  it("keeps snapshots in its bucket, removes old ones there, and reaches no other bucket", () => {
+    const on = (action: string, resource: string): boolean => allows(controlPlane, { action, resource });
+    assert.equal(on("s3:PutObject", `${bucket}/etcd/1.db`), true);
+    assert.equal(on("s3:GetObject", `${bucket}/etcd/1.db`), true);
+    assert.equal(on("s3:ListBucket", bucket), true);
+    assert.equal(on("s3:DeleteObject", `${bucket}/etcd/1.db`), true);
+    assert.equal(on("s3:DeleteBucket", bucket), false);
+    assert.equal(on("s3:GetObject", "arn:aws:s3:::demo-snapshots-of-others/1.db"), false);
+  });
+
+  it("gives back machines of this cluster only", () => {
+    const call = (context: Record<string, string>): Call => ({
+      action: "autoscaling:SetInstanceHealth",
+      resource: group("demo-linux"),
+      context,
+    });
+    assert.equal(allows([machine], call(owned)), true);
+    assert.equal(allows([machine], call(foreign)), false);
+  });
+});
+
+describe("the controllers", () => {
+  it("make and change only what is marked as the cluster's", () => {
+    const made = { "aws:RequestTag/kubernetes.io/cluster/demo": "owned" };
+    const lb = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer/net/x/1";
+    const create = { action: "elasticloadbalancing:CreateLoadBalancer", resource: lb };
+    assert.equal(allows([cloudController], { ...create, context: made }), true);
+    assert.equal(allows([cloudController], create), false);
+    const remove = { action: "elasticloadbalancing:DeleteLoadBalancer", resource: lb };
+    assert.equal(allows([cloudController], { ...remove, context: owned }), true);
+    assert.equal(allows([cloudController], { ...remove, context: foreign }), false);
+    const open = { action: "ec2:AuthorizeSecurityGroupIngress", resource: ec2("security-group/sg-1") };
+    assert.equal(allows([cloudController], { ...open, context: owned }), true);
+    assert.equal(allows([cloudController], open), false);
+    const group = { action: "ec2:CreateSecurityGroup", resource: ec2("vpc/vpc-1") };
+    assert.equal(allows([cloudController], group), true);
+    assert.equal(allows([cloudController], { ...group, resource: ec2("vpc/vpc-2") }), false);
+    const tag = { action: "ec2:CreateTags", resource: ec2("security-group/sg-1"), context: made };
+    assert.equal(allows([cloudController], tag), false, "tags are set only while a group is made");
+    const creating = { ...made, "ec2:CreateAction": "CreateSecurityGroup" };
+    assert.equal(allows([cloudController], { ...tag, context: creating }), true);
+  });
+
+  it("of volumes cannot reach the disks of etcd, which carry no tag of the driver", () => {
+    const driver = { ...owned, "aws:ResourceTag/ebs.csi.aws.com/cluster": "true" };
+    for (const action of ["ec2:AttachVolume", "ec2:DetachVolume", "ec2:DeleteVolume", "ec2:ModifyVolume"]) {
+      const call = { action, resource: ec2("volume/vol-1") };
+      assert.equal(allows(controlPlane, { ...call, context: driver }), true, action);
+      assert.equal(allows(controlPlane, { ...call, context: { "aws:ResourceTag/Name": "etcd" } }), false, action);
+      assert.equal(allows(controlPlane, { ...call, context: owned }), false, action);
+    }
+  });
+
+  it("of size resize this cluster's groups only", () => {
+    const call = { action: "autoscaling:SetDesiredCapacity", resource: group("demo-linux") };
+    assert.equal(allows([autoscaler], { ...call, context: owned }), true);
+    assert.equal(allows([autoscaler], { ...call, context: foreign }), false);
+    assert.equal(allows([autoscaler], call), false);
+  });
+
+  it("make no role but the load balancers' own", () => {
+    const role = (name: string): string => `arn:aws:iam::123456789012:role/aws-service-role/${name}`;
+    const call = {
+      action: "iam:CreateServiceLinkedRole",
+      context: { "iam:AWSServiceName": "elasticloadbalancing.amazonaws.com" },
+    };
+    const own = "elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing";
+    assert.equal(allows(controlPlane, { ...call, resource: role(own) }), true);
+    assert.equal(
+      allows(controlPlane, { ...call, resource: role("spot.amazonaws.com/AWSServiceRoleForEC2Spot") }),
+      false,
+    );
+    assert.equal(allows(controlPlane, { action: "iam:PassRole", resource: role(own) }), false);
+  });
+});

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { gunzipSync } from "node:zlib";
+import { groupSize, groupTags, rollingMaximum } from "../../components/aws/poolGroup.ts";
+import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
+import { listOf, mapOf, textOf } from "../../rehearsal/program/values.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+
+const groupType = "aws:autoscaling/group:Group";
+const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
+
+/** EC2 takes 16 KB of user data before base64 (Amazon EC2 User Guide, "Run commands when you launch an instance"). */
+const userDataLimit = 16_384;
+
+const poolOf = (stack: string, name: string) => {
+  const pool = specOf(stack).pools.find((each) => each.name === name);
+  assert.ok(pool !== undefined, name);
+  return pool;
+};
+
+describe("pools on AWS", () => {
+  let dev: Recorded;
+  let prod: Recorded;
+  before(async () => {
+    dev = await withMocks(() => deployAws(specOf("aws-dev")));
+    prod = await withMocks(() => deployAws(specOf("aws-prod")));
+  });
+
+  it("are groups with a name known beforehand, hooks from the start, and a rolling replacement", () => {
+    const { inputs, options } = resource(dev, groupType, "aws-dev-pool-win2022-group");
+    const template = resource(dev, templateType, "aws-dev-pool-win2022-template");
+    const subnets = ["a", "b"].map(
+      (zone) => resource(dev, "aws:ec2/subnet:Subnet", `aws-dev-network-private-${zone}`).id ?? "",
+    );
+    const { tags, ...rest } = inputs;
+    assert.deepEqual(rest, {
+      name: "aws-dev-win2022",
+      minSize: 2,
+      desiredCapacity: 2,
+      maxSize: 2,
+      vpcZoneIdentifiers: subnets,
+      launchTemplate: { id: template.id, version: "1" },
+      healthCheckType: "EC2",
+      waitForCapacityTimeout: "0",
+      initialLifecycleHooks: [
+        {
+          name: "join",
+          lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING",
+          defaultResult: "ABANDON",
+          heartbeatTimeout: 2400,
+        },
+        {
+          name: "drain",
+          lifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING",
+          defaultResult: "CONTINUE",
+          heartbeatTimeout: 900,
+        },
+      ],
+      instanceMaintenancePolicy: { minHealthyPercentage: 100, maxHealthyPercentage: 150 },
+      instanceRefresh: {
+        strategy: "Rolling",
+        preferences: { minHealthyPercentage: 100, maxHealthyPercentage: 150, instanceWarmup: "0" },
+      },
+      suspendedProcesses: ["AZRebalance"],
+      capacityRebalance: false,
+      terminationPolicies: ["OldestLaunchTemplate", "Default"],
+    });
+    assert.deepEqual(options.ignoreChanges, []);
+    assert.deepEqual(options.timeouts, { delete: "60m" });
+    assert.equal(options.replacementTrigger, undefined);
+  });
+
+  it("wait for the gate of the API, their rights and the join secret", () => {
+    for (const { name, dependencies } of ofType(dev, groupType).values()) {
+      const names = dependencies.map(nameOfUrn);
+      for (const before of ["aws-dev-control-plane-api", "aws-dev-secrets-join", "aws-dev-network-private-a"])
+        assert.ok(names.includes(before), `${name} after ${before}`);
+      assert.ok(names.includes(name.replace(/group$/, "identity-worker")), name);
+    }
+  });
+
+  it("leave the wanted number to the autoscaler where there is one", () => {
+    const ignored = [...ofType(prod, groupType)].map(([name, { options }]) => [name, options.ignoreChanges.join()]);
+    assert.deepEqual(ignored.sort(), [
+      ["aws-prod-pool-linux-group", ""],
+      ["aws-prod-pool-win2019-group", "desiredCapacity"],
+      ["aws-prod-pool-win2022-a-group", "desiredCapacity"],
+      ["aws-prod-pool-win2022-b-group", "desiredCapacity"],
+      ["aws-prod-pool-win2022-c-group", "desiredCapacity"],
+      ["aws-prod-pool-win2025-group", ""],
+    ]);
+    assert.deepEqual(groupSize(poolOf("aws-prod", "win2019")), { minSize: 0, desiredCapacity: 0, maxSize: 6 });
+  });
+
+  it("grow by one machine while they are replaced", () => {
+    assert.equal(rollingMaximum(poolOf("aws-prod", "win2022-a")), 110);
+    assert.equal(rollingMaximum(poolOf("aws-prod", "linux")), 134);
+    assert.equal(rollingMaximum({ ...poolOf("aws-dev", "linux"), count: 0 }), 200);
+  });
+
+  it("tell the autoscaler from zero what a node will be, without putting that on machines", () => {
+    const template = "k8s.io/cluster-autoscaler/node-template";
+    const tags = groupTags(specOf("aws-prod"), poolOf("aws-prod", "win2022-a"));
+    assert.deepEqual(
+      Object.fromEntries(
+        tags.map(({ key, value, propagateAtLaunch }) => [key, `${value}${propagateAtLaunch ? " ->" : ""}`]),
+      ),
+      {
+        "fenestra:cluster": "aws-prod ->",
+        "fenestra:environment": "production ->",
+        owner: "platform ->",
+        Name: "aws-prod-win2022-a ->",
+        "kubernetes.io/cluster/aws-prod": "owned ->",
+        "k8s.io/cluster-autoscaler/enabled": "true",
+        "k8s.io/cluster-autoscaler/aws-prod": "owned",
+        [`${template}/label/kubernetes.io/os`]: "windows",
+        [`${template}/label/kubernetes.io/arch`]: "amd64",
+        [`${template}/label/node.kubernetes.io/windows-build`]: "10.0.20348",
+        [`${template}/label/fenestra.dev/pool`]: "win2022-a",
+        [`${template}/taint/os`]: "windows:NoSchedule",
+        [`${template}/resources/ephemeral-storage`]: "120G",
+      },
+    );
+    const plain = groupTags(specOf("aws-dev"), poolOf("aws-dev", "linux"));
+    assert.deepEqual(
+      plain.filter(({ key }) => key.startsWith("k8s.io/")),
+      [],
+    );
+    const registered = listOf(resource(prod, groupType, "aws-prod-pool-win2022-a-group").inputs.tags);
+    assert.deepEqual(registered, tags);
+  });
+
+  it("have machines without a public address, with an encrypted fast disk and no open metadata", () => {
+    const { inputs } = resource(prod, templateType, "aws-prod-pool-win2025-template");
+    const workers = resource(prod, "aws:ec2/securityGroup:SecurityGroup", "aws-prod-security-workers").id;
+    assert.deepEqual(inputs.networkInterfaces, [
+      { deviceIndex: 0, associatePublicIpAddress: "false", deleteOnTermination: "true", securityGroups: [workers] },
+    ]);
+    assert.deepEqual(inputs.blockDeviceMappings, [
+      {
+        deviceName: "/dev/sda1",
+        ebs: { volumeType: "gp3", volumeSize: 120, throughput: 400, encrypted: "true", deleteOnTermination: "true" },
+      },
+    ]);
+    assert.deepEqual(mapOf(inputs.metadataOptions), {
+      httpEndpoint: "enabled",
+      httpTokens: "required",
+      httpPutResponseHopLimit: 1,
+      instanceMetadataTags: "disabled",
+    });
+    assert.deepEqual([inputs.imageId, inputs.instanceType], ["ami-0123456789abcd025", "m8i.xlarge"]);
+    assert.deepEqual(inputs.cpuOptions, { nestedVirtualization: "enabled" });
+    assert.equal(resource(prod, templateType, "aws-prod-pool-linux-template").inputs.cpuOptions, undefined);
+  });
+
+  it("buy spare capacity when asked to, and move off it before it ends", async () => {
+    const pools = JSON.stringify([{ name: "linux", os: "linux", spot: true }]);
+    const recorded = await withMocks(() => deployAws(specOf("aws-dev", { pools })));
+    const template = resource(recorded, templateType, "aws-dev-pool-linux-template");
+    assert.deepEqual(template.inputs.instanceMarketOptions, { marketType: "spot" });
+    assert.equal(resource(recorded, groupType, "aws-dev-pool-linux-group").inputs.capacityRebalance, true);
+  });
+
+  it("start from user data in the form of their system, below the limit of EC2", () => {
+    for (const recorded of [dev, prod]) {
+      for (const { name, inputs } of ofType(recorded, templateType).values()) {
+        const bytes = Buffer.from(textOf(inputs.userData) ?? "", "base64");
+        assert.ok(bytes.byteLength <= userDataLimit, `${name}: ${bytes.byteLength} bytes`);
+        if (name.includes("-win")) assert.match(bytes.toString("utf8"), /^(<powershell>|version: 1)/, name);
+        else assert.match(gunzipSync(bytes).toString("utf8"), /^#cloud-config\n/, name);
+      }
+    }
+  });
+});

@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { secretsInUserData } from "../../rehearsal/program/leaks.ts";
+import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
+import { reveal, Secret, secretsIn, textOf } from "../../rehearsal/program/values.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { ofType, type Recorded, shape, shortUrn, specOf, withMocks } from "../support/mocks.ts";
+
+const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
+const mirror = JSON.stringify({
+  artifacts: "https://mirror.example",
+  registries: { "registry.k8s.io": "https://mirror.example" },
+});
+
+type Changes = Readonly<Record<string, string>>;
+
+const run = (stack: string, changes: Changes = {}): Promise<Recorded> =>
+  withMocks(() => deployAws(specOf(stack, changes)));
+
+/** NAT mode, machines of the control plane and public endpoint, in every combination. */
+function variations(): readonly (readonly [title: string, changes: Changes])[] {
+  const zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
+  const found: [string, Changes][] = [];
+  for (const nat of ["none", "single", "perZone"])
+    for (const replicas of [1, 3])
+      for (const open of [false, true])
+        found.push([
+          `NAT ${nat}, ${replicas} control-plane machines, ${open ? "public" : "private"}`,
+          {
+            network: JSON.stringify({ zones, nat }),
+            controlPlane: JSON.stringify({ replicas }),
+            access: JSON.stringify(open ? { public: { allow: ["198.51.100.0/24"] } } : {}),
+            mirror,
+          },
+        ]);
+  return found;
+}
+
+/** Everything that the control plane is made of, as the engine compares it. */
+function controlPlane({ program }: Recorded): Readonly<Record<string, unknown>> {
+  const own = program.resources.filter(
+    ({ urn }) => urn.includes("fenestra:aws:ControlPlane") || /control-plane-identity/.test(urn),
+  );
+  assert.ok(own.length > 10);
+  return Object.fromEntries(
+    own.map(({ urn, inputs, options }) => [
+      urn,
+      JSON.stringify([reveal(inputs), reveal(options.replacementTrigger ?? null)]),
+    ]),
+  );
+}
+
+describe("the program on AWS", () => {
+  it("has names that fit AWS's limits, Pulumi's suffix included, with the longest names there can be", async () => {
+    const pools = [{ name: "p".repeat(20), os: "linux", perZone: true }];
+    const recorded = await run("aws-prod", { name: "c".repeat(20), pools: JSON.stringify(pools) });
+    // A hyphen and seven random characters.
+    const suffix = 8;
+    const limits = {
+      "aws:iam/role:Role": 64,
+      "aws:s3/bucket:Bucket": 63,
+      "aws:ec2/launchTemplate:LaunchTemplate": 128,
+    };
+    for (const [type, limit] of Object.entries(limits)) {
+      const names = [...ofType(recorded, type).keys()];
+      assert.ok(names.length > 0, type);
+      assert.deepEqual(
+        names.filter((name) => name.length + suffix > limit),
+        [],
+      );
+    }
+  });
+
+  for (const stack of ["aws-dev", "aws-prod"]) {
+    it(`of ${stack} has the same resources before anything is known as afterwards`, async () => {
+      const first = await withMocks(() => deployAws(specOf(stack)), { mode: "unknown-outputs" });
+      assert.deepEqual(shape(first), shape(await run(stack)));
+    });
+  }
+
+  for (const [title, changes] of variations()) {
+    it(`has the same resources before anything is known as afterwards: ${title}`, async () => {
+      const first = await withMocks(() => deployAws(specOf("aws-dev", changes)), { mode: "unknown-outputs" });
+      assert.deepEqual(shape(first), shape(await run("aws-dev", changes)));
+    });
+  }
+
+  it("does not touch the control plane when pools come, go or grow", async () => {
+    const before = controlPlane(await run("aws-dev"));
+    for (const pools of [
+      [{ name: "linux", os: "linux", count: 9 }],
+      [
+        { name: "linux", os: "linux", count: 2 },
+        { name: "win2025", os: "windows-2025", count: 5, labels: { "example.com/a": "b" } },
+        { name: "big", os: "windows-2022", size: "m7i.4xlarge", autoscale: { min: 1, max: 30 } },
+      ],
+    ])
+      assert.deepEqual(controlPlane(await run("aws-dev", { pools: JSON.stringify(pools) })), before);
+  });
+
+  it("puts no key, no token and no password into any user data, however packed", async () => {
+    for (const stack of ["aws-dev", "aws-prod"]) assert.deepEqual(secretsInUserData((await run(stack)).program), []);
+  });
+
+  it("would find one there", async () => {
+    const { program } = await run("aws-dev");
+    const [secret] = program.resources.flatMap(({ outputs }) => secretsIn(outputs).map(reveal));
+    const userData = gzipSync(`#cloud-config\n# ${secret}\n`).toString("base64");
+    const resources = program.resources.map((each) =>
+      each.type === templateType ? { ...each, inputs: { ...each.inputs, userData } } : each,
+    );
+    const leaks = secretsInUserData({ ...program, resources });
+    assert.equal(new Set(leaks.map(({ resource }) => resource)).size, 4);
+  });
+
+  it("hands every AWS resource its one provider, with region, tags and the account that it may touch", async () => {
+    const recorded = await run("aws-dev", { accountId: "123456789012" });
+    const providers = [...ofType(recorded, "pulumi:providers:aws").values()];
+    assert.deepEqual(
+      providers.map(({ name, inputs }) => [name, inputs.region, inputs.allowedAccountIds, inputs.defaultTags]),
+      [
+        [
+          "aws-dev-aws",
+          "eu-central-1",
+          '["123456789012"]',
+          '{"tags":{"fenestra:cluster":"aws-dev","fenestra:environment":"development"}}',
+        ],
+      ],
+    );
+    for (const { urn, type, provider } of recorded.program.resources)
+      if (type.startsWith("aws:")) assert.equal(provider, providers[0]?.urn, urn);
+  });
+
+  it("exports these outputs, the kubeconfig as a secret", async () => {
+    const { outputs } = (await run("aws-dev")).program;
+    assert.deepEqual(Object.keys(outputs).sort(), [
+      "apiEndpoint",
+      "clusterName",
+      "kubeconfig",
+      "kubernetesVersion",
+      "pools",
+      "publicEndpoint",
+    ]);
+    assert.ok(outputs.kubeconfig instanceof Secret);
+    assert.match(textOf(outputs.publicEndpoint) ?? "", /^https:\/\/.*:6443$/);
+    assert.ok((textOf(outputs.kubeconfig) ?? "").includes(textOf(outputs.publicEndpoint) ?? "?"));
+    assert.deepEqual(outputs.pools, [
+      { name: "linux", os: "linux", group: "aws-dev-linux" },
+      { name: "win2019", os: "windows-2019", group: "aws-dev-win2019" },
+      { name: "win2022", os: "windows-2022", group: "aws-dev-win2022" },
+    ]);
+  });
+
+  it("is taken down in an order in which nothing loses what it needs", async () => {
+    const { program } = await run("aws-prod");
+    const byUrn = new Map(program.resources.map((each) => [each.urn, each]));
+    // What a resource needs, directly or not: it is deleted before all of these.
+    const needs = (urn: string, seen = new Set<string>()): Set<string> => {
+      for (const next of byUrn.get(urn)?.dependencies ?? [])
+        if (!seen.has(next)) {
+          seen.add(next);
+          needs(next, seen);
+        }
+      return seen;
+    };
+    for (const { urn } of program.resources) assert.ok(!needs(urn).has(urn), `${nameOfUrn(urn)} needs itself`);
+    const outlives = (type: string, name: string): readonly string[] => {
+      const found = program.resources.find((each) => each.type === type && each.name === name);
+      assert.ok(found !== undefined, name);
+      return [...needs(found.urn)].map(shortUrn);
+    };
+    // Machines of a pool drain by the API and leave by a hook that they complete with their role.
+    const group = outlives("aws:autoscaling/group:Group", "aws-prod-pool-win2019-group");
+    for (const needed of [
+      "pulumi:index:Stash aws-prod-control-plane-api",
+      "aws:ec2/instance:Instance aws-prod-control-plane-0-instance",
+      "aws:ec2/instance:Instance aws-prod-control-plane-2-instance",
+      "aws:lb/listener:Listener aws-prod-api-internal",
+      "aws:iam/rolePolicyAttachment:RolePolicyAttachment aws-prod-pool-win2019-identity-worker",
+      "aws:ec2/route:Route aws-prod-network-private-a",
+    ])
+      assert.ok(group.includes(needed), needed);
+    // A control-plane machine goes before its secrets, its disk before nothing that still writes to it.
+    const machine = outlives("aws:ec2/instance:Instance", "aws-prod-control-plane-2-instance");
+    for (const needed of [
+      "aws:ssm/parameter:Parameter aws-prod-secrets-kubernetes-ca",
+      "aws:kms/key:Key aws-prod-secrets-key",
+    ])
+      assert.ok(machine.includes(needed), needed);
+    const attachment = outlives("aws:ec2/volumeAttachment:VolumeAttachment", "aws-prod-control-plane-2-etcd");
+    assert.ok(attachment.includes("aws:ebs/volume:Volume aws-prod-control-plane-2-etcd"));
+    // No hook runs on deletion: a plain `pulumi destroy` must work.
+    for (const { options } of program.resources)
+      assert.deepEqual([options.hooks.beforeDelete, options.hooks.afterDelete], [undefined, undefined]);
+  });
+});

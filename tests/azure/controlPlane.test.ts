@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { gunzipSync } from "node:zlib";
+import {
+  diskReplaceOnChanges,
+  etcdDevice,
+  machineReplaceOnChanges,
+} from "../../components/azure/controlPlaneMachine.ts";
+import { storageAccountName, vaultName } from "../../components/azure/secretNames.ts";
+import { securityRules } from "../../components/azure/securityRules.ts";
+import { unwritten } from "../../components/model/unwritten.ts";
+import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
+import { listOf, mapOf, reveal, textOf } from "../../rehearsal/program/values.ts";
+import { ofType, type Recorded, resource, specOf } from "../support/mocks.ts";
+import { azureType, runAzure } from "./run.ts";
+
+describe("the control plane on Azure", () => {
+  let prod: Recorded;
+  let dev: Recorded;
+  before(async () => {
+    prod = await runAzure("azure-prod");
+    dev = await runAzure("azure-dev");
+  });
+
+  it("has machines in zones at fixed addresses, with a disk and a card that outlive them", () => {
+    for (const index of [0, 1, 2]) {
+      const name = `azure-prod-control-plane-${index}`;
+      const { inputs, options } = resource(prod, azureType("compute:VirtualMachine"), `${name}-instance`);
+      const card = resource(prod, azureType("network:NetworkInterface"), `${name}-address`);
+      const disk = resource(prod, azureType("compute:Disk"), `${name}-etcd`);
+      assert.deepEqual([inputs.vmName, inputs.zones], [`azure-prod-cp-${index}`, [String(index + 1)]]);
+      assert.deepEqual(disk.inputs.zones, inputs.zones);
+      assert.deepEqual(mapOf(inputs.storageProfile).dataDisks, [
+        { lun: 0, createOption: "Attach", managedDisk: { id: disk.id }, deleteOption: "Detach", caching: "None" },
+      ]);
+      assert.deepEqual(mapOf(inputs.networkProfile).networkInterfaces, [
+        { id: card.id, primary: true, deleteOption: "Detach" },
+      ]);
+      assert.equal(mapOf(listOf(card.inputs.ipConfigurations)[0]).privateIPAddress, `10.20.${224 + 4 * index}.10`);
+      assert.equal(options.deleteBeforeReplace, true);
+      assert.deepEqual(options.replaceOnChanges, machineReplaceOnChanges);
+      assert.deepEqual(disk.options.replaceOnChanges, diskReplaceOnChanges);
+      assert.match(textOf(options.replacementTrigger) ?? "", /^[0-9a-f]{64}$/);
+      if (index > 0) {
+        const gate = resource(prod, "pulumi:index:Stash", `azure-prod-control-plane-gate-${index - 1}`);
+        const machine = resource(prod, azureType("compute:VirtualMachine"), `${name}-instance`);
+        assert.ok(machine.dependencies.includes(gate.urn), `${name} waits for ${gate.name}`);
+      }
+    }
+  });
+
+  it("has gates that hold the machine's unique id, since name and resource id stay with a replacement", () => {
+    const machine = resource(prod, azureType("compute:VirtualMachine"), "azure-prod-control-plane-1-instance");
+    const gate = resource(prod, "pulumi:index:Stash", "azure-prod-control-plane-gate-1");
+    assert.equal(textOf(gate.inputs.input), textOf(machine.outputs.vmId));
+    assert.match(textOf(machine.outputs.vmId) ?? "", /^[0-9a-f-]{36}$/);
+  });
+
+  it("tells its machines of both vaults, the disk and the container, by name and never by value", () => {
+    const { inputs } = resource(dev, azureType("compute:VirtualMachine"), "azure-dev-control-plane-0-instance");
+    const packed = Buffer.from(textOf(mapOf(inputs.osProfile).customData) ?? "", "base64");
+    const text = gunzipSync(packed).toString("utf8");
+    const [ca, join] = ["ca", "join"].map(
+      (purpose) => resource(dev, azureType("keyvault:Vault"), `azure-dev-secrets-${purpose}`).outputs.name,
+    );
+    for (const part of [
+      `https://${textOf(ca)}.vault.azure.net/secrets/kubernetes-ca`,
+      `https://${textOf(ca)}.vault.azure.net/secrets/initialised`,
+      `https://${textOf(join)}.vault.azure.net/secrets/join`,
+      "blob.core.windows.net/etcd",
+      etcdDevice.split(" ")[0] ?? "?",
+    ])
+      assert.ok(text.includes(part), part);
+  });
+
+  it("waits for its secrets, its roles and its way out", () => {
+    const { dependencies } = resource(dev, azureType("compute:VirtualMachine"), "azure-dev-control-plane-0-instance");
+    const names = dependencies.map(nameOfUrn);
+    for (const before of [
+      "azure-dev-secrets-kubernetes-ca",
+      "azure-dev-secrets-read-keys",
+      "azure-dev-secrets-write-join",
+      "azure-dev-secrets-write-initialised",
+      "azure-dev-snapshots-write",
+      "azure-dev-control-plane-identity-machines",
+      "azure-dev-control-plane-identity-networking",
+      "azure-dev-network-control-plane-1",
+      "azure-dev-security-control-plane-closed",
+      "azure-dev-control-plane-upgrade",
+    ])
+      assert.ok(names.includes(before), before);
+  });
+});
+
+describe("the secrets on Azure", () => {
+  it("are in two vaults; what machines write has no value that matters and is never updated", async () => {
+    const recorded = await runAzure("azure-prod");
+    const secrets = [...ofType(recorded, azureType("keyvault:Secret"))].map(([name, { inputs, options }]) => {
+      const value = textOf(reveal(mapOf(inputs.properties).value ?? null));
+      return [
+        name.replace("azure-prod-secrets-", ""),
+        textOf(inputs.vaultName)?.split("-").at(-2),
+        value === unwritten,
+        options.ignoreChanges.join(),
+        nameOfUrn(options.deletedWith ?? ""),
+      ];
+    });
+    const fixed = ["encryption-key", "etcd-ca", "front-proxy-ca", "kubernetes-ca", "service-account"];
+    assert.deepEqual(secrets.sort(), [
+      ...fixed.map((name) => [name, "ca", false, "", "azure-prod-secrets-ca"]).slice(0, 3),
+      ["initialised", "ca", true, "properties,tags", "azure-prod-secrets-ca"],
+      ["join", "join", true, "properties,tags", "azure-prod-secrets-join"],
+      ...fixed.map((name) => [name, "ca", false, "", "azure-prod-secrets-ca"]).slice(3),
+    ]);
+    const purge = [...ofType(recorded, azureType("keyvault:Vault")).values()].map(
+      ({ inputs }) => mapOf(inputs.properties).enablePurgeProtection,
+    );
+    assert.deepEqual(purge, [true, true]);
+  });
+
+  it("have names within Azure's limits for every cluster's name", () => {
+    for (const cluster of ["a", "a--b", "a-b-c-d-e-f-g-h-i-jk", "a".repeat(20)]) {
+      for (const purpose of ["ca", "join"] as const) {
+        const name = vaultName(cluster, purpose, "x".repeat(8));
+        assert.match(name, /^[a-z](?!.*--)[a-z0-9-]{1,22}[a-z0-9]$/);
+      }
+      assert.match(storageAccountName(cluster, "x".repeat(8)), /^[a-z0-9]{3,24}$/);
+    }
+  });
+});
+
+describe("the security rules on Azure", () => {
+  it("open exactly these ports", () => {
+    const rows = securityRules(specOf("azure-dev")).map(({ group, priority, access, peer, protocol, ports }) => {
+      const from = "group" in peer ? peer.group : "tag" in peer ? peer.tag : peer.cidrs.join(" ");
+      return `${group} ${priority} ${access} ${protocol} ${ports.join(",")} from ${from}`;
+    });
+    assert.deepEqual(rows.sort(), [
+      "control-plane 100 Allow Tcp 6443 from AzureLoadBalancer",
+      "control-plane 110 Allow Tcp 6443 from 10.0.0.0/16",
+      "control-plane 120 Allow Tcp 6443 from 203.0.113.0/24",
+      "control-plane 130 Allow Tcp 2379-2380 from control-plane",
+      "control-plane 140 Allow Tcp 10250 from control-plane",
+      "control-plane 150 Allow Tcp 10250 from workers",
+      "control-plane 160 Allow Udp 4789 from control-plane",
+      "control-plane 170 Allow Udp 4789 from workers",
+      "control-plane 499 Deny * * from *",
+      "workers 100 Allow * * from AzureLoadBalancer",
+      "workers 140 Allow Tcp 10250 from control-plane",
+      "workers 150 Allow Tcp 10250 from workers",
+      "workers 160 Allow Udp 4789 from control-plane",
+      "workers 170 Allow Udp 4789 from workers",
+      "workers 499 Deny * 0-29999,32768-65535 from *",
+    ]);
+  });
+});

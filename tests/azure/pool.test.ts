@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { groupReplaceOnChanges } from "../../components/azure/pool.ts";
+import { allocatable, groupTags, hintKey, rollingBatch } from "../../components/azure/poolGroup.ts";
+import { windowsExtensionCommand } from "../../components/machine/packWindows.ts";
+import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
+import { mapOf, Secret, textOf } from "../../rehearsal/program/values.ts";
+import { ofType, type Recorded, resource, specOf } from "../support/mocks.ts";
+import { azureType, runAzure } from "./run.ts";
+
+const setType = azureType("compute:VirtualMachineScaleSet");
+
+const poolOf = (stack: string, name: string) => {
+  const pool = specOf(stack).pools.find((each) => each.name === name);
+  assert.ok(pool !== undefined, name);
+  return pool;
+};
+
+describe("pools on Azure", () => {
+  let dev: Recorded;
+  let prod: Recorded;
+  let spot: Recorded;
+  before(async () => {
+    dev = await runAzure("azure-dev");
+    prod = await runAzure("azure-prod");
+    spot = await runAzure("azure-dev", {
+      pools: JSON.stringify([{ name: "spot", os: "linux", spot: true }]),
+      encryptionAtHost: "true",
+    });
+  });
+  const idOf = (type: string, name: string): string | undefined => resource(dev, azureType(type), name).id;
+
+  it("are uniform scale sets with a rolling upgrade by surge, repairs, a notice of the end and no public address", () => {
+    const { inputs, options } = resource(dev, setType, "azure-dev-pool-win2022-group");
+    const { virtualMachineProfile, ...rest } = inputs;
+    assert.deepEqual(rest, {
+      resourceGroupName: "fenestra-azure-dev",
+      location: "westeurope",
+      vmScaleSetName: "azure-dev-win2022",
+      tags: { "fenestra:cluster": "azure-dev", "fenestra:environment": "development" },
+      sku: { name: "Standard_D2s_v5", tier: "Standard", capacity: 2 },
+      zones: ["1", "2"],
+      orchestrationMode: "Uniform",
+      platformFaultDomainCount: 1,
+      singlePlacementGroup: false,
+      overprovision: false,
+      identity: {
+        type: "UserAssigned",
+        userAssignedIdentities: [
+          idOf("managedidentity:UserAssignedIdentity", "azure-dev-pool-win2022-identity-identity"),
+        ],
+      },
+      upgradePolicy: {
+        mode: "Rolling",
+        rollingUpgradePolicy: {
+          maxSurge: true,
+          maxBatchInstancePercent: 50,
+          maxUnhealthyInstancePercent: 100,
+          maxUnhealthyUpgradedInstancePercent: 20,
+          prioritizeUnhealthyInstances: true,
+          pauseTimeBetweenBatches: "PT0S",
+        },
+      },
+      automaticRepairsPolicy: { enabled: true, repairAction: "Replace", gracePeriod: "PT40M" },
+    });
+    const { osProfile, ...profile } = mapOf(virtualMachineProfile);
+    assert.deepEqual(profile, {
+      storageProfile: {
+        imageReference: {
+          publisher: "MicrosoftWindowsServer",
+          offer: "WindowsServer",
+          sku: "2022-datacenter-core-g2",
+          version: "latest",
+        },
+        osDisk: {
+          createOption: "FromImage",
+          caching: "ReadWrite",
+          diskSizeGB: 128,
+          managedDisk: { storageAccountType: "Premium_LRS" },
+          deleteOption: "Delete",
+        },
+      },
+      networkProfile: {
+        networkInterfaceConfigurations: [
+          {
+            name: "primary",
+            primary: true,
+            networkSecurityGroup: { id: idOf("network:NetworkSecurityGroup", "azure-dev-security-workers") },
+            ipConfigurations: [
+              {
+                name: "address",
+                primary: true,
+                subnet: { id: idOf("network:Subnet", "azure-dev-network-private-1") },
+                privateIPAddressVersion: "IPv4",
+                applicationSecurityGroups: [
+                  { id: idOf("network:ApplicationSecurityGroup", "azure-dev-security-workers") },
+                ],
+              },
+            ],
+          },
+        ],
+      },
+      extensionProfile: {
+        extensions: [
+          {
+            name: "bootstrap",
+            publisher: "Microsoft.Compute",
+            type: "CustomScriptExtension",
+            typeHandlerVersion: "1.10",
+            autoUpgradeMinorVersion: true,
+            protectedSettings: { commandToExecute: windowsExtensionCommand() },
+          },
+          {
+            name: "health",
+            publisher: "Microsoft.ManagedServices",
+            type: "ApplicationHealthWindows",
+            typeHandlerVersion: "2.0",
+            autoUpgradeMinorVersion: true,
+            settings: { protocol: "tcp", port: 10250, intervalInSeconds: 15, numberOfProbes: 3, gracePeriod: 2400 },
+          },
+        ],
+      },
+      diagnosticsProfile: { bootDiagnostics: { enabled: true } },
+      priority: "Regular",
+      scheduledEventsProfile: { terminateNotificationProfile: { enable: true, notBeforeTimeout: "PT11M" } },
+    });
+    const { customData, adminPassword, ...login } = mapOf(osProfile);
+    assert.ok(adminPassword instanceof Secret);
+    assert.ok(
+      Buffer.from(textOf(customData) ?? "", "base64")
+        .toString("utf8")
+        .startsWith("$ErrorActionPreference"),
+    );
+    assert.deepEqual(login, {
+      computerNamePrefix: "win2022",
+      adminUsername: "fenestra",
+      windowsConfiguration: {
+        provisionVMAgent: true,
+        enableAutomaticUpdates: false,
+        patchSettings: { patchMode: "Manual" },
+        timeZone: "UTC",
+      },
+    });
+    assert.deepEqual(options.replaceOnChanges, groupReplaceOnChanges);
+    assert.deepEqual(options.ignoreChanges, []);
+    assert.deepEqual(options.hideDiffs, ["virtualMachineProfile.osProfile.customData"]);
+    assert.deepEqual(options.timeouts, { create: "90m", update: "6h", delete: "90m" });
+    assert.equal(options.replacementTrigger, undefined);
+  });
+
+  it("wait for the gate of the API, their rights and the join secret", () => {
+    for (const { name, dependencies } of ofType(dev, setType).values()) {
+      const names = dependencies.map(nameOfUrn);
+      for (const before of ["azure-dev-control-plane-api", "azure-dev-secrets-join", "azure-dev-network-private-1"])
+        assert.ok(names.includes(before), `${name} after ${before}`);
+      assert.ok(names.includes(name.replace(/group$/, "identity-read-join")), name);
+    }
+  });
+
+  it("may read the join secret and nothing else, and let the controllers hand their identity on", () => {
+    const roles = [...ofType(dev, azureType("authorization:RoleAssignment")).values()]
+      .filter(({ name }) => name.startsWith("azure-dev-pool-linux"))
+      .map(({ name, inputs }) => [name, inputs.principalId, inputs.roleDefinitionId, inputs.scope]);
+    const own = resource(
+      dev,
+      azureType("managedidentity:UserAssignedIdentity"),
+      "azure-dev-pool-linux-identity-identity",
+    );
+    const control = resource(
+      dev,
+      azureType("managedidentity:UserAssignedIdentity"),
+      "azure-dev-control-plane-identity-identity",
+    );
+    const role = (id: string): string =>
+      `/subscriptions/123456789012/providers/Microsoft.Authorization/roleDefinitions/${id}`;
+    assert.deepEqual(roles.sort(), [
+      [
+        "azure-dev-pool-linux-controllers",
+        control.outputs.principalId,
+        role("f1a07417-d97a-45cb-824c-7a7467783830"),
+        own.id,
+      ],
+      [
+        "azure-dev-pool-linux-identity-read-join",
+        own.outputs.principalId,
+        role("4633458b-17de-408a-b874-0445c86b69e6"),
+        idOf("keyvault:Secret", "azure-dev-secrets-join"),
+      ],
+    ]);
+  });
+
+  it("leave the wanted number to the autoscaler where there is one", () => {
+    const ignored = [...ofType(prod, setType)].map(([name, { options }]) => [name, options.ignoreChanges.join()]);
+    assert.deepEqual(ignored.sort(), [
+      ["azure-prod-pool-linux-group", ""],
+      ["azure-prod-pool-win2019-group", "sku.capacity"],
+      ["azure-prod-pool-win2025-group", ""],
+      ["azure-prod-pool-win22-1-group", "sku.capacity"],
+      ["azure-prod-pool-win22-2-group", "sku.capacity"],
+      ["azure-prod-pool-win22-3-group", "sku.capacity"],
+    ]);
+  });
+
+  it("are replaced one machine at a time, as far as percents tell", () => {
+    assert.equal(rollingBatch(poolOf("azure-prod", "win22-1")), 10);
+    assert.equal(rollingBatch(poolOf("azure-prod", "linux")), 34);
+    assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 0 }), 100);
+    assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90 }), 5);
+  });
+
+  it("tell the autoscaler from zero what a node will be", () => {
+    const template = "k8s.io_cluster-autoscaler_node-template";
+    assert.deepEqual(groupTags(specOf("azure-prod"), poolOf("azure-prod", "win22-1")), {
+      "fenestra:cluster": "azure-prod",
+      "fenestra:environment": "production",
+      owner: "platform",
+      "cluster-autoscaler-enabled": "true",
+      "cluster-autoscaler-name": "azure-prod",
+      min: "1",
+      max: "10",
+      [`${template}_label_kubernetes.io_os`]: "windows",
+      [`${template}_label_kubernetes.io_arch`]: "amd64",
+      [`${template}_label_node.kubernetes.io_windows-build`]: "10.0.20348",
+      [`${template}_label_fenestra.dev_pool`]: "win22-1",
+      [`${template}_taint_os`]: "windows:NoSchedule",
+      [`${template}_resources_cpu`]: "3400m",
+      [`${template}_resources_memory`]: "13312Mi",
+      [`${template}_resources_ephemeral-storage`]: "128G",
+    });
+    assert.equal(hintKey("example.com/a_b"), "example.com_a~2b");
+  });
+
+  it("never promise more than the machine has", () => {
+    const pools = ["azure-dev", "azure-prod"].flatMap((stack) => specOf(stack).pools);
+    fc.assert(
+      fc.property(fc.constantFrom(...pools), (pool) => {
+        const { cpu, memory } = allocatable(pool);
+        const [cores, mib] = [Number.parseInt(cpu, 10), Number.parseInt(memory, 10)];
+        assert.ok(cores > 0 && cores < 1000 * pool.size.vcpus);
+        assert.ok(mib > 0 && mib < 1024 * pool.size.memoryGib);
+      }),
+    );
+  });
+
+  it("of spot machines have no notice and no rolling upgrade, and go when they are evicted", () => {
+    const { inputs } = resource(spot, setType, "azure-dev-pool-spot-group");
+    const { priority, evictionPolicy, billingProfile, scheduledEventsProfile, securityProfile } = mapOf(
+      inputs.virtualMachineProfile,
+    );
+    assert.deepEqual(inputs.upgradePolicy, { mode: "Manual" });
+    assert.deepEqual(
+      [priority, evictionPolicy, billingProfile, scheduledEventsProfile],
+      ["Spot", "Delete", { maxPrice: -1 }, undefined],
+    );
+    assert.deepEqual(securityProfile, { encryptionAtHost: true });
+    const machine = resource(spot, azureType("compute:VirtualMachine"), "azure-dev-control-plane-0-instance");
+    assert.deepEqual(machine.inputs.securityProfile, { encryptionAtHost: true });
+  });
+});

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { secretsInUserData } from "../../rehearsal/program/leaks.ts";
+import { mapOf, reveal, Secret, secretsIn, textOf } from "../../rehearsal/program/values.ts";
+import { inventory, ofType, type Recorded, shape } from "../support/mocks.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+import { azureType, type Changes, runAzure } from "./run.ts";
+
+/** Machines of the control plane and public endpoint in every combination, with both NAT modes. */
+function variations(): readonly (readonly [title: string, changes: Changes])[] {
+  const found: [string, Changes][] = [];
+  for (const replicas of [1, 3])
+    for (const open of [false, true])
+      for (const nat of [open === (replicas === 1) ? "perZone" : "single"])
+        found.push([
+          `NAT ${nat}, ${replicas} control-plane machines, ${open ? "public" : "private"}`,
+          {
+            network: JSON.stringify({ zones: ["1", "2", "3"], nat }),
+            controlPlane: JSON.stringify({ replicas }),
+            access: JSON.stringify(open ? { public: { allow: ["198.51.100.0/24"] } } : {}),
+          },
+        ]);
+  return found;
+}
+
+/** Everything that the control plane is made of, as the engine compares it. */
+function controlPlane({ program }: Recorded): Readonly<Record<string, unknown>> {
+  const own = program.resources.filter(
+    ({ urn }) =>
+      /fenestra:azure:(ControlPlane|Secrets|Snapshots|LoadBalancer)/.test(urn) || /control-plane-identity/.test(urn),
+  );
+  assert.ok(own.length > 30);
+  return Object.fromEntries(
+    own.map(({ urn, inputs, options }) => [
+      urn,
+      JSON.stringify([reveal(inputs), reveal(options.replacementTrigger ?? null)]),
+    ]),
+  );
+}
+
+/** Kinds that Azure gives no tags (Azure documentation, tag support for resources). */
+const untagged = [
+  "authorization:RoleAssignment",
+  "network:SecurityRule",
+  "network:Subnet",
+  "privatedns:PrivateRecordSet",
+  "storage:BlobContainer",
+  "storage:ManagementPolicy",
+].map(azureType);
+
+describe("the program on Azure", () => {
+  for (const stack of ["azure-dev", "azure-prod"]) {
+    it(`of ${stack} has the same resources before anything is known as afterwards`, async () => {
+      assert.deepEqual(shape(await runAzure(stack, {}, "unknown-outputs")), shape(await runAzure(stack)));
+    });
+
+    it(`of ${stack} has exactly the resources of its snapshot below its cluster`, async () => {
+      const { program } = await runAzure(stack);
+      const resources = program.resources.filter(({ type }) => !/^(kubernetes:|fenestra:kubernetes:)/.test(type));
+      const text = inventory({ program: { ...program, resources }, hooks: new Map() });
+      matchSnapshot(path.join(import.meta.dirname, "snapshots", `${stack}.txt`), text);
+    });
+  }
+
+  for (const [title, changes] of variations()) {
+    it(`has the same resources before anything is known as afterwards: ${title}`, async () => {
+      const first = await runAzure("azure-dev", changes, "unknown-outputs");
+      assert.deepEqual(shape(first), shape(await runAzure("azure-dev", changes)));
+    });
+  }
+
+  it("does not touch the control plane when pools come, go or grow", async () => {
+    const before = controlPlane(await runAzure("azure-dev"));
+    for (const pools of [
+      [{ name: "linux", os: "linux", count: 9 }],
+      [
+        { name: "linux", os: "linux", count: 2 },
+        { name: "win2025", os: "windows-2025", count: 5, labels: { "example.com/a": "b" } },
+        { name: "big", os: "windows-2022", size: "Standard_D16s_v5", autoscale: { min: 1, max: 30 } },
+      ],
+    ])
+      assert.deepEqual(controlPlane(await runAzure("azure-dev", { pools: JSON.stringify(pools) })), before);
+  });
+
+  it("would see a touched control plane", async () => {
+    const before = controlPlane(await runAzure("azure-dev"));
+    const size = JSON.stringify({ size: "Standard_D4s_v5" });
+    assert.notDeepEqual(controlPlane(await runAzure("azure-dev", { controlPlane: size })), before);
+  });
+
+  it("puts no key, no token and no password into any custom data, however packed", async () => {
+    for (const stack of ["azure-dev", "azure-prod"])
+      assert.deepEqual(secretsInUserData((await runAzure(stack)).program), []);
+  });
+
+  it("would find one there", async () => {
+    const { program } = await runAzure("azure-dev");
+    const [secret] = program.resources.flatMap(({ outputs }) => secretsIn(outputs).map(reveal));
+    const customData = Buffer.from(`#cloud-config\n# ${secret}\n`).toString("base64");
+    const resources = program.resources.map((each) =>
+      each.type === azureType("compute:VirtualMachine")
+        ? { ...each, inputs: { ...each.inputs, osProfile: { ...mapOf(each.inputs.osProfile), customData } } }
+        : each,
+    );
+    const leaks = secretsInUserData({ ...program, resources });
+    assert.deepEqual(new Set(leaks.map(({ resource }) => resource)).size, 1);
+  });
+
+  it("hands every Azure resource its one provider, with region and the subscription that it may touch", async () => {
+    const accountId = "01234567-89ab-cdef-0123-456789abcdef";
+    const recorded = await runAzure("azure-dev", { accountId });
+    const providers = [...ofType(recorded, "pulumi:providers:azure-native").values()];
+    assert.deepEqual(
+      providers.map(({ name, inputs }) => [name, inputs.location, inputs.subscriptionId]),
+      [["azure-dev-azure", "westeurope", accountId]],
+    );
+    for (const { urn, type, provider } of recorded.program.resources)
+      if (type.startsWith("azure-native:")) assert.equal(provider, providers[0]?.urn, urn);
+  });
+
+  it("tags every resource that Azure has tags for, and places it in the group and the region", async () => {
+    const { program } = await runAzure("azure-prod");
+    const azure = program.resources.filter(({ type }) => type.startsWith("azure-native:"));
+    assert.ok(azure.length > 80);
+    for (const { name, type, inputs } of azure) {
+      const tagged = !untagged.includes(type);
+      assert.equal(mapOf(inputs.tags)["fenestra:cluster"], tagged ? "azure-prod" : undefined, name);
+      if (type !== azureType("authorization:RoleAssignment"))
+        assert.equal(inputs.resourceGroupName, "fenestra-azure-prod", name);
+      if (tagged && type !== azureType("keyvault:Secret"))
+        assert.equal(inputs.location, type.includes(":privatedns:") ? "global" : "westeurope", name);
+    }
+  });
+
+  it("exports these outputs, the kubeconfig as a secret", async () => {
+    const { outputs } = (await runAzure("azure-dev")).program;
+    assert.ok(outputs.kubeconfig instanceof Secret);
+    assert.equal(outputs.apiEndpoint, "https://api.azure-dev.fenestra.internal:6443");
+    assert.match(
+      textOf(outputs.publicEndpoint) ?? "",
+      /^https:\/\/azure-dev-[a-z0-9]{8}\.westeurope\.cloudapp\.azure\.com:6443$/,
+    );
+    assert.ok((textOf(outputs.kubeconfig) ?? "").includes(textOf(outputs.publicEndpoint) ?? "?"));
+    assert.deepEqual(outputs.pools, [
+      { name: "linux", os: "linux", group: "azure-dev-linux" },
+      { name: "win2019", os: "windows-2019", group: "azure-dev-win2019" },
+      { name: "win2022", os: "windows-2022", group: "azure-dev-win2022" },
+    ]);
+  });
+
+  it("keeps what cannot be made again from being deleted in production, and nothing in development", async () => {
+    const kept = async (stack: string): Promise<readonly string[]> =>
+      (await runAzure(stack)).program.resources
+        .filter(({ type, options }) => type.startsWith("azure-native:") && options.protect === true)
+        .map(({ name }) => name)
+        .sort();
+    assert.deepEqual(await kept("azure-dev"), []);
+    assert.deepEqual(await kept("azure-prod"), [
+      "azure-prod-control-plane-0-etcd",
+      "azure-prod-control-plane-1-etcd",
+      "azure-prod-control-plane-2-etcd",
+      "azure-prod-secrets-ca",
+      "azure-prod-snapshots-account",
+      "azure-prod-snapshots-container",
+    ]);
+  });
+
+  it("asks the API's address of nobody in a preview: the name of the internal endpoint is known", async () => {
+    const { outputs } = (await runAzure("azure-prod", {}, "unknown-outputs")).program;
+    assert.equal(outputs.apiEndpoint, "https://api.azure-prod.fenestra.internal:6443");
+  });
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { mapOf, type PropertyMap } from "../../rehearsal/program/values.ts";
+import type { Recorded } from "../support/mocks.ts";
+import { bodyProblems, bodyRules } from "./requestBodies.ts";
+import { runAzure } from "./run.ts";
+
+/** Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must tell. */
+const broken: readonly (readonly [kind: string, change: (inputs: PropertyMap) => PropertyMap, rule: RegExp])[] = [
+  ["compute:VirtualMachineScaleSet", osProfile({ computerNamePrefix: "windows2022" }), /computer name has 15/],
+  ["compute:VirtualMachineScaleSet", osProfile({ adminUsername: "administrator" }), /administrator's name/],
+  ["compute:VirtualMachineScaleSet", osProfile({ customData: "not base64" }), /customData is base64/],
+  [
+    "compute:VirtualMachineScaleSet",
+    osProfile({ windowsConfiguration: { provisionVMAgent: true, patchSettings: { patchMode: "Manual" } } }),
+    /patchMode Manual/,
+  ],
+  ["compute:VirtualMachineScaleSet", profile({ extensionProfile: { extensions: [] } }), /one source of health/],
+  ["compute:VirtualMachineScaleSet", profile({ extensionProfile: { extensions: [] } }), /one CustomScriptExtension/],
+  ["compute:VirtualMachineScaleSet", profile({ priority: "Spot" }), /terminate notification/],
+  ["compute:VirtualMachineScaleSet", profile({ evictionPolicy: "Delete" }), /eviction policy/],
+  [
+    "compute:VirtualMachineScaleSet",
+    (inputs) => ({ ...inputs, automaticRepairsPolicy: { enabled: true, gracePeriod: "PT5M" } }),
+    /grace of repairs/,
+  ],
+  ["compute:VirtualMachineScaleSet", (inputs) => ({ ...inputs, platformFaultDomainCount: 2 }), /fault domains/],
+  ["compute:VirtualMachine", (inputs) => ({ ...inputs, vmName: "other-name" }), /a VM's name/],
+  ["compute:VirtualMachine", (inputs) => ({ ...inputs, zones: ["3"] }), /its own zone/],
+  ["network:LoadBalancer", (inputs) => ({ ...inputs, probes: [{ protocol: "Https", port: 6443 }] }), /has a path/],
+  ["network:SecurityRule", (inputs) => ({ ...inputs, priority: 500 }), /between 100 and 499/],
+  ["network:Subnet", ({ defaultOutboundAccess: _, ...rest }) => rest, /no implicit way out/],
+  ["network:PublicIPAddress", (inputs) => ({ ...inputs, sku: { name: "Basic" } }), /Standard public address/],
+  ["keyvault:Vault", (inputs) => ({ ...inputs, vaultName: "a--b" }), /a vault's name/],
+  [
+    "keyvault:Vault",
+    (inputs) => ({ ...inputs, properties: { ...mapOf(inputs.properties), enablePurgeProtection: false } }),
+    /decides by roles/,
+  ],
+];
+
+function profile(change: PropertyMap) {
+  return (inputs: PropertyMap): PropertyMap => ({
+    ...inputs,
+    virtualMachineProfile: { ...mapOf(inputs.virtualMachineProfile), ...change },
+  });
+}
+
+function osProfile(change: PropertyMap) {
+  return (inputs: PropertyMap): PropertyMap =>
+    profile({ osProfile: { ...mapOf(mapOf(inputs.virtualMachineProfile).osProfile), ...change } })(inputs);
+}
+
+describe("the request bodies for Azure", () => {
+  let dev: Recorded;
+  let prod: Recorded;
+  let special: Recorded;
+  before(async () => {
+    dev = await runAzure("azure-dev");
+    prod = await runAzure("azure-prod");
+    special = await runAzure("azure-dev", {
+      name: "a",
+      encryptionAtHost: "true",
+      pools: JSON.stringify([{ name: "win2025xx", os: "windows-2025", spot: true, autoscale: { min: 0, max: 100 } }]),
+    });
+  });
+
+  it("break no rule that the types miss", () => {
+    for (const { program } of [dev, prod, special]) assert.deepEqual(bodyProblems(program), []);
+  });
+
+  it("are met by every rule of the table at least once", () => {
+    const types = new Set(dev.program.resources.map(({ type }) => type));
+    for (const { kind, title } of bodyRules) assert.ok(types.has(`azure-native:${kind}`), title);
+  });
+
+  for (const [index, [kind, change, rule]] of broken.entries())
+    it(`would be told when broken, ${index + 1}: ${rule.source}`, () => {
+      const type = `azure-native:${kind}`;
+      // Of the scale sets a Windows one, since most rules are about those.
+      const target = dev.program.resources.findLast((each) => each.type === type);
+      assert.ok(target !== undefined);
+      const resources = dev.program.resources.map((each) =>
+        each === target ? { ...each, inputs: change(each.inputs) } : each,
+      );
+      const told = bodyProblems({ ...dev.program, resources });
+      assert.ok(
+        told.some((text) => rule.test(text) && text.startsWith(`${target.name}:`)),
+        told.join("\n"),
+      );
+    });
+});

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { validate } from "../../components/config/load.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import type { RecordedProgram } from "../../rehearsal/program/recorded.ts";
+import { type FindingInput, findings, reaches } from "../../rehearsal/review/findings.ts";
+import type { PlanMachine } from "../../rehearsal/review/plan.ts";
+
+const lock = readArtifactLock();
+const program: RecordedProgram = { stack: "s", resources: [], outputs: {}, messages: [] };
+
+function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<FindingInput> = {}): FindingInput {
+  const spec = clusterSpec(
+    validate(
+      {
+        cloud: "aws",
+        name: "test",
+        region: "eu-central-1",
+        accountId: "123456789012",
+        network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "perZone" },
+        controlPlane: { replicas: 3, image: "ami-0123456789abcdef0" },
+        pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0" }],
+        access: { public: { allow: ["203.0.113.0/24"] } },
+        ...config,
+      },
+      lock,
+    ),
+  );
+  return { spec, program, machines: [], leaks: [], asOf: undefined, ...more };
+}
+
+const found = (given: FindingInput): readonly string[] =>
+  findings(given).map(({ level, id, path }) => `${level} ${id} ${path}`);
+const production = { environment: "production" } as const;
+const key = (path: string): string => `config.fenestra:${path}`;
+
+describe("findings", () => {
+  it("are none for a careful stack", () => {
+    assert.deepEqual(found(input(production)), []);
+    assert.deepEqual(found(input()), []);
+  });
+
+  const pool = { name: "win", os: "windows-2022", image: "ami-0123456789abcdef1" };
+  const cases: readonly (readonly [given: FindingInput, expected: readonly string[]])[] = [
+    [input({ access: { public: { allow: ["0.0.0.0/0"] } } }), [`error public-api-open ${key("access.public.allow")}`]],
+    [input({ access: {} }), [`note private-api ${key("access")}`]],
+    [
+      input({ ...production, network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "single" } }),
+      [`warning single-nat-gateway ${key("network.nat")}`],
+    ],
+    [
+      input({ ...production, controlPlane: { replicas: 1, image: "ami-0123456789abcdef0" } }),
+      [`warning single-control-plane ${key("controlPlane.replicas")}`],
+    ],
+    [
+      input({ controlPlane: { replicas: 1, image: "ami-0123456789abcdef0" } }),
+      [`note single-control-plane ${key("controlPlane.replicas")}`],
+    ],
+    [
+      input({ ...production, network: { zones: ["eu-central-1a"], nat: "perZone" } }),
+      [`warning quorum-in-one-zone ${key("network.zones")}`],
+    ],
+    [input({ pools: [pool] }), [`warning no-linux-capacity ${key("pools")}`]],
+    [
+      input({
+        pools: [
+          { name: "linux", os: "linux", image: "ami-0123456789abcdef0" },
+          { ...pool, os: "windows-2019" },
+        ],
+      }),
+      [`warning windows-past-upstream-support ${key("pools[1].os")}`],
+    ],
+    [
+      input({ ...production, pools: [{ name: "linux", os: "linux" }] }),
+      [`warning image-latest ${key("pools[0].image")}`],
+    ],
+    [
+      input({ pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0", autoscale: { min: 1, max: 2 } }] }),
+      [`note no-autoscaler ${key("pools[0].autoscale")}`],
+    ],
+    [input({ ...production, accountId: undefined }), [`warning no-account-guard ${key("accountId")}`]],
+    [input({}, { asOf: "2027-06-29" }), [`warning kubernetes-out-of-support ${key("kubernetes.version")}`]],
+    [input({}, { asOf: "2027-06-28" }), []],
+    [
+      input({}, { leaks: [{ resource: "machine", path: "userData", what: "a private key" }] }),
+      ["error secret-in-the-open machine userData"],
+    ],
+  ];
+  for (const [given, expected] of cases) {
+    it(`say ${expected[0] ?? "nothing on the last day of support"} and nothing else`, () =>
+      assert.deepEqual(found(given), expected));
+  }
+
+  it("judge the size of user data by the limit", () => {
+    const machine = (bytes: number): PlanMachine => ({
+      name: "m",
+      role: "linux",
+      count: 1,
+      size: "",
+      image: "",
+      zones: [],
+      userData: { bytes, limit: 1000, sha256: "" },
+      entry: "",
+      files: [],
+    });
+    assert.deepEqual(found(input({}, { machines: [machine(900)] })), []);
+    assert.deepEqual(found(input({}, { machines: [machine(901)] })), ["warning user-data-size m"]);
+    assert.deepEqual(found(input({}, { machines: [machine(1000)] })), ["warning user-data-size m"]);
+    assert.deepEqual(found(input({}, { machines: [machine(1001)] })), ["error user-data-size m"]);
+  });
+
+  it("come worst first, each with a sentence on what is so and how to mend it", () => {
+    const all = findings(input({ access: { public: { allow: ["0.0.0.0/0"] } }, pools: [pool], controlPlane: {} }));
+    const ranks = all.map(({ level }) => ["error", "warning", "note"].indexOf(level));
+    assert.deepEqual(ranks, [...ranks].sort());
+    for (const { message, remedy } of all) {
+      assert.match(message, /\.$/);
+      assert.match(remedy, /\.$/);
+    }
+    assert.equal(reaches(all, "error"), true);
+    assert.equal(
+      reaches(
+        all.filter(({ level }) => level === "note"),
+        "warning",
+      ),
+      false,
+    );
+    assert.equal(reaches([], "note"), false);
+  });
+});

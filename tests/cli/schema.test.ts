@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
+import { main } from "../../cli/main.ts";
+import { planSchemaFile, renderPlanSchema, schemaFile } from "../../cli/schema.ts";
+import { planSchema } from "../../rehearsal/review/plan.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+
+async function fenestra(...args: readonly string[]) {
+  const out: string[] = [];
+  const code = await main(args, { out: (text) => out.push(text), err: () => undefined });
+  return { code, out: out.join("") };
+}
+
+describe("fenestra schema", () => {
+  it("prints the schema of a stack file, as stacks/schema.json has it", async () => {
+    assert.deepEqual(await fenestra("schema"), { code: 0, out: readFileSync(schemaFile, "utf8") });
+  });
+
+  it("prints the schema of plan.json, which is docs/plan.schema.json byte for byte", async () => {
+    const { out } = await fenestra("schema", "--plan");
+    assert.equal(out, renderPlanSchema());
+    matchSnapshot(fileURLToPath(planSchemaFile), out);
+  });
+});
+
+describe("plan.json", () => {
+  for (const stack of ["aws-dev", "aws-prod"])
+    it(`of ${stack} is what its schema says, and nothing beyond it`, async () => {
+      const plan: object = JSON.parse((await fenestra("plan", "--stack", stack, "--json")).out);
+      // Not deepEqual, whose account of a difference in a megabyte takes minutes.
+      assert.ok(isDeepStrictEqual(planSchema.parse(plan), plan));
+      assert.equal(planSchema.safeParse({ ...plan, version: 2 }).success, false);
+      assert.equal(planSchema.safeParse({ ...plan, more: 1 }).success, false);
+      assert.equal(planSchema.safeParse({ ...plan, findings: [{ id: "x" }] }).success, false);
+    });
+});

@@ -1,0 +1,256 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { loadConfig, validate } from "../../components/config/load.ts";
+import { ConfigError, childPath, type Problem, showValue } from "../../components/config/problem.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { type PlainConfig, pulumiValues, setAt } from "../support/arbitraryConfig.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+import { clusterRows } from "./rows/cluster.ts";
+import { keyRows } from "./rows/keys.ts";
+import { machineRows } from "./rows/machines.ts";
+import { metadataRows } from "./rows/metadata.ts";
+
+const lock = readArtifactLock();
+const pools = [
+  { name: "linux", os: "linux" },
+  { name: "win", os: "windows-2022" },
+];
+const valid = {
+  aws: {
+    cloud: "aws",
+    name: "test",
+    region: "eu-central-1",
+    network: { zones: ["eu-central-1a", "eu-central-1b"] },
+    pools,
+  },
+  azure: { cloud: "azure", name: "test", region: "westeurope", network: { zones: ["1", "2"] }, pools },
+} as const;
+
+function changed(cloud: "aws" | "azure", changes: Readonly<Record<string, unknown>>): PlainConfig {
+  const config: PlainConfig = structuredClone(valid[cloud]);
+  for (const [at, value] of Object.entries(changes)) {
+    setAt(
+      config,
+      at.split(".").map((step) => (/^\d+$/.test(step) ? Number(step) : step)),
+      value,
+    );
+  }
+  return config;
+}
+
+/** The error of a config, by both ways in: as plain values and as Pulumi's texts. */
+function errorOf(config: PlainConfig): ConfigError {
+  const errors = [() => validate(config, lock), () => loadConfig(pulumiValues(config), lock)].map((load) => {
+    try {
+      load();
+    } catch (error) {
+      assert.ok(error instanceof ConfigError, String(error));
+      return error;
+    }
+    return assert.fail("no problem was found");
+  });
+  const [plain, texts] = errors;
+  assert.ok(plain !== undefined);
+  assert.equal(texts?.message, plain.message);
+  return plain;
+}
+
+describe("bad input", () => {
+  it("is told of configs that are valid without it", () => {
+    for (const cloud of ["aws", "azure"] as const) assert.equal(validate(changed(cloud, {}), lock).cloud, cloud);
+  });
+
+  for (const [title, cloud, changes] of [
+    [
+      "a count at the upper bound of all zones",
+      "aws",
+      { "pools.1.autoscale": { min: 1, max: 4 }, "pools.1.perZone": true, "pools.1.count": 8 },
+    ],
+    [
+      "a count at the lower bound of all zones",
+      "aws",
+      { "pools.1.autoscale": { min: 1, max: 4 }, "pools.1.perZone": true, "pools.1.count": 2 },
+    ],
+    ["min equal to max", "aws", { "pools.1.autoscale": { min: 2, max: 2 } }],
+    ["nine characters for Windows on Azure", "azure", { "pools.1.name": "win2022ab" }],
+    ["nine characters with the zone", "azure", { "pools.1.name": "win2022", "pools.1.perZone": true }],
+    ["ten characters for Linux on Azure", "azure", { "pools.0.name": "linuxlinux" }],
+    ["twenty characters on AWS", "aws", { "pools.1.name": "windows-server-2022x" }],
+    ["as many machines as pod networks", "aws", { "pools.0.count": 252 }],
+    ["neighbouring networks", "aws", { "network.cidr": "10.97.0.0/16", "kubernetes.podCidr": "10.98.0.0/16" }],
+    [
+      "the smallest networks",
+      "aws",
+      { "network.cidr": "10.0.4.0/22", "kubernetes.podCidr": "10.0.8.0/21", "kubernetes.serviceCidr": "10.0.3.0/24" },
+    ],
+    ["a Windows taint on Linux", "aws", { "pools.0.taints": [{ key: "os", value: "windows", effect: "NoSchedule" }] }],
+    [
+      "one taint key with two effects",
+      "aws",
+      {
+        "pools.0.taints": [
+          { key: "a", effect: "NoSchedule" },
+          { key: "a", effect: "NoExecute" },
+        ],
+      },
+    ],
+    [
+      "a label prefix that only looks reserved",
+      "aws",
+      { "pools.0.labels": { "notkubernetes.io/a": "b", "kubernetes.io.example.com/a": "" } },
+    ],
+    ["Hyper-V on 192 processors", "aws", { "pools.1.size": "m8i.48xlarge", "pools.1.hyperV": true }],
+    ["the disk of the Windows image", "azure", { "pools.1.diskGb": 127 }],
+    ["a small Linux disk on Azure", "azure", { "pools.0.diskGb": 30 }],
+    [
+      "no NAT with a mirror",
+      "aws",
+      {
+        "network.nat": "none",
+        "mirror.artifacts": "https://m.test:8443/a",
+        "mirror.registries": { "r.test:5000": "http://m.test" },
+      },
+    ],
+  ] as const satisfies readonly (readonly [string, "aws" | "azure", Readonly<Record<string, unknown>>])[]) {
+    it(`is not ${title}`, () => {
+      assert.equal(loadConfig(pulumiValues(changed(cloud, changes)), lock).cloud, cloud);
+    });
+  }
+
+  for (const [title, cloud, changes, told] of [...keyRows, ...clusterRows, ...metadataRows, ...machineRows]) {
+    it(`${title}: path, value, reason and what is allowed`, () => {
+      const { problems } = errorOf(changed(cloud, changes));
+      assert.deepEqual(
+        problems.map(({ path: at, value, message, allowed }) => [at, value, message, allowed]),
+        told.map(([at, ...rest]) => [`config.fenestra:${at}`, ...rest]),
+      );
+    });
+  }
+
+  it("is told all at once, sorted, once each, as people read it", () => {
+    const error = errorOf(
+      changed("aws", {
+        cluster: "test",
+        dbPassword: "hunter2-hunter2",
+        name: "My Cluster",
+        "kubernetes.version": "1.29.0",
+        "kubernetes.serviceCidr": "10.244.0.0/20",
+        "network.nat": "none",
+        "network.zones": ["eu-central-1a", "eu-central-1a", "us-east-1a"],
+        "controlPlane.replicas": 2,
+        "access.public": { allow: ["203.0.113.7", "198.51.100.1/24"] },
+        "mirror.artifacts": "https://user:hunter2@mirror.example.com/files",
+        "tags.cost": 42,
+        pools: [
+          { name: "windows-server-2022-pool", os: "windows-2022", autoscale: { min: 3, max: 1 }, hyperV: true },
+          { name: "linux", os: "linux", labels: { "kubernetes.io/arch": "arm64", "my team": "x" } },
+          { name: "linux", os: "Linux", size: "m7g.large" },
+          ...Array.from({ length: 8 }, (_, index) => ({ name: `p${index}`, os: "linux", image: "newest" })),
+        ],
+      }),
+    );
+    assert.ok(!error.message.includes("hunter2"));
+    matchSnapshot(path.join(import.meta.dirname, "snapshots", "manyProblems.txt"), error.message);
+  });
+
+  it("gives an empty config its missing keys and nothing else", () => {
+    assert.deepEqual(
+      errorOf({}).problems.map(({ path: at, message }) => [at, message]),
+      ["cloud", "name", "network", "pools", "region"].map((key) => [`config.fenestra:${key}`, "is missing"]),
+    );
+  });
+
+  it("does not let a refused value make noise in the rules, nor hide what lies beside it", () => {
+    const told = (changes: Readonly<Record<string, unknown>>): readonly string[] =>
+      errorOf(changed("aws", changes)).problems.map(({ path: at }) => at.replace("config.fenestra:", ""));
+    assert.deepEqual(told({ cloud: "gcp", "pools.0.size": "Standard_D2s_v5", "pools.0.image": "1.2.3" }), ["cloud"]);
+    assert.deepEqual(told({ cloud: "gcp", "kubernetes.version": "1.2.3" }), ["cloud", "kubernetes.version"]);
+    assert.deepEqual(told({ region: "", "network.cidr": "10.0.0.0/30" }), ["network.cidr", "region"]);
+    assert.deepEqual(told({ "network.cidr": 5, "kubernetes.podCidr": "10.96.0.0/16" }), [
+      "kubernetes.serviceCidr",
+      "network.cidr",
+    ]);
+    assert.deepEqual(told({ "pools.0": "linux", "pools.1.image": "x" }), ["pools[0]", "pools[1].image"]);
+    assert.deepEqual(told({ pools: [], "controlPlane.size": "x" }), ["controlPlane.size", "pools"]);
+    assert.deepEqual(told({ "network.natt": 1, "network.nat": "none" }), ["network.nat", "network.natt"]);
+    assert.deepEqual(told({ "pools.1.os": 3, "pools.1.size": "t3.micro", "pools.1.name": "linux" }), [
+      "pools[1].name",
+      "pools[1].os",
+      "pools[1].size",
+    ]);
+  });
+
+  it("names what would mend it", () => {
+    const mend = (changes: Readonly<Record<string, unknown>>): string | undefined =>
+      errorOf(changed("azure", changes)).problems[0]?.remedy;
+    assert.equal(mend({ "network.zones": [1, 2] }), 'put it in quotes: "1"');
+    assert.equal(mend({ tags: { on: true } }), 'put it in quotes: "true"');
+    assert.equal(
+      mend({ "kubernetes.version": "1.30.0" }),
+      "choose one of these, or record its digests with `fenestra pin <version>`",
+    );
+    assert.equal(mend({ "pools.0.size": "Standard_L8s_v3" }), "state its processors and memory in capacity");
+    assert.equal(
+      mend({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }),
+      undefined,
+      "what is allowed says it already",
+    );
+    assert.equal(
+      errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy,
+      "state a size; m7i.large is the default",
+    );
+    assert.equal(mend({ zone: 1 }), "remove it or correct its spelling");
+  });
+});
+
+describe("a problem's text", () => {
+  it("shows a value as JSON, cut at 80 characters", () => {
+    assert.equal(showValue(undefined), "nothing");
+    assert.equal(showValue(null), "null");
+    assert.equal(showValue({ a: [1] }), '{"a":[1]}');
+    assert.equal(showValue("x".repeat(78)), `"${"x".repeat(78)}"`);
+    assert.equal(showValue("x".repeat(79)), `"${"x".repeat(78)}…`);
+    assert.equal(showValue("x".repeat(5000)).length, 80);
+  });
+
+  it("keeps passwords in URLs and values of secret names to itself", () => {
+    assert.equal(showValue("https://me:pw@h.test/x"), '"https://…@h.test/x"');
+    assert.equal(showValue({ a: "http://me:pw@h", b: "https://tok@i" }), '{"a":"http://…@h","b":"https://…@i"}');
+    for (const key of ["adminPassword", "client-secret", "apiKey", "joinToken", "privateKey", "passphrase"]) {
+      const { message } = errorOf(changed("aws", { [key]: "hunter2" }));
+      assert.ok(!message.includes("hunter2"), key);
+      assert.match(message, /found: {3}not shown/);
+    }
+    assert.match(
+      errorOf(changed("aws", { "pools.1.taints": [{ key: "", effect: "NoSchedule" }] })).message,
+      /found: {3}""/,
+    );
+  });
+
+  it("spells paths as `pulumi config set --path` does", () => {
+    assert.equal(childPath("config", "pools"), "config.fenestra:pools");
+    assert.equal(childPath("config.fenestra:pools", 3), "config.fenestra:pools[3]");
+    assert.equal(childPath("a", "b-c_1"), "a.b-c_1");
+    assert.equal(childPath("a", "example.com/x"), 'a["example.com/x"]');
+    assert.equal(childPath("a", 'q"'), 'a["q\\""]');
+  });
+
+  it("sorts as a reader counts and tells each problem once", () => {
+    const at = (index: number): Problem => ({
+      path: `config.fenestra:pools[${index}]`,
+      value: 1,
+      message: "is odd",
+      allowed: "even",
+    });
+    const error = new ConfigError([at(10), at(2), at(1), at(2)]);
+    assert.deepEqual(
+      error.problems.map(({ path: where }) => where.slice(-4)),
+      ["s[1]", "s[2]", "[10]"],
+    );
+    assert.match(error.message, /^The stack configuration has 3 problems:\n\n/);
+    assert.equal(
+      new ConfigError([at(1)]).message,
+      "The stack configuration has 1 problem:\n\nconfig.fenestra:pools[1]: is odd\n    found:   1\n    allowed: even\n",
+    );
+  });
+});

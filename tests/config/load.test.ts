@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { loadConfig, stackFilePath } from "../../components/config/load.ts";
+import { ConfigError } from "../../components/config/problem.ts";
+import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+
+const texts = {
+  "fenestra:cloud": "azure",
+  "fenestra:name": "test",
+  "fenestra:region": "westeurope",
+  "fenestra:network": '{"zones":["1"]}',
+  "fenestra:pools": '[{"name":"linux","os":"linux"}]',
+} as const;
+
+function problemsOf(run: () => unknown): readonly (readonly [path: string, value: unknown, message: string])[] {
+  try {
+    run();
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error));
+    return error.problems.map(({ path: at, value, message }) => [at, value, message]);
+  }
+  return [];
+}
+
+describe("loading a stack's config", () => {
+  it("takes scalars as they are written and structured values as JSON", () => {
+    const config = loadConfig({
+      ...texts,
+      "fenestra:accountId": "01234567-89ab-cdef-0123-456789abcdef",
+      "fenestra:controlPlane": '{"replicas":3}',
+      "fenestra:tags": '{"on":"1"}',
+    });
+    assert.equal(config.accountId, "01234567-89ab-cdef-0123-456789abcdef");
+    assert.equal(config.controlPlane.replicas, 3);
+    assert.deepEqual(config.tags, { on: "1" });
+    assert.deepEqual(config.network, { cidr: "10.0.0.0/16", zones: ["1"], nat: "single" });
+  });
+
+  it("keeps a text that looks like a number or like JSON a text", () => {
+    const config = loadConfig({
+      ...texts,
+      "fenestra:cloud": "aws",
+      "fenestra:region": "eu-central-1",
+      "fenestra:network": '{"zones":["eu-central-1a"]}',
+      "fenestra:accountId": "012345678901",
+    });
+    assert.equal(config.accountId, "012345678901");
+    assert.deepEqual(
+      problemsOf(() => loadConfig({ ...texts, "fenestra:name": "[1]" })),
+      [["config.fenestra:name", "[1]", "is not a lower-case name"]],
+    );
+  });
+
+  it("fills in every default", () => {
+    const { kubernetes, controlPlane, access, mirror, environment, httpProxy, accountId, tags } = loadConfig(texts);
+    assert.deepEqual(kubernetes, {
+      version: "1.36.4",
+      sizeTier: "small",
+      podCidr: "10.244.0.0/16",
+      serviceCidr: "10.96.0.0/16",
+    });
+    assert.deepEqual(controlPlane, { replicas: 1, image: "latest", osDiskGb: 50, etcdDiskGb: 20 });
+    assert.deepEqual(
+      [access, mirror, environment, httpProxy, accountId, tags],
+      [{}, { registries: {} }, "development", undefined, undefined, {}],
+    );
+  });
+
+  it("leaves keys of other namespaces to others", () => {
+    const config = loadConfig({ ...texts, "aws:region": "x", "pulumi:tags": "{", fenestra: "x", "fenestral:x": "y" });
+    assert.equal(config.name, "test");
+  });
+
+  it("tells broken JSON, and JSON of the wrong kind, by its key", () => {
+    assert.deepEqual(
+      problemsOf(() =>
+        loadConfig({
+          ...texts,
+          "fenestra:network": '{"zones":["1"]',
+          "fenestra:pools": "linux",
+          "fenestra:controlPlane": "3",
+          "fenestra:tags": "null",
+          "fenestra:addons": "",
+        }),
+      ),
+      [
+        ["config.fenestra:addons", "", "has the wrong type"],
+        ["config.fenestra:controlPlane", 3, "has the wrong type"],
+        ["config.fenestra:network", '{"zones":["1"]', "is not well-formed JSON"],
+        ["config.fenestra:pools", "linux", "has the wrong type"],
+        ["config.fenestra:tags", null, "has the wrong type"],
+      ],
+    );
+  });
+
+  it("still checks the rest when one key cannot be read", () => {
+    assert.deepEqual(
+      problemsOf(() => loadConfig({ ...texts, "fenestra:kubernetes": "{", "fenestra:region": "eu-central-1" })),
+      [
+        ["config.fenestra:kubernetes", "{", "is not well-formed JSON"],
+        ["config.fenestra:region", "eu-central-1", "is not a region of Azure"],
+      ],
+    );
+  });
+
+  it("takes keys that JavaScript knows itself for what they are here: unknown", () => {
+    for (const key of ["__proto__", "constructor", "toString", "hasOwnProperty", ""]) {
+      for (const text of ["x", '{"cloud":"aws"}', "[", "1"]) {
+        const [problem, ...more] = problemsOf(() =>
+          loadConfig(Object.fromEntries([...Object.entries(texts), [`fenestra:${key}`, text]])),
+        );
+        assert.deepEqual(
+          [problem?.[0], problem?.[2], more],
+          [`config.fenestra:${key}`, "is not a key that Fenestra knows", []],
+        );
+      }
+    }
+  });
+
+  it("names paths as they stand in the stack file", () => {
+    assert.equal(stackFilePath([]), "config");
+    assert.equal(
+      stackFilePath(["pools", 1, "labels", "example.com/team"]),
+      'config.fenestra:pools[1].labels["example.com/team"]',
+    );
+  });
+});
+
+describe("reading a stack file", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));
+  const url = pathToFileURL(`${folder}/`);
+  after(() => rmSync(folder, { recursive: true }));
+  const read = (text: string): ReturnType<typeof readStackFile> => {
+    writeFileSync(path.join(folder, "Pulumi.own.yaml"), text);
+    return readStackFile("own", url);
+  };
+  const at = "stacks/Pulumi.own.yaml";
+
+  it("gives what Pulumi gives a program", () => {
+    assert.deepEqual(
+      read(
+        [
+          "secretsprovider: passphrase",
+          "config:",
+          "  fenestra:accountId: 012345678901",
+          "  fenestra:name: on",
+          "  fenestra:tags: { a: 1, b: 'x' }",
+          "  fenestra:list: [1.50, two]",
+          '  fenestra:quoted: "a: b"',
+          "  fenestra:nothing:",
+          "  fenestra:password: { secure: AAABsecret }",
+          "  aws:region: eu-central-1",
+        ].join("\n"),
+      ),
+      {
+        "fenestra:accountId": "012345678901",
+        "fenestra:name": "on",
+        "fenestra:tags": '{"a":1,"b":"x"}',
+        "fenestra:list": '[1.5,"two"]',
+        "fenestra:quoted": "a: b",
+        "fenestra:nothing": "null",
+        "aws:region": "eu-central-1",
+      },
+    );
+  });
+
+  it("follows anchors", () => {
+    assert.deepEqual(read("config:\n  fenestra:a: &z [x]\n  fenestra:b: *z\n"), {
+      "fenestra:a": '["x"]',
+      "fenestra:b": '["x"]',
+    });
+  });
+
+  for (const [title, text, message] of [
+    ["an empty file", "", "has no mapping named config"],
+    ["a list", "- config", "has no mapping named config"],
+    ["a config that is a text", "config: x", "has no mapping named config"],
+    ["a file without config", "encryptionsalt: v1", "has no mapping named config"],
+    [
+      "broken YAML",
+      "config:\n  fenestra:a: [secret\n",
+      "is not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ] at line 3, column 1",
+    ],
+    [
+      "a key twice",
+      "config:\n  fenestra:a: 1\n  fenestra:a: 2\n",
+      "is not valid YAML: Map keys must be unique at line 3, column 3",
+    ],
+    [
+      "an alias without anchor",
+      "config:\n  fenestra:a: [*nowhere]\n",
+      "is not valid YAML: Unresolved alias (the anchor must be set before the alias): nowhere",
+    ],
+  ] as const) {
+    it(`refuses ${title}`, () => {
+      assert.deepEqual(
+        problemsOf(() => read(text)),
+        [[at, undefined, message]],
+      );
+    });
+  }
+
+  it("lists the stacks there are when one is missing", () => {
+    try {
+      readStackFile("aws-test");
+      assert.fail("the stack does not exist");
+    } catch (error) {
+      assert.ok(error instanceof ConfigError);
+      assert.deepEqual(error.problems, [
+        {
+          path: "stacks/Pulumi.aws-test.yaml",
+          value: "aws-test",
+          message: "there is no such stack file",
+          allowed: "one of aws-dev, aws-prod, azure-dev, azure-prod",
+        },
+      ]);
+    }
+    assert.deepEqual(stackNames(url), ["own"]);
+    assert.deepEqual(
+      problemsOf(() => readStackFile("../own", url)),
+      [["stacks/Pulumi.../own.yaml", "../own", "there is no such stack file"]],
+    );
+  });
+});

@@ -1,0 +1,357 @@
+import type { Row } from "./row.ts";
+
+/** Networks, versions, the control plane and counts. */
+export const clusterRows: readonly Row[] = [
+  [
+    "a cluster named internal on AWS",
+    "aws",
+    { name: "internal" },
+    [
+      [
+        "name",
+        "internal",
+        "makes the name of a load balancer that AWS refuses",
+        "a name that is not internal and does not begin with internal-",
+      ],
+    ],
+  ],
+  [
+    "a cluster named internal-2 on AWS",
+    "aws",
+    { name: "internal-2" },
+    [
+      [
+        "name",
+        "internal-2",
+        "makes the name of a load balancer that AWS refuses",
+        "a name that is not internal and does not begin with internal-",
+      ],
+    ],
+  ],
+  [
+    "NAT none without a mirror",
+    "aws",
+    { "network.nat": "none" },
+    [
+      [
+        "network.nat",
+        "none",
+        "leaves the machines without a source for artifacts and images; missing: mirror.artifacts, mirror.registries",
+        "none together with mirror.artifacts and mirror.registries, else single or perZone",
+      ],
+    ],
+  ],
+  [
+    "NAT none with half a mirror",
+    "aws",
+    { "network.nat": "none", "mirror.artifacts": "https://m.test" },
+    [
+      [
+        "network.nat",
+        "none",
+        "leaves the machines without a source for artifacts and images; missing: mirror.registries",
+        "none together with mirror.artifacts and mirror.registries, else single or perZone",
+      ],
+    ],
+  ],
+  [
+    "NAT none on Azure, even with a mirror",
+    "azure",
+    {
+      "network.nat": "none",
+      "mirror.artifacts": "https://m.test",
+      "mirror.registries": { _default: "https://m.test" },
+    },
+    [
+      [
+        "network.nat",
+        "none",
+        "cuts the cloud controller, the disk driver and the autoscaler off from Azure's resource manager",
+        "single or perZone on Azure",
+      ],
+    ],
+  ],
+  [
+    "encryption at host on AWS",
+    "aws",
+    { encryptionAtHost: true },
+    [
+      [
+        "encryptionAtHost",
+        true,
+        "is an option of Azure",
+        "false on AWS, where the host encrypts every volume that Fenestra makes",
+      ],
+    ],
+  ],
+  [
+    "pods in the machines' network",
+    "aws",
+    { "kubernetes.podCidr": "10.0.0.0/16" },
+    [
+      [
+        "kubernetes.podCidr",
+        "10.0.0.0/16",
+        "overlaps config.fenestra:network.cidr, 10.0.0.0/16",
+        "three networks without a common address",
+      ],
+    ],
+  ],
+  [
+    "Services in the machines' network",
+    "aws",
+    { "kubernetes.serviceCidr": "10.0.128.0/20" },
+    [
+      [
+        "kubernetes.serviceCidr",
+        "10.0.128.0/20",
+        "overlaps config.fenestra:network.cidr, 10.0.0.0/16",
+        "three networks without a common address",
+      ],
+    ],
+  ],
+  [
+    "Services in the pods' network",
+    "aws",
+    { "kubernetes.serviceCidr": "10.244.0.0/20" },
+    [
+      [
+        "kubernetes.serviceCidr",
+        "10.244.0.0/20",
+        "overlaps config.fenestra:kubernetes.podCidr, 10.244.0.0/16",
+        "three networks without a common address",
+      ],
+    ],
+  ],
+  [
+    "machines in the metadata range",
+    "aws",
+    { "network.cidr": "169.254.0.0/16" },
+    [
+      [
+        "network.cidr",
+        "169.254.0.0/16",
+        "overlaps 169.254.0.0/16, the link-local range of metadata services",
+        "a range that touches no reserved one, such as a part of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+      ],
+    ],
+  ],
+  [
+    "a network with host bits",
+    "aws",
+    { "network.cidr": "10.0.0.5/16" },
+    [
+      [
+        "network.cidr",
+        "10.0.0.5/16",
+        "has host bits that are not zero",
+        "an IPv4 network whose host bits are zero, /16 to /22",
+      ],
+    ],
+  ],
+  [
+    "a network that is none",
+    "aws",
+    { "network.cidr": "10.0.0.0" },
+    [
+      [
+        "network.cidr",
+        "10.0.0.0",
+        "is not an IPv4 network in CIDR notation",
+        "a text, four numbers with dots, a slash and the prefix length, such as 10.0.0.0/16. Address range of the VPC or virtual network, a /16 to /22.",
+      ],
+    ],
+  ],
+  [
+    "a network with an octet above 255",
+    "aws",
+    { "network.cidr": "10.0.300.0/24" },
+    [["network.cidr", "10.0.300.0/24", "is not a network", "an IPv4 network whose host bits are zero, /16 to /22"]],
+  ],
+  [
+    "a network that is too small",
+    "aws",
+    { "network.cidr": "10.0.0.0/24" },
+    [["network.cidr", "10.0.0.0/24", "is too small a network", "an IPv4 network whose host bits are zero, /16 to /22"]],
+  ],
+  [
+    "a Service range that is too large",
+    "aws",
+    { "kubernetes.serviceCidr": "11.0.0.0/11" },
+    [
+      [
+        "kubernetes.serviceCidr",
+        "11.0.0.0/11",
+        "is too large a network",
+        "an IPv4 network whose host bits are zero, /12 to /24",
+      ],
+    ],
+  ],
+  [
+    "more machines than pod networks",
+    "aws",
+    { "pools.0.count": 254 },
+    [
+      [
+        "kubernetes.podCidr",
+        "10.244.0.0/16",
+        "has room for 256 machines, but the pools may grow to 258",
+        "a range with room for every machine, control plane and one more per group for replacements included",
+      ],
+    ],
+  ],
+  [
+    "more machines than addresses",
+    "aws",
+    { "network.cidr": "10.0.0.0/22", "kubernetes.podCidr": "10.128.0.0/12", "pools.0.count": 500 },
+    [
+      [
+        "network.cidr",
+        "10.0.0.0/22",
+        "has room for 452 machines, but the pools may grow to 503",
+        "a range with room for every machine, control plane and one more per group for replacements included",
+      ],
+    ],
+  ],
+  [
+    "an unknown Kubernetes release",
+    "aws",
+    { "kubernetes.version": "1.34.0" },
+    [
+      [
+        "kubernetes.version",
+        "1.34.0",
+        "is a Kubernetes release without artifacts in the lock file",
+        "one of 1.35.0, 1.35.1, 1.36.0, 1.36.1, 1.36.2, 1.36.3, 1.36.4, 1.37.0, 1.37.1",
+      ],
+    ],
+  ],
+  [
+    "a Kubernetes minor without a patch",
+    "aws",
+    { "kubernetes.version": "1.36" },
+    [
+      [
+        "kubernetes.version",
+        "1.36",
+        "is not a release such as 1.36.4",
+        "a text, three numbers with dots, such as 1.36.4. Kubernetes release, major.minor.patch. Must be in the lock file of artifacts. Upgrades go one minor at a time.",
+      ],
+    ],
+  ],
+  [
+    "two control-plane machines",
+    "aws",
+    { "controlPlane.replicas": 2 },
+    [
+      [
+        "controlPlane.replicas",
+        2,
+        "is not an allowed value",
+        "1 or 3. Control-plane machines, each with an etcd member: 1 or 3, spread over the zones. 1 may become 3, not the reverse.",
+      ],
+    ],
+  ],
+  [
+    "a control plane on Arm",
+    "aws",
+    { "controlPlane.size": "m7g.large" },
+    [["controlPlane.size", "m7g.large", "is an Arm size", "an x86 size of the families c, m, r, t"]],
+  ],
+  [
+    "a control plane that is too small",
+    "azure",
+    { "controlPlane.size": "Standard_B1ms" },
+    [
+      [
+        "controlPlane.size",
+        "Standard_B1ms",
+        "is too small for a control plane",
+        "2 processors and 2 GiB at least (kubeadm)",
+      ],
+    ],
+  ],
+  [
+    "a control plane of unknown size",
+    "azure",
+    { "controlPlane.size": "Standard_L8s_v3" },
+    [
+      [
+        "controlPlane.size",
+        "Standard_L8s_v3",
+        "is not a machine size that Fenestra knows",
+        "an x86 size of the families B, D, E, F",
+      ],
+    ],
+  ],
+  [
+    "a control-plane image of the other cloud",
+    "azure",
+    { "controlPlane.image": "ami-0123456789abcdef0" },
+    [
+      [
+        "controlPlane.image",
+        "ami-0123456789abcdef0",
+        "is neither latest nor a pinned image",
+        "latest or an image version, three numbers with dots",
+      ],
+    ],
+  ],
+  [
+    "min above max",
+    "aws",
+    { "pools.1.autoscale": { min: 3, max: 2 } },
+    [["pools[1].autoscale", { min: 3, max: 2 }, "has min above max", "a min that is at most max"]],
+  ],
+  [
+    "a max of 0",
+    "aws",
+    { "pools.1.autoscale": { min: 0, max: 0 } },
+    [["pools[1].autoscale.max", 0, "is too small", "a whole number from 1 to 1000. Most machines."]],
+  ],
+  [
+    "a count outside the bounds",
+    "aws",
+    { "pools.1.autoscale": { min: 1, max: 4 }, "pools.1.count": 5 },
+    [["pools[1].count", 5, "lies outside the bounds of autoscale", "1 to 4"]],
+  ],
+  [
+    "a count below the bounds of all zones",
+    "aws",
+    { "pools.1.autoscale": { min: 2, max: 4 }, "pools.1.count": 3, "pools.1.perZone": true },
+    [
+      [
+        "pools[1].count",
+        3,
+        "lies outside the bounds of autoscale",
+        "4 to 8, since the bounds hold for each of 2 zones",
+      ],
+    ],
+  ],
+  [
+    "a negative count",
+    "aws",
+    { "pools.1.count": -1 },
+    [
+      [
+        "pools[1].count",
+        -1,
+        "is too small",
+        "a whole number from 0 to 1000. Machines wanted. Default 1; the lower bound of autoscale when that is given.",
+      ],
+    ],
+  ],
+  [
+    "half a machine",
+    "aws",
+    { "pools.1.count": 1.5 },
+    [
+      [
+        "pools[1].count",
+        1.5,
+        "is not a whole number",
+        "a whole number from 0 to 1000. Machines wanted. Default 1; the lower bound of autoscale when that is given.",
+      ],
+    ],
+  ],
+];

@@ -1,0 +1,228 @@
+import type { Row } from "./row.ts";
+
+/** Sizes, images, disks, access, mirrors and add-ons. */
+export const machineRows: readonly Row[] = [
+  [
+    "an unknown size",
+    "aws",
+    { "pools.0.size": "g5.xlarge" },
+    [
+      [
+        "pools[0].size",
+        "g5.xlarge",
+        "is not a machine size that Fenestra knows",
+        "a size of the families c, m, r, t, or any with capacity",
+      ],
+    ],
+  ],
+  [
+    "a size of the other cloud",
+    "aws",
+    { "pools.0.size": "Standard_D2s_v5" },
+    [["pools[0].size", "Standard_D2s_v5", "is not a machine size", "an EC2 instance type such as m7i.large"]],
+  ],
+  [
+    "a size that is no name, with a capacity",
+    "aws",
+    { "pools.0.size": "$(reboot)", "pools.0.capacity": { vcpus: 2, memoryGib: 8 } },
+    [["pools[0].size", "$(reboot)", "is not a machine size", "an EC2 instance type such as m7i.large"]],
+  ],
+  [
+    "an Arm size",
+    "azure",
+    { "pools.1.size": "Standard_D4ps_v5" },
+    [["pools[1].size", "Standard_D4ps_v5", "is an Arm size", "an x86 size: the images are x86"]],
+  ],
+  [
+    "a Windows node with 2 GiB",
+    "aws",
+    { "pools.1.size": "x.y", "pools.1.capacity": { vcpus: 2, memoryGib: 2 } },
+    [["pools[1].size", "x.y", "is too small for a Windows node", "2 processors and 4 GiB at least"]],
+  ],
+  [
+    "a node with 1 GiB",
+    "azure",
+    { "pools.0.size": "Standard_B1s" },
+    [["pools[0].size", "Standard_B1s", "is too small for a node", "1 processor and 2 GiB at least"]],
+  ],
+  [
+    "Hyper-V without nesting on AWS",
+    "aws",
+    { "pools.1.hyperV": true },
+    [
+      [
+        "pools[1].size",
+        "m7i.large",
+        "cannot nest virtualisation, which hyperV needs",
+        "a size of c8i, m8i or r8i with at most 192 processors",
+      ],
+    ],
+  ],
+  [
+    "Hyper-V without nesting on Azure",
+    "azure",
+    { "pools.1.hyperV": true, "pools.1.size": "Standard_D4as_v4" },
+    [
+      [
+        "pools[1].size",
+        "Standard_D4as_v4",
+        "cannot nest virtualisation, which hyperV needs",
+        "a D or E size of version 3 or later (AMD: 5 or later)",
+      ],
+    ],
+  ],
+  [
+    "Hyper-V on Linux",
+    "aws",
+    { "pools.0.hyperV": true },
+    [["pools[0].hyperV", true, "is meant for Windows pools", "false on Linux"]],
+  ],
+  [
+    "an image of the other cloud",
+    "aws",
+    { "pools.1.image": "20348.5499.260809" },
+    [["pools[1].image", "20348.5499.260809", "is neither latest nor a pinned image", "latest or an AMI id, ami-…"]],
+  ],
+  [
+    "a disk that is smaller than the image",
+    "azure",
+    { "pools.1.diskGb": 64 },
+    [["pools[1].diskGb", 64, "is smaller than the Windows image on Azure", "127 GiB at least"]],
+  ],
+  [
+    "a disk in quotes",
+    "aws",
+    { "pools.1.diskGb": "64" },
+    [
+      [
+        "pools[1].diskGb",
+        "64",
+        "has the wrong type",
+        "a whole number from 30 to 4096. Size of the system disk in GiB. Default 120 on AWS, 128 on Azure for Windows; 50 for Linux.",
+      ],
+    ],
+  ],
+  [
+    "public access for nobody",
+    "aws",
+    { "access.public": {} },
+    [
+      [
+        "access.public.allow",
+        undefined,
+        "is missing",
+        "a list of at least 1 item. Networks that may connect. There is no default on purpose.",
+      ],
+    ],
+  ],
+  [
+    "public access for a host without a prefix",
+    "aws",
+    { "access.public": { allow: ["203.0.113.7"] } },
+    [
+      [
+        "access.public.allow[0]",
+        "203.0.113.7",
+        "is not an IPv4 network in CIDR notation",
+        "a text, four numbers with dots, a slash and the prefix length, such as 10.0.0.0/16",
+      ],
+    ],
+  ],
+  [
+    "public access for a network with host bits",
+    "aws",
+    { "access.public": { allow: ["203.0.113.7/24"] } },
+    [
+      [
+        "access.public.allow[0]",
+        "203.0.113.7/24",
+        "has host bits that are not zero",
+        "an IPv4 network whose host bits are zero",
+      ],
+    ],
+  ],
+  [
+    "public access twice",
+    "aws",
+    { "access.public": { allow: ["203.0.113.0/24", "203.0.113.0/24"] } },
+    [["access.public.allow[1]", "203.0.113.0/24", "is listed twice", "each network once"]],
+  ],
+  [
+    "a mirror with a password",
+    "aws",
+    { "mirror.artifacts": "https://me:secret@m.test" },
+    [
+      [
+        "mirror.artifacts",
+        "https://me:secret@m.test",
+        "carries a user name or a password, which would be written to every machine in clear text",
+        "a URL without credentials",
+      ],
+    ],
+  ],
+  [
+    "a mirror that is no URL",
+    "aws",
+    { "mirror.artifacts": "m.test" },
+    [
+      [
+        "mirror.artifacts",
+        "m.test",
+        "is not a valid URL",
+        "a text, an http or https URL, such as https://mirror.example.com. Base URL of a copy of the artifacts; the path below it is host and path of the original URL. Digests are checked all the same.",
+      ],
+    ],
+  ],
+  [
+    "a mirror with a query",
+    "aws",
+    { "mirror.artifacts": "https://m.test/?a='b'" },
+    [
+      [
+        "mirror.artifacts",
+        "https://m.test/?a='b'",
+        "has parts that are not used",
+        "scheme, host, port and a plain path only",
+      ],
+    ],
+  ],
+  [
+    "a registry that is a path",
+    "aws",
+    { "mirror.registries": { "../etc": "https://m.test" } },
+    [
+      [
+        'mirror.registries["../etc"]',
+        "../etc",
+        "is not a registry's host name",
+        "a host name with an optional port, such as registry.k8s.io, or _default",
+      ],
+    ],
+  ],
+  [
+    "a proxy by another protocol",
+    "aws",
+    { httpProxy: "socks5://p.test" },
+    [
+      [
+        "httpProxy",
+        "socks5://p.test",
+        "is not a valid URL",
+        "a text, an http or https URL, such as https://mirror.example.com. HTTP proxy for the machines' downloads and image pulls.",
+      ],
+    ],
+  ],
+  [
+    "samples that are a text",
+    "aws",
+    { "addons.samples": "yes" },
+    [
+      [
+        "addons.samples",
+        "yes",
+        "has the wrong type",
+        "true or false. Sample workloads per Windows build. Default on, off in production.",
+      ],
+    ],
+  ],
+];

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { renderSchema, schemaFile } from "../../cli/schema.ts";
+import {
+  configJsonSchema,
+  describeAllowed,
+  type JsonSchema,
+  propertyOf,
+  schemaAt,
+} from "../../components/config/jsonSchema.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { stackSchema } from "../../components/config/schema.ts";
+import { readStackFile, stackNames, stacksFolder } from "../../components/config/stackFile.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+
+/** Each field below a schema with its path. */
+function fields(schema: JsonSchema, path = ""): readonly (readonly [string, JsonSchema])[] {
+  const own = Object.entries(schema.properties ?? {}).flatMap(([key, value]): [string, JsonSchema][] => [
+    [`${path}.${key}`, value],
+    ...fields(value, `${path}.${key}`).map(([at, below]): [string, JsonSchema] => [at, below]),
+  ]);
+  return schema.items === undefined ? own : [...own, ...fields(schema.items, `${path}[]`)];
+}
+
+describe("schema of a stack file", () => {
+  const schema = configJsonSchema();
+
+  it("is stacks/schema.json, byte for byte", () => {
+    matchSnapshot(fileURLToPath(schemaFile), renderSchema());
+  });
+
+  it("has every top-level key with the project's prefix, and refuses other keys of that prefix only", () => {
+    const file: { properties: { config: { properties: object; required: string[]; propertyNames: object } } } =
+      JSON.parse(renderSchema());
+    const { properties, required, propertyNames } = file.properties.config;
+    const keys = Object.keys(stackSchema.shape).map((key) => `fenestra:${key}`);
+    assert.deepEqual(Object.keys(properties), keys);
+    assert.deepEqual(required, [
+      "fenestra:cloud",
+      "fenestra:name",
+      "fenestra:region",
+      "fenestra:network",
+      "fenestra:pools",
+    ]);
+    assert.deepEqual(propertyNames, { anyOf: [{ enum: keys }, { not: { pattern: "^fenestra:" } }] });
+  });
+
+  it("describes every field in at least a sentence", () => {
+    const all = fields(schema);
+    assert.ok(all.length > 40, `${all.length} fields`);
+    assert.deepEqual(
+      all.filter(([, { description }]) => !/^.{8,}\.$/.test(description ?? "")).map(([path]) => path),
+      [],
+    );
+  });
+
+  it("refuses unknown keys at each level", () => {
+    const open = fields({ type: "object", properties: { config: schema } })
+      .filter(([, { properties, additionalProperties }]) => properties !== undefined && additionalProperties !== false)
+      .map(([path]) => path);
+    assert.deepEqual(open, []);
+  });
+
+  it("says every pattern in words", () => {
+    const silent = fields(schema).filter(
+      ([, { pattern, patternErrorMessage, format }]) =>
+        pattern !== undefined && patternErrorMessage === undefined && format === undefined,
+    );
+    assert.deepEqual(
+      silent.map(([path]) => path),
+      [],
+    );
+  });
+
+  it("finds its own parts, and no inherited ones", () => {
+    assert.equal(schemaAt(schema, ["pools", 3, "labels", "any"])?.type, "string");
+    assert.equal(schemaAt(schema, ["pools", "x"]), undefined);
+    assert.equal(schemaAt(schema, ["nothing", "below"]), undefined);
+    assert.equal(propertyOf(schema, "constructor"), undefined);
+    assert.equal(propertyOf(schema, "__proto__"), undefined);
+  });
+
+  for (const [part, words] of [
+    [{ type: "integer", minimum: 1, maximum: 3 }, "a whole number from 1 to 3"],
+    [{ type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }, "a whole number"],
+    [{ type: "number", exclusiveMinimum: 0 }, "a number above 0"],
+    [{ type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER }, "a whole number of at least 1"],
+    [{ type: "number", maximum: 5 }, "a number of at most 5"],
+    [{ type: "array", minItems: 1 }, "a list of at least 1 item"],
+    [{ type: "array", minItems: 1, maxItems: 3 }, "a list of 1 to 3 items"],
+    [{ type: "array" }, "a list"],
+    [{ type: "boolean", description: "Words." }, "true or false. Words."],
+    [{ type: "string", minLength: 1 }, "a text that is not empty"],
+    [{ type: "string", maxLength: 1 }, "a text of at most 1 character"],
+    [{ type: "string", pattern: "^a$" }, "a text, matching ^a$"],
+    [{ type: "string", pattern: "^a$", format: "uuid" }, "a text, in the form of a uuid"],
+    [{ type: "string", pattern: "^a$", patternErrorMessage: "an a", examples: ["a"] }, "a text, an a, such as a"],
+    [{ anyOf: [{ const: 1 }, { const: 3 }] }, "1 or 3"],
+    [{ type: "string", enum: ["x", "y"] }, "one of x, y"],
+    [{ type: "object" }, "a mapping of names to values"],
+    [{ type: "object", properties: { a: {}, b: {} } }, "a mapping with the keys a, b"],
+    [undefined, "nothing here"],
+  ] as const satisfies readonly (readonly [JsonSchema | undefined, string])[]) {
+    it(`says ${JSON.stringify(part)} as "${words}"`, () => assert.equal(describeAllowed(part), words));
+  }
+});
+
+describe("the repository's own stack files", () => {
+  it("are four", () => {
+    assert.deepEqual(stackNames(), ["aws-dev", "aws-prod", "azure-dev", "azure-prod"]);
+  });
+  for (const stack of stackNames()) {
+    it(`${stack} names the schema for editors in its first line, and is valid`, () => {
+      const text = readFileSync(new URL(`Pulumi.${stack}.yaml`, stacksFolder), "utf8");
+      assert.equal(text.split("\n")[0], "# yaml-language-server: $schema=./schema.json");
+      const spec = clusterSpec(loadConfig(readStackFile(stack)));
+      assert.equal(spec.name, stack);
+      assert.equal(spec.cloud, stack.split("-")[0]);
+    });
+  }
+});

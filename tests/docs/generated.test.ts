@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  awsPortsTable,
+  awsRightsTable,
+  azurePortsTable,
+  azureRightsTable,
+  fillGenerated,
+  linuxStagesTable,
+  windowsStagesTable,
+} from "../../cli/docs/tables.ts";
+import { configJsonSchema } from "../../components/config/jsonSchema.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { configurationMarkdown } from "../../components/config/markdown.ts";
+import type { Cloud } from "../../components/config/schema.ts";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import { runProgram } from "../../rehearsal/program/runProgram.ts";
+import { buildPlan } from "../../rehearsal/review/build.ts";
+import type { Plan } from "../../rehearsal/review/plan.ts";
+import { awsObjects } from "../../rehearsal/simulated/awsObjects.ts";
+import { placeOf, simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
+import { collectMachines } from "../../rehearsal/simulated/collect.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+import { readDocument, root } from "./documents.ts";
+
+type Values = Readonly<Record<string, string>>;
+
+/** The config of the development stack of a cloud with settings put over it: keys without prefix to plain values. */
+function configOf(cloud: Cloud, over: Readonly<Record<string, unknown>> = {}): Values {
+  const base = Object.fromEntries(
+    Object.entries(readStackFile(`${cloud}-dev`)).filter(([key]) => over[key.slice("fenestra:".length)] !== null),
+  );
+  const texts = Object.entries(over)
+    .filter(([, value]) => value !== null)
+    .map(([key, value]) => [`fenestra:${key}`, typeof value === "string" ? value : JSON.stringify(value)]);
+  return { ...base, ...Object.fromEntries(texts) };
+}
+
+/** The plan of one run with known outputs: whether a preview makes the same resources is another test's question. */
+async function planOf(cloud: Cloud, config: Values): Promise<Plan> {
+  const stack = `${cloud}-dev`;
+  const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+  const simulate = simulatedCloud(placeOf(config), "stand-in");
+  const program = await runProgram({ entry, stack, config, simulate, mode: "known-outputs" });
+  return buildPlan({
+    stack,
+    spec: clusterSpec(loadConfig(config)),
+    program,
+    machines: collectMachines(program, ({ desired }) => Math.max(desired, 1)),
+    objects: ({ role }) => awsObjects(program, role),
+    asOf: undefined,
+  });
+}
+
+/** A cluster with a public endpoint, as the tables of ports show it. */
+function exampleSpec(cloud: Cloud): ClusterSpec {
+  return clusterSpec(loadConfig(configOf(cloud, { access: { public: { allow: ["198.51.100.0/24"] } } })));
+}
+
+/** Compares the generated parts of a document, or writes them. */
+function matchGenerated(file: string, parts: Readonly<Record<string, string>>): void {
+  matchSnapshot(path.join(root, file), fillGenerated(readDocument(file).text, parts));
+}
+
+describe("generated parts of the documentation", () => {
+  it("configuration.md follows the schema", () => {
+    matchSnapshot(path.join(root, "docs/configuration.md"), configurationMarkdown(configJsonSchema()));
+  });
+
+  it("configuration.md has a row for every setting", () => {
+    const text = readFileSync(path.join(root, "docs/configuration.md"), "utf8");
+    for (const path of ["cloud", "network.zones", "pools[].autoscale.min", "access.public.allow", "mirror.registries"])
+      assert.ok(text.includes(`| \`${path}\` |`), path);
+    assert.match(text, /\| `network\.nat` \| one of none, single, perZone \| `"single"` \|/);
+    assert.match(text, /\| `name` \| .* \| required \|/);
+  });
+
+  it("operations.md: stages and exit codes are those of the program", () => {
+    matchGenerated("docs/operations.md", {
+      "windows-stages": windowsStagesTable(),
+      "linux-stages": linuxStagesTable(),
+    });
+  });
+
+  it("security.md: ports and rights are those of the program", async function () {
+    this.timeout(120_000);
+    matchGenerated("docs/security.md", {
+      "aws-rights": awsRightsTable(),
+      "azure-rights": azureRightsTable(await planOf("azure", configOf("azure"))),
+      "aws-ports": awsPortsTable(exampleSpec("aws")),
+      "azure-ports": azurePortsTable(exampleSpec("azure")),
+    });
+  });
+
+  it("fillGenerated refuses a part without a place, and a place without a part", () => {
+    const document = "a\n<!-- generated: x -->\n\nold\n<!-- end -->\nb\n";
+    assert.equal(fillGenerated(document, { x: "new\n" }), "a\n<!-- generated: x -->\n\nnew\n\n<!-- end -->\nb\n");
+    assert.throws(() => fillGenerated(document, {}), /nobody makes the generated part x/);
+    assert.throws(() => fillGenerated(document, { x: "", y: "" }), /has no place for y/);
+  });
+
+  it("the sums of the cost tables are right", () => {
+    const { text } = readDocument("README.md");
+    const tables = [
+      ...text.matchAll(/^\| (AWS|Azure), `[^`]+` \|[\s\S]*?^\| \*\*Sum\*\* \| \| \| \*\*(\d+)\*\* \|$/gm),
+    ];
+    assert.deepEqual(
+      tables.map(([, cloud]) => cloud),
+      ["AWS", "Azure"],
+    );
+    for (const [table, cloud, sum] of tables) {
+      const rows = [...table.matchAll(/\| (\d+) \| ([\d.]+) per ([\w ]+) \| (\d+) \|$/gm)];
+      assert.ok(rows.length >= 7, cloud);
+      for (const [row, count, price, unit = "", month] of rows) {
+        const hours = unit.startsWith("hour") ? 730 : 1;
+        assert.equal(Math.round(Number(count) * Number(price) * hours), Number(month), row);
+      }
+      assert.equal(
+        rows.map((row) => Number(row[4])).reduce((a, b) => a + b, 0),
+        Number(sum),
+        cloud,
+      );
+    }
+  });
+});

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { existsSync, globSync } from "node:fs";
+import path from "node:path";
+import { anchors, type Document, documents, readDocument, root } from "./documents.ts";
+
+const all = documents();
+const linkPattern = /\[[^\]]*\]\(([^)\s]+)\)/g;
+
+/** What is wrong with a relative link. */
+function linkProblem(document: Document, target: string): string | undefined {
+  const [file = "", anchor] = target.split("#");
+  const wanted = file === "" ? document.file : path.join(path.dirname(document.file), file);
+  if (!existsSync(path.join(root, wanted))) return `${document.file}: ${target} does not exist`;
+  if (anchor === undefined) return undefined;
+  const other = wanted === document.file ? document : readDocument(wanted);
+  return anchors(other).has(anchor) ? undefined : `${document.file}: ${target} has no such heading`;
+}
+
+/** Paths of this repository that a document names as code, such as `components/aws/pool.ts`. */
+function namedPaths({ prose }: Document): readonly string[] {
+  return [
+    ...prose.matchAll(/`((?:components|cli|stacks|rehearsal|tests|tools|docs)\/[\w./*-]+|[\w-]+\.(?:ts|sh|ps1))`/g),
+  ].map(([, name = ""]) => name);
+}
+
+/** Whether a path is there: from the root, or, for a bare name, of any file of the project. */
+function isThere(name: string): boolean {
+  if (name.includes("/")) return existsSync(path.join(root, name.replace(/\/\*.*$/, "")));
+  return globSync(`{*,{components,cli,stacks,rehearsal,tests}/**/}${name}`, { cwd: root }).length > 0;
+}
+
+describe("links of the documentation", () => {
+  it("are found in every kind of document", () => {
+    const files = all.map(({ file }) => file);
+    for (const file of ["README.md", "CHANGES.md", "docs/aws.md", "docs/azure.md", "docs/adr/0001-ca-keys-in-state.md"])
+      assert.ok(files.includes(file), `${file} is not among ${files.join(", ")}`);
+  });
+
+  it("lead somewhere, headings included", () => {
+    const links = all.flatMap((document) =>
+      [...document.prose.matchAll(linkPattern)].map(([, target = ""]) => ({ document, target })),
+    );
+    const relative = links.filter(({ target }) => !/^[a-z]+:/.test(target));
+    assert.ok(relative.length > 50, `${relative.length} relative links`);
+    assert.deepEqual(
+      relative.map(({ document, target }) => linkProblem(document, target)).filter((problem) => problem !== undefined),
+      [],
+    );
+  });
+
+  it("notice a missing file and a missing heading", () => {
+    const readme = readDocument("README.md");
+    assert.equal(linkProblem(readme, "docs/none.md"), "README.md: docs/none.md does not exist");
+    assert.equal(linkProblem(readme, "docs/aws.md#none"), "README.md: docs/aws.md#none has no such heading");
+    assert.equal(linkProblem(readme, "#licence"), undefined);
+  });
+
+  it("name only files that exist", () => {
+    const named = all.flatMap((document) => namedPaths(document).map((name) => `${document.file}: ${name}`));
+    assert.ok(named.length > 15, `${named.length} names`);
+    assert.deepEqual(
+      named.filter((entry) => !isThere(entry.split(": ")[1] ?? "")),
+      [],
+    );
+  });
+
+  it("draw the tree of the README as it is", () => {
+    const tree = readDocument("README.md").blocks.find(({ text }) => text.startsWith("index.ts "));
+    const entries = [...(tree?.text ?? "").matchAll(/^( *)((?:[\w.]+\/? )+)/gm)].flatMap(
+      ([, indent = "", names = ""]) =>
+        names
+          .trim()
+          .split(" ")
+          .filter((name) => (indent.length > 0 ? name.endsWith("/") : /\/$|\.ts$/.test(name)))
+          .map((name) => (indent.length === 0 ? name : `components/${name}`)),
+    );
+    assert.ok(entries.length >= 15, entries.join(" "));
+    assert.deepEqual(
+      entries.filter((entry) => !existsSync(path.join(root, entry))),
+      [],
+    );
+  });
+});

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import * as pulumi from "@pulumi/pulumi";
+import { InCluster } from "../../components/kubernetes/inCluster.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { nameOfUrn, type RecordedResource } from "../../rehearsal/program/recorded.ts";
+import { mapOf, type PropertyValue, Secret, secretsIn } from "../../rehearsal/program/values.ts";
+import { type Recorded, resource, shape, withMocks } from "../support/mocks.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { combinations, gmsa } from "./switches.ts";
+
+const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "known-outputs"): Promise<Recorded> =>
+  withMocks(
+    () => {
+      const apiGate = new pulumi.Stash("gate", { input: "ready" });
+      const pools = [new pulumi.Stash("pool-linux", { input: 2 }), new pulumi.Stash("pool-windows", { input: 2 })];
+      new InCluster("in", {
+        spec,
+        kubeconfig: "kubeconfig-text",
+        clusterIdentifier: "cluster-1",
+        apiGate,
+        pools,
+        nodeEndpoint: "api.internal.test",
+        ...(spec.cloud === "azure" ? { azureCloudConfig: "{}" } : {}),
+      });
+    },
+    { mode },
+  );
+
+/** A recorded value as JSON has it; secrets show as a mark. */
+const plain = (value: PropertyValue | undefined): unknown =>
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+const waitsFor = ({ dependencies }: RecordedResource): readonly string[] => dependencies.map(nameOfUrn).toSorted();
+const parentOf = ({ parent }: RecordedResource): string => nameOfUrn(parent ?? "");
+const deletedWith = ({ options }: RecordedResource): string => nameOfUrn(options.deletedWith ?? "");
+const objects = ({ program }: Recorded): readonly RecordedResource[] =>
+  program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
+
+/** Everything that a resource waits for, directly or through others. */
+function allBefore({ program }: Recorded, start: RecordedResource): ReadonlySet<string> {
+  const byUrn = new Map(program.resources.map((each) => [each.urn, each]));
+  const seen = new Set<string>();
+  const visit = (each: RecordedResource): void => {
+    for (const urn of each.dependencies) {
+      const next = byUrn.get(urn);
+      if (seen.has(urn) || next === undefined) continue;
+      seen.add(urn);
+      visit(next);
+    }
+  };
+  visit(start);
+  return new Set([...seen].map(nameOfUrn));
+}
+
+describe("in-cluster layer", () => {
+  let recorded: Recorded;
+  before(async () => {
+    recorded = await record(exampleSpec("aws-dev"));
+  });
+
+  it("makes one provider that keeps its kubeconfig secret and waits for the API", () => {
+    const provider = resource(recorded, "pulumi:providers:kubernetes", "in-provider");
+    assert.equal(parentOf(provider), "in");
+    assert.deepEqual(waitsFor(provider), ["gate"]);
+    assert.ok(provider.inputs.kubeconfig instanceof Secret);
+    assert.equal(plain(provider.inputs.clusterIdentifier), "cluster-1");
+    assert.equal(String(plain(provider.inputs.enableServerSideApply)), "true");
+    for (const { name, provider: used } of objects(recorded))
+      assert.match(used ?? "none", /::in-provider$/, `${name}: ${used}`);
+  });
+
+  it("makes RuntimeClasses per build in use, with nothing but the API before them", () => {
+    for (const [name, build] of [
+      ["windows-2019", "10.0.17763"],
+      ["windows-2022", "10.0.20348"],
+    ] as const) {
+      const object = resource(recorded, "kubernetes:node.k8s.io/v1:RuntimeClass", `in-runtime-classes-${name}`);
+      assert.equal(parentOf(object), "in-runtime-classes");
+      assert.deepEqual(plain(object.inputs), {
+        apiVersion: "node.k8s.io/v1",
+        kind: "RuntimeClass",
+        metadata: { name },
+        handler: "runhcs-wcow-process",
+        scheduling: {
+          nodeSelector: {
+            "kubernetes.io/os": "windows",
+            "kubernetes.io/arch": "amd64",
+            "node.kubernetes.io/windows-build": build,
+          },
+          tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }],
+        },
+      });
+      assert.deepEqual(waitsFor(object), ["gate"]);
+      assert.equal(deletedWith(object), "gate");
+    }
+    const classes = objects(recorded).filter(({ type }) => type.endsWith(":RuntimeClass"));
+    assert.deepEqual(classes.map(({ name }) => name).toSorted(), [
+      "in-runtime-classes-windows-2019",
+      "in-runtime-classes-windows-2022",
+    ]);
+  });
+
+  it("lets no system object wait for the pools, or the first update could not end", () => {
+    const waiting = objects(recorded)
+      .filter((each) => [...allBefore(recorded, each)].some((name) => name.startsWith("pool-")))
+      .map(parentOf);
+    assert.deepEqual([...new Set(waiting)], ["in-samples"]);
+    assert.ok(objects(recorded).every((each) => allBefore(recorded, each).has("gate")));
+  });
+
+  it("gives everything on Windows forty minutes", () => {
+    const patient = objects(recorded).filter(({ options }) => options.timeouts.create === "40m");
+    assert.deepEqual(patient.map(({ name }) => name.replace("in-samples-fenestra-samples", "…")).toSorted(), [
+      "in-networking-kube-flannel-kube-flannel-windows",
+      "in-networking-kube-proxy-windows",
+      "in-storage-ebs-csi-node-windows",
+      "…-host-host-process",
+      ...["iis", "persistent", "run-as-user", "win-webserver"].flatMap((name) => [`…-${name}-2019`, `…-${name}-2022`]),
+    ]);
+    const deployments = patient.filter(({ type }) => type === "kubernetes:apps/v1:Deployment");
+    assert.ok(deployments.length > 0);
+    for (const { inputs } of deployments) assert.equal(mapOf(inputs.spec).progressDeadlineSeconds, 2400);
+  });
+
+  it("deletes what owns something in the cloud before the machines and the controllers, and the rest with them", () => {
+    const kept = objects(recorded).filter((each) => deletedWith(each) === "");
+    const owners = kept.filter((each) => parentOf(each) === "in-samples");
+    assert.deepEqual(owners.map(({ name }) => name.replace("in-samples-fenestra-samples-", "")).toSorted(), [
+      "iis-2019-lb",
+      "iis-2022-lb",
+      "persistent-2019",
+      "persistent-2019",
+      "persistent-2022",
+      "persistent-2022",
+      "win-webserver-2019-lb",
+      "win-webserver-2022-lb",
+    ]);
+    // What is deleted first depends on what must still be there then.
+    for (const owner of owners) {
+      const before = allBefore(recorded, owner);
+      for (const name of [
+        "gate",
+        "pool-linux",
+        "pool-windows",
+        "in-cloud-controller-cloud-controller-manager",
+        "in-storage-ebs-csi-controller",
+        "in-storage-ebs-csi-node-windows",
+      ])
+        assert.ok(before.has(name), `${owner.name} does not wait for ${name}`);
+    }
+    const others = kept.filter((each) => parentOf(each) !== "in-samples").map(parentOf);
+    assert.deepEqual([...new Set(others)].toSorted(), ["in-cloud-controller", "in-storage"]);
+  });
+
+  for (const { title, spec } of combinations.filter((each) => /-dev, everything/.test(each.title))) {
+    it(`has the same resources in a first preview as in an update: ${title}`, async () => {
+      const update = await record(spec);
+      const preview = await record(spec, "unknown-outputs");
+      assert.deepEqual(shape(preview), shape(update));
+      const keys = shape(update);
+      assert.equal(new Set(keys).size, keys.length, "two objects have the same name");
+    });
+  }
+
+  it("makes the gMSA webhook a certificate for its Service's name, and keeps the key secret", async () => {
+    const spec = exampleSpec("aws-dev");
+    const withGmsa = await record({ ...spec, addons: { ...spec.addons, gmsa } });
+    const request = resource(withGmsa, "tls:index/certRequest:CertRequest", "in-gmsa-webhook-request");
+    assert.deepEqual(plain(request.inputs.dnsNames), ["gmsa-webhook.kube-system.svc"]);
+    const secret = resource(withGmsa, "kubernetes:core/v1:Secret", "in-gmsa-gmsa-webhook-certificate");
+    assert.equal(parentOf(secret), "in-gmsa");
+    assert.notDeepEqual(secretsIn(secret.inputs), []);
+  });
+});

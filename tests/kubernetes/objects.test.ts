@@ -1,0 +1,316 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { approverRules } from "../../components/kubernetes/csrApprover.ts";
+import { credentialSpecContent } from "../../components/kubernetes/gmsa.ts";
+import { namespaceLabels, systemNamespaces } from "../../components/kubernetes/guardRails/namespaces.ts";
+import {
+  classForImages,
+  knownReleases,
+  tagPattern,
+} from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
+import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
+import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { inClusterPlan } from "../../components/kubernetes/plan.ts";
+import { windowsPaths } from "../../components/machine/windowsPaths.ts";
+import { windowsWorkerPayload } from "../../components/machine/windowsWorker.ts";
+import { exampleAccess } from "../machine/windowsExamples.ts";
+import { specOf } from "../support/mocks.ts";
+import { syntaxErrors } from "../support/powershell.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { combinations, gmsa, manifest, manifestsOf, planOf, withoutWindows } from "./switches.ts";
+
+const aws = exampleSpec("aws-dev");
+const azure = exampleSpec("azure-dev");
+const argsOf = (workload: Manifest, container: string): readonly string[] => {
+  const found = podSpec(workload)?.containers.find(({ name }) => name === container);
+  assert.ok(found !== undefined, `no container ${container}`);
+  return [...(found.command ?? []), ...(found.args ?? [])].map(String);
+};
+
+describe("networking objects", () => {
+  it("give Linux the very net-conf that a Windows node finds on its disk", () => {
+    for (const [cloud, spec] of [
+      ["aws", aws],
+      ["azure", azure],
+    ] as const) {
+      const data = manifest(manifestsOf(spec), "ConfigMap", "kube-flannel-cfg").data ?? {};
+      const netConf = data["net-conf.json"];
+      assert.deepEqual(JSON.parse(String(netConf)), {
+        Network: spec.kubernetes.podCidr,
+        EnableNFTables: false,
+        Backend: { Type: "vxlan", VNI: 4096, Port: 4789 },
+      });
+      for (const pool of spec.pools.filter(({ os }) => os.family === "windows")) {
+        const { files } = windowsWorkerPayload({ spec, pool, access: exampleAccess(cloud, spec.name, pool.name) });
+        assert.equal(files.find(({ path }) => path === windowsPaths.flannelNetConf)?.content, netConf);
+      }
+    }
+  });
+
+  it("run flanneld and kube-proxy of the node's disk with a token that is renewed", () => {
+    for (const [name, script] of [
+      ["kube-flannel-windows", "C:\\fenestra\\start-flanneld.ps1"],
+      ["kube-proxy-windows", "C:\\fenestra\\start-kube-proxy.ps1"],
+    ] as const) {
+      const daemonSet = manifest(manifestsOf(aws), "DaemonSet", name);
+      const pod = podSpec(daemonSet);
+      assert.equal(argsOf(daemonSet, name).at(-1), script);
+      assert.equal(pod?.serviceAccountName, name);
+      assert.equal(pod?.automountServiceAccountToken, false);
+      assert.deepEqual(pod?.volumes?.[0]?.projected?.sources?.[0], {
+        serviceAccountToken: { path: "token", expirationSeconds: 3600 },
+      });
+      const folder = pod?.containers[0]?.volumeMounts?.[0]?.mountPath;
+      assert.equal(`${folder}\\token`, windowsPaths.serviceAccountToken);
+    }
+  });
+
+  it("have nothing for Windows in a cluster without it", () => {
+    const workloads = manifestsOf(withoutWindows(aws)).filter((each) => podSpec(each)?.os?.name === "windows");
+    assert.deepEqual(workloads, []);
+  });
+});
+
+describe("cloud objects", () => {
+  it("let the AWS cloud controller run before there is a network, and read how the API authenticates", () => {
+    const all = manifestsOf(aws);
+    const controller = manifest(all, "DaemonSet", "cloud-controller-manager");
+    const pod = podSpec(controller);
+    assert.equal(pod?.hostNetwork, true);
+    assert.deepEqual(pod?.nodeSelector, { "kubernetes.io/os": "linux", "node-role.kubernetes.io/control-plane": "" });
+    assert.deepEqual(
+      pod?.tolerations?.map(({ key }) => key),
+      [
+        "node-role.kubernetes.io/control-plane",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.kubernetes.io/not-ready",
+      ],
+    );
+    assert.match(
+      String(pod?.containers[0]?.image),
+      /^registry\.k8s\.io\/provider-aws\/cloud-controller-manager:v1\.35\.2@sha256:5a5d4e5942ad078a184c12bf5435f8226ccb157ee15e9e1f87c183a4bf4b8f1a$/,
+    );
+    assert.ok(argsOf(controller, "cloud-controller-manager").includes("--cluster-name=aws-dev"));
+    const binding = manifest(all, "RoleBinding", "cloud-controller-manager:apiserver-authentication-reader");
+    assert.equal(binding.roleRef.name, "extension-apiserver-authentication-reader");
+    assert.equal(binding.metadata.namespace, "kube-system");
+  });
+
+  it("give disks the file system of the system that uses them", () => {
+    for (const [spec, provisioner, key] of [
+      [aws, "ebs.csi.aws.com", "csi.storage.k8s.io/fstype"],
+      [azure, "disk.csi.azure.com", "fsType"],
+    ] as const) {
+      for (const [name, fileSystem, isDefault] of [
+        ["linux", "ext4", "true"],
+        ["windows", "ntfs", "false"],
+      ] as const) {
+        const found = manifest(manifestsOf(spec), "StorageClass", name);
+        assert.equal(found.provisioner, provisioner);
+        assert.equal(found.parameters?.[key], fileSystem);
+        assert.equal(found.volumeBindingMode, "WaitForFirstConsumer");
+        assert.equal(found.metadata.annotations?.["storageclass.kubernetes.io/is-default-class"], isDefault);
+      }
+    }
+  });
+
+  it("keep the disk controllers at work for a minute after they are told to go, so that no disk is left behind", () => {
+    for (const [spec, name] of [
+      [aws, "ebs-csi-controller"],
+      [azure, "csi-azuredisk-controller"],
+    ] as const) {
+      const pod = podSpec(manifest(manifestsOf(spec), "Deployment", name));
+      const lasting = pod?.containers.filter(({ name: container }) => container !== "liveness-probe") ?? [];
+      assert.equal(lasting.length, 4);
+      for (const { lifecycle } of lasting) assert.deepEqual(lifecycle, { preStop: { sleep: { seconds: 60 } } });
+      assert.equal(pod?.terminationGracePeriodSeconds, 90);
+    }
+  });
+
+  it("need a cloud configuration on Azure", () => {
+    const values = { nodeEndpoint: "api.internal.test", azureCloudConfig: undefined, gmsaCertificate: undefined };
+    assert.throws(() => inClusterPlan(azure, values), /the cloud controller on Azure needs a cloud configuration/);
+  });
+
+  it("approve serving certificates of node names and networks of the cluster only", () => {
+    const onAws = approverRules(aws);
+    assert.match("i-0123456789abcdef0", new RegExp(onAws.nodeName));
+    for (const name of ["ip-10-0-0-1", "xi-0123456789abcdef0", "i-0123456789abcdef0.evil"])
+      assert.doesNotMatch(name, new RegExp(onAws.nodeName));
+    assert.deepEqual(
+      onAws.networks,
+      aws.network.zones.flatMap((zone) => [zone.private, zone.controlPlane]),
+    );
+    const onAzure = new RegExp(approverRules(azure).nodeName);
+    assert.match("azure-dev-cp-0", onAzure);
+    for (const { name } of azure.pools) assert.match(`${name}00000a`, onAzure);
+    for (const name of ["azure-dev-cp-3", "other00000a", "win2022000", "azure-dev-cp-0x"])
+      assert.doesNotMatch(name, onAzure);
+  });
+});
+
+describe("guard rails", () => {
+  it("are left out with a finding where the API server cannot set a RuntimeClass", () => {
+    const older = specOf("aws-dev", { kubernetes: JSON.stringify({ version: "1.35.1" }) });
+    const kinds = (spec: typeof aws): readonly string[] => [
+      ...new Set(guardRailManifests(spec).map(({ kind }) => kind)),
+    ];
+    assert.deepEqual(kinds(older), ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]);
+    assert.deepEqual(kinds(aws), [
+      "MutatingAdmissionPolicy",
+      "MutatingAdmissionPolicyBinding",
+      "ValidatingAdmissionPolicy",
+      "ValidatingAdmissionPolicyBinding",
+    ]);
+    assert.deepEqual(guardRailFindings(aws), []);
+    assert.match(guardRailFindings(older).join(), /^Kubernetes 1\.35\.1 has no MutatingAdmissionPolicy/);
+    assert.deepEqual(guardRailFindings(withoutWindows(older)), []);
+  });
+
+  it("tell each release by its own tags and by no other's", () => {
+    const tag = fc.constantFrom("ltsc2019", "ltsc2022", "ltsc2025");
+    const before = fc.constantFrom("mcr.microsoft.com/windows/servercore:", "x/y:windowsservercore-", "x:1.2.3-nano-");
+    const after = fc.constantFrom("", "-amd64", `@sha256:${"0".repeat(64)}`);
+    fc.assert(
+      fc.property(before, tag, after, (prefix, name, suffix) => {
+        const told = knownReleases.filter((os) => new RegExp(tagPattern(os)).test(prefix + name + suffix));
+        assert.deepEqual(
+          told.map(({ imageTag }) => imageTag),
+          [name],
+        );
+      }),
+    );
+  });
+
+  it("pair images with builds as Windows can run them", () => {
+    const [w2019, w2022, w2025] = knownReleases;
+    assert.ok(w2019 !== undefined && w2022 !== undefined && w2025 !== undefined);
+    assert.equal(classForImages(w2022, [w2019, w2022, w2025]), "windows-2022");
+    assert.equal(classForImages(w2022, [w2019, w2025]), "windows-2025");
+    assert.equal(classForImages(w2019, [w2022, w2025]), "");
+    assert.equal(classForImages(w2025, [w2022]), "");
+  });
+
+  it("let every one of our own pods in", () => {
+    for (const { title, spec } of combinations) {
+      const all = manifestsOf(spec);
+      const labelled = (key: string): readonly string[] =>
+        all
+          .filter(({ kind, metadata }) => kind === "Namespace" && metadata.labels?.[key] === "allowed")
+          .map(({ metadata }) => metadata.name);
+      for (const each of all) {
+        const pod = podSpec(each);
+        const home = each.metadata.namespace ?? "";
+        if (pod === undefined || systemNamespaces.includes(home)) continue;
+        const hostProcess = pod.securityContext?.windowsOptions?.hostProcess === true;
+        assert.ok(
+          !hostProcess || labelled(namespaceLabels.hostProcess).includes(home),
+          `${title}: ${each.metadata.name}`,
+        );
+        const wide = pod.tolerations?.some(
+          ({ key }) => key === undefined || key === "node-role.kubernetes.io/control-plane",
+        );
+        assert.ok(
+          wide !== true || labelled(namespaceLabels.controlPlane).includes(home),
+          `${title}: ${each.metadata.name}`,
+        );
+      }
+    }
+  });
+});
+
+describe("switches", () => {
+  it("leave add-ons out, and never the RuntimeClasses and the network", () => {
+    const names = (title: string): readonly string[] => {
+      const row = combinations.find((each) => each.title === title);
+      assert.ok(row !== undefined);
+      return planOf(row.spec).map(({ name }) => name);
+    };
+    assert.deepEqual(names("aws-dev, everything off"), ["runtime-classes", "networking"]);
+    assert.deepEqual(names("aws-dev"), [
+      "runtime-classes",
+      "networking",
+      "cloud-controller",
+      "csr-approver",
+      "storage",
+      "guard-rails",
+      "metrics-server",
+      "samples",
+    ]);
+    assert.deepEqual(names("aws-prod, everything on"), [
+      "runtime-classes",
+      "networking",
+      "cloud-controller",
+      "csr-approver",
+      "storage",
+      "guard-rails",
+      "metrics-server",
+      "monitoring",
+      "exporters",
+      "node-problem-detector",
+      "autoscaler",
+      "gmsa",
+      "samples",
+    ]);
+  });
+
+  it("make no sample that lacks its add-on", () => {
+    const row = combinations.find(({ title }) => title === "aws-dev, samples alone");
+    assert.ok(row !== undefined);
+    const kinds = new Set(manifestsOf(row.spec).map(({ kind }) => kind));
+    assert.ok(!kinds.has("PersistentVolumeClaim") && !kinds.has("HorizontalPodAutoscaler"));
+    const balanced = manifestsOf(row.spec).filter(
+      (each) => each.kind === "Service" && each.spec?.type === "LoadBalancer",
+    );
+    assert.deepEqual(balanced, []);
+  });
+
+  it("write a credential specification as Windows reads it, with the plug-in's class in braces", () => {
+    const [first] = gmsa.credentialSpecs;
+    assert.ok(first !== undefined);
+    assert.deepEqual(credentialSpecContent(first), {
+      CmsPlugins: ["ActiveDirectory"],
+      DomainJoinConfig: {
+        Sid: "S-1-5-21-2126449477-2524075714-3094792973",
+        MachineAccountName: "web1",
+        Guid: "244818ae-87ac-4fcd-92ec-e79e5252348a",
+        DnsTreeName: "corp.example.com",
+        DnsName: "corp.example.com",
+        NetBiosName: "CORP",
+      },
+      ActiveDirectoryConfig: {
+        GroupManagedServiceAccounts: [
+          { Name: "web1", Scope: "corp.example.com" },
+          { Name: "web1", Scope: "CORP" },
+        ],
+        HostAccountConfig: {
+          PortableCcgVersion: "1",
+          PluginGUID: "{CCC2A336-D7F3-4818-A213-272B7924213E}",
+          PluginInput: "ObjectId=id;SecretUri=https://vault.example",
+        },
+      },
+    });
+  });
+});
+
+describe("samples", () => {
+  it("bring a web server whose script parses, with every build's own image", async () => {
+    const all = manifestsOf(aws);
+    const script = manifest(all, "ConfigMap", "win-webserver").data?.["server.ps1"];
+    assert.deepEqual(await syntaxErrors(String(script)), []);
+    for (const year of ["2019", "2022"]) {
+      const pod = podSpec(manifest(all, "Deployment", `win-webserver-${year}`));
+      assert.equal(pod?.runtimeClassName, `windows-${year}`);
+      assert.equal(pod?.containers[0]?.image, `mcr.microsoft.com/windows/servercore:ltsc${year}`);
+      assert.equal(manifest(all, "Service", `win-webserver-${year}`).spec?.type, "NodePort");
+      assert.equal(manifest(all, "Service", `win-webserver-${year}-lb`).spec?.type, "LoadBalancer");
+      const iis = podSpec(manifest(all, "Deployment", `iis-${year}`));
+      assert.equal(iis?.containers[0]?.image, `mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc${year}`);
+      assert.equal(manifest(all, "Service", `iis-${year}-lb`).spec?.type, "LoadBalancer");
+    }
+  });
+
+  it("are left out in production", () => {
+    assert.ok(!planOf(exampleSpec("aws-prod")).some(({ name }) => name === "samples"));
+  });
+});

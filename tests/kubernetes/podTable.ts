@@ -1,0 +1,217 @@
+/** A pod that someone may create, and what the API server must answer on a cluster with Windows 2019 and 2022 nodes. */
+export interface PodCase {
+  readonly title: string;
+  readonly namespace: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+  /** RuntimeClass that the pod has in the end; `refused` when it is not let in. */
+  readonly answer: "refused" | "none" | "windows-2019" | "windows-2022";
+  /** Texts that the answer must contain, one per warning or reason. Without any there is no warning. */
+  readonly says: readonly string[];
+}
+
+/** Namespaces of the table with their labels. */
+export const tableNamespaces: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  plain: {},
+  "os-name-required": { "fenestra.dev/windows-os-name": "required" },
+  "host-process-allowed": { "fenestra.dev/host-process": "allowed" },
+  "control-plane-allowed": { "fenestra.dev/control-plane": "allowed" },
+};
+
+const windows = { os: { name: "windows" } };
+const limits = { resources: { limits: { memory: "1Gi" } } };
+const one = (image: string, more: Readonly<Record<string, unknown>> = {}) => [
+  { name: "main", image, ...limits, ...more },
+];
+const servercore = "mcr.microsoft.com/windows/servercore:ltsc2022";
+const hostProcess = {
+  ...windows,
+  hostNetwork: true,
+  nodeSelector: { "kubernetes.io/os": "windows" },
+};
+const hostProcessOptions = { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } };
+
+const unknownBuild = "so it stays Pending: set runtimeClassName to one of windows-2019, windows-2022";
+const noOsName = "set spec.os.name: windows";
+const row = (
+  title: string,
+  spec: Readonly<Record<string, unknown>>,
+  answer: PodCase["answer"],
+  says: readonly string[] = [],
+  namespace = "plain",
+): PodCase => ({ title, namespace, spec, answer, says });
+
+/** The table. */
+export const podTable: readonly PodCase[] = [
+  row("a Linux pod", { containers: one("nginx") }, "none"),
+  row("an image of 2022", { ...windows, containers: one(servercore) }, "windows-2022"),
+  row(
+    "an image of 2022 by digest",
+    { ...windows, containers: one(`${servercore}@sha256:${"a".repeat(64)}`) },
+    "windows-2022",
+  ),
+  row("an IIS image of 2019", { ...windows, containers: one("x/iis:windowsservercore-ltsc2019") }, "windows-2019"),
+  row(
+    "an image with the older name of 2019",
+    { ...windows, containers: one("x/nanoserver:1809-amd64") },
+    "windows-2019",
+  ),
+  row(
+    "a class that is set stays",
+    { ...windows, runtimeClassName: "windows-2019", containers: one("x") },
+    "windows-2019",
+  ),
+  row("an image without a build", { ...windows, containers: one("agnhost:2.62") }, "none", [unknownBuild]),
+  row("an image of a build without nodes", { ...windows, containers: one("x:ltsc2025") }, "none", [unknownBuild]),
+  row(
+    "images of two builds",
+    { ...windows, containers: [...one(servercore), { ...one("x:ltsc2019")[0], name: "other" }] },
+    "none",
+    [unknownBuild],
+  ),
+  row("a port like a build is no tag", { ...windows, containers: one("registry:1809/x:v1") }, "none", [unknownBuild]),
+  row("no memory limit", { ...windows, containers: [{ name: "main", image: servercore }] }, "windows-2022", [
+    "set resources.limits.memory on every container",
+  ]),
+  row("the host's network", { ...windows, hostNetwork: true, containers: one(servercore) }, "windows-2022", [
+    "Windows ignores hostNetwork",
+  ]),
+  row(
+    "an emptyDir in memory",
+    { ...windows, containers: one(servercore), volumes: [{ name: "m", emptyDir: { medium: "Memory" } }] },
+    "windows-2022",
+    ["no memory-backed emptyDir"],
+  ),
+  row(
+    "huge pages",
+    {
+      ...windows,
+      containers: [
+        { name: "main", image: servercore, resources: { limits: { memory: "1Gi", "hugepages-2Mi": "4Mi" } } },
+      ],
+      volumes: [{ name: "h", emptyDir: { medium: "HugePages" } }],
+    },
+    "windows-2022",
+    ["use an emptyDir without medium", "no node offers them"],
+  ),
+  row(
+    "a block device",
+    {
+      ...windows,
+      containers: one(servercore, { volumeDevices: [{ name: "d", devicePath: "/dev/x" }] }),
+      volumes: [{ name: "d", persistentVolumeClaim: { claimName: "x" } }],
+    },
+    "windows-2022",
+    ["cannot attach block devices"],
+  ),
+  row(
+    "mount propagation",
+    {
+      ...windows,
+      containers: one(servercore, {
+        volumeMounts: [{ name: "e", mountPath: "C:\\e", mountPropagation: "HostToContainer" }],
+      }),
+      volumes: [{ name: "e", emptyDir: {} }],
+    },
+    "windows-2022",
+    ["ignores mountPropagation"],
+  ),
+  row(
+    "an HTTP probe on 2019",
+    { ...windows, containers: one("x:ltsc2019", { readinessProbe: { httpGet: { port: 80 } } }) },
+    "windows-2019",
+    ["use exec probes"],
+  ),
+  row(
+    "an HTTP probe on 2022",
+    { ...windows, containers: one(servercore, { readinessProbe: { httpGet: { port: 80 } } }) },
+    "windows-2022",
+  ),
+  row(
+    "a field that Windows refuses",
+    { ...windows, securityContext: { fsGroup: 1 }, containers: one(servercore) },
+    "refused",
+    ["spec.securityContext.fsGroup: Forbidden: cannot be set for a windows pod"],
+  ),
+  row("a Windows image without os.name", { containers: one(servercore) }, "none", [noOsName]),
+  row(
+    "a Windows image without os.name, opted in",
+    { containers: one(servercore) },
+    "refused",
+    [noOsName],
+    "os-name-required",
+  ),
+  row(
+    "a Windows class without os.name, opted in",
+    { runtimeClassName: "windows-2022", containers: one("x") },
+    "refused",
+    [noOsName],
+    "os-name-required",
+  ),
+  row(
+    "a Windows selector without os.name, opted in",
+    { nodeSelector: { "kubernetes.io/os": "windows" }, containers: one("x") },
+    "refused",
+    [noOsName],
+    "os-name-required",
+  ),
+  row("a Linux pod, opted in", { containers: one("nginx") }, "none", [], "os-name-required"),
+  row("HostProcess", { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") }, "refused", [
+    "fenestra.dev/host-process: allowed",
+  ]),
+  row(
+    "HostProcess in one container",
+    { ...hostProcess, containers: one("x", { securityContext: hostProcessOptions }) },
+    "refused",
+    ["fenestra.dev/host-process: allowed"],
+  ),
+  row(
+    "HostProcess where it is allowed",
+    { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") },
+    "none",
+    [],
+    "host-process-allowed",
+  ),
+  row(
+    "HostProcess of the system",
+    { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") },
+    "none",
+    [],
+    "kube-system",
+  ),
+  row("tolerating everything", { tolerations: [{ operator: "Exists" }], containers: one("nginx") }, "refused", [
+    "fenestra.dev/control-plane: allowed",
+  ]),
+  row(
+    "tolerating the control plane",
+    {
+      tolerations: [{ key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" }],
+      containers: one("nginx"),
+    },
+    "refused",
+    ["fenestra.dev/control-plane: allowed"],
+  ),
+  row(
+    "tolerating the control plane where it is allowed",
+    { tolerations: [{ operator: "Exists" }], containers: one("nginx") },
+    "none",
+    [],
+    "control-plane-allowed",
+  ),
+  row(
+    "tolerating evictions only",
+    { tolerations: [{ operator: "Exists", effect: "NoExecute" }], containers: one("nginx") },
+    "none",
+  ),
+  row(
+    "tolerating Windows",
+    {
+      tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }],
+      containers: one("nginx"),
+    },
+    "none",
+  ),
+  row("naming its node", { nodeName: "some-node", containers: one("nginx") }, "refused", [
+    "name their node pass by its taints",
+  ]),
+  row("naming its node in the system", { nodeName: "some-node", containers: one("nginx") }, "none", [], "kube-system"),
+];

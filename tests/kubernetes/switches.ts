@@ -1,0 +1,110 @@
+import type { Manifest } from "../../components/kubernetes/manifest.ts";
+import { inClusterPlan, type PlannedAddOn } from "../../components/kubernetes/plan.ts";
+import type { AddOns } from "../../components/model/addOns.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { exampleSpec } from "../support/stacks.ts";
+
+/** A certificate of documentation: nothing is ever served with it. */
+export const certificate = {
+  certificate: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+  key: "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
+  caBundle: Buffer.from("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n").toString("base64"),
+};
+
+/** Accounts of an imagined domain: one for joined nodes, one with the plug-in. */
+export const gmsa: NonNullable<AddOns["gmsa"]> = {
+  credentialSpecs: [
+    {
+      name: "web",
+      account: "web1",
+      domain: {
+        dnsName: "corp.example.com",
+        netBiosName: "CORP",
+        sid: "S-1-5-21-2126449477-2524075714-3094792973",
+        guid: "244818ae-87ac-4fcd-92ec-e79e5252348a",
+      },
+      plugin: { guid: "ccc2a336-d7f3-4818-a213-272b7924213e", input: "ObjectId=id;SecretUri=https://vault.example" },
+    },
+  ],
+};
+
+const everythingOn: AddOns = {
+  cloudController: true,
+  storage: true,
+  guardRails: true,
+  csrApprover: true,
+  metricsServer: true,
+  exporters: true,
+  serviceMonitors: true,
+  nodeProblemDetector: true,
+  autoscaler: true,
+  gmsa,
+  samples: true,
+};
+
+const everythingOff: AddOns = {
+  cloudController: false,
+  storage: false,
+  guardRails: false,
+  csrApprover: false,
+  metricsServer: false,
+  exporters: false,
+  serviceMonitors: false,
+  nodeProblemDetector: false,
+  autoscaler: false,
+  gmsa: undefined,
+  samples: false,
+};
+
+/** One row of the table of switch combinations. */
+export interface Combination {
+  readonly title: string;
+  readonly spec: ClusterSpec;
+}
+
+/** A cluster without Windows pools. */
+export function withoutWindows(spec: ClusterSpec): ClusterSpec {
+  return { ...spec, pools: spec.pools.filter(({ os }) => os.family === "linux") };
+}
+
+/** The table: every stack file as it is, with everything on, with nothing on, with samples alone, and without Windows. */
+export const combinations: readonly Combination[] = (
+  ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const
+).flatMap((stack) => {
+  const spec = exampleSpec(stack);
+  const hyperV = spec.pools.map((pool) => (pool.os.family === "windows" ? { ...pool, hyperV: true } : pool));
+  return [
+    { title: stack, spec },
+    { title: `${stack}, everything on`, spec: { ...spec, pools: hyperV, addons: everythingOn } },
+    { title: `${stack}, everything off`, spec: { ...spec, addons: everythingOff } },
+    { title: `${stack}, samples alone`, spec: { ...spec, addons: { ...everythingOff, samples: true } } },
+    { title: `${stack}, everything on, no Windows`, spec: { ...withoutWindows(spec), addons: everythingOn } },
+  ];
+});
+
+/** The plan of a cluster with stand-ins for what a cloud would tell. */
+export function planOf(spec: ClusterSpec): readonly PlannedAddOn[] {
+  return inClusterPlan(spec, {
+    nodeEndpoint: "api.internal.test",
+    azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
+    gmsaCertificate: spec.addons.gmsa === undefined ? undefined : certificate,
+  });
+}
+
+/** Every object of a cluster. */
+export function manifestsOf(spec: ClusterSpec): readonly Manifest[] {
+  return planOf(spec).flatMap((addOn) => addOn.manifests);
+}
+
+/** The one object of a kind with a name. */
+export function manifest<Kind extends Manifest["kind"]>(
+  manifests: readonly Manifest[],
+  kind: Kind,
+  name: string,
+): Extract<Manifest, { kind: Kind }> {
+  const isKind = (each: Manifest): each is Extract<Manifest, { kind: Kind }> => each.kind === kind;
+  const found = manifests.filter(isKind).filter((each) => each.metadata.name === name);
+  const [only] = found;
+  if (only === undefined || found.length > 1) throw new Error(`${found.length} objects ${kind} ${name}`);
+  return only;
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  checked,
+  flagName,
+  kubeletFlags,
+  nodeLabels,
+  refusedSettings,
+  removedSettings,
+} from "../../components/machine/kubeletFlags.ts";
+import { compareVersions, minors } from "../../components/model/versions.ts";
+import { exampleReleases, fileOf, onePerSystem } from "./windowsExamples.ts";
+
+const args = {
+  os: "windows",
+  minor: "1.36",
+  config: "C:\\k\\config.yaml",
+  bootstrapKubeconfig: "C:\\k\\bootstrap.conf",
+  kubeconfig: "C:\\k\\kubelet.conf",
+  certDir: "C:\\k\\pki",
+  nodeName: "@NODE_NAME@",
+  nodeIp: "@NODE_IP@",
+  labels: { zeta: "1", alpha: "2", "fenestra.dev/pool": "win" },
+} as const;
+
+describe("the kubelet's flags", () => {
+  it("on Windows are these", () => {
+    assert.deepEqual(kubeletFlags(args), [
+      "--config=C:\\k\\config.yaml",
+      "--bootstrap-kubeconfig=C:\\k\\bootstrap.conf",
+      "--kubeconfig=C:\\k\\kubelet.conf",
+      "--cert-dir=C:\\k\\pki",
+      "--hostname-override=@NODE_NAME@",
+      "--node-ip=@NODE_IP@",
+      "--node-labels=fenestra.dev/pool=win,alpha=2,zeta=1",
+      "--cloud-provider=external",
+      "--windows-service",
+      "--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS",
+      "--v=2",
+    ]);
+  });
+
+  it("on Linux say nothing of Windows", () => {
+    const flags = kubeletFlags({ ...args, os: "linux" });
+    assert.deepEqual(
+      flags.filter((flag) => flag.includes("windows")),
+      [],
+    );
+    assert.equal(flags.length, 9);
+  });
+
+  it("hold none that any minor to be chosen has removed; nor does kube-proxy's command line", () => {
+    for (const release of exampleReleases) {
+      const minor = release.split(".").slice(0, 2).join(".");
+      for (const { payload } of [...onePerSystem("aws", release), ...onePerSystem("azure", release)]) {
+        const { kubelet, kubeProxy } = JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json"));
+        assert.deepEqual(refusedSettings("kubelet", minor, kubelet.arguments), []);
+        assert.deepEqual(refusedSettings("kube-proxy", minor, kubeProxy.arguments), []);
+      }
+    }
+  });
+
+  it("that were removed are refused from that minor on, and not before", () => {
+    const flag = ["--pod-infra-container-image=pause"];
+    assert.deepEqual(refusedSettings("kubelet", "1.34", flag), []);
+    for (const minor of ["1.35", "1.36", "1.37"]) {
+      assert.deepEqual(
+        refusedSettings("kubelet", minor, flag).map(({ name }) => name),
+        ["pod-infra-container-image"],
+      );
+    }
+    assert.throws(
+      () => checked("kubelet", "1.36", flag),
+      /pod-infra-container-image \(gone since 1\.35, kubernetes\/kubernetes#133779\)/,
+    );
+  });
+
+  it("feature gates are found inside their list", () => {
+    const flags = ["--feature-gates=WinDSR=true,Other=false,WinOverlay=true"];
+    assert.deepEqual(
+      refusedSettings("kube-proxy", "1.36", flags).map(({ name }) => name),
+      ["WinDSR", "WinOverlay"],
+    );
+    assert.deepEqual(refusedSettings("kube-proxy", "1.33", flags), []);
+    assert.deepEqual(refusedSettings("kubelet", "1.36", flags), []);
+  });
+
+  it("the table names its source for each, in order of the minors", () => {
+    for (const { reference, since } of removedSettings) {
+      assert.match(reference, /^kubernetes\/kubernetes#\d+$/);
+      assert.match(since, /^1\.\d+$/);
+    }
+    const since = removedSettings.map((setting) => setting.since);
+    assert.deepEqual(since, [...since].sort(compareVersions));
+    assert.deepEqual(
+      minors.map(({ minor }) => minor),
+      exampleReleases.map((release) => release.replace(/\.\d+$/, "")),
+    );
+  });
+
+  it("name of a flag with and without a value", () => {
+    assert.equal(flagName("--a-b=c=d"), "a-b");
+    assert.equal(flagName("--windows-service"), "windows-service");
+    assert.equal(flagName("-v=2"), "v");
+  });
+
+  it("labels survive being written and read, in an order of their own", () => {
+    const text = fc.stringMatching(/^[a-z][a-z0-9.-]{0,8}$/);
+    fc.assert(
+      fc.property(fc.dictionary(text, text), (labels) => {
+        const written = nodeLabels(labels);
+        const read = written === "" ? {} : Object.fromEntries(written.split(",").map((pair) => pair.split("=")));
+        assert.deepEqual(read, { ...labels });
+        assert.equal(nodeLabels(Object.fromEntries(Object.entries(labels).reverse())), written);
+      }),
+    );
+  });
+});

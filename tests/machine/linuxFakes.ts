@@ -1,0 +1,123 @@
+/**
+ * Commands of a machine, replaced by scripts that note each call in `$STORE/calls` and do just enough for the stages. A line of
+ * `$STORE/fail` is a regular expression of calls that fail; one of `$STORE/cut` of a call at which the whole run is killed.
+ */
+const preamble = `#!/bin/bash
+STORE=@STORE@
+call="\${0##*/} $*"
+if [[ $call == *"--data-binary @"* ]]; then
+  sent=\${call##*--data-binary @}
+  call="$call $(grep -o '"Name":"[^"]*"' "\${sent%% *}")"
+fi
+printf '%s\\n' "$call" >>"$STORE/calls"
+if [ -s "$STORE/cut" ] && grep -qEf "$STORE/cut" <<<"$call"; then rm "$STORE/cut"; kill -KILL 0; fi
+if [ -s "$STORE/fail" ] && grep -qEf "$STORE/fail" <<<"$call"; then exit 1; fi
+`;
+
+const scripts: Readonly<Record<string, string>> = {
+  systemctl: "",
+  modprobe: "",
+  sysctl: "",
+  swapoff: "",
+  crictl: "",
+  udevadm: "",
+  iptables: '[[ "$*" != *--check* ]]',
+  sleep: '[ ! -x "$STORE/on-sleep" ] || "$STORE/on-sleep"',
+  blkid: '[ -e "$STORE/formatted" ] || exit 2\n[ -s "$STORE/formatted" ] && cat "$STORE/formatted" || echo ext4',
+  "mkfs.ext4": 'touch "$STORE/formatted"',
+  mount: 'touch "$STORE/mounted"',
+  mountpoint: '[ -e "$STORE/mounted" ]',
+  umount: 'rm -f "$STORE/mounted"',
+  kubeadm: `
+case "$*" in
+  *"certs all"*)
+    mkdir -p /etc/kubernetes/pki/etcd
+    for name in apiserver etcd/server etcd/healthcheck-client; do touch /etc/kubernetes/pki/$name.{crt,key}; done ;;
+  *"kubeconfig all"*) for name in admin super-admin kubelet; do touch /etc/kubernetes/$name.conf; done ;;
+  *"etcd local"*) mkdir -p /etc/kubernetes/manifests; touch /etc/kubernetes/manifests/etcd.yaml ;;
+esac`,
+  kubectl: `
+case "$*" in
+  *" create "*) cat >"$STORE/created" ;;
+  *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
+  *"get lease"*) cat "$STORE/leader" ;;
+  *"get nodes"*) cat "$STORE/nodes" ;;
+  *"get pods"*) [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
+  *"get node "*jsonpath*) echo -n True ;;
+esac`,
+  etcdutl: `
+for ((i = 1; i < $#; i++)); do
+  if [ "\${!i}" = --data-dir ]; then next=$((i + 1)); mkdir -p "\${!next}/member/wal"; echo restored >"\${!next}/member/wal/0.wal"; fi
+done`,
+  etcdctl: `
+case "$*" in
+  *"member list"*) [ -e "$STORE/members" ] && cat "$STORE/members" ;;
+  *"member remove"*) sed -i "/^\${*: -1},/d" "$STORE/members" ;;
+  *"member add"*)
+    url=$(grep -o 'peer-urls=[^ ]*' <<<"$*"); echo "99, unstarted, , \${url#*=}, , true" >>"$STORE/members" ;;
+  *"member promote"*) sed -i 's/true$/false/' "$STORE/members" ;;
+  *"snapshot save"*) echo snapshot >"\${*: -1}" ;;
+esac`,
+  curl: `
+output=/dev/stdout body= url= status=200 code= method=GET
+while (($#)); do
+  case $1 in
+    --output) output=$2; shift ;;
+    --write-out) code=1; shift ;;
+    --data-binary) body=\${2#@}; shift ;;
+    --config) cat >>"$STORE/configs"; shift ;;
+    --upload-file) body=$2; shift ;;
+    --request | -X) method=$2; shift ;;
+    --header | -H | --data | --data-urlencode | --max-time | --connect-timeout | --noproxy | --cacert | --retry | --retry-max-time) shift ;;
+    --aws-sigv4) shift ;;
+    http*) url=$1 ;;
+  esac
+  shift
+done
+answer() {
+  if [ "$status" != 200 ] && [ -z "$code" ]; then exit 22; fi
+  cat >"$output"
+  if [ -n "$code" ]; then printf %s "$status"; fi
+}
+file() { echo "$STORE/secrets/\${1//\\//_}"; }
+case $url in
+  */api/token) echo -n session | answer ;;
+  */security-credentials/) echo -n role | answer ;;
+  */security-credentials/role) echo '{"AccessKeyId":"AKID","SecretAccessKey":"SECRETKEY","Token":"SESSIONTOKEN"}' | answer ;;
+  */meta-data/instance-id) echo -n i-0123456789abcdef0 | answer ;;
+  */placement/availability-zone) echo -n eu-central-1a | answer ;;
+  */target-lifecycle-state) [ -e "$STORE/notice" ] || exit 22; cat "$STORE/notice" | answer ;;
+  */spot/instance-action) exit 22 ;;
+  */local-ipv4) cat "$STORE/address" | answer ;;
+  */metadata/instance*) cat "$STORE/instance" | answer ;;
+  */oauth2/token*) echo '{"access_token":"BEARER","expires_in":"1"}' | answer ;;
+  https://ssm.*)
+    name=$(sed -n 's/.*"Name":"\\([^"]*\\)".*/\\1/p' "$body")
+    if grep -q '"WithDecryption"' "$body"; then
+      if [ -e "$(file "$name")" ]; then
+        { printf '{"Parameter":{"Name":"x","Value":"'; awk '{ gsub(/"/, "\\\\\\""); printf "%s\\\\n", $0 }' "$(file "$name")"; printf '"}}'; } | answer
+      else status=400; echo '{"__type":"ParameterNotFound"}' | answer; fi
+    else sed 's/.*"Value"://' "$body" >"$STORE/put"; cp "$body" "$(file "$name").body"; echo '{}' | answer; fi ;;
+  */secrets/*)
+    name=\${url#*/secrets/}; name=\${name%%\\?*}
+    if [ "$method" = PUT ]; then sed 's/.*"value"://' "$body" >"$STORE/put"; echo '{}' | answer
+    elif [ -e "$(file "$name")" ]; then
+      { printf '{"value":"'; awk '{ gsub(/"/, "\\\\\\""); printf "%s\\\\n", $0 }' "$(file "$name")"; printf '","id":"x"}'; } | answer
+    else status=404; echo '{"error":{"code":"SecretNotFound"}}' | answer; fi ;;
+  *.db.gz) if [ "$method" = GET ]; then echo snapshot | gzip | answer
+    else [ "$method" = DELETE ] && status=204; [ -z "$body" ] || cp "$body" "$STORE/uploaded"; : | answer; fi ;;
+  */livez | *:2381/health) exit 7 ;;
+  */readyz) echo ok | answer ;;
+  */version) cat "$STORE/version" | answer ;;
+  https://autoscaling.*) echo '<ok/>' | answer ;;
+  *.s3.*"list-type"*) cat "$STORE/list" | answer ;;
+  *) if [ -e "$STORE/artifacts/\${url##*/}" ]; then answer <"$STORE/artifacts/\${url##*/}"; else status=404; answer </dev/null; fi ;;
+esac`,
+};
+
+/** The scripts by name, for a store at this path. */
+export function fakes(store: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(scripts).map(([name, text]) => [name, `${preamble.replace("@STORE@", store)}${text}\n`]),
+  );
+}

@@ -1,0 +1,137 @@
+# Downloads: wrong digest, mirror down, nothing in place before it is checked.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/lib.ps1"
+
+# The web of the fakes: address to text; an address without text does not answer.
+$web = @{}
+$done = @{ fetched = @(); unpacked = @() }
+function Write-Log {
+    param(
+        [string] $Message
+    )
+}
+function Stop-Service {
+}
+function Start-Process {
+    param(
+        [string] $FilePath,
+        [object[]] $ArgumentList,
+        [switch] $PassThru,
+        [switch] $NoNewWindow
+    )
+    $url = $ArgumentList[-1]
+    $path = "$($ArgumentList[-2])".Trim('"')
+    $done.fetched += $url
+    $code = 22
+    if ($web.ContainsKey($url)) {
+        Set-Content -NoNewline -Path $path -Value $web[$url]
+        $code = 0
+    }
+    $process = New-Object PSObject -Property @{ Handle = 1; ExitCode = $code }
+    $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
+    $process
+}
+function Invoke-Program {
+    param(
+        [string] $Path,
+        [string[]] $Arguments
+    )
+    if ($Path -eq 'tar.exe') {
+        $done.unpacked += $Arguments[1]
+        return
+    }
+    $url = $Arguments[-1]
+    if (-not $web.ContainsKey($url)) {
+        throw "no answer from $url"
+    }
+    $web[$url]
+}
+function Get-TextDigest {
+    param(
+        [string] $Text
+    )
+    $hash = [Security.Cryptography.SHA256]::Create().ComputeHash([Text.Encoding]::UTF8.GetBytes($Text))
+    [BitConverter]::ToString($hash).Replace('-', '').ToLowerInvariant()
+}
+
+# One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher.
+function New-Case {
+    $web.Clear()
+    $done.fetched = @()
+    $done.unpacked = @()
+    $folder = "$temp/$([Guid]::NewGuid())"
+    $artifacts = foreach ($name in 'a.exe', 'b') {
+        @{
+            name         = $name
+            file         = "1-$name"
+            urls         = @("https://mirror/$name", "https://publisher/$name")
+            algorithm    = 'sha256'
+            digest       = Get-TextDigest 'right'
+            checksumUrls = @()
+            folder       = "$folder/bin"
+            unpack       = $name -eq 'b'
+        }
+    }
+    ConvertTo-Data @{ paths = @{ downloads = "$folder/downloads" }; curl = @('--fail'); artifacts = @($artifacts); folder = $folder }
+}
+
+Test 'the mirror answers: the publisher is not asked' {
+    $machine = New-Case
+    $web['https://mirror/a.exe'] = 'right'
+    $web['https://mirror/b'] = 'right'
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal $done.fetched @('https://mirror/a.exe', 'https://mirror/b')
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+    Assert-Equal $done.unpacked.Count 1
+}
+Test 'the mirror is down: the publisher is asked' {
+    $machine = New-Case
+    $web['https://publisher/a.exe'] = 'right'
+    $web['https://publisher/b'] = 'right'
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal $done.fetched.Count 4
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+}
+Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' {
+    $machine = New-Case
+    foreach ($source in 'mirror', 'publisher') {
+        $web["https://$source/a.exe"] = 'right'
+        $web["https://$source/b"] = 'forged'
+    }
+    Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: b$'
+    Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
+    Assert-Equal $done.unpacked.Count 0
+    Assert-Equal (Test-Path "$($machine.paths.downloads)/1-b") $false
+}
+Test 'a repeat fetches only what is not right yet' {
+    $machine = New-Case
+    $web['https://mirror/a.exe'] = 'right'
+    Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: b$'
+    $done.fetched = @()
+    $web['https://mirror/b'] = 'right'
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal $done.fetched @('https://mirror/b')
+}
+Test 'a download that was cut off is fetched anew' {
+    $machine = New-Case
+    New-Folder $machine.paths.downloads
+    Set-Content -NoNewline -Path "$($machine.paths.downloads)/1-a.exe" -Value 'rig'
+    $web['https://mirror/a.exe'] = 'right'
+    $web['https://mirror/b'] = 'right'
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+}
+Test 'without a digest the checksum file decides, of the mirror or of the publisher' {
+    $machine = New-Case
+    $machine.artifacts = @($machine.artifacts[0])
+    $machine.artifacts[0].digest = ''
+    $machine.artifacts[0].checksumUrls = @('https://mirror/a.exe.sha256', 'https://publisher/a.exe.sha256')
+    $web['https://mirror/a.exe'] = 'right'
+    Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'no checksum file answers'
+    $web['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'other')  a.exe"
+    Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: a.exe$'
+    $web['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'right')  a.exe"
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+}
+Complete-Tests

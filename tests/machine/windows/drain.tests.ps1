@@ -1,0 +1,122 @@
+# Self-drain: which pods go, disruption budgets, the deadline, and what the clouds announce.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/drain.ps1" -Seconds 1
+. "$scripts/notice.ps1"
+
+$cluster = @{ pods = @(); guarded = @(); calls = @(); clock = 0 }
+function Write-Log {
+    param(
+        [string] $Message
+    )
+}
+function Write-Notice {
+    param(
+        [string] $Message,
+        [string] $Kind
+    )
+}
+# A round of the drain takes real time to be counted; a short one keeps the test short.
+function Start-Sleep {
+    param(
+        [double] $Seconds
+    )
+    [Threading.Thread]::Sleep(20)
+    $cluster.clock += 1
+    if ($cluster.clock -ge 3) {
+        $cluster.guarded = @()
+    }
+}
+function New-Pod {
+    param(
+        [string] $Name,
+        [string] $Owner = 'ReplicaSet',
+        [string] $Phase = 'Running',
+        [hashtable] $Annotations = @{}
+    )
+    @{ metadata = @{ name = $Name; namespace = 'default'; ownerReferences = @(@{ kind = $Owner }); annotations = $Annotations }; status = @{ phase = $Phase } }
+}
+function Invoke-Kubectl {
+    param(
+        [object] $Machine,
+        [string[]] $Arguments
+    )
+    $cluster.calls += $Arguments -join ' '
+    if ($Arguments[0] -eq 'get') {
+        return @{ items = @($cluster.pods) } | ConvertTo-Json -Depth 10
+    }
+    if ($Arguments[0] -eq 'create') {
+        $name = ($Arguments[2] -split '/')[-2]
+        if ($cluster.guarded -contains $name) {
+            throw 'Cannot evict pod as it would violate the pod''s disruption budget.'
+        }
+        $cluster.pods = @($cluster.pods | Where-Object { $_.metadata.name -ne $name })
+    }
+}
+function Reset-Cluster {
+    param(
+        [object[]] $Pods
+    )
+    $cluster.pods = @($Pods)
+    $cluster.guarded = @()
+    $cluster.calls = @()
+    $cluster.clock = 0
+}
+$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5 } }
+
+Test 'pods of DaemonSets, mirror pods and ended ones stay' {
+    $pods = @(
+        (New-Pod 'app')
+        (New-Pod 'agent' 'DaemonSet')
+        (New-Pod 'static' 'Node' 'Running' @{ 'kubernetes.io/config.mirror' = 'x' })
+        (New-Pod 'job' 'Job' 'Succeeded')
+    )
+    $data = (ConvertTo-Data @{ items = $pods }).items
+    Assert-Equal @(Select-Pods $data | ForEach-Object { $_.metadata.name }) @('app')
+}
+Test 'an empty node is drained at once, and cordoned first' {
+    Reset-Cluster @()
+    Assert-Equal (Invoke-Drain $machine 'n' 30) $true
+    Assert-Equal $cluster.calls @('cordon n', 'get pods --all-namespaces --field-selector spec.nodeName=n -o json')
+}
+Test 'a pod that its disruption budget holds is asked again until it may go' {
+    Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
+    $cluster.guarded = @('b')
+    Assert-Equal (Invoke-Drain $machine 'n' 30) $true
+    $asked = @($cluster.calls | Where-Object { $_ -like 'create --raw /api/v1/namespaces/default/pods/b/eviction *' })
+    Assert-Equal ($asked.Count -gt 1) $true
+    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }).Count 0
+}
+Test 'what is left at the deadline is deleted' {
+    Reset-Cluster @(New-Pod 'b')
+    $cluster.guarded = @('b')
+    $cluster.clock = -1000000
+    Assert-Equal (Invoke-Drain $machine 'n' 1) $false
+    Assert-Equal $cluster.calls[-1] 'delete pod b --namespace default --wait=false'
+}
+
+$drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20 }
+Test 'time until an event of Azure, less the reserve, within bounds' {
+    Assert-Equal (Get-EventSeconds '' $drain) 20
+    Assert-Equal (Get-EventSeconds ([DateTime]::UtcNow.AddHours(2).ToString('R')) $drain) 600
+    Assert-Equal (Get-EventSeconds ([DateTime]::UtcNow.AddSeconds(-9).ToString('R')) $drain) 5
+    $left = Get-EventSeconds ([DateTime]::UtcNow.AddSeconds(320).ToString('R')) $drain
+    Assert-Equal ($left -ge 295 -and $left -le 301) $true
+}
+$metadata = @{}
+function Get-AwsMetadata {
+    param(
+        [string] $Path
+    )
+    "$($metadata[$Path])"
+}
+$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; drain = @{ seconds = 600; spotSeconds = 100 } }
+Test 'AWS: nothing announced, scale-in, spot' {
+    Assert-Equal (Get-Termination $aws) $null
+    $metadata['autoscaling/target-lifecycle-state'] = 'InService'
+    Assert-Equal (Get-Termination $aws) $null
+    $metadata['spot/instance-action'] = '{"action":"terminate"}'
+    Assert-Equal (Get-Termination $aws).seconds 100
+    $metadata['autoscaling/target-lifecycle-state'] = 'Terminated'
+    Assert-Equal (Get-Termination $aws).finish 'lifecycle'
+}
+Complete-Tests

@@ -1,0 +1,107 @@
+# Join on AWS: files filled in, token expired, a node that has its certificate already.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/lib.ps1"
+
+$secret = @{ value = $null }
+$asked = @{ secret = 0 }
+function Write-Log {
+    param(
+        [string] $Message
+    )
+}
+function Invoke-Program {
+}
+function Start-Sleep {
+}
+function Invoke-RestMethod {
+    param(
+        [string] $Method,
+        [string] $Uri,
+        [hashtable] $Headers,
+        [string] $ContentType,
+        [string] $Body,
+        [int] $TimeoutSec,
+        [switch] $UseBasicParsing
+    )
+    switch -Wildcard ($Uri) {
+        '*/api/token' {
+            return 'session'
+        }
+        '*/instance-id' {
+            return 'i-0123'
+        }
+        '*/availability-zone' {
+            return 'eu-central-1a'
+        }
+        '*/local-ipv4' {
+            return '10.0.0.7'
+        }
+        '*/security-credentials/' {
+            return 'role'
+        }
+        '*/security-credentials/role' {
+            return '{"AccessKeyId":"AKIDEXAMPLE","SecretAccessKey":"secret","Token":"session"}'
+        }
+        'https://ssm.*' {
+            $asked.secret += 1
+            if ($Headers['authorization'] -notlike 'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/*/eu-central-1/ssm/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, *') {
+                throw "not signed: $($Headers['authorization'])"
+            }
+            return ConvertTo-Data @{ Parameter = @{ Value = ($secret.value | ConvertTo-Json -Compress) } }
+        }
+    }
+    throw "unexpected call of $Uri"
+}
+
+function New-Case {
+    $folder = "$temp/$([Guid]::NewGuid())"
+    New-Folder "$folder/pki"
+    Set-Content -Path "$folder/template" -Value 'server: @API_SERVER@ ca: @CA_DATA@ token: @TOKEN@'
+    Set-Content -Path "$folder/kubelet.yaml" -Value 'providerID: "@PROVIDER_ID@"'
+    $secret.value = @{ server = 'https://api:6443'; caCertificate = 'CA'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
+    $asked.secret = 0
+    ConvertTo-Data @{
+        folder = $folder
+        cloud  = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/x/join' }
+        stages = @(@{ name = 'join'; fills = @("$folder/kubelet.yaml") }, @{ name = 'services'; fills = @() })
+        paths  = @{
+            node                = "$folder/node.json"
+            certificates        = "$folder/pki"
+            kubeconfig          = "$folder/kubelet.conf"
+            kubeconfigTemplate  = "$folder/template"
+            bootstrapKubeconfig = "$folder/bootstrap.conf"
+            clusterCa           = "$folder/ca.crt"
+        }
+    }
+}
+
+Test 'a new node gets its kubeconfig and its files' {
+    $machine = New-Case
+    & "$scripts/stage-join.ps1" -Machine $machine
+    Assert-Equal (Get-Content -Raw $machine.paths.bootstrapKubeconfig).Trim() 'server: https://api:6443 ca: Q0E= token: the-token'
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123"'
+    Assert-Equal (Get-Content -Raw $machine.paths.clusterCa) 'CA'
+    $node = Get-Node $machine
+    Assert-Equal @($node.name, $node.address, $node.server) @('i-0123', '10.0.0.7', 'https://api:6443')
+}
+Test 'a repeat leaves filled files as they are' {
+    $machine = New-Case
+    & "$scripts/stage-join.ps1" -Machine $machine
+    & "$scripts/stage-join.ps1" -Machine $machine
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123"'
+}
+Test 'a token that expired is refused and not written' {
+    $machine = New-Case
+    $secret.value.expires = [DateTime]::UtcNow.AddMinutes(-1).ToString('o')
+    Assert-Throws { & "$scripts/stage-join.ps1" -Machine $machine } 'expired'
+    Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
+}
+Test 'a certificate that cannot be read is replaced' {
+    $machine = New-Case
+    Set-Content -Path $machine.paths.kubeconfig -Value 'old'
+    Set-Content -Path "$($machine.paths.certificates)/kubelet-client-current.pem" -Value 'no certificate'
+    & "$scripts/stage-join.ps1" -Machine $machine
+    Assert-Equal $asked.secret 1
+    Assert-Equal (Test-Path $machine.paths.kubeconfig) $false
+}
+Complete-Tests

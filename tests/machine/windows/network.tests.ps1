@@ -1,0 +1,133 @@
+# Routes, the node's subnet, and the source address of kube-proxy.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/lib.ps1"
+. "$scripts/routes.ps1"
+. "$scripts/pod.ps1"
+. "$scripts/start-kube-proxy.ps1"
+
+function Write-Log {
+    param(
+        [string] $Message
+    )
+}
+$table = @{ routes = @(); removed = @() }
+function Get-NetRoute {
+    param(
+        [string] $AddressFamily,
+        [string] $DestinationPrefix,
+        [string] $PolicyStore
+    )
+    $table.routes | Where-Object { $_.DestinationPrefix -eq $DestinationPrefix }
+}
+function New-NetRoute {
+    param(
+        [string] $DestinationPrefix,
+        [int] $InterfaceIndex,
+        [string] $NextHop,
+        [int] $RouteMetric
+    )
+    $table.routes += New-Route $DestinationPrefix $InterfaceIndex $NextHop
+}
+function Remove-NetRoute {
+    param(
+        [string] $DestinationPrefix,
+        [string] $PolicyStore,
+        [switch] $Confirm
+    )
+    $table.removed += "$PolicyStore $DestinationPrefix"
+    $table.routes = @($table.routes | Where-Object { $_.DestinationPrefix -ne $DestinationPrefix })
+}
+function New-Route {
+    param(
+        [string] $Prefix,
+        [int] $Index,
+        [string] $NextHop
+    )
+    New-Object PSObject -Property @{ DestinationPrefix = $Prefix; InterfaceIndex = $Index; NextHop = $NextHop; RouteMetric = 0; InterfaceMetric = 15; InterfaceAlias = "nic$Index" }
+}
+
+$metadata = '169.254.169.254/32'
+Test 'a route that is right is left alone' {
+    $table.routes = @((New-Route '0.0.0.0/0' 7 '10.0.0.1'), (New-Route $metadata 7 '10.0.0.1'))
+    Assert-Equal @(Repair-Routes @($metadata)) @()
+}
+Test 'a route that is lost is made, and told' {
+    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
+    Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
+    Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata })[0].InterfaceIndex 7
+}
+Test 'a route over the adapter of before is replaced in both stores' {
+    $table.removed = @()
+    $table.routes = @((New-Route '0.0.0.0/0' 12 '10.0.0.1'), (New-Route $metadata 7 '10.0.9.1'))
+    Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
+    Assert-Equal $table.removed @("PersistentStore $metadata", "ActiveStore $metadata")
+    $route = @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata })
+    Assert-Equal @($route.Count, $route[0].InterfaceIndex, $route[0].NextHop) @(1, 12, '10.0.0.1')
+}
+Test 'without a default route nothing is touched' {
+    $table.routes = @(New-Route '0.0.0.0/0' 3 '0.0.0.0')
+    Assert-Equal @(Repair-Routes @($metadata)) @()
+}
+Test 'networks of addresses' {
+    Assert-Equal (Get-NetworkAddress '10.244.3.1' 24) '10.244.3.0'
+    Assert-Equal (Get-NetworkAddress '10.244.3.77' 26) '10.244.3.64'
+    Assert-Equal (Get-NetworkAddress '10.244.3.1' 16) '10.244.0.0'
+    Assert-Equal (Get-NetworkAddress '10.244.3.1' 32) '10.244.3.1'
+}
+Test 'the subnet is read from the file of flanneld, and empty without it' {
+    $file = "$temp/subnet.env"
+    Assert-Equal (Get-Subnet $file) ''
+    Set-Content -Path $file -Value @('FLANNEL_NETWORK=10.244.0.0/16', 'FLANNEL_SUBNET=10.244.3.1/24', 'FLANNEL_MTU=1450')
+    Assert-Equal (Get-Subnet $file) '10.244.3.0/24'
+}
+
+# host-local in a few lines: one reservation per file, a second ADD of the same holder is refused.
+$store = @{ next = 2; calls = @() }
+function Request-Address {
+    param(
+        [object] $Machine,
+        [string] $Command,
+        [string] $Subnet
+    )
+    $network = $Machine.network
+    $store.calls += $Command
+    $own = @(Get-ChildItem -File -LiteralPath $network.reservations | Where-Object { (Get-Content -TotalCount 1 -LiteralPath $_.FullName) -eq $network.sourceVip.container })
+    if ($Command -eq 'DEL') {
+        $own | Remove-Item
+        return ''
+    }
+    if ($own.Count -gt 0) {
+        throw 'duplicate allocation is not allowed'
+    }
+    $address = $Subnet -replace '0/24$', "$($store.next)"
+    $store.next += 1
+    Set-Content -Path "$($network.reservations)/$address" -Value @($network.sourceVip.container, 'source-vip')
+    "{`"cniVersion`":`"1.0.0`",`"ips`":[{`"address`":`"$address/24`"}]}"
+}
+function New-Case {
+    $folder = "$temp/$([Guid]::NewGuid())"
+    New-Folder "$folder/store"
+    $store.next = 2
+    $store.calls = @()
+    ConvertTo-Data @{ network = @{ reservations = "$folder/store"; sourceVip = @{ file = "$folder/vip.json"; container = 'fenestra-source-vip' } } }
+}
+Test 'the source address is kept across restarts' {
+    $machine = New-Case
+    Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.2'
+    Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.2'
+    Assert-Equal $store.calls @('DEL', 'ADD')
+}
+Test 'an attempt that was cut off before the address was written down is no obstacle' {
+    $machine = New-Case
+    Get-SourceVip $machine '10.244.3.0/24' | Out-Null
+    Remove-Item -LiteralPath $machine.network.sourceVip.file
+    Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.3'
+}
+Test 'an address whose reservation a pod holds now, or of another subnet, is not used' {
+    $machine = New-Case
+    Get-SourceVip $machine '10.244.3.0/24' | Out-Null
+    Set-Content -Path "$($machine.network.reservations)/10.244.3.2" -Value 'a-pod'
+    Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.3'
+    Assert-Equal (Get-SourceVip $machine '10.244.8.0/24') '10.244.8.4'
+}
+Complete-Tests

@@ -1,0 +1,134 @@
+# The watchdog: what goes wrong after Ready is mended, once, and told.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/watchdog.ps1"
+
+$node = @{ services = @{}; started = @(); network = $true; flanneld = 1; stopped = 0; healthy = $true; restarted = @(); told = @() }
+function Write-Log {
+    param(
+        [string] $Message
+    )
+}
+function Write-Notice {
+    param(
+        [string] $Message,
+        [string] $Kind
+    )
+    $node.told += $Message
+}
+function Get-Service {
+    param(
+        [string] $Name
+    )
+    if ($node.services.ContainsKey($Name)) {
+        New-Object PSObject -Property @{ Name = $Name; Status = $node.services[$Name] }
+    }
+}
+function Start-Service {
+    param(
+        [string] $Name
+    )
+    $node.started += $Name
+    $node.services[$Name] = 'Running'
+}
+function Restart-Service {
+    param(
+        [string] $Name,
+        [switch] $Force
+    )
+    $node.restarted += $Name
+}
+function Get-Process {
+    param(
+        [string] $Name
+    )
+    if ($node.flanneld -gt 0) {
+        New-Object PSObject -Property @{ Name = $Name }
+    }
+}
+function Stop-Process {
+    param(
+        [Parameter(ValueFromPipeline = $true)]
+        [object] $InputObject,
+        [switch] $Force
+    )
+    process {
+        $node.stopped += 1
+    }
+}
+function Get-HnsNetworkNamed {
+    param(
+        [string] $Name
+    )
+    if ($node.network) {
+        @{ Name = $Name }
+    }
+}
+function Invoke-RestMethod {
+    param(
+        [string] $Uri,
+        [int] $TimeoutSec,
+        [switch] $UseBasicParsing
+    )
+    if (-not $node.healthy) {
+        throw 'no answer'
+    }
+    'ok'
+}
+$machine = ConvertTo-Data @{ network = @{ name = 'flannel.4096' }; watch = @{ lostRounds = 2; sickRounds = 3; kubeletHealth = 'http://127.0.0.1:10248/healthz' } }
+
+Test 'services that stopped are started, running and missing ones are left alone' {
+    $node.services = @{ containerd = 'Stopped'; kubelet = 'Running' }
+    Repair-Services
+    Assert-Equal $node.started @('containerd')
+    $node.services.Remove('kubelet')
+    Repair-Services
+    Assert-Equal $node.started @('containerd')
+    Assert-Equal $node.told.Count 1
+}
+Test 'flanneld is restarted when its network stays away, and not before' {
+    $memory = @{ lost = 0; sick = 0 }
+    Repair-PodNetwork $machine $memory
+    $node.network = $false
+    Repair-PodNetwork $machine $memory
+    Assert-Equal $node.stopped 0
+    Repair-PodNetwork $machine $memory
+    Assert-Equal $node.stopped 1
+    Assert-Equal $memory.lost 0
+}
+Test 'a network that comes back in between starts the count anew; without flanneld there is nothing to restart' {
+    $memory = @{ lost = 0; sick = 0 }
+    $node.stopped = 0
+    foreach ($there in $false, $true, $false) {
+        $node.network = $there
+        Repair-PodNetwork $machine $memory
+    }
+    $node.flanneld = 0
+    Repair-PodNetwork $machine $memory
+    Repair-PodNetwork $machine $memory
+    Assert-Equal $node.stopped 0
+}
+Test 'a kubelet that does not answer is restarted after some rounds' {
+    $memory = @{ lost = 0; sick = 0 }
+    $node.healthy = $false
+    Repair-Kubelet $machine $memory
+    Repair-Kubelet $machine $memory
+    Assert-Equal $node.restarted @()
+    Repair-Kubelet $machine $memory
+    Assert-Equal $node.restarted @('kubelet')
+    Assert-Equal $memory.sick 0
+}
+Test 'a repair that fails does not keep the watchdog from asking the cloud' {
+    function Test-Settled {
+        $true
+    }
+    function Invoke-Repairs {
+        throw 'HNS does not answer'
+    }
+    function Get-Termination {
+        $node.asked = $true
+    }
+    $due = ConvertTo-Data @{ watch = @{ repairEvery = 1 } }
+    Assert-Equal (Invoke-Round $due 'boot-1' @{ round = 0 }) $false
+    Assert-Equal $node.asked $true
+}
+Complete-Tests

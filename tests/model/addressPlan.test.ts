@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { addressPlan, controlPlaneMembers, networkPrefixes } from "../../components/model/addressPlan.ts";
+import { addressCount, cidr, contains, formatCidr, overlaps } from "../../components/model/cidr.ts";
+
+const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
+
+/** Networks of every size that the plan divides, anywhere. */
+const networks = fc
+  .tuple(fc.nat(2 ** 32 - 1), fc.integer({ min: networkPrefixes.largest, max: networkPrefixes.smallest }))
+  .map(([address, prefix]) => formatCidr({ first: address - (address % addressCount(prefix)), prefix }));
+
+const zoneCount = fc.integer({ min: 1, max: 3 });
+
+const number = (address: string): number => address.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
+
+describe("address plan", () => {
+  it("divides a /16 as documented", () => {
+    assert.deepEqual(addressPlan("10.0.0.0/16", ["a", "b", "c"]), {
+      cidr: "10.0.0.0/16",
+      zones: [
+        { zone: "a", private: "10.0.0.0/18", public: "10.0.192.0/22", controlPlane: "10.0.224.0/28" },
+        { zone: "b", private: "10.0.64.0/18", public: "10.0.196.0/22", controlPlane: "10.0.228.0/28" },
+        { zone: "c", private: "10.0.128.0/18", public: "10.0.200.0/22", controlPlane: "10.0.232.0/28" },
+      ],
+    });
+  });
+
+  it("divides the smallest network, a /22", () => {
+    assert.deepEqual(addressPlan("10.0.4.0/22", ["a"]).zones, [
+      { zone: "a", private: "10.0.4.0/24", public: "10.0.7.0/28", controlPlane: "10.0.7.128/28" },
+    ]);
+  });
+
+  it("gives ranges without a common address, inside the network, a /28 at least", () => {
+    fc.assert(
+      fc.property(networks, zoneCount, (network, zones) => {
+        const plan = addressPlan(network, zoneNames.slice(0, zones));
+        const ranges = plan.zones.flatMap((zone) => [zone.private, zone.public, zone.controlPlane]).map(cidr);
+        assert.equal(ranges.length, zones * 3);
+        for (const [i, range] of ranges.entries()) {
+          assert.ok(contains(cidr(network), range));
+          assert.ok(range.prefix <= 28);
+          for (const other of ranges.slice(i + 1)) assert.ok(!overlaps(range, other));
+        }
+      }),
+    );
+  });
+
+  it("moves nothing when a zone is appended", () => {
+    fc.assert(
+      fc.property(networks, fc.constantFrom(1, 2), (network, zones) => {
+        const before = addressPlan(network, zoneNames.slice(0, zones));
+        const after = addressPlan(network, zoneNames.slice(0, zones + 1));
+        assert.deepEqual(after.zones.slice(0, zones), before.zones);
+      }),
+    );
+  });
+
+  it("gives control-plane machines addresses of their own that no cloud keeps for itself", () => {
+    fc.assert(
+      fc.property(networks, zoneCount, fc.constantFrom(1, 3), (network, zones, replicas) => {
+        const plan = addressPlan(network, zoneNames.slice(0, zones));
+        const members = controlPlaneMembers(plan, replicas);
+        assert.equal(new Set(members.map(({ address }) => address)).size, replicas);
+        assert.deepEqual(
+          members.map(({ etcdName }) => etcdName),
+          ["cp-0", "cp-1", "cp-2"].slice(0, replicas),
+        );
+        for (const member of members) {
+          const zone = plan.zones[member.zoneIndex];
+          assert.equal(zone?.zone, member.zone);
+          const range = cidr(zone.controlPlane);
+          const offset = number(member.address) - range.first;
+          assert.ok(
+            offset >= 4 && offset < addressCount(range.prefix) - 1,
+            `${member.address} in ${zone.controlPlane}`,
+          );
+        }
+        const used = Map.groupBy(members, ({ zone }) => zone);
+        assert.equal(used.size, Math.min(zones, replicas), "spread over as many zones as there are");
+      }),
+    );
+  });
+
+  it("keeps the address of the first machine when one becomes three", () => {
+    fc.assert(
+      fc.property(networks, zoneCount, (network, zones) => {
+        const plan = addressPlan(network, zoneNames.slice(0, zones));
+        assert.deepEqual(controlPlaneMembers(plan, 3).slice(0, 1), controlPlaneMembers(plan, 1));
+      }),
+    );
+  });
+
+  it("needs a zone", () => {
+    assert.throws(() => controlPlaneMembers(addressPlan("10.0.0.0/16", []), 1), /at least one zone/);
+  });
+});

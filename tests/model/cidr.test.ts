@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  addressAt,
+  addressCount,
+  type Cidr,
+  cidr,
+  contains,
+  formatAddress,
+  formatCidr,
+  overlaps,
+  parseCidr,
+  subnet,
+} from "../../components/model/cidr.ts";
+
+const anyCidr = (least = 0): fc.Arbitrary<Cidr> =>
+  fc
+    .tuple(fc.integer({ min: 0, max: 2 ** 32 - 1 }), fc.integer({ min: least, max: 32 }))
+    .map(([address, prefix]) => ({ first: address - (address % addressCount(prefix)), prefix }));
+
+/** The addresses of a small network one by one: the model that the arithmetic is held against. */
+const members = (network: Cidr): Set<number> =>
+  new Set(Array.from({ length: addressCount(network.prefix) }, (_, i) => network.first + i));
+
+/** Two small networks near each other, so that they often touch. */
+const neighbours = fc
+  .tuple(
+    fc.integer({ min: 0, max: 255 }),
+    fc.integer({ min: 24, max: 32 }),
+    fc.nat(255),
+    fc.integer({ min: 24, max: 32 }),
+  )
+  .map(([a, p, b, q]): [Cidr, Cidr] => [
+    { first: 167772160 + a - (a % addressCount(p)), prefix: p },
+    { first: 167772160 + b - (b % addressCount(q)), prefix: q },
+  ]);
+
+describe("IPv4 networks", () => {
+  it("read and write the same text", () => {
+    fc.assert(
+      fc.property(anyCidr(), (network) => {
+        assert.deepEqual(parseCidr(formatCidr(network)), network);
+        assert.equal(formatCidr(cidr(formatCidr(network))), formatCidr(network));
+      }),
+    );
+  });
+
+  it("reads known networks", () => {
+    assert.deepEqual(parseCidr("10.20.0.0/16"), { first: 169082880, prefix: 16 });
+    assert.deepEqual(parseCidr("0.0.0.0/0"), { first: 0, prefix: 0 });
+    assert.deepEqual(parseCidr("255.255.255.255/32"), { first: 4294967295, prefix: 32 });
+  });
+
+  for (const text of [
+    "",
+    "10.0.0.0",
+    "10.0.0.0/",
+    "10.0.0.0/33",
+    "10.0.0.1/24",
+    "256.0.0.0/8",
+    "10.0.0/16",
+    "10.0.0.0.0/16",
+    " 10.0.0.0/16",
+    "10.0.0.0/16\n",
+    "10.0.0.0/-1",
+    "0x0a.0.0.0/8",
+    "fd00::/8",
+  ]) {
+    it(`refuses ${JSON.stringify(text)}`, () => {
+      assert.equal(parseCidr(text), undefined);
+      assert.throws(() => cidr(text), RangeError);
+    });
+  }
+
+  it("overlaps as the sets of their addresses do", () => {
+    fc.assert(
+      fc.property(neighbours, ([a, b]) => {
+        const right = members(b);
+        const shared = [...members(a)].filter((address) => right.has(address)).length;
+        assert.equal(overlaps(a, b), shared > 0);
+        assert.equal(overlaps(b, a), shared > 0);
+        assert.equal(contains(a, b), shared === right.size);
+      }),
+    );
+  });
+
+  it("splits into parts that are disjoint, inside, and cover the whole", () => {
+    fc.assert(
+      fc.property(anyCidr(), fc.integer({ min: 0, max: 5 }), (network, bits) => {
+        fc.pre(network.prefix + bits <= 32);
+        const parts = Array.from({ length: 2 ** bits }, (_, i) => subnet(network, bits, i));
+        assert.ok(parts.every((part) => contains(network, part)));
+        assert.equal(
+          parts.reduce((sum, { prefix }) => sum + addressCount(prefix), 0),
+          addressCount(network.prefix),
+        );
+        for (const [i, part] of parts.entries()) assert.ok(parts.slice(i + 1).every((other) => !overlaps(part, other)));
+      }),
+    );
+  });
+
+  it("refuses a part or an address that lies outside", () => {
+    const network = cidr("10.0.0.0/30");
+    assert.equal(addressAt(network, 3), "10.0.0.3");
+    for (const wrong of [-1, 4]) assert.throws(() => addressAt(network, wrong), /10\.0\.0\.0\/30 has no address/);
+    assert.throws(() => subnet(network, 3, 0), /has no part/);
+    assert.throws(() => subnet(network, 1, 2), /has no part 2 of 2\^1/);
+    assert.throws(() => subnet(network, 1, -1), /has no part -1/);
+  });
+
+  it("writes addresses", () => {
+    assert.equal(formatAddress(0), "0.0.0.0");
+    assert.equal(formatAddress(2 ** 32 - 1), "255.255.255.255");
+    assert.equal(formatAddress(169082890), "10.20.0.10");
+  });
+});

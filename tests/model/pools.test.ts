@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { poolSchema, type StackConfig, stackSchema } from "../../components/config/schema.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import {
+  type OperatingSystemName,
+  operatingSystem,
+  operatingSystems,
+} from "../../components/model/operatingSystems.ts";
+import {
+  machineSize,
+  poolGroups,
+  poolSpecs,
+  runtimeClass,
+  uninitializedTaint,
+  windowsTaint,
+} from "../../components/model/pools.ts";
+
+const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
+
+/** A config with these pools and the least that else is needed. */
+function stackOf(
+  pools: readonly object[],
+  zones: readonly string[] = zoneNames,
+  cloud: "aws" | "azure" = "aws",
+): StackConfig {
+  return stackSchema.parse({ cloud, name: "c", region: "eu-central-1", network: { zones }, pools });
+}
+
+const one = (pool: object): ReturnType<typeof poolSpecs>[number] => {
+  const [spec, ...rest] = poolSpecs(stackOf([pool]));
+  assert.ok(spec !== undefined && rest.length === 0);
+  return spec;
+};
+
+describe("operating systems", () => {
+  it("know themselves by name and build", () => {
+    assert.deepEqual(
+      Object.entries(operatingSystems).map(([name, os]) => [name, os.name, "build" in os ? os.build : "-"]),
+      [
+        ["linux", "linux", "-"],
+        ["windows-2019", "windows-2019", "10.0.17763"],
+        ["windows-2022", "windows-2022", "10.0.20348"],
+        ["windows-2025", "windows-2025", "10.0.26100"],
+      ],
+    );
+  });
+});
+
+describe("pools", () => {
+  it("promise what a Windows node needs, from one object", () => {
+    const { contract } = one({
+      name: "win",
+      os: "windows-2022",
+      size: "m8i.large",
+      hyperV: true,
+      labels: { "example.com/team": "a" },
+      taints: [{ key: "dedicated", value: "x", effect: "NoExecute" }],
+    });
+    const dedicated = { key: "dedicated", value: "x", effect: "NoExecute" };
+    const windows = { key: "os", value: "windows", effect: "NoSchedule" };
+    assert.deepEqual(contract, {
+      kubeletLabels: { "fenestra.dev/pool": "win", "fenestra.dev/hyperv": "true", "example.com/team": "a" },
+      ownLabels: {
+        "kubernetes.io/os": "windows",
+        "kubernetes.io/arch": "amd64",
+        "node.kubernetes.io/windows-build": "10.0.20348",
+      },
+      taints: [windows, dedicated],
+      registeredTaints: [
+        windows,
+        dedicated,
+        { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" },
+      ],
+      runtimeClass: {
+        name: "windows-2022",
+        handler: "runhcs-wcow-process",
+        nodeSelector: {
+          "kubernetes.io/os": "windows",
+          "kubernetes.io/arch": "amd64",
+          "node.kubernetes.io/windows-build": "10.0.20348",
+        },
+        tolerations: [{ ...windows, operator: "Equal" }],
+      },
+    });
+  });
+
+  it("promise little of a Linux node", () => {
+    assert.deepEqual(one({ name: "linux", os: "linux" }).contract, {
+      kubeletLabels: { "fenestra.dev/pool": "linux" },
+      ownLabels: { "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" },
+      taints: [],
+      registeredTaints: [uninitializedTaint],
+      runtimeClass: undefined,
+    });
+  });
+
+  it("have a RuntimeClass that selects exactly the nodes of its build", () => {
+    const names: readonly OperatingSystemName[] = ["linux", "windows-2019", "windows-2022", "windows-2025"];
+    for (const classOf of names) {
+      for (const isolation of ["process", "hyperv"] as const) {
+        const found = runtimeClass(operatingSystem(classOf), isolation);
+        assert.equal(found === undefined, classOf === "linux");
+        for (const nodeOf of names) {
+          for (const hyperV of [false, true]) {
+            if (found === undefined || (nodeOf === "linux" && hyperV)) continue;
+            const { contract } = one({ name: "p", os: nodeOf, hyperV });
+            const labels: Record<string, string> = { ...contract.kubeletLabels, ...contract.ownLabels };
+            const selected = Object.entries(found.nodeSelector).every(([key, value]) => labels[key] === value);
+            assert.equal(selected, nodeOf === classOf && (isolation === "process" || hyperV));
+            if (!selected) continue;
+            const left = contract.taints.filter(
+              (taint) =>
+                !found.tolerations.some(
+                  ({ key, value, effect }) => key === taint.key && value === taint.value && effect === taint.effect,
+                ),
+            );
+            assert.deepEqual(left, []);
+          }
+        }
+      }
+    }
+    assert.equal(runtimeClass(operatingSystem("windows-2019"), "hyperv")?.name, "windows-2019-hyperv");
+    assert.equal(runtimeClass(operatingSystem("windows-2019"), "hyperv")?.handler, "runhcs-wcow-hypervisor");
+  });
+
+  it("that are divided by zone keep their count, evenly and the first zones first", () => {
+    fc.assert(
+      fc.property(fc.nat(1000), fc.integer({ min: 1, max: 3 }), (count, zones) => {
+        const used = zoneNames.slice(0, zones);
+        const specs = poolSpecs(stackOf([{ name: "p", os: "linux", count, perZone: true }], used));
+        const counts = specs.map((spec) => spec.count);
+        assert.deepEqual(
+          specs.map(({ name }) => name),
+          ["p-a", "p-b", "p-c"].slice(0, zones),
+        );
+        assert.deepEqual(
+          specs.map((spec) => spec.zones),
+          used.map((zone) => [zone]),
+        );
+        assert.equal(
+          counts.reduce((sum, n) => sum + n, 0),
+          count,
+        );
+        assert.ok(Math.max(...counts) - Math.min(...counts) <= 1);
+        assert.deepEqual(
+          [...counts].sort((a, b) => b - a),
+          counts,
+        );
+      }),
+    );
+  });
+
+  it("that are divided and autoscaled start each group inside its bounds", () => {
+    const bounds = fc.tuple(fc.nat(50), fc.nat(50)).map(([a, b]) => ({ min: Math.min(a, b), max: Math.max(a, b, 1) }));
+    fc.assert(
+      fc.property(
+        bounds,
+        fc.integer({ min: 1, max: 3 }),
+        fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
+        (autoscale, zones, share) => {
+          const { min, max } = autoscale;
+          const count = share === null ? {} : { count: Math.round((min + (max - min) * share) * zones) };
+          const specs = poolSpecs(
+            stackOf([{ name: "p", os: "linux", autoscale, perZone: true, ...count }], zoneNames.slice(0, zones)),
+          );
+          for (const spec of specs) {
+            assert.deepEqual(spec.autoscale, autoscale);
+            assert.ok(spec.count >= min && spec.count <= max, `${spec.count} in ${min}..${max}`);
+          }
+        },
+      ),
+    );
+  });
+
+  it("carry their group's own name in the pool label", () => {
+    const specs = poolSpecs(stackOf([{ name: "win", os: "windows-2022", perZone: true }]));
+    assert.deepEqual(
+      specs.map(({ name, contract }) => [name, contract.kubeletLabels["fenestra.dev/pool"]]),
+      [
+        ["win-a", "win-a"],
+        ["win-b", "win-b"],
+        ["win-c", "win-c"],
+      ],
+    );
+    assert.deepEqual(
+      specs.map(({ path }) => path),
+      Array(3).fill("config.fenestra:pools[0]"),
+    );
+  });
+
+  it("fill in what the stack file leaves out", () => {
+    const facts = (cloud: "aws" | "azure", os: string): readonly unknown[] => {
+      const [spec] = poolSpecs(stackOf([{ name: "p", os }], zoneNames, cloud));
+      return [
+        spec?.count,
+        spec?.autoscale,
+        spec?.size.name,
+        spec?.diskGb,
+        spec?.image,
+        spec?.hyperV,
+        spec?.spot,
+        spec?.zones,
+      ];
+    };
+    assert.deepEqual(facts("aws", "linux"), [1, undefined, "m7i.large", 50, "latest", false, false, zoneNames]);
+    assert.deepEqual(facts("aws", "windows-2019"), [1, undefined, "m7i.large", 120, "latest", false, false, zoneNames]);
+    assert.deepEqual(facts("azure", "windows-2022"), [
+      1,
+      undefined,
+      "Standard_D2s_v5",
+      128,
+      "latest",
+      false,
+      false,
+      zoneNames,
+    ]);
+    assert.equal(one({ name: "p", os: "linux", autoscale: { min: 0, max: 3 } }).count, 0);
+    assert.equal(one({ name: "p", os: "linux", count: 0 }).count, 0);
+  });
+
+  it("stay in the zones they are given", () => {
+    const pool = poolSchema.parse({ name: "p", os: "linux", zones: ["eu-central-1c"], perZone: true });
+    assert.deepEqual(poolGroups(pool, zoneNames), [{ name: "p-c", zones: ["eu-central-1c"] }]);
+    assert.deepEqual(poolGroups({ ...pool, perZone: false }, zoneNames), [{ name: "p", zones: ["eu-central-1c"] }]);
+  });
+
+  it("take the capacity that the stack file states, and else what the name tells", () => {
+    assert.deepEqual(machineSize("aws", "u7i-6tb.112xlarge", { vcpus: 448, memoryGib: 6144 }), {
+      name: "u7i-6tb.112xlarge",
+      vcpus: 448,
+      memoryGib: 6144,
+      arch: "amd64",
+      nestedVirtualization: false,
+    });
+    assert.equal(machineSize("aws", "m8i.large", { vcpus: 2, memoryGib: 7 })?.nestedVirtualization, true);
+    assert.equal(machineSize("aws", "m7g.large", { vcpus: 2, memoryGib: 8 })?.arch, "arm64");
+    assert.equal(machineSize("azure", "Standard_L8s_v3"), undefined);
+  });
+});
+
+describe("the description of a cluster", () => {
+  it("puts addresses of the Service range, limits and tags together", () => {
+    const config = stackOf([{ name: "p", os: "linux" }]);
+    const spec = clusterSpec({ ...config, tags: { owner: "me" }, environment: "production" });
+    assert.equal(spec.kubernetes.apiServiceAddress, "10.96.0.1");
+    assert.equal(spec.kubernetes.dnsAddress, "10.96.0.10");
+    assert.deepEqual(spec.kubernetes.clientLimits, { qps: 50, burst: 100 });
+    assert.deepEqual(spec.tags, { "fenestra:cluster": "c", "fenestra:environment": "production", owner: "me" });
+    assert.equal(spec.addons.samples, false);
+    assert.equal(clusterSpec(config).addons.samples, true);
+    assert.equal(clusterSpec(config).controlPlane.size.name, "m7i.large");
+    assert.deepEqual(windowsTaint, { key: "os", value: "windows", effect: "NoSchedule" });
+  });
+});

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import type { Cloud } from "../../components/config/schema.ts";
+import type { RecordedProgram, RecordedResource } from "../../rehearsal/program/recorded.ts";
+import { mapOf, type PropertyMap, type PropertyValue, reveal } from "../../rehearsal/program/values.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { specOf, withMocks } from "../support/mocks.ts";
+
+const pool = { name: "w", os: "windows-2022", count: 2 };
+const sizes = { aws: "m7i.2xlarge", azure: "Standard_D8s_v5" } as const;
+const images = { aws: "ami-0123456789abcdef0", azure: "20348.5499.260809" } as const;
+
+/** What is changed, as the first column of docs/changes.md names it, and the config afterwards. */
+const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string, unknown>>>> = {
+  "`pools[].count`": () => ({ pools: [{ ...pool, count: 5 }] }),
+  "`pools[].image`": (cloud) => ({ pools: [{ ...pool, image: images[cloud] }] }),
+  "`pools[].size`": (cloud) => ({ pools: [{ ...pool, size: sizes[cloud] }] }),
+  "`pools[].diskGb`": () => ({ pools: [{ ...pool, diskGb: 200 }] }),
+  "`pools[].labels`, `pools[].taints`": () => ({ pools: [{ ...pool, labels: { a: "b" } }] }),
+  "`pools[].spot`": () => ({ pools: [{ ...pool, spot: true }] }),
+  "a new pool": () => ({ pools: [pool, { ...pool, name: "x" }] }),
+  "`controlPlane.size`": (cloud) => ({ controlPlane: { size: sizes[cloud] } }),
+  "`controlPlane.image`": (cloud) => ({ controlPlane: { image: images[cloud] } }),
+  "`kubernetes.version`": () => ({ kubernetes: { version: "1.37.0" } }),
+  "`tags`": () => ({ tags: { owner: "me" } }),
+};
+
+const machineTypes = {
+  group: /(autoscaling\/group:Group|:VirtualMachineScaleSet)$/,
+  machine: /(ec2\/instance:Instance|:VirtualMachine)$/,
+};
+
+async function run(cloud: Cloud, more: Readonly<Record<string, unknown>>): Promise<RecordedProgram> {
+  const config = Object.entries({ pools: [pool], ...more }).map(([key, value]) => [key, JSON.stringify(value)]);
+  const spec = specOf(`${cloud}-dev`, Object.fromEntries(config));
+  const deploy = cloud === "aws" ? deployAws : deployAzure;
+  return (await withMocks(() => deploy(spec), { region: spec.region })).program;
+}
+
+function find({ resources }: RecordedProgram, type: RegExp): RecordedResource {
+  const found = resources.find((each) => type.test(each.type));
+  assert.ok(found !== undefined, type.source);
+  return found;
+}
+
+/** A value below a path of `replaceOnChanges`. */
+const at = (inputs: PropertyMap, path: string): PropertyValue | undefined =>
+  path.split(".").reduce<PropertyValue | undefined>((value, step) => mapOf(value)[step], inputs);
+const text = (value: PropertyValue | undefined): string => JSON.stringify(reveal(value ?? null));
+
+/** What Pulumi would do to a resource, by the program's own settings. */
+function effect(before: RecordedProgram, after: RecordedProgram, type: RegExp): string {
+  const [old, own] = [find(before, type), find(after, type)];
+  if (text(old.options.replacementTrigger) !== text(own.options.replacementTrigger)) return "replaced";
+  if (own.options.replaceOnChanges.some((path) => text(at(old.inputs, path)) !== text(at(own.inputs, path))))
+    return "replaced";
+  const template = ({ resources }: RecordedProgram): string =>
+    text(resources.find(({ name }) => name === own.name.replace(/(group|instance)$/, "template"))?.inputs ?? null);
+  const { instanceRefresh, upgradePolicy } = own.inputs;
+  const model = text(own.inputs.virtualMachineProfile) + text(mapOf(own.inputs.sku).name);
+  const oldModel = text(old.inputs.virtualMachineProfile) + text(mapOf(old.inputs.sku).name);
+  const rolls = mapOf(instanceRefresh).strategy === "Rolling" || mapOf(upgradePolicy).mode === "Rolling";
+  if (rolls && (template(before) !== template(after) || model !== oldModel)) return "rolled";
+  return text(old.inputs) === text(own.inputs) ? "-" : "updated";
+}
+
+/** The rows of the table in docs/changes.md. */
+function documented(): Readonly<Record<string, readonly string[]>> {
+  const page = readFileSync(new URL("../../docs/changes.md", import.meta.url), "utf8");
+  const rows = page.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| Setting"));
+  return Object.fromEntries(
+    rows.map((line) => {
+      const [setting = "", ...cells] = line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim());
+      return [setting, cells];
+    }),
+  );
+}
+
+describe("what a change does", () => {
+  const before = new Map<Cloud, RecordedProgram>();
+  for (const cloud of ["aws", "azure"] as const)
+    it(`is known of the beginning on ${cloud}`, async () => {
+      before.set(cloud, await run(cloud, {}));
+      assert.ok((before.get(cloud)?.resources.length ?? 0) > 80);
+    });
+
+  for (const [setting, change] of Object.entries(changes))
+    it(`to ${setting} is what docs/changes.md says`, async () => {
+      const found: string[] = [];
+      for (const cloud of ["aws", "azure"] as const) {
+        const old = before.get(cloud);
+        assert.ok(old !== undefined);
+        const now = await run(cloud, change(cloud));
+        found.push(effect(old, now, machineTypes.group), effect(old, now, machineTypes.machine));
+      }
+      assert.deepEqual(documented()[setting], found);
+    });
+
+  it("is documented for these settings and no others", () => {
+    assert.deepEqual(Object.keys(documented()).sort(), Object.keys(changes).sort());
+  });
+});

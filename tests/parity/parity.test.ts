@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { loadConfig } from "../../components/config/load.ts";
+import { ConfigError } from "../../components/config/problem.ts";
+import type { Cloud } from "../../components/config/schema.ts";
+import { stackSchema } from "../../components/config/schema.ts";
+import { inClusterPlan } from "../../components/kubernetes/plan.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import type { RecordedProgram } from "../../rehearsal/program/recorded.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { type PlainConfig, pulumiValues } from "../support/arbitraryConfig.ts";
+import { withMocks } from "../support/mocks.ts";
+
+/** The same cluster on both clouds: only what must be spelled in the cloud's own way differs. */
+function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
+  const zones = cloud === "aws" ? ["eu-central-1a", "eu-central-1b", "eu-central-1c"] : ["1", "2", "3"];
+  return {
+    cloud,
+    name: "same",
+    region: cloud === "aws" ? "eu-central-1" : "westeurope",
+    network: { zones },
+    controlPlane: { replicas: 3 },
+    access: { public: { allow: ["203.0.113.0/24"] } },
+    pools: [
+      { name: "linux", os: "linux", count: 2, labels: { "example.com/a": "b" } },
+      { name: "win2019", os: "windows-2019" },
+      { name: "w22", os: "windows-2022", perZone: true, autoscale: { min: 0, max: 3 } },
+      { name: "w25", os: "windows-2025", spot: true, taints: [{ key: "x", value: "y", effect: "NoSchedule" }] },
+    ],
+    ...more,
+  };
+}
+
+const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec =>
+  clusterSpec(loadConfig(pulumiValues(configOf(cloud, more))));
+
+async function programOf(cloud: Cloud): Promise<RecordedProgram> {
+  const spec = specOf(cloud);
+  const region = spec.region;
+  return (await withMocks(() => (cloud === "aws" ? deployAws(spec) : deployAzure(spec)), { region })).program;
+}
+
+/** A name without what the clouds call the zones of the divided pool. */
+const plain = (text: string): string => text.replaceAll(/w22-[abc123]/g, "w22-zone");
+
+/** Components with names and parents: `azure` and `aws` are one. */
+function components({ resources }: RecordedProgram): readonly string[] {
+  const types = new Map(resources.map(({ urn, name }) => [urn, name]));
+  return resources
+    .filter(({ custom, type }) => !custom && type !== "pulumi:pulumi:Stack")
+    .map(({ type, name, parent }) =>
+      plain(`${type.replace(/:(aws|azure):/, ":cloud:")} ${name} in ${types.get(parent ?? "") ?? "the stack"}`),
+    )
+    .sort();
+}
+
+/** Object of Kubernetes by kind and name. */
+const objects = (spec: ClusterSpec, addOn?: string): readonly string[] =>
+  inClusterPlan(spec, {
+    nodeEndpoint: "api.test",
+    azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
+    gmsaCertificate: undefined,
+  })
+    .filter(({ name }) => addOn === undefined || name === addOn)
+    .flatMap(({ manifests }) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`))
+    .sort();
+
+/** Add-ons that speak to the cloud and are therefore each cloud's own. */
+const cloudAddOns = ["cloud-controller", "storage"];
+
+/** Files that one cloud has alone, or under another name, each with its reason. */
+const ownFiles = {
+  aws: [
+    "controllerPolicies.ts", // rights are policies on AWS
+    "parameterNames.ts", // secrets are parameters on AWS
+    "policies.ts",
+  ],
+  azure: [
+    "controllerRoles.ts", // rights are roles on Azure
+    "place.ts", // every resource names its group, its region and its tags
+    "poolExtensions.ts", // how a machine starts and tells its health
+    "roles.ts",
+    "secretNames.ts", // secrets are secrets on Azure
+  ],
+} as const;
+
+/**
+ * What AWS has alone: a bucket for the scripts of Windows machines, since its user data has no room for them, and what two kinds of
+ * buckets share.
+ */
+const awsOnly = { files: ["privateBucket.ts", "scripts.ts"], components: ["Scripts"] } as const;
+
+/** Options that one cloud refuses by name, with a value that the other takes. */
+const refused: readonly (readonly [cloud: Cloud, more: PlainConfig, path: RegExp])[] = [
+  [
+    "azure",
+    {
+      network: { zones: ["1"], nat: "none" },
+      mirror: { artifacts: "https://m.test", registries: { _default: "https://m.test" } },
+    },
+    /config\.fenestra:network\.nat/,
+  ],
+  ["aws", { encryptionAtHost: true }, /config\.fenestra:encryptionAtHost/],
+];
+
+describe("parity of the clouds", () => {
+  let aws: RecordedProgram;
+  let azure: RecordedProgram;
+  before(async () => {
+    aws = await programOf("aws");
+    azure = await programOf("azure");
+  });
+
+  it("the same outputs, with the same parts", () => {
+    const shapeOf = ({ outputs }: RecordedProgram): unknown =>
+      JSON.parse(
+        JSON.stringify(outputs, (key, value) =>
+          key === "" || key === "pools" || /^\d+$/.test(key) ? value : typeof value,
+        ),
+      );
+    assert.deepEqual(shapeOf(azure), shapeOf(aws));
+    assert.deepEqual(Object.keys(azure.outputs).sort(), [
+      "apiEndpoint",
+      "clusterName",
+      "kubeconfig",
+      "kubernetesVersion",
+      "pools",
+      "publicEndpoint",
+    ]);
+  });
+
+  it("the same components, with the same names and parents", () => {
+    const own = components(azure);
+    const alone = new RegExp(`^fenestra:cloud:(${awsOnly.components.join("|")}) `);
+    assert.deepEqual(
+      own,
+      components(aws).filter((each) => !alone.test(each)),
+    );
+    assert.ok(!own.some((each) => alone.test(each)));
+    assert.ok(own.length > 30);
+    assert.ok(own.includes("fenestra:cloud:Pool same-pool-linux in same"));
+  });
+
+  it("the same files, but for what is called otherwise", () => {
+    const filesOf = (cloud: Cloud): readonly string[] =>
+      readdirSync(new URL(`../../components/${cloud}`, import.meta.url))
+        .filter((file) => ![...ownFiles[cloud], ...awsOnly.files].some((own) => own === file))
+        .sort();
+    assert.deepEqual(filesOf("azure"), filesOf("aws"));
+    for (const cloud of ["aws", "azure"] as const)
+      for (const file of ownFiles[cloud])
+        assert.ok(readdirSync(new URL(`../../components/${cloud}`, import.meta.url)).includes(file), file);
+  });
+
+  it("the same contract of every pool with the scheduler", () => {
+    const contracts = (spec: ClusterSpec): unknown =>
+      spec.pools.map(({ name, contract, count, autoscale, os, spot, hyperV, reservations }) =>
+        JSON.parse(
+          plain(
+            JSON.stringify({ name: plain(name), contract, count, autoscale, os: os.name, spot, hyperV, reservations }),
+          ),
+        ),
+      );
+    const own = contracts(specOf("azure"));
+    assert.deepEqual(own, contracts(specOf("aws")));
+    assert.ok(JSON.stringify(own).includes('"w22-zone"'));
+  });
+
+  it("the same objects in the cluster, but for each cloud's own add-ons", () => {
+    const names = (spec: ClusterSpec): readonly string[] =>
+      inClusterPlan(spec, {
+        nodeEndpoint: "x",
+        azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
+        gmsaCertificate: undefined,
+      }).map(({ name }) => name);
+    const specs = { aws: specOf("aws"), azure: specOf("azure") };
+    assert.deepEqual(names(specs.azure), names(specs.aws));
+    for (const name of names(specs.aws)) {
+      if (cloudAddOns.includes(name)) assert.notDeepEqual(objects(specs.azure, name), objects(specs.aws, name), name);
+      else assert.deepEqual(objects(specs.azure, name), objects(specs.aws, name), name);
+    }
+    assert.ok(objects(specs.aws).length > 40);
+  });
+
+  for (const [cloud, more, path] of refused)
+    it(`an option that ${cloud} lacks is refused there by name, and taken on the other: ${path.source}`, () => {
+      assert.throws(
+        () => specOf(cloud, more),
+        (error) => error instanceof ConfigError && path.test(error.message),
+      );
+      const other = cloud === "aws" ? "azure" : "aws";
+      const { network } = configOf(other);
+      const changed = "network" in more ? { ...more, network: { ...Object(network), nat: "none" } } : more;
+      assert.equal(specOf(other, changed).cloud, other);
+    });
+
+  it("every other option is taken on both", () => {
+    const options: PlainConfig = {
+      environment: "production",
+      kubernetes: { sizeTier: "large", podCidr: "10.128.0.0/14", serviceCidr: "10.96.0.0/16" },
+      addons: { samples: true, exporters: true, nodeProblemDetector: true, gmsa: { credentialSpecs: [] } },
+      mirror: { artifacts: "https://m.test", registries: { "registry.k8s.io": "https://m.test" } },
+      httpProxy: "http://proxy.test:3128",
+      tags: { owner: "me" },
+    };
+    for (const cloud of ["aws", "azure"] as const) assert.equal(specOf(cloud, options).cloud, cloud);
+    const seen = new Set([...Object.keys(configOf("aws")), ...Object.keys(options), "encryptionAtHost", "accountId"]);
+    assert.deepEqual([...seen].sort(), Object.keys(stackSchema.shape).sort());
+  });
+});

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { parse } from "yaml";
+import { kubeconfig } from "../../components/pki/kubeconfig.ts";
+
+const args = {
+  cluster: "demo",
+  server: "https://api.example:6443",
+  caCertificate: "CA\n",
+  clientCertificate: "CERT\n",
+  clientKey: "KEY\n",
+};
+
+describe("kubeconfig", () => {
+  it("names one cluster, one user and the context that joins them", () => {
+    assert.deepEqual(parse(kubeconfig(args)), {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [
+        { name: "demo", cluster: { server: "https://api.example:6443", "certificate-authority-data": "Q0EK" } },
+      ],
+      users: [{ name: "demo-admin", user: { "client-certificate-data": "Q0VSVAo=", "client-key-data": "S0VZCg==" } }],
+      contexts: [{ name: "demo", context: { cluster: "demo", user: "demo-admin" } }],
+      "current-context": "demo",
+    });
+  });
+
+  it("checks the certificate against another name when one is given", () => {
+    const { clusters } = parse(kubeconfig({ ...args, tlsServerName: "internal.example" }));
+    assert.equal(clusters[0].cluster["tls-server-name"], "internal.example");
+  });
+});

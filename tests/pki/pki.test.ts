@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { Pki } from "../../components/pki/pki.ts";
+import { Secret, textOf } from "../../rehearsal/program/values.ts";
+import { inventory, ofType, type Recorded, resource, withMocks } from "../support/mocks.ts";
+
+const caType = "tls:index/selfSignedCert:SelfSignedCert";
+
+function make(protect: boolean): Promise<Recorded> {
+  return withMocks(() => {
+    const pki = new Pki("demo-pki", { cluster: "demo", protect });
+    return {
+      kubeconfig: pki.adminKubeconfig("https://api:6443"),
+      ca: pki.kubernetesCa.certificate,
+      caKey: pki.kubernetesCa.key,
+      serviceAccountKey: pki.serviceAccountKey,
+      encryptionKey: pki.encryptionKey,
+    };
+  });
+}
+
+describe("keys and certificates", () => {
+  it("are these resources, all protected in production but the administrator's", async () => {
+    assert.equal(
+      inventory(await make(true)),
+      [
+        "fenestra-test (pulumi:pulumi:Stack)",
+        "  demo-pki (fenestra:pki:Pki)",
+        "    demo-pki-admin (tls:index/certRequest:CertRequest)",
+        "    demo-pki-admin (tls:index/locallySignedCert:LocallySignedCert)",
+        "    demo-pki-admin (tls:index/privateKey:PrivateKey)",
+        "    demo-pki-encryption-key (random:index/randomBytes:RandomBytes) protected",
+        "    demo-pki-etcd-ca (tls:index/privateKey:PrivateKey) protected",
+        "    demo-pki-etcd-ca (tls:index/selfSignedCert:SelfSignedCert) protected",
+        "    demo-pki-front-proxy-ca (tls:index/privateKey:PrivateKey) protected",
+        "    demo-pki-front-proxy-ca (tls:index/selfSignedCert:SelfSignedCert) protected",
+        "    demo-pki-kubernetes-ca (tls:index/privateKey:PrivateKey) protected",
+        "    demo-pki-kubernetes-ca (tls:index/selfSignedCert:SelfSignedCert) protected",
+        "    demo-pki-service-account (tls:index/privateKey:PrivateKey) protected",
+        "",
+      ].join("\n"),
+    );
+    assert.doesNotMatch(inventory(await make(false)), /protected/);
+  });
+
+  it("are ECDSA P-256, every one", async () => {
+    const keys = [...ofType(await make(true), "tls:index/privateKey:PrivateKey").values()];
+    assert.deepEqual(
+      keys.map(({ inputs }) => inputs),
+      keys.map(() => ({ algorithm: "ECDSA", ecdsaCurve: "P256" })),
+    );
+  });
+
+  it("have authorities of ten years that no change of the program renews", async () => {
+    const recorded = await make(true);
+    for (const [name, commonName] of [
+      ["demo-pki-kubernetes-ca", "kubernetes"],
+      ["demo-pki-etcd-ca", "etcd-ca"],
+      ["demo-pki-front-proxy-ca", "front-proxy-ca"],
+    ] as const) {
+      const { inputs, options } = resource(recorded, caType, name);
+      const { privateKeyPem, ...plain } = inputs;
+      assert.ok(privateKeyPem instanceof Secret);
+      assert.deepEqual(plain, {
+        isCaCertificate: true,
+        setSubjectKeyId: true,
+        subject: { commonName },
+        allowedUses: ["cert_signing", "crl_signing", "digital_signature", "key_encipherment"],
+        validityPeriodHours: 87_600,
+      });
+      assert.deepEqual(options.ignoreChanges, [
+        "allowedUses",
+        "earlyRenewalHours",
+        "setSubjectKeyId",
+        "subject",
+        "validityPeriodHours",
+      ]);
+    }
+  });
+
+  it("have an administrator of kubeadm's group for one year, renewed 90 days before", async () => {
+    const recorded = await make(true);
+    const request = resource(recorded, "tls:index/certRequest:CertRequest", "demo-pki-admin");
+    assert.deepEqual(request.inputs.subject, {
+      commonName: "kubernetes-admin",
+      organization: "kubeadm:cluster-admins",
+    });
+    const { inputs } = resource(recorded, "tls:index/locallySignedCert:LocallySignedCert", "demo-pki-admin");
+    assert.deepEqual(
+      [inputs.allowedUses, inputs.validityPeriodHours, inputs.earlyRenewalHours],
+      [["digital_signature", "client_auth"], 8760, 2160],
+    );
+  });
+
+  it("encrypt with 32 random bytes", async () => {
+    const { inputs } = resource(await make(true), "random:index/randomBytes:RandomBytes", "demo-pki-encryption-key");
+    assert.deepEqual(inputs, { length: 32 });
+  });
+
+  it("leave as secrets, except the certificates", async () => {
+    const { outputs } = (await make(true)).program;
+    assert.deepEqual(
+      Object.entries(outputs)
+        .sort()
+        .map(([name, value]) => [name, value instanceof Secret]),
+      [
+        ["ca", false],
+        ["caKey", true],
+        ["encryptionKey", true],
+        ["kubeconfig", true],
+        ["serviceAccountKey", true],
+      ],
+    );
+    assert.match(textOf(outputs.kubeconfig) ?? "", /server: https:\/\/api:6443/);
+  });
+});

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import {
+  artifactFiles,
+  artifactServer,
+  parseArtifacts,
+  substituteDigests,
+} from "../../rehearsal/endpoints/artifacts.ts";
+import type { ProgramName } from "../../rehearsal/programs/catalog.ts";
+import type { Programs } from "../../rehearsal/programs/obtain.ts";
+
+const digest = (algorithm: string, data: string | Buffer) => createHash(algorithm).update(data).digest("hex");
+const line = (...columns: readonly string[]) => columns.join("\t");
+
+const list = [
+  "# name, URL, algorithm, digest, what to do with it",
+  line(
+    "kubectl",
+    "https://dl.k8s.io/v1.36.4/bin/linux/amd64/kubectl",
+    "sha256",
+    "a".repeat(64),
+    "exec",
+    "/usr/bin/kubectl",
+  ),
+  "",
+  line("runc", "https://github.com/runc/v1.4.0/runc.amd64", "sha512", "b".repeat(128), "exec", "/usr/sbin/runc"),
+  line("kubelet", "https://dl.k8s.io/v1.36.4/bin/linux/amd64/kubelet", "sha256", "-", "exec", "/usr/bin/kubelet"),
+  line("crictl", "https://github.com/crictl/v1.36.0/crictl.tar.gz", "sha256", "c".repeat(64), "tar", "/usr/bin"),
+].join("\n");
+
+describe("a payload's list of artifacts", () => {
+  it("is read column by column", () => {
+    const [first, second, ...rest] = parseArtifacts(list);
+    assert.deepEqual(first, {
+      name: "kubectl",
+      url: "https://dl.k8s.io/v1.36.4/bin/linux/amd64/kubectl",
+      algorithm: "sha256",
+      digest: "a".repeat(64),
+      rest: ["exec", "/usr/bin/kubectl"],
+    });
+    assert.equal(second?.algorithm, "sha512");
+    assert.equal(rest.length, 2);
+  });
+
+  it("gets the digests of the files that stand in, and nothing else is changed", () => {
+    const files = new Map([
+      ["kubectl", Buffer.from("one")],
+      ["runc", Buffer.from("two")],
+      ["kubelet", Buffer.from("three")],
+    ]);
+    const [before, after] = [parseArtifacts(list), parseArtifacts(substituteDigests(list, files))];
+    assert.deepEqual(
+      after.map((item) => item.digest),
+      [digest("sha256", "one"), digest("sha512", "two"), "-", "c".repeat(64)],
+    );
+    const rest = before.map((item, index) => ({ ...item, digest: after[index]?.digest }));
+    assert.deepEqual(after, rest);
+  });
+
+  it("keeps any line whose file does not stand in", () => {
+    const word = fc.stringMatching(/^[a-z0-9./:-]{1,20}$/);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(word, word, word, word, word), { minLength: 1 }), (rows) => {
+        const text = `${rows.map((row) => line(...row)).join("\n")}\n`;
+        assert.equal(substituteDigests(text, new Map()), text);
+      }),
+    );
+  });
+});
+
+describe("the publishers' servers", () => {
+  const file = Buffer.from("the program");
+  const server = () =>
+    artifactServer(
+      parseArtifacts(list),
+      new Map([
+        ["kubectl", file],
+        ["kubelet", Buffer.from("k")],
+      ]),
+    );
+  const get = async (from: ReturnType<typeof server>, host: string, url: string) =>
+    await from.handle({ caller: "10.0.0.4", method: "GET", host, url, headers: {}, body: Buffer.alloc(0) });
+
+  it("have the names of the list's addresses", () => {
+    assert.deepEqual(server().hosts, ["dl.k8s.io", "github.com"]);
+  });
+
+  it("serve a file, and its checksum to who asks for that, and count", async () => {
+    const from = server();
+    const url = "/v1.36.4/bin/linux/amd64/kubectl";
+    assert.deepEqual(await get(from, "dl.k8s.io", url), { status: 200, body: file });
+    const checksum = { status: 200, body: `${digest("sha256", file)}\n` };
+    assert.deepEqual(await get(from, "dl.k8s.io", `${url}.sha256`), checksum);
+    assert.deepEqual(await get(from, "dl.k8s.io", `${url}.sha256sum`), checksum);
+    await get(from, "dl.k8s.io", url);
+    assert.equal(from.served.get(`https://dl.k8s.io${url}`), 2);
+  });
+
+  it("have nothing that is not in the list, or under another name", async () => {
+    const from = server();
+    assert.deepEqual(await get(from, "dl.k8s.io", "/v1.36.4/bin/linux/arm64/kubectl"), { status: 404 });
+    assert.deepEqual(await get(from, "github.com", "/v1.36.4/bin/linux/amd64/kubectl"), { status: 404 });
+    assert.deepEqual(await get(from, "github.com", "/runc/v1.4.0/runc.amd64"), { status: 404 });
+    assert.equal(from.served.size, 0);
+  });
+});
+
+describe("the files that stand in", () => {
+  let folder = "";
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), "fenestra-artifacts-"));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  function program(name: ProgramName) {
+    const path = join(folder, name);
+    writeFileSync(path, `#!/bin/sh\necho the real ${name}\n`, { mode: 0o755 });
+    return { path, version: "1.36.4", origin: "path" as const };
+  }
+
+  function programs(): Programs {
+    return {
+      "kube-apiserver": program("kube-apiserver"),
+      "kube-controller-manager": program("kube-controller-manager"),
+      "kube-scheduler": program("kube-scheduler"),
+      kubeadm: program("kubeadm"),
+      kubectl: program("kubectl"),
+      etcd: program("etcd"),
+      etcdctl: program("etcdctl"),
+      etcdutl: program("etcdutl"),
+      kwok: program("kwok"),
+    };
+  }
+
+  it("are the real programs where there are some, else programs that tell what they are", async () => {
+    const lines = parseArtifacts(
+      [
+        ...list.split("\n"),
+        line(
+          "etcd",
+          "https://github.com/etcd/v3.6.16/etcd-v3.6.16-linux-amd64.tar.gz",
+          "sha256",
+          "d".repeat(64),
+          "tar",
+        ),
+      ].join("\n"),
+    );
+    const files = await artifactFiles(lines, programs(), folder);
+    assert.deepEqual([...files.keys()], ["kubectl", "runc", "kubelet", "crictl", "etcd"]);
+    const run = (name: string, ...args: readonly string[]) => {
+      const path = join(folder, `run-${name}`);
+      writeFileSync(path, files.get(name) ?? "", { mode: 0o755 });
+      return execFileSync(path, args, { encoding: "utf8" });
+    };
+    assert.equal(run("kubectl"), "the real kubectl\n");
+    assert.equal(run("runc", "--version"), "runc stand-in\n");
+    assert.equal(run("kubelet", "--version"), "Kubernetes v1.36.4\n");
+    const inside = (name: string, path: string) =>
+      execFileSync("tar", ["--extract", "--gzip", "--to-stdout", path], { input: files.get(name), encoding: "utf8" });
+    assert.match(inside("crictl", "crictl"), /crictl is simulated/);
+    assert.equal(inside("etcd", "etcd-v3.6.16-linux-amd64/etcdctl"), "#!/bin/sh\necho the real etcdctl\n");
+  });
+});

@@ -1,0 +1,343 @@
+import assert from "node:assert/strict";
+import { type AwsCloud, awsApi } from "../../rehearsal/endpoints/awsApi.ts";
+import { type AwsMachine, awsMetadata, newCredentials } from "../../rehearsal/endpoints/awsMetadata.ts";
+import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/endpoints/server.ts";
+import { sign } from "../../rehearsal/endpoints/sigv4.ts";
+
+const region = "eu-central-1";
+const parameterArn = `arn:aws:ssm:${region}:123456789012:parameter/fenestra/dev/join`;
+const keyArn = `arn:aws:kms:${region}:123456789012:key/1`;
+const groupArn = `arn:aws:autoscaling:${region}:123456789012:autoScalingGroup:1:autoScalingGroupName/dev-linux`;
+
+function machine(id: string, address: string, role: string): AwsMachine {
+  const credentials = newCredentials();
+  const zone = `${region}a`;
+  return { id, zone, region, address, instanceType: "m7i.large", role, credentials, lifecycleState: "InService" };
+}
+
+/** What each role may do: action and resource. */
+const rights: Readonly<Record<string, readonly (readonly [action: string, resource: string])[]>> = {
+  "control-plane": [
+    ["ssm:GetParameter", parameterArn],
+    ["ssm:PutParameter", parameterArn],
+    ["kms:Decrypt", keyArn],
+    ["kms:Encrypt", keyArn],
+    ["s3:PutObject", "arn:aws:s3:::snapshots/a/1"],
+    ["s3:GetObject", "arn:aws:s3:::snapshots/a/1"],
+    ["s3:DeleteObject", "arn:aws:s3:::snapshots/a/1"],
+    ["s3:ListBucket", "arn:aws:s3:::snapshots"],
+  ],
+  worker: [
+    ["ssm:GetParameter", parameterArn],
+    ["kms:Decrypt", keyArn],
+    ["autoscaling:CompleteLifecycleAction", groupArn],
+  ],
+  "no-key": [["ssm:GetParameter", parameterArn]],
+};
+
+function start() {
+  const machines = [
+    machine("i-cp", "10.0.0.4", "control-plane"),
+    machine("i-worker", "10.0.0.5", "worker"),
+    machine("i-nokey", "10.0.0.6", "no-key"),
+  ];
+  const at = (address: string) => machines.find((item) => item.address === address);
+  const contexts: Readonly<Record<string, string>>[] = [];
+  const cloud: AwsCloud = {
+    region,
+    machineAt: at,
+    authorize: (role, action, resource, context) => {
+      if (action.startsWith("kms:")) contexts.push(context);
+      return (rights[role] ?? []).some(([act, on]) => act === action && on === resource);
+    },
+    parameters: new Map([["/fenestra/dev/join", { arn: parameterArn, keyArn, value: "first", version: 1 }]]),
+    objects: new Map(),
+    completedHooks: new Map(),
+    calls: [],
+    groupArn: (name) => (name === "dev-linux" ? groupArn : ""),
+  };
+  const handle = awsApi(cloud);
+  const byId = (id: string) => machines.find((item) => item.id === id) ?? assert.fail(`no machine ${id}`);
+  /** Sends a request as curl signs it; `by` tells whose keys, `from` whose address. */
+  const send = async (by: string, request: Call, from = by): Promise<EndpointAnswer> =>
+    await handle(signedRequest(byId(by), byId(from), request));
+  return { cloud, contexts, handle, send, metadata: awsMetadata(at), byId };
+}
+
+interface Call {
+  readonly service: string;
+  readonly host?: string;
+  readonly method?: string;
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Milliseconds by which the machine's clock is wrong. */
+  readonly skew?: number;
+}
+
+function signedRequest(by: AwsMachine, from: AwsMachine, call: Call): EndpointRequest {
+  const time = new Date(Date.now() + (call.skew ?? 0)).toISOString().replaceAll(/[-:]|\.\d{3}/g, "");
+  const date = time.slice(0, 8);
+  const host = call.host ?? `${call.service}.${region}.amazonaws.com`;
+  const headers: Record<string, string> = {
+    host,
+    "x-amz-date": time,
+    "x-amz-security-token": by.credentials.sessionToken,
+    ...call.headers,
+  };
+  const names = Object.keys(headers).sort();
+  const request = { method: call.method ?? "POST", url: call.url ?? "/", headers, body: Buffer.from(call.body ?? "") };
+  const secret = by.credentials.secretAccessKey;
+  const signature = sign(request, { names, time, date, region, service: call.service, secret });
+  headers.authorization = `AWS4-HMAC-SHA256 Credential=${by.credentials.accessKeyId}/${date}/${region}/${call.service}/aws4_request, SignedHeaders=${names.join(";")}, Signature=${signature}`;
+  return { ...request, caller: from.address, host };
+}
+
+function parameterCall(operation: string, input: object): Call {
+  const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `AmazonSSM.${operation}` };
+  return { service: "ssm", headers, body: JSON.stringify({ Name: "/fenestra/dev/join", ...input }) };
+}
+
+const read = parameterCall("GetParameter", { WithDecryption: true });
+const write = (value: string) => parameterCall("PutParameter", { Value: value, Overwrite: true, Type: "SecureString" });
+
+function typeOf({ status, body }: EndpointAnswer): readonly [number, string] {
+  return [status, String(JSON.parse(String(body)).__type)];
+}
+
+describe("the simulated Parameter Store", () => {
+  it("gives a parameter to a role that may read it and use its key", async () => {
+    const { send, cloud, contexts } = start();
+    const { status, body } = await send("i-worker", read);
+    assert.equal(status, 200);
+    assert.deepEqual(JSON.parse(String(body)).Parameter, {
+      Name: "/fenestra/dev/join",
+      Type: "SecureString",
+      Value: "first",
+      Version: 1,
+      ARN: parameterArn,
+    });
+    assert.deepEqual(
+      cloud.calls.map(({ machine: id, action, allowed }) => [id, action, allowed]),
+      [
+        ["i-worker", "ssm:GetParameter", true],
+        ["i-worker", "kms:Decrypt", true],
+      ],
+    );
+    assert.deepEqual(contexts, [
+      { "kms:ViaService": `ssm.${region}.amazonaws.com`, "kms:EncryptionContext:PARAMETER_ARN": parameterArn },
+    ]);
+  });
+
+  it("takes a new value from a role that may write, and tells its version", async () => {
+    const { send } = start();
+    assert.equal(JSON.parse(String((await send("i-cp", write("second"))).body)).Version, 2);
+    assert.equal(JSON.parse(String((await send("i-worker", read)).body)).Parameter.Value, "second");
+  });
+
+  it("refuses a role without the right, or without the key, and records it", async () => {
+    const { send, cloud } = start();
+    assert.deepEqual(typeOf(await send("i-worker", write("mine"))), [400, "AccessDeniedException"]);
+    assert.deepEqual(typeOf(await send("i-nokey", read)), [400, "AccessDeniedException"]);
+    assert.deepEqual(
+      cloud.calls.filter(({ allowed }) => !allowed).map(({ machine: id, action }) => [id, action]),
+      [
+        ["i-worker", "ssm:PutParameter"],
+        ["i-nokey", "kms:Decrypt"],
+      ],
+    );
+    assert.equal(cloud.parameters.get("/fenestra/dev/join")?.value, "first");
+  });
+
+  it("refuses a value of more than 4,096 characters, and takes one of as many", async () => {
+    const { send } = start();
+    assert.deepEqual(typeOf(await send("i-cp", write("x".repeat(4097)))), [400, "ParameterMaxLengthExceeded"]);
+    assert.equal((await send("i-cp", write("x".repeat(4096)))).status, 200);
+  });
+
+  it("refuses to overwrite unasked, to show what is encrypted, and what it does not know", async () => {
+    const { send } = start();
+    assert.deepEqual(typeOf(await send("i-cp", parameterCall("PutParameter", { Value: "x" }))), [
+      400,
+      "ParameterAlreadyExists",
+    ]);
+    assert.deepEqual(typeOf(await send("i-cp", parameterCall("GetParameter", {}))), [400, "ValidationException"]);
+    assert.deepEqual(typeOf(await send("i-cp", parameterCall("GetParameter", { Name: "/other" }))), [
+      400,
+      "ParameterNotFound",
+    ]);
+    assert.deepEqual(typeOf(await send("i-cp", parameterCall("DeleteParameter", {}))), [
+      400,
+      "UnknownOperationException",
+    ]);
+  });
+});
+
+describe("the simulated endpoints of AWS", () => {
+  it("refuse keys that are not those of the calling machine's role", async () => {
+    const { send } = start();
+    assert.deepEqual(typeOf(await send("i-cp", read, "i-worker")), [403, "UnrecognizedClientException"]);
+  });
+
+  it("refuse a machine whose clock is more than five minutes off", async () => {
+    const { send } = start();
+    assert.deepEqual(typeOf(await send("i-worker", { ...read, skew: 310_000 })), [403, "RequestExpired"]);
+    assert.deepEqual(typeOf(await send("i-worker", { ...read, skew: -310_000 })), [403, "RequestExpired"]);
+    assert.equal((await send("i-worker", { ...read, skew: 200_000 })).status, 200);
+  });
+
+  it("refuse a request that was changed on its way, and one without a signature", async () => {
+    const { handle, byId } = start();
+    const request = signedRequest(byId("i-cp"), byId("i-cp"), read);
+    const changed = { ...request, body: Buffer.from(request.body.toString().replace("join", "ca")) };
+    assert.deepEqual(typeOf(await handle(changed)), [403, "SignatureDoesNotMatch"]);
+    const { authorization: _, ...headers } = request.headers;
+    assert.deepEqual(typeOf(await handle({ ...request, headers })), [403, "MissingAuthenticationToken"]);
+  });
+
+  it("refuse a signature that leaves a header out", async () => {
+    const { handle, byId } = start();
+    const request = signedRequest(byId("i-cp"), byId("i-cp"), read);
+    const headers = { ...request.headers, "x-amz-meta": "later" };
+    assert.deepEqual(typeOf(await handle({ ...request, headers })), [
+      403,
+      "SignatureDoesNotMatch: x-amz-meta not signed",
+    ]);
+  });
+
+  it("are none for an unknown caller or name", async () => {
+    const { handle, byId, send } = start();
+    const request = signedRequest(byId("i-cp"), byId("i-cp"), read);
+    assert.equal((await handle({ ...request, caller: "10.0.0.99" })).status, 404);
+    assert.equal((await send("i-cp", { ...read, host: "iam.amazonaws.com" })).status, 404);
+    assert.equal((await send("i-cp", { ...read, host: "ssm.us-east-1.amazonaws.com" })).status, 404);
+  });
+});
+
+describe("the simulated Auto Scaling", () => {
+  const complete = (group: string): Call => ({
+    service: "autoscaling",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: `Action=CompleteLifecycleAction&AutoScalingGroupName=${group}&LifecycleHookName=launch&InstanceId=i-worker&LifecycleActionResult=CONTINUE`,
+  });
+
+  it("keeps how a machine's launch ended", async () => {
+    const { send, cloud } = start();
+    assert.equal((await send("i-worker", complete("dev-linux"))).status, 200);
+    assert.deepEqual([...cloud.completedHooks], [["dev-linux/launch/i-worker", "CONTINUE"]]);
+  });
+
+  it("refuses another group, another role and another action", async () => {
+    const { send, cloud } = start();
+    assert.equal((await send("i-worker", complete("other"))).status, 403);
+    assert.equal((await send("i-cp", complete("dev-linux"))).status, 403);
+    assert.equal(
+      (await send("i-worker", { service: "autoscaling", body: "Action=DeleteAutoScalingGroup" })).status,
+      400,
+    );
+    assert.equal(cloud.completedHooks.size, 0);
+  });
+});
+
+describe("the simulated S3", () => {
+  const host = `snapshots.s3.${region}.amazonaws.com`;
+  const object = (method: string, url: string, body = ""): Call => ({ service: "s3", host, method, url, body });
+
+  it("keeps, lists and gives up objects, under both forms of its name", async () => {
+    const { send } = start();
+    assert.equal((await send("i-cp", object("PUT", "/a/1", "data"))).status, 200);
+    assert.equal(String((await send("i-cp", object("GET", "/a/1"))).body), "data");
+    const path = { ...object("GET", "/snapshots/a/1"), host: `s3.${region}.amazonaws.com` };
+    assert.equal(String((await send("i-cp", path)).body), "data");
+    const list = await send("i-cp", object("GET", "/?list-type=2&prefix=a%2F"));
+    assert.equal(String(list.body), "<ListBucketResult><Contents><Key>a/1</Key></Contents></ListBucketResult>");
+    assert.equal(
+      String((await send("i-cp", object("GET", "/?list-type=2&prefix=b"))).body),
+      "<ListBucketResult></ListBucketResult>",
+    );
+    assert.equal((await send("i-cp", object("DELETE", "/a/1"))).status, 204);
+    assert.equal((await send("i-cp", object("GET", "/a/1"))).status, 404);
+  });
+
+  it("refuses what the role does not allow", async () => {
+    const { send, cloud } = start();
+    const statuses = await Promise.all(
+      [object("PUT", "/a/1", "x"), object("GET", "/a/1"), object("DELETE", "/a/1"), object("GET", "/")].map(
+        async (call) => (await send("i-worker", call)).status,
+      ),
+    );
+    assert.deepEqual(statuses, [403, 403, 403, 403]);
+    assert.equal((await send("i-cp", object("PUT", "/b/1", "x"))).status, 403);
+    assert.equal(cloud.objects.size, 0);
+  });
+});
+
+describe("the simulated metadata service of AWS", () => {
+  const ttl = "x-aws-ec2-metadata-token-ttl-seconds";
+  const request = (caller: string, url: string, headers: Readonly<Record<string, string>> = {}, method = "GET") => ({
+    caller,
+    method,
+    host: "169.254.169.254",
+    url,
+    headers,
+    body: Buffer.alloc(0),
+  });
+  const token = async ({ metadata }: ReturnType<typeof start>, caller: string) =>
+    String((await metadata(request(caller, "/latest/api/token", { [ttl]: "300" }, "PUT"))).body);
+
+  it("answers 401 without a session token", async () => {
+    const { metadata } = start();
+    assert.equal((await metadata(request("10.0.0.5", "/latest/meta-data/instance-id"))).status, 401);
+  });
+
+  it("answers the machine that asks, with its own values", async () => {
+    const world = start();
+    const headers = { "x-aws-ec2-metadata-token": await token(world, "10.0.0.5") };
+    const ask = async (path: string) =>
+      (await world.metadata(request("10.0.0.5", `/latest/meta-data/${path}`, headers))).body;
+    assert.equal(await ask("instance-id"), "i-worker");
+    assert.equal(await ask("placement/availability-zone"), "eu-central-1a");
+    assert.equal(await ask("local-ipv4"), "10.0.0.5");
+    assert.equal(await ask("autoscaling/target-lifecycle-state"), "InService");
+    assert.equal(await ask("iam/security-credentials/"), "worker");
+    const keys = JSON.parse(String(await ask("iam/security-credentials/worker")));
+    assert.equal(keys.AccessKeyId, world.byId("i-worker").credentials.accessKeyId);
+    assert.equal(keys.Token, world.byId("i-worker").credentials.sessionToken);
+    assert.equal(
+      (await world.metadata(request("10.0.0.5", "/latest/meta-data/iam/security-credentials/control-plane", headers)))
+        .status,
+      404,
+    );
+  });
+
+  it("refuses the session token of another machine", async () => {
+    const world = start();
+    const headers = { "x-aws-ec2-metadata-token": await token(world, "10.0.0.4") };
+    assert.equal((await world.metadata(request("10.0.0.5", "/latest/meta-data/instance-id", headers))).status, 401);
+    assert.equal((await world.metadata(request("10.0.0.4", "/latest/meta-data/instance-id", headers))).status, 200);
+  });
+
+  it("gives no session token without a life between a second and six hours", async () => {
+    const { metadata } = start();
+    const ask = async (headers: Readonly<Record<string, string>>) =>
+      (await metadata(request("10.0.0.5", "/latest/api/token", headers, "PUT"))).status;
+    assert.deepEqual(
+      [await ask({}), await ask({ [ttl]: "0" }), await ask({ [ttl]: "21601" }), await ask({ [ttl]: "21600" })],
+      [400, 400, 400, 200],
+    );
+  });
+
+  it("knows nothing of an address that no machine has", async () => {
+    assert.equal(
+      (await start().metadata(request("10.0.0.99", "/latest/api/token", { [ttl]: "300" }, "PUT"))).status,
+      404,
+    );
+  });
+
+  it("gives credentials of the length that AWS's have, new ones each time", () => {
+    const [one, other] = [newCredentials(), newCredentials()];
+    assert.match(one.accessKeyId, /^ASIA[A-Z0-9]{16}$/);
+    assert.match(one.secretAccessKey, /^[A-Za-z0-9]{40}$/);
+    assert.notEqual(one.secretAccessKey, other.secretAccessKey);
+  });
+});

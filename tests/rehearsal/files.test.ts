@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { breakages } from "../../rehearsal/breakages.ts";
+import type { Checkers } from "../../rehearsal/checkers/obtain.ts";
+import { fileChecks } from "../../rehearsal/checks/files.ts";
+import { type CheckReport, reportLines, runChecks } from "../../rehearsal/checks/run.ts";
+import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
+import type { DecodedFile } from "../../rehearsal/decode/machine.ts";
+import { decodeUserData } from "../../rehearsal/decode/userData.ts";
+import { collectAzureMachines } from "../../rehearsal/simulated/azureMachines.ts";
+import { checkersOrSkip } from "../support/checkers.ts";
+import { azureCluster } from "./azureCluster.ts";
+
+const kubeadm = process.env.FENESTRA_KUBEADM ?? "";
+const machines: readonly DecodedMachine[] = collectAzureMachines(azureCluster()).map((machine) => ({
+  machine,
+  payload: decodeUserData(machine.userData),
+}));
+
+/** The machines with changed files; the change must reach at least one. */
+function withFiles(change: (file: DecodedFile, system: "linux" | "windows") => string): readonly DecodedMachine[] {
+  const changed = machines.map(({ machine, payload }) => ({
+    machine,
+    payload: {
+      ...payload,
+      files: payload.files.map((file) => ({ ...file, content: change(file, payload.system) })),
+    },
+  }));
+  assert.notDeepEqual(changed, machines);
+  return changed;
+}
+
+/** Replaces text in the files at a path. */
+const edited = (path: string, from: string | RegExp, to: string): readonly DecodedMachine[] =>
+  withFiles((file) => (file.path === path ? file.content.replace(from, to) : file.content));
+
+async function reports(
+  kind: string,
+  of: readonly DecodedMachine[],
+  checkers: Checkers | string = "no checkers",
+): Promise<readonly CheckReport[]> {
+  const checks = fileChecks({ machines: of, checkers, kubeadm, minor: "1.36" });
+  return await runChecks(
+    checks.filter(({ id }) => id === `files: ${kind}`),
+    (notes) => notes,
+    () => undefined,
+  );
+}
+
+/** Failure of one check, without its time. */
+async function failure(kind: string, of: readonly DecodedMachine[], checkers?: Checkers): Promise<string | undefined> {
+  const [report, ...more] = await reports(kind, of, checkers);
+  assert.ok(report !== undefined && more.length === 0, `there must be one check of ${kind}`);
+  assert.equal(report.skipped, undefined);
+  return report.failure;
+}
+
+describe("the rehearsal's checks of files", () => {
+  it("are one for each kind of file that the machines have", () => {
+    const ids = (of: readonly DecodedMachine[]) =>
+      fileChecks({ machines: of, checkers: "", kubeadm: "", minor: "1.36" }).map(({ id }) => id.replace("files: ", ""));
+    const linux = machines.filter(({ payload }) => payload.system === "linux");
+    const windows = machines.filter(({ payload }) => payload.system === "windows");
+    const both = ["kubelet", "containerd"];
+    assert.deepEqual(ids(linux), ["cloud-init", "bash", "shellcheck", "kubeadm", ...both]);
+    assert.deepEqual(ids(windows), [...both, "powershell"]);
+    assert.deepEqual(ids(machines), ["cloud-init", "bash", "shellcheck", "kubeadm", ...both, "powershell"]);
+  });
+
+  describe("cloud-init", () => {
+    const withSource = (change: (source: string) => string): readonly DecodedMachine[] =>
+      machines.map(({ machine, payload }) => ({ machine, payload: { ...payload, source: change(payload.source) } }));
+
+    it("takes what the machines are given", async () => {
+      assert.equal(await failure("cloud-init", machines), undefined);
+    });
+    for (const [what, change, problem] of [
+      [
+        "a key that it does not know",
+        (text: string) => text.replace("\nruncmd:", "\nruncmds:"),
+        /^cp-0: user data: runcmd: .*\n +cp-0: user data: : Unrecognized key: "runcmds"/,
+      ],
+      [
+        "a mode that YAML 1.1 reads as a number",
+        (text: string) => text.replace(/permissions: "0644"/, "permissions: 0644"),
+        /^cp-0: user data: write_files\.\d+\.permissions: Invalid input: expected string, received number/,
+      ],
+      [
+        "a text without its first line",
+        (text: string) => text.replace("#cloud-config\n", ""),
+        /^cp-0: user data: its first line is not #cloud-config/,
+      ],
+    ] as const) {
+      it(`sees ${what}`, async () => {
+        assert.match((await failure("cloud-init", withSource(change))) ?? "", problem);
+      });
+    }
+  });
+
+  it("bash parses every script, and a missing fi is told with machine and path", async () => {
+    assert.equal(await failure("bash", machines), undefined);
+    const path = "/opt/fenestra/drain.sh";
+    const broken = withFiles((file) => (file.path === path ? `${file.content}\nif true; then\n` : file.content));
+    assert.match(
+      (await failure("bash", broken)) ?? "",
+      /^linux\[0\], linux\[1\]: \/opt\/fenestra\/drain\.sh: bash: line \d+: syntax error: unexpected end of file/,
+    );
+  });
+
+  it("shellcheck finds nothing, and finds a variable without quotes", async function () {
+    this.timeout(120_000);
+    const [report] = await reports("shellcheck", machines);
+    if (report?.skipped !== undefined) {
+      console.log(`      skipped: ${report.skipped}`);
+      this.skip();
+    }
+    assert.equal(report?.failure, undefined);
+    const path = "/opt/fenestra/drain.sh";
+    const broken = withFiles((file) => (file.path === path ? `${file.content}\nrm -rf $1\n` : file.content));
+    assert.match(
+      (await failure("shellcheck", broken)) ?? "",
+      /^linux\[0\], linux\[1\]: \/opt\/fenestra\/drain\.sh: line \d+: Double quote to prevent globbing and word splitting\. \(SC2086\)$/,
+    );
+  });
+
+  describe("kubeadm", () => {
+    const path = "/etc/fenestra/kubeadm.yaml";
+    before(function () {
+      if (kubeadm !== "") return;
+      console.log("      skipped: FENESTRA_KUBEADM names no kubeadm");
+      this.skip();
+    });
+    it("takes the configuration", async () => {
+      assert.equal(await failure("kubeadm", machines), undefined);
+    });
+    it("sees an unknown field", async () => {
+      assert.match(
+        (await failure("kubeadm", edited(path, "clusterName:", "clusterNam:"))) ?? "",
+        /^cp-0: \/etc\/fenestra\/kubeadm\.yaml: .*unknown field "clusterNam"/,
+      );
+    });
+    it("sees a placeholder that nothing fills", async () => {
+      assert.equal(
+        await failure("kubeadm", edited(path, /clusterName: .*/, 'clusterName: "@NOBODY@"')),
+        "cp-0: /etc/fenestra/kubeadm.yaml: nothing fills the placeholder @NOBODY@",
+      );
+    });
+    it("sees that the file is not there", async () => {
+      assert.equal(
+        await failure("kubeadm", edited(path, "kind: ClusterConfiguration", "kind: Cluster")),
+        "cp-0: found no kubeadm configuration, wanted one",
+      );
+    });
+  });
+
+  it("PowerShell's grammar knows every script and the loader, and a missing brace is told", async function () {
+    this.timeout(60_000);
+    assert.equal(await failure("powershell", machines), undefined);
+    const path = "C:\\fenestra\\routes.ps1";
+    assert.match(
+      (await failure("powershell", edited(path, /\}\s*$/, ""))) ?? "",
+      /^win2022\[0\]: C:\\fenestra\\routes\.ps1: \d+:\d+ /,
+    );
+  });
+
+  describe("upstream's readers", () => {
+    let checkers: Checkers;
+    before(async function () {
+      checkers = await checkersOrSkip(this, ["1.36"]);
+    });
+
+    it("take what the machines are given", async () => {
+      assert.equal(await failure("kubelet", machines, checkers), undefined);
+      assert.equal(await failure("containerd", machines, checkers), undefined);
+    });
+
+    for (const [name, kind, problem] of [
+      ["kubelet-unknown-field", "kubelet", 'unknown field "maximumPods"'],
+      ["containerd-unknown-key", "containerd", "plugin io.containerd.cri.v1.images: unknown key registry.confg_path"],
+    ] as const) {
+      it(`fail when a rehearsal breaks ${name}`, async () => {
+        const breakage = breakages[name];
+        assert.ok(breakage !== undefined);
+        const broken = machines.map((one) => ({ ...one, payload: breakage(one) }));
+        const lines = (await failure(kind, broken, checkers))?.split("\n").map((line) => line.trim()) ?? [];
+        const path = { linux: "/etc/fenestra/kubelet.yaml", windows: "C:\\etc\\kubernetes\\kubelet-config.yaml" };
+        const toml = { linux: "/etc/containerd/config.toml", windows: "C:\\fenestra\\containerd\\config.toml" };
+        const { linux, windows } = kind === "kubelet" ? path : toml;
+        // containerd's file is the same on every Linux machine, the kubelet's differs between workers and control plane.
+        const onLinux = kind === "kubelet" ? ["cp-0", "linux[0], linux[1]"] : ["cp-0, linux[0], linux[1]"];
+        assert.deepEqual(lines, [
+          ...onLinux.map((names) => `${names}: ${linux}: ${problem}`),
+          `win2022[0]: ${windows}: ${problem}`,
+        ]);
+      });
+    }
+  });
+
+  describe("without upstream's readers", () => {
+    const ci = process.env.CI;
+    afterEach(() => {
+      if (ci === undefined) delete process.env.CI;
+      else process.env.CI = ci;
+    });
+
+    it("are counted as skipped, with the reason", async () => {
+      delete process.env.CI;
+      const [report] = await reports("kubelet", machines, "Go is not on PATH");
+      assert.deepEqual([report?.failure, report?.skipped], [undefined, "Go is not on PATH"]);
+      assert.ok(report !== undefined);
+      assert.match(reportLines(report), /^skip {2}\[files: kubelet\] .*\n {6}Go is not on PATH$/);
+    });
+
+    it("fail in CI", async () => {
+      process.env.CI = "true";
+      const [report] = await reports("containerd", machines, "Go is not on PATH");
+      assert.deepEqual([report?.failure, report?.skipped], ["Go is not on PATH", undefined]);
+    });
+  });
+});

@@ -1,0 +1,310 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fits, pinsOf, programNames, versionIn } from "../../rehearsal/programs/catalog.ts";
+import type { DownloadBases } from "../../rehearsal/programs/download.ts";
+import {
+  type ObtainOptions,
+  obtainPrograms,
+  type ProgramSources,
+  type Programs,
+} from "../../rehearsal/programs/obtain.ts";
+import { RehearsalError } from "../../rehearsal/system/errors.ts";
+
+const goMod = `module fenestra.dev/tools
+
+go 1.26.0
+
+require (
+\tgo.etcd.io/etcd/etcdctl/v3 v3.6.16
+\tgo.etcd.io/etcd/server/v3 v3.6.16
+\tk8s.io/kubernetes v1.36.3
+\tsigs.k8s.io/kwok v0.8.0
+)
+`;
+const arch = process.arch === "x64" ? "amd64" : "arm64";
+const kubernetesNames = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl"];
+
+/** Go as far as the build needs it: writes its working folder, arguments and settings into the file after `-o`. */
+const fakeGo = `#!/bin/bash
+while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift ;; -ldflags) flags=$2; shift ;; *) last=$1 ;; esac; shift; done
+[ "$last" != "$FAIL_PACKAGE" ] || { echo "no such module" >&2; exit 1; }
+/bin/sleep "\${GO_SECONDS:-0}"
+echo "$last|$PWD|$CGO_ENABLED|$GOOS/$GOARCH|$flags" > "$out"
+`;
+
+describe("obtainPrograms", () => {
+  let folder = "";
+  let server: Server | undefined;
+  let requests: string[] = [];
+  let lines: string[] = [];
+  const files = new Map<string, Buffer>();
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "fenestra-programs-"));
+    for (const name of ["bin", "tools", "go"]) mkdirSync(join(folder, name));
+    writeFileSync(join(folder, "tools", "go.mod"), goMod);
+    writeFileSync(join(folder, "tools", "go.sum"), "a sum\n");
+    writeFileSync(join(folder, "go", "go"), fakeGo, { mode: 0o755 });
+    requests = [];
+    lines = [];
+    files.clear();
+  });
+
+  afterEach(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    delete process.env.FAIL_PACKAGE;
+    delete process.env.GO_SECONDS;
+    server?.closeAllConnections();
+    await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)));
+    server = undefined;
+  });
+
+  /** A server of the files in `files`; with `silent` it accepts connections and never answers. */
+  async function serve(silent = false): Promise<DownloadBases> {
+    const started = createServer((request, response) => {
+      requests.push(request.url ?? "");
+      if (silent) return;
+      const file = files.get(request.url ?? "");
+      response.writeHead(file === undefined ? 404 : 200).end(file);
+    });
+    server = started;
+    await new Promise<void>((resolve) => started.listen(0, "127.0.0.1", resolve));
+    const address = started.address();
+    const origin = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+    return {
+      kubernetes: `${origin}/k8s`,
+      etcd: `${origin}/etcd`,
+      kwok: `${origin}/kwok`,
+      kwokRelease: `${origin}/tags`,
+    };
+  }
+
+  const sha256 = (data: Buffer) => createHash("sha256").update(data).digest("hex");
+
+  function publish(): void {
+    for (const name of kubernetesNames) {
+      const data = Buffer.from(`the official ${name}`);
+      files.set(`/k8s/v1.36.3/bin/linux/${arch}/${name}`, data);
+      files.set(`/k8s/v1.36.3/bin/linux/${arch}/${name}.sha256`, Buffer.from(sha256(data)));
+    }
+    const release = `etcd-v3.6.16-linux-${arch}`;
+    mkdirSync(join(folder, release));
+    for (const name of ["etcd", "etcdctl", "etcdutl"])
+      writeFileSync(join(folder, release, name), `the official ${name}`);
+    execFileSync("tar", ["-czf", join(folder, "etcd.tar.gz"), "-C", folder, release]);
+    const archive = readFileSync(join(folder, "etcd.tar.gz"));
+    files.set(`/etcd/v3.6.16/${release}.tar.gz`, archive);
+    const sums = `${"0".repeat(64)}  other.tar.gz\n${sha256(archive)}  ${release}.tar.gz\n`;
+    files.set("/etcd/v3.6.16/SHA256SUMS", Buffer.from(sums));
+    const kwok = Buffer.from("the official kwok");
+    files.set(`/kwok/v0.8.0/kwok-linux-${arch}`, kwok);
+    const assets = [{ name: "other" }, { name: `kwok-linux-${arch}`, digest: `sha256:${sha256(kwok)}` }];
+    files.set("/tags/v0.8.0", Buffer.from(JSON.stringify({ assets })));
+  }
+
+  function obtain(sources: ProgramSources, more: Partial<ObtainOptions> = {}): Promise<Programs> {
+    return obtainPrograms({
+      progress: {
+        startedAt: 0,
+        line: (text) => lines.push(text.replaceAll(folder, "FOLDER").replace(/[\d.]+ s$/, "T s")),
+      },
+      cacheDir: join(folder, "cache"),
+      sources: { path: join(folder, "bin"), toolsFolder: join(folder, "tools"), ...sources },
+      ...more,
+    });
+  }
+
+  const summary = (programs: Programs) =>
+    programNames.map((name) => `${name} ${programs[name].version} ${programs[name].origin}`);
+  const everything = (origin: string) =>
+    programNames.map(
+      (name) => `${name} ${name === "kwok" ? "0.8.0" : name.startsWith("etcd") ? "3.6.16" : "1.36.3"} ${origin}`,
+    );
+  const cached = () =>
+    readdirSync(join(folder, "cache"))
+      .flatMap((key) => readdirSync(join(folder, "cache", key)))
+      .sort();
+
+  it("downloads with checksums, each file once, and finds all in the cache from then on", async () => {
+    const bases = await serve();
+    publish();
+    const programs = await obtain({ bases });
+    assert.deepEqual(summary(programs), everything("download"));
+    for (const name of programNames) assert.equal(readFileSync(programs[name].path, "utf8"), `the official ${name}`);
+    assert.equal(requests.length, 2 * kubernetesNames.length + 2 + 2);
+    assert.deepEqual(cached(), [...programNames].sort());
+    assert.ok(lines.includes("kubectl 1.36.3: downloaded in T s"), lines.join("\n"));
+    const again = await obtain({ bases });
+    assert.deepEqual(summary(again), everything("cache"));
+    assert.equal(again.etcd.path, programs.etcd.path);
+    assert.equal(requests.length, 14);
+    assert.equal(lines.at(-1), "kwok 0.8.0: in the cache");
+  });
+
+  it("does not find the programs of other versions in the cache", async () => {
+    const bases = await serve();
+    publish();
+    const first = await obtain({ bases });
+    writeFileSync(join(folder, "tools", "go.sum"), "another sum\n");
+    const second = await obtain({ bases });
+    assert.equal(second.kubectl.origin, "download");
+    assert.notEqual(second.kubectl.path, first.kubectl.path);
+  });
+
+  it("refuses a file with another checksum and keeps nothing of it", async () => {
+    const bases = await serve();
+    publish();
+    const altered = `/k8s/v1.36.3/bin/linux/${arch}/kubeadm`;
+    files.set(altered, Buffer.from("something else"));
+    await assert.rejects(obtain({ bases, path: join(folder, "go") }), (error: Error) => {
+      assert.ok(error instanceof RehearsalError);
+      const [official, found] = [sha256(Buffer.from("the official kubeadm")), sha256(Buffer.from("something else"))];
+      const url = `${bases.kubernetes}/v1.36.3/bin/linux/${arch}/kubeadm`;
+      assert.equal(
+        error.message.split("\n")[0],
+        `${url} has the SHA-256 ${found}, but ${url}.sha256 says ${official}.`,
+      );
+      return true;
+    });
+    assert.ok(!cached().includes("kubeadm"));
+    assert.deepEqual(
+      cached().filter((name) => name.startsWith("work-")),
+      [],
+    );
+  });
+
+  it("builds what cannot be downloaded, with one line that says so", async () => {
+    const bases = await serve();
+    publish();
+    files.delete("/tags/v0.8.0");
+    const programs = await obtain({ bases, path: join(folder, "go") });
+    assert.deepEqual([programs.kwok.origin, programs.etcd.origin], ["built", "download"]);
+    assert.equal(
+      lines.find((line) => line.startsWith("official"))?.replace(bases.kwokRelease, "BASE"),
+      "official download not reachable, building from tools/: kwok (6-8 minutes the first time on 2 cores)\nBASE/v0.8.0: HTTP 404",
+    );
+    const flags =
+      "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1" +
+      " -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/client-go/pkg/version.gitVersion=v1.36.3";
+    const built = readFileSync(programs.kwok.path, "utf8");
+    assert.equal(built, `sigs.k8s.io/kwok/cmd/kwok|${join(folder, "tools")}|0|linux/${arch}|${flags}\n`);
+    assert.ok(lines.includes("kwok 0.8.0: built in T s"), lines.join("\n"));
+  });
+
+  it("gives a server that does not answer up after the time limit and shows signs of life during a build", async () => {
+    const bases = await serve(true);
+    process.env.GO_SECONDS = "0.05";
+    const programs = await obtain({ bases, path: join(folder, "go"), limits: { connectMs: 50 } }, { heartbeatMs: 10 });
+    assert.deepEqual(summary(programs), everything("built"));
+    assert.equal(requests.length, 3);
+    assert.ok(lines.includes("kube-apiserver: still building after T s"), lines.join("\n"));
+  });
+
+  it("uses programs on PATH whose minor version fits and names those that do not", async () => {
+    const bases = await serve();
+    publish();
+    const put = (name: string, output: string) =>
+      writeFileSync(join(folder, "bin", name), `#!/bin/sh\necho "${output}"\n`, { mode: 0o755 });
+    put("kube-apiserver", "Kubernetes v1.36.9");
+    put("kubeadm", "v1.36.0-rc.1");
+    put("kubectl", "Client Version: v1.35.4\nKustomize Version: v5.7.1");
+    put("etcd", "etcd Version: 3.6.2\nGit SHA: abc\nGo Version: go1.24.1");
+    put("etcdctl", "etcdctl version: 3.5.21\nAPI version: 3.5");
+    put("kwok", "kwok version v0.8.1 go1.25.0 (linux/amd64)");
+    put("kube-scheduler", "cannot say");
+    put("etcdutl", "etcdutl version: 3.6.16");
+    chmodSync(join(folder, "bin", "etcdutl"), 0o644);
+    const programs = await obtain({ bases });
+    assert.deepEqual(summary(programs), [
+      "kube-apiserver 1.36.9 path",
+      "kube-controller-manager 1.36.3 download",
+      "kube-scheduler 1.36.3 download",
+      "kubeadm 1.36.0 path",
+      "kubectl 1.36.3 download",
+      "etcd 3.6.2 path",
+      "etcdctl 3.6.16 download",
+      "etcdutl 3.6.16 download",
+      "kwok 0.8.1 path",
+    ]);
+    assert.equal(programs.kwok.path, join(folder, "bin", "kwok"));
+    assert.deepEqual(
+      lines.filter((line) => line.includes("not used")),
+      [
+        "kube-scheduler: FOLDER/bin/kube-scheduler is of unknown version, wanted is 1.36: not used",
+        "kubectl: FOLDER/bin/kubectl is 1.35.4, wanted is 1.36: not used",
+        "etcdctl: FOLDER/bin/etcdctl is 3.5.21, wanted is 3.6: not used",
+      ].sort((a, b) => lines.indexOf(a) - lines.indexOf(b)),
+    );
+  });
+
+  it("says what is needed when Go is missing", async () => {
+    const bases = await serve();
+    await assert.rejects(obtain({ bases }), (error: Error) => {
+      assert.ok(error instanceof RehearsalError);
+      assert.match(error.message, /Go, which would build them, is not on PATH/);
+      assert.deepEqual(error.remedies, [
+        "install Go 1.26 or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)",
+        "or let this machine reach https://dl.k8s.io and https://github.com",
+        "or put the programs on PATH: Kubernetes 1.36, etcd 3.6, kwok 0.8",
+      ]);
+      return true;
+    });
+  });
+
+  it("shows the end of a failed build's output, keeps what was built before, and goes on from there", async () => {
+    const bases = await serve();
+    process.env.FAIL_PACKAGE = "k8s.io/kubernetes/cmd/kubeadm";
+    await assert.rejects(
+      obtain({ bases, path: join(folder, "go") }),
+      /go build of kubeadm in .* failed with exit code 1:\nno such module/,
+    );
+    assert.deepEqual(cached(), ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]);
+    delete process.env.FAIL_PACKAGE;
+    const programs = await obtain({ bases, path: join(folder, "go") });
+    assert.deepEqual([programs["kube-apiserver"].origin, programs.kubeadm.origin], ["cache", "built"]);
+  });
+
+  it("removes the work folder of a process that was killed", async () => {
+    const bases = await serve();
+    publish();
+    const programs = await obtain({ bases });
+    const key = join(programs.kwok.path, "..");
+    mkdirSync(join(key, "work-4194305-abc")); // Above the highest possible pid.
+    mkdirSync(join(key, `work-${process.pid}-abc`));
+    rmSync(programs.kwok.path);
+    await obtain({ bases });
+    assert.deepEqual(
+      cached().filter((name) => name.startsWith("work-")),
+      [`work-${process.pid}-abc`],
+    );
+  });
+});
+
+describe("program catalog", () => {
+  it("reads the pins of the project's own tools module", () => {
+    const pins = pinsOf(readFileSync(new URL("../../tools/go.mod", import.meta.url), "utf8"));
+    assert.equal(pins.versions.kubernetes.split(".").slice(0, 2).join("."), "1.36");
+    assert.match(pins.versions.etcd, /^3\.6\.\d+$/);
+    assert.match(pins.versions.kwok, /^0\.8\.\d+$/);
+  });
+
+  it("names the module that is not pinned", () => {
+    assert.throws(() => pinsOf(goMod.replace(/.*kwok.*\n/, "")), /tools\/go.mod does not pin sigs.k8s.io\/kwok/);
+  });
+
+  it("finds versions in what programs print and compares minors", () => {
+    assert.equal(versionIn("Kubernetes v1.36.3"), "1.36.3");
+    assert.equal(versionIn("etcd Version: 3.6.16\nGo Version: go1.26.8"), "3.6.16");
+    assert.equal(versionIn("v1.36.0-alpha.1+abc"), "1.36.0");
+    assert.equal(versionIn("dev"), undefined);
+    assert.deepEqual(
+      [fits("1.36.9", "1.36.3"), fits("1.3.6", "1.36.3"), fits("2.36.3", "1.36.3")],
+      [true, false, false],
+    );
+  });
+});

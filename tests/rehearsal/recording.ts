@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import type { RecordedProgram, RecordedResource } from "../../rehearsal/program/recorded.ts";
+import type { ResourceRequest } from "../../rehearsal/program/request.ts";
+import type { PropertyMap } from "../../rehearsal/program/values.ts";
+import { type SimulatedPlace, simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
+
+/** Registers resources one after the other with a simulated cloud, as a program would, without starting the SDK. */
+export class Recording {
+  readonly #resources: RecordedResource[] = [];
+  readonly #simulate: ReturnType<typeof simulatedCloud>;
+
+  constructor(place: SimulatedPlace) {
+    this.#simulate = simulatedCloud(place, "stand-in");
+  }
+
+  /** Registers a resource and returns it with its outputs. */
+  add(type: string, name: string, inputs: PropertyMap): RecordedResource {
+    const request = requestFor(type, name, inputs);
+    const { id, outputs } = this.#simulate(request);
+    const resource = { ...request, id, outputs: { ...inputs, ...outputs } };
+    this.#resources.push(resource);
+    return resource;
+  }
+
+  /** What was registered. */
+  program(): RecordedProgram {
+    return { stack: "test", resources: this.#resources, outputs: {}, messages: [] };
+  }
+}
+
+/** A registration with nothing but type, name and inputs. */
+export function requestFor(type: string, name: string, inputs: PropertyMap): ResourceRequest {
+  return {
+    urn: `urn:pulumi:test::fenestra::${type}::${name}`,
+    type,
+    name,
+    parent: undefined,
+    custom: true,
+    inputs,
+    dependencies: [],
+    propertyDependencies: {},
+    provider: undefined,
+    options: {
+      protect: undefined,
+      retainOnDelete: undefined,
+      deleteBeforeReplace: undefined,
+      ignoreChanges: [],
+      replaceOnChanges: [],
+      additionalSecretOutputs: [],
+      hideDiffs: [],
+      replacementTrigger: undefined,
+      deletedWith: undefined,
+      replaceWith: [],
+      hooks: {},
+      aliases: 0,
+      timeouts: {},
+    },
+  };
+}
+
+/** The id of a resource, which must have one. */
+export function idOf({ id, name }: RecordedResource): string {
+  assert.ok(id !== undefined, `${name} has no id`);
+  return id;
+}

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { machinePath } from "../../rehearsal/system/machineRoot.ts";
+import { macOf } from "../../rehearsal/system/network.ts";
+import { scenarioUsers, seenBy } from "./systemSupport.ts";
+
+for (const user of scenarioUsers) {
+  describe(`simulated machines as ${user.name}`, () => {
+    before(function () {
+      const reason = user.unavailable();
+      if (reason === undefined) return;
+      console.log(`      skipped: ${reason}`);
+      this.skip();
+    });
+
+    it("reach each other, the bridge's addresses and the metadata address, and can be cut off", async () => {
+      assert.deepEqual(await seenBy("machines", user), {
+        before: {
+          "10.0.0.1": "reached",
+          "10.0.1.20": "reached",
+          "169.254.169.254": "reached",
+          "10.0.0.100": "reached",
+          "10.0.0.101": "reached",
+          "10.0.0.77": "silence",
+        },
+        address: ["10.0.0.10/24"],
+        names: ["cp-0", "win-0"],
+        cut: { toB: "silence", fromB: "silence", other: "reached" },
+        healed: "reached",
+        replaced: "reached",
+        links: ["lo", "fen0", "fen0m1", "fen0m3", ""],
+        differ: true,
+      });
+    });
+
+    it("run programs with a log, an end and an error that tells what was waited for", async () => {
+      assert.deepEqual(await seenBy("processes", user), {
+        inMachine: true,
+        stopped: 3,
+        politeLog: "polite /root\nending\n",
+        killed: 137,
+        broken: 9,
+        ended:
+          "waited T s for etcd; bash ended with exit code 9; last problem: connection refused\n" +
+          "last lines of WORK/broken.log:\n  no disk",
+        late: "waited T s for the API; last problem: connection refused",
+        value: "value",
+        result: { code: 4, stdout: "in", stderr: "b\n" },
+        notFound: 127,
+        signalled: 137,
+        slow: "not finished after 0.1 s",
+        leftOfSlow: "none",
+      });
+    });
+
+    it("have a root of their own, with the host's programs, and volumes that outlive them", async () => {
+      const { capabilities, ...seen } = await seenBy("roots", user);
+      const ca = "-----BEGIN CERTIFICATE-----\nZmVuZXN0cmE=\n-----END CERTIFICATE-----\n";
+      assert.deepEqual(seen, {
+        writableA: "",
+        writableB: "",
+        privateToA: "",
+        stillInA: "x\n",
+        notWritable: "/usr\n/usr/bin\n/sys\n/proc/sys/vm/swappiness",
+        networkSettings: "1",
+        nothingOfTheHost: "/home:\n\n/mnt:\nx\n\n/opt:\nx\n\n/root:\nx\n\n/srv:",
+        identity: "cp-0\n127.0.0.1 localhost\n::1 localhost\n10.0.0.100 api.example\nnameserver 10.0.0.2",
+        hostName: "cp-0",
+        commands: "stand-in start etcd\nthe real etcd\n/.rehearsal/commands/systemctl\n/.rehearsal/programs/etcd",
+        programReadOnly: "refused",
+        caOfA: true,
+        publicCasOfA: true,
+        caOfB: ca,
+        stdin: "given",
+        mountPoint: "/var/lib/etcd-disk is a mountpoint",
+        runAndModes: "/var/run/x\n1777\n700",
+        throughLinks: ["machine\n", "written 600"],
+        oldDisk: "data\netcd-disk",
+      });
+      // CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME, CAP_SYSLOG (capability.h); CAP_SYS_ADMIN remains for mounts.
+      const has = (bit: bigint) => ((BigInt(`0x${String(capabilities)}`) >> bit) & 1n) === 1n;
+      assert.deepEqual([16n, 17n, 22n, 25n, 34n, 21n].map(has), [false, false, false, false, false, true]);
+    });
+  });
+}
+
+describe("machines", () => {
+  it("have a MAC address that follows from the address", () => {
+    assert.equal(macOf("10.0.255.9"), "02:fe:0a:00:ff:09");
+  });
+
+  it("look for stand-ins first and for the harness's programs last", () => {
+    const folders = machinePath.split(":");
+    assert.deepEqual(
+      [folders[0], folders[1], folders.at(-1)],
+      ["/.rehearsal/commands", "/usr/local/sbin", "/.rehearsal/programs"],
+    );
+  });
+});

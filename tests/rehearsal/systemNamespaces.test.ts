@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { type ChildProcessByStdio, execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type HostFacts, hostProblem, unshareFlags } from "../../rehearsal/system/hostCheck.ts";
+import { workMountPoint } from "../../rehearsal/system/namespaces.ts";
+import { type Scenario, type ScenarioUser, scenarioUsers, startScenario } from "./systemSupport.ts";
+
+/** What of a rehearsal could be seen on the host. */
+function traces(namespaces: readonly string[]) {
+  const processes = readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid) || hasEnded(pid)) return false;
+    return ["net", "mnt", "pid"].some((kind) => namespaces.includes(linkOf(`/proc/${pid}/ns/${kind}`)));
+  });
+  return {
+    processes,
+    links: execFileSync("ip", ["-brief", "link"], { encoding: "utf8" })
+      .split("\n")
+      .filter((line) => /^(fen0|a0|b0)/.test(line)),
+    mounts: readFileSync("/proc/mounts", "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("fenestra")),
+    folders: [tmpdir(), "/mnt", "/srv", "/media", "/dev/shm"]
+      .flatMap((folder) => entriesOf(folder))
+      .filter((name) => /^(machines|volumes|cp-0)/.test(name)),
+  };
+}
+
+const nothing = { processes: [], links: [], mounts: [], folders: [] };
+
+/** A zombie holds nothing any more; the first one here waits only for the host's init to notice it, up to a second. */
+function hasEnded(pid: string): boolean {
+  try {
+    return / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/, ""));
+  } catch {
+    return true;
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return ""; // Ended meanwhile, or not ours to see.
+  }
+}
+
+function entriesOf(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** The kernel ends what is inside a moment after the outer process has gone. */
+async function tracesAfterwards(namespaces: readonly string[]) {
+  for (let attempt = 0; attempt < 200 && traces(namespaces).processes.length > 0; attempt += 1) await sleep(20);
+  const left = traces(namespaces);
+  // A failure must not leave on the developer's host what it complains about.
+  for (const pid of left.processes) process.kill(Number(pid), "SIGKILL");
+  return left;
+}
+
+interface Started {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>;
+  readonly namespaces: readonly string[];
+  /** The beginning of a command that goes inside; only of "hang". */
+  readonly enter: readonly string[];
+  readonly ended: Promise<readonly [code: number | null, signal: string | null]>;
+}
+
+async function startAndWait(scenario: Scenario, user: ScenarioUser, graceMs?: number): Promise<Started> {
+  const child = startScenario(scenario, user, graceMs);
+  const ended = once(child, "exit").then(([code, signal]): readonly [number | null, string | null] => [code, signal]);
+  const [line]: readonly string[] = await once(createInterface(child.stdout), "line");
+  const seen: { namespaces: readonly string[]; enter?: readonly string[] } = JSON.parse(line ?? "{}");
+  return { child, namespaces: seen.namespaces, enter: seen.enter ?? [], ended };
+}
+
+for (const user of scenarioUsers) {
+  describe(`runInsideNamespaces as ${user.name}`, () => {
+    before(function () {
+      const reason = user.unavailable();
+      if (reason === undefined) return;
+      console.log(`      skipped: ${reason}`);
+      this.skip();
+    });
+
+    it("returns the exit code of what ran inside and ends what that left behind", async () => {
+      const { child, namespaces, ended } = await startAndWait("exit", user);
+      assert.equal(new Set(namespaces).size, 3);
+      for (const kind of ["net", "mnt", "pid"]) assert.ok(!namespaces.includes(linkOf(`/proc/self/ns/${kind}`)), kind);
+      assert.deepEqual(await ended, [7, null]);
+      assert.equal(child.exitCode, 7);
+      assert.deepEqual(traces(namespaces), nothing);
+    });
+
+    it("can be entered from outside and leaves nothing when the outer process is killed", async () => {
+      const { child, namespaces, enter, ended } = await startAndWait("hang", user);
+      // The first process, its guard, node, the machine's holder and a program in the machine: the check can see them.
+      assert.ok(traces(namespaces).processes.length >= 5, JSON.stringify(traces(namespaces)));
+      const [file = "", ...args] = [...user.prefix, ...enter, "ip", "-brief", "link"];
+      const links = execFileSync(file, args, { encoding: "utf8" }).split("\n");
+      assert.deepEqual(
+        links.map((link) => link.split(/[ @]/)[0]),
+        ["lo", "fen0", "fen0m1", ""],
+      );
+      child.kill("SIGKILL");
+      assert.deepEqual(await ended, [null, "SIGKILL"]);
+      assert.deepEqual(await tracesAfterwards(namespaces), nothing);
+    });
+
+    it("leaves nothing when the process in between or the inner process is killed", async () => {
+      const kill = async (victim: string) => {
+        const { child, namespaces, ended } = await startAndWait("hang", user);
+        const children = execFileSync("ps", ["-eo", "pid=,ppid=,comm="], { encoding: "utf8" })
+          .split("\n")
+          .map((line) => line.trim().split(/\s+/));
+        const below = (pid: string): readonly (readonly string[])[] =>
+          children.filter(([, parent]) => parent === pid).flatMap((entry) => [entry, ...below(entry[0] ?? "")]);
+        const found = below(String(child.pid)).find(
+          ([, , name]) => name === victim || (victim === "node" && name === "MainThread"),
+        );
+        process.kill(Number(found?.[0]), "SIGKILL");
+        assert.deepEqual(await ended, [137, null], victim);
+        assert.deepEqual(await tracesAfterwards(namespaces), nothing, victim);
+      };
+      await Promise.all([kill("unshare"), kill("node")]);
+    });
+
+    it("passes SIGINT on once and returns the code of the orderly end", async () => {
+      const { child, namespaces, ended } = await startAndWait("orderly", user);
+      child.kill("SIGINT");
+      assert.deepEqual(await ended, [41, null]);
+      assert.deepEqual(traces(namespaces), nothing);
+    });
+
+    it("kills everything at the second signal, and after the time for an orderly end", async () => {
+      const stop = async (signals: number, graceMs: number) => {
+        const { child, namespaces, ended } = await startAndWait("hang", user, graceMs);
+        child.kill("SIGTERM");
+        await sleep(50);
+        if (signals === 2) child.kill("SIGTERM");
+        assert.deepEqual(await ended, [137, null]);
+        assert.deepEqual(await tracesAfterwards(namespaces), nothing);
+      };
+      await Promise.all([stop(2, 600_000), stop(1, 200)]);
+    });
+  });
+}
+
+describe("host check", () => {
+  const fine: HostFacts = { platform: "linux", root: false, missingTools: [], attempt: "", settings: {} };
+  const remedies = (facts: Partial<HostFacts>) => hostProblem({ ...fine, ...facts })?.remedies;
+  const container = "in a container: docker run --privileged, or run on the host itself";
+
+  it("is content when the attempt succeeded", () => {
+    assert.equal(hostProblem(fine), undefined);
+  });
+
+  it("names another system and missing tools", () => {
+    assert.match(
+      hostProblem({ ...fine, platform: "darwin" })?.message ?? "",
+      /^The rehearsal needs Linux .* this is darwin\./,
+    );
+    assert.equal(
+      hostProblem({ ...fine, missingTools: ["ip", "setpriv"] })?.message.split("\n")[0],
+      "Not found on PATH: ip, setpriv.",
+    );
+  });
+
+  it("gives the remedy that fits the kernel's settings", () => {
+    const attempt = "unshare: unshare failed: Operation not permitted";
+    assert.match(
+      hostProblem({ ...fine, attempt })?.message ?? "",
+      /namespaces of a rehearsal: unshare: unshare failed/,
+    );
+    assert.deepEqual(remedies({ attempt, root: true }), [container]);
+    assert.deepEqual(remedies({ attempt, settings: { "user/max_user_namespaces": "0" } }), [
+      "allow user namespaces: sudo sysctl -w user.max_user_namespaces=15000 (found 0)",
+      "run it as root",
+      container,
+    ]);
+    assert.deepEqual(
+      remedies({
+        attempt,
+        settings: { "kernel/unprivileged_userns_clone": "1", "kernel/apparmor_restrict_unprivileged_userns": "1" },
+      }),
+      [
+        "Ubuntu 24.04: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (found 1)",
+        "run it as root",
+        container,
+      ],
+    );
+    assert.deepEqual(remedies({ attempt: "Error: Unknown device type." }), [
+      "load the kernel modules as root: modprobe bridge veth",
+    ]);
+  });
+
+  it("makes a user namespace only without root", () => {
+    assert.equal(unshareFlags(true).includes("--user"), false);
+    assert.deepEqual(unshareFlags(false).slice(0, 2), ["--user", "--map-root-user"]);
+  });
+
+  it("mounts the work folder where it hides nothing that is needed", () => {
+    const all = () => true;
+    assert.equal(workMountPoint(["/home/a", "/mntx/b"], all), "/mnt");
+    assert.equal(workMountPoint(["/mnt/c/project"], all), "/media");
+    assert.equal(
+      workMountPoint(["/mnt"], (path) => path === "/dev/shm" || path === "/mnt"),
+      "/dev/shm",
+    );
+    assert.throws(() => workMountPoint([], () => false), /No folder to mount the work folder on/);
+  });
+});

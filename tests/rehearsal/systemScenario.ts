@@ -1,0 +1,264 @@
+/**
+ * What the tests run inside namespaces: `node systemScenario.ts <scenario> [ms for an orderly end]` goes inside by itself, acts, and prints what it saw
+ * as one line of JSON. Run as a program of its own because a test must see it from outside, too.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runCommand, runOrFail } from "../../rehearsal/system/command.ts";
+import { readMachineFile, writeMachineFile } from "../../rehearsal/system/machineFiles.ts";
+import { createMachineRoot } from "../../rehearsal/system/machineRoot.ts";
+import { type Inside, insideNamespaces, ownCommand, runInsideNamespaces } from "../../rehearsal/system/namespaces.ts";
+import { createNetwork } from "../../rehearsal/system/network.ts";
+import { runInMachine, startInMachine, waitFor } from "../../rehearsal/system/processes.ts";
+
+const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> = {
+  exit,
+  hang,
+  orderly,
+  machines,
+  processes,
+  roots,
+};
+
+/** Ends with a code of its own, leaving a background process behind. */
+async function exit(inside: Inside): Promise<unknown> {
+  writeFileSync(join(inside.workFolder, "left-behind"), "x");
+  mkdirSync(join(inside.workFolder, "folder"));
+  execFileSync("bash", ["-c", "sleep 300 >/dev/null 2>&1 & disown"]);
+  process.exitCode = 7;
+  return { parent: process.ppid, namespaces: namespacesOf("self") };
+}
+
+/** Builds a whole machine and then never ends, not even on SIGTERM. */
+async function hang(inside: Inside): Promise<unknown> {
+  const machine = await aMachine(inside);
+  const enter = await waitFor("the pid", () => inside.enterCommand(), { timeoutMs: 5_000 });
+  process.on("SIGTERM", () => undefined);
+  setInterval(() => undefined, 1000);
+  return { namespaces: [...namespacesOf("self"), ...namespacesOf(machine.pid)], enter };
+}
+
+/** Ends in order on a signal. */
+async function orderly(): Promise<unknown> {
+  let signals = 0;
+  const timer = setInterval(() => undefined, 1000);
+  process.on("SIGINT", () => {
+    signals += 1;
+    setTimeout(() => {
+      clearInterval(timer);
+      process.exitCode = 40 + signals;
+    }, 50);
+  });
+  return { namespaces: namespacesOf("self") };
+}
+
+function namespacesOf(pid: number | "self"): readonly string[] {
+  return ["net", "mnt", "pid"].map((kind) => readlinkSync(`/proc/${pid}/ns/${kind}`));
+}
+
+async function aMachine(inside: Inside) {
+  const network = await createNetwork({ addresses: ["10.0.0.1/24"] });
+  const machine = await network.addMachine({ name: "cp-0", address: "10.0.0.10/24", gateway: "10.0.0.1" });
+  await createMachineRoot(machine, { workFolder: inside.workFolder });
+  const logFile = join(inside.workFolder, "sleep.log");
+  await startInMachine(machine, ["sleep", "301"], { logFile });
+  return machine;
+}
+
+/** Two machines in two subnets on one bridge. */
+async function machines(): Promise<unknown> {
+  const network = await createNetwork({ addresses: ["10.0.0.1/24", "10.0.1.1/24"], linkLocal: ["169.254.169.254"] });
+  const [a, b] = await Promise.all([
+    network.addMachine({ name: "cp-0", address: "10.0.0.10/24", gateway: "10.0.0.1" }),
+    network.addMachine({ name: "win-0", address: "10.0.1.20/24", gateway: "10.0.1.1" }),
+  ]);
+  await network.addAddress("10.0.0.100");
+  await network.addAddress("10.0.0.101/32");
+  const reach = async (from: { pid: number }, to: string, seconds = 5) => {
+    const script = `exec 3<>/dev/tcp/${to}/9 || exit 1`;
+    // Nothing listens on port 9: "refused" comes from a host that was reached, anything else is no answer.
+    const result = await runInMachine(from, ["timeout", String(seconds), "bash", "-c", script]);
+    return /refused/.test(result.stderr) ? "reached" : /unreachable/.test(result.stderr) ? "no route" : "silence";
+  };
+  const before = Object.fromEntries(
+    await Promise.all(
+      ["10.0.0.1", "10.0.1.20", "169.254.169.254", "10.0.0.100", "10.0.0.101", "10.0.0.77"].map(
+        async (to) => [to, await reach(a, to, to === "10.0.0.77" ? 0.5 : 5)] as const,
+      ),
+    ),
+  );
+  const address = (await runInMachine(a, ["ip", "-brief", "-4", "address", "show", "eth0"])).stdout.trim().split(/\s+/);
+  const names = await Promise.all([a, b].map(async (m) => (await runInMachine(m, ["uname", "-n"])).stdout.trim()));
+  await b.cut();
+  const [toB, fromB, other] = await Promise.all([
+    reach(a, "10.0.1.20", 0.5),
+    reach(b, "10.0.0.1", 0.5),
+    reach(a, "10.0.0.1"),
+  ]);
+  await b.heal();
+  const healed = await waitFor("b", async () => (await reach(a, "10.0.1.20")) === "reached" && "reached", {
+    timeoutMs: 5000,
+  });
+  await b.destroy();
+  const successor = await network.addMachine({ name: "win-0", address: "10.0.1.20/24", gateway: "10.0.1.1" });
+  const replaced = await reach(a, "10.0.1.20");
+  const links = (await runOrFail(["ip", "-brief", "link"])).split("\n").map((line) => line.split(/[ @]/)[0]);
+  return {
+    before,
+    address: address.slice(2),
+    names,
+    cut: { toB, fromB, other },
+    healed,
+    replaced,
+    links,
+    differ: successor.pid !== b.pid,
+  };
+}
+
+/** Programs in a machine: start, end, output, waiting. */
+async function processes(inside: Inside): Promise<unknown> {
+  const machine = await aMachine(inside);
+  const start = (name: string, script: string) =>
+    startInMachine(machine, ["bash", "-c", script], {
+      logFile: join(inside.workFolder, `${name}.log`),
+      env: { WORD: name },
+    });
+  const failure = async (promise: Promise<unknown>) => {
+    const message = await promise.then(
+      () => "no failure",
+      (error: Error) => error.message,
+    );
+    return message.replaceAll(inside.workFolder, "WORK").replace(/waited [\d.]+ s/, "waited T s");
+  };
+  const polite = await start(
+    "polite",
+    "trap 'echo ending; exit 3' TERM; echo $WORD $HOME; while :; do sleep 0.05; done",
+  );
+  const stubborn = await start("stubborn", "trap '' TERM; echo up; while :; do sleep 0.05; done");
+  const broken = await start("broken", "echo no disk >&2; exit 9");
+  const log = (process: { logFile: string }) => readFileSync(process.logFile, "utf8");
+  await waitFor("both", () => log(polite) !== "" && log(stubborn) !== "", { timeoutMs: 5_000 });
+  const inMachine = namespacesOf(polite.pid)[0] === namespacesOf(machine.pid)[0];
+  const refused = () => Promise.reject(new Error("connection refused"));
+  return {
+    inMachine,
+    stopped: await polite.stop(),
+    politeLog: log(polite),
+    killed: await stubborn.stop(100),
+    broken: await broken.exited,
+    ended: await failure(waitFor("etcd", refused, { timeoutMs: 60_000, processes: [broken] })),
+    late: await failure(waitFor("the API", refused, { timeoutMs: 50, intervalMs: 10 })),
+    value: await waitFor("a value", () => "value", { timeoutMs: 50 }),
+    result: await runInMachine(machine, ["bash", "-c", "cat; echo $A >&2; exit 4"], { stdin: "in", env: { A: "b" } }),
+    notFound: (await runInMachine(machine, ["no-such-program"])).code,
+    signalled: (await runInMachine(machine, ["bash", "-c", "kill -KILL $$"])).code,
+    slow: await failure(runInMachine(machine, ["bash", "-c", "sleep 302 & sleep 303"], { timeoutMs: 100 })).then(
+      (message) => message.replace(/^.*?: not/, "not"),
+    ),
+    leftOfSlow: await waitFor("the group's end", async () => (await sleepers(/^30[23]$/)).length === 0 && "none", {
+      timeoutMs: 2_000,
+    }),
+  };
+}
+
+/** The arguments of all running `sleep` commands in this pid namespace that match. */
+async function sleepers(argument: RegExp): Promise<readonly string[]> {
+  const { stdout } = await runCommand(["ps", "-eo", "stat=,args="]);
+  return stdout
+    .split("\n")
+    .filter((line) => !line.startsWith("Z") && argument.test(/ sleep (\d+)$/.exec(line)?.[1] ?? ""));
+}
+
+/** The root of a machine: what is private, what is the host's, what outlives it. */
+async function roots(inside: Inside): Promise<unknown> {
+  const { workFolder } = inside;
+  const network = await createNetwork({ addresses: ["10.0.0.1/24"] });
+  const add = (name: string, host: number) =>
+    network.addMachine({ name, address: `10.0.0.${host}/24`, gateway: "10.0.0.1" });
+  const [a, b] = await Promise.all([add("cp-0", 10), add("cp-1", 11)]);
+  mkdirSync(join(workFolder, "host"));
+  const program = join(workFolder, "host", "etcd");
+  writeFileSync(program, "#!/bin/bash\necho the real etcd\n", { mode: 0o755 });
+  const options = {
+    workFolder,
+    commands: { systemctl: "#!/bin/bash\necho stand-in $*\n" },
+    programs: { etcd: program },
+    volumes: { "/var/lib/etcd-disk": "disk-0" },
+    extraCa: "-----BEGIN CERTIFICATE-----\nZmVuZXN0cmE=\n-----END CERTIFICATE-----\n",
+    hosts: ["10.0.0.100 api.example"],
+    resolvConf: "nameserver 10.0.0.2\n",
+  };
+  await createMachineRoot(a, options);
+  // A host without CA bundle and without /usr/local.
+  await runOrFail(["bash", "-c", leanHost]);
+  await createMachineRoot(b, { ...options, volumes: {} });
+  const sh = async (machine: { pid: number }, script: string, stdin = "") => {
+    const { code, stdout, stderr } = await runInMachine(machine, ["bash", "-c", script], { stdin });
+    return code === 0 ? stdout.trim() : `code ${code}: ${stderr.trim()}`;
+  };
+  const writable =
+    "for d in /etc /var/lib /var/log /opt /usr/local /usr/local/bin /run /root /mnt /tmp /dev/shm; do echo x > $d/x || echo no $d; done";
+  const bundle = "/etc/ssl/certs/ca-certificates.crt";
+  const facts: Record<string, unknown> = {
+    writableA: await sh(a, writable),
+    writableB: await sh(b, writable),
+    privateToA: await sh(b, "rm /etc/x && ls /etc/x 2>/dev/null; true"),
+    stillInA: await readMachineFile(a.pid, "/etc/x"),
+    // access(2) says whether it could be written; a failing test shall not write to the host.
+    notWritable: await sh(a, "for f in /usr /usr/bin /sys /proc/sys/vm/swappiness; do [ -w $f ] || echo $f; done"),
+    networkSettings: await sh(a, "echo 1 > /proc/sys/net/ipv4/ip_forward && cat /proc/sys/net/ipv4/ip_forward"),
+    nothingOfTheHost: await sh(a, "ls -A /home /root /srv /mnt /opt; ls -d /.host /work 2>/dev/null; true"),
+    identity: await sh(a, "cat /etc/hostname /etc/hosts /etc/resolv.conf"),
+    hostName: await sh(a, "uname -n"),
+    commands: await sh(a, "systemctl start etcd; etcd; type -P systemctl etcd"),
+    programReadOnly: await sh(a, "echo x 2>/dev/null >> /.rehearsal/programs/etcd || echo refused"),
+    caOfA: (await readMachineFile(a.pid, bundle)).endsWith(`\n${options.extraCa}`),
+    publicCasOfA: (await readMachineFile(a.pid, bundle)).split("BEGIN CERTIFICATE").length > 50,
+    caOfB: await readMachineFile(b.pid, bundle),
+    stdin: await sh(a, "cat", "given\n"),
+    mountPoint: await sh(a, "mountpoint /var/lib/etcd-disk"),
+    capabilities: await sh(a, "sed -n 's/CapBnd:\\t//p' /proc/self/status"),
+    runAndModes: await sh(a, "ls /var/run/x && stat -c %a /tmp /root"),
+  };
+  // An absolute link in the machine must lead the harness to the machine's file, not to its own.
+  await sh(a, "ln -s /etc/linked /var/lib/link; echo machine > /etc/linked; ln -s /opt /var/lib/folder");
+  await writeMachineFile(a.pid, "/var/lib/folder/new", "written", 0o600);
+  facts.throughLinks = [
+    await readMachineFile(a.pid, "/var/lib/link"),
+    await sh(a, "cat /opt/new; stat -c ' %a' /opt/new"),
+  ];
+  await sh(a, "echo data > /var/lib/etcd-disk/member; echo gone > /var/lib/other");
+  await a.destroy();
+  const successor = await add("cp-0", 10);
+  await createMachineRoot(successor, options);
+  facts.oldDisk = await sh(successor, "cat /var/lib/etcd-disk/member; ls -A /var/lib");
+  return facts;
+}
+
+/** Takes the CA bundle and /usr/local away from what later machines see of the host. */
+const leanHost = `
+set -e
+mkdir /mnt/etc /mnt/usr 2>/dev/null || true
+cp -dR --preserve=mode /etc/. /mnt/etc 2>/dev/null || true
+rm -rf /mnt/etc/ssl/certs
+mount --bind /mnt/etc /etc
+for path in /usr/*; do
+  name=\${path#/usr/}
+  [ "$name" != local ] || continue
+  if [ -L "$path" ]; then cp -d "$path" "/mnt/usr/$name"
+  elif [ -d "$path" ]; then mkdir "/mnt/usr/$name"; mount --rbind "$path" "/mnt/usr/$name"; fi
+done
+mount --rbind /mnt/usr /usr
+`;
+
+const inside = insideNamespaces();
+if (inside === undefined) {
+  process.exitCode = await runInsideNamespaces(ownCommand(), { graceMs: Number(process.argv[3] ?? 10_000) });
+} else {
+  const scenario = scenarios[process.argv[2] ?? ""];
+  if (scenario === undefined) throw new Error(`scenarios: ${Object.keys(scenarios).join(", ")}`);
+  const result = await scenario(inside);
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+  if (["machines", "processes", "roots"].includes(process.argv[2] ?? "")) process.exit(0); // The rest must end by itself.
+}

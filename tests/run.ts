@@ -1,0 +1,120 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+import { stackNames } from "../components/config/stackFile.ts";
+import { obtainCheckers } from "../rehearsal/checkers/obtain.ts";
+import { obtainPrograms } from "../rehearsal/programs/obtain.ts";
+import { messageOf } from "../rehearsal/system/errors.ts";
+import { createProgress } from "../rehearsal/system/progress.ts";
+
+/** Counts of one step or of all. */
+interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+const bin = path.join(root, "node_modules", ".bin");
+
+/** Runs a program with its output shown as it comes. Its exit code and its last line. */
+async function show(
+  argv: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number; lastLine: string }> {
+  const [command = "", ...args] = argv;
+  const child = spawn(command, args, {
+    cwd: root,
+    env: { ...process.env, ...env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}` },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let lastLine = "";
+  for await (const line of createInterface({ input: child.stdout })) {
+    console.log(line);
+    if (line.trim() !== "") lastLine = line;
+  }
+  const code = await new Promise<number>((resolve) => {
+    if (child.exitCode !== null) resolve(child.exitCode);
+    else child.once("close", (status) => resolve(status ?? 1));
+  });
+  return { code, lastLine };
+}
+
+/** A step that passes or fails as a whole. */
+async function single(argv: readonly string[]): Promise<Counts> {
+  const { code } = await show(argv);
+  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+}
+
+/** Control-plane programs and checkers, built once when they are not at hand; tests that need kubeadm find it by its variable. */
+async function programs(): Promise<Counts> {
+  const progress = createProgress({ stream: process.stdout });
+  const found = await obtainPrograms({ progress });
+  await obtainCheckers({ progress });
+  process.env.FENESTRA_KUBEADM = found.kubeadm.path;
+  return { passed: Object.keys(found).length > 0 ? 1 : 0, failed: 0, skipped: 0 };
+}
+
+async function mocha(): Promise<Counts> {
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-test-"));
+  const file = path.join(folder, "counts.json");
+  try {
+    const { code } = await show(
+      [
+        path.join(bin, "mocha"),
+        "--reporter",
+        path.join(root, "tests/support/countingReporter.ts"),
+        "tests/**/*.test.ts",
+      ],
+      {
+        FENESTRA_COUNTS: file,
+      },
+    );
+    const counts: Counts = JSON.parse(readFileSync(file, "utf8"));
+    // A run that broke off counts as a failure, whatever its counts say.
+    return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A rehearsal ends with the line `N passed, N failed[, N skipped]`. */
+async function rehearsal(stack: string): Promise<Counts> {
+  const { code, lastLine } = await show([path.join(root, "cli/fenestra"), "rehearse", "--stack", stack, "--full"]);
+  const match = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(lastLine);
+  if (match === null) return { passed: 0, failed: 1, skipped: 0 };
+  const [passed = 0, failed = 0, skipped = 0] = match.slice(1).map((digits) => Number(digits ?? 0));
+  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed, skipped };
+}
+
+const steps: readonly { readonly title: string; readonly run: () => Promise<Counts> }[] = [
+  { title: "types", run: () => single([path.join(bin, "tsc"), "--noEmit"]) },
+  { title: "lint and format", run: () => single([path.join(bin, "biome"), "ci", "."]) },
+  { title: "control-plane programs", run: programs },
+  { title: "mocha", run: mocha },
+  ...stackNames().map((stack) => ({ title: `rehearsal of ${stack}`, run: () => rehearsal(stack) })),
+];
+
+let total: Counts = { passed: 0, failed: 0, skipped: 0 };
+for (const { title, run } of steps) {
+  console.log(`\n== ${title}`);
+  const started = Date.now();
+  const counts = await run().catch((error: unknown): Counts => {
+    console.log(messageOf(error));
+    return { passed: 0, failed: 1, skipped: 0 };
+  });
+  total = {
+    passed: total.passed + counts.passed,
+    failed: total.failed + counts.failed,
+    skipped: total.skipped + counts.skipped,
+  };
+  console.log(
+    `== ${title}: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped, ${((Date.now() - started) / 1000).toFixed(1)} s`,
+  );
+}
+console.log(`\n${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}`);
+process.exitCode = total.failed > 0 ? 1 : 0;

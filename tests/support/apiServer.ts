@@ -1,0 +1,148 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { obtainPrograms, type Programs } from "../../rehearsal/programs/obtain.ts";
+import { createProgress } from "../../rehearsal/system/progress.ts";
+
+/** What a run of kubectl gave. */
+export interface KubectlResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A real kube-apiserver with etcd and controller-manager on loopback, without nodes. */
+export interface ApiServer {
+  /** Runs kubectl as an administrator with this input. */
+  kubectl(args: readonly string[], input?: string): Promise<KubectlResult>;
+  /** Ends the programs and removes their files. */
+  stop(): Promise<void>;
+}
+
+/** Ports of loopback that were free a moment ago, all different. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  const ports: number[] = [];
+  for (const server of servers) {
+    if (!server.listening) await new Promise((resolve) => server.once("listening", resolve));
+    const address = server.address();
+    if (address !== null && typeof address === "object") ports.push(address.port);
+  }
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/** Starts the programs; obtains them first, which builds them once when they are neither on PATH nor in the cache. */
+export async function startApiServer(): Promise<ApiServer> {
+  const programs = await obtainPrograms({ progress: createProgress() });
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-api-"));
+  const children: ChildProcess[] = [];
+  const stop = async (): Promise<void> => {
+    const ended = children.map((child) =>
+      child.exitCode !== null || child.signalCode !== null
+        ? undefined
+        : new Promise((resolve) => child.once("exit", resolve)),
+    );
+    for (const child of children.toReversed()) child.kill("SIGKILL");
+    await Promise.all(ended);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await startAll(programs, folder, children);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const kubeconfig = path.join(folder, "kubeconfig");
+  return { kubectl: (args, input) => run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input), stop };
+}
+
+async function startAll(programs: Programs, folder: string, children: ChildProcess[]): Promise<void> {
+  const [etcdClient, etcdPeer, api, controllers] = await freePorts(4);
+  const token = randomBytes(16).toString("hex");
+  const file = (name: string): string => path.join(folder, name);
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
+  writeFileSync(file("sa.key"), privateKey);
+  writeFileSync(file("tokens.csv"), `${token},admin,1,"system:masters"\n`);
+  mkdirSync(file("logs"));
+  const start = (program: { readonly path: string }, args: readonly string[]): void => {
+    const log = openSync(path.join(folder, "logs", path.basename(program.path)), "w");
+    children.push(spawn(program.path, args, { stdio: ["ignore", log, log] }));
+  };
+  const etcd = `http://127.0.0.1:${etcdClient}`;
+  const peer = `http://127.0.0.1:${etcdPeer}`;
+  start(programs.etcd, [
+    `--data-dir=${file("etcd")}`,
+    `--listen-client-urls=${etcd}`,
+    `--advertise-client-urls=${etcd}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
+  ]);
+  start(programs["kube-apiserver"], [
+    `--etcd-servers=${etcd}`,
+    "--bind-address=127.0.0.1",
+    `--secure-port=${api}`,
+    `--cert-dir=${file("certificates")}`,
+    `--service-account-key-file=${file("sa.key")}`,
+    `--service-account-signing-key-file=${file("sa.key")}`,
+    "--service-account-issuer=https://kubernetes.default.svc",
+    "--authorization-mode=RBAC",
+    `--token-auth-file=${file("tokens.csv")}`,
+    "--service-cluster-ip-range=10.96.0.0/16",
+    "--allow-privileged=true",
+  ]);
+  writeFileSync(
+    file("kubeconfig"),
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      // The certificate is one that the server made for itself a moment ago.
+      clusters: [{ name: "test", cluster: { server: `https://127.0.0.1:${api}`, "insecure-skip-tls-verify": true } }],
+      users: [{ name: "admin", user: { token } }],
+      contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
+      "current-context": "test",
+    }),
+  );
+  const kubectl = ["--kubeconfig", file("kubeconfig")];
+  await until(
+    "the API server to be ready",
+    async () => (await run(programs.kubectl.path, [...kubectl, "get", "--raw", "/readyz"])).stdout === "ok",
+    () => readFileSync(path.join(folder, "logs", "kube-apiserver"), "utf8").slice(-2000),
+  );
+  start(programs["kube-controller-manager"], [
+    `--kubeconfig=${file("kubeconfig")}`,
+    `--service-account-private-key-file=${file("sa.key")}`,
+    "--use-service-account-credentials",
+    "--leader-elect=false",
+    `--secure-port=${controllers}`,
+    `--cert-dir=${file("certificates")}`,
+  ]);
+}
+
+/** Asks until the answer is yes. Throws after two minutes, with what `log` tells. */
+export async function until(what: string, ask: () => Promise<boolean>, log: () => string = () => ""): Promise<void> {
+  const end = Date.now() + 120_000;
+  while (!(await ask())) {
+    if (Date.now() > end) throw new Error(`waited two minutes for ${what}\n${log()}`);
+    await pause(200);
+  }
+}
+
+function run(program: string, args: readonly string[], input = ""): Promise<KubectlResult> {
+  return new Promise((resolve) => {
+    const child = execFile(program, [...args], { maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
+      resolve({ code, stdout, stderr });
+    });
+    child.stdin?.end(input);
+  });
+}

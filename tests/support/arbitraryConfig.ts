@@ -1,0 +1,257 @@
+import fc from "fast-check";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { selectableVersions } from "../../components/model/versions.ts";
+
+/** A stack's config as plain values, keys without the project's prefix. */
+export type PlainConfig = Record<string, unknown>;
+
+/** A damaged config, with a path that each damage must be told at (or below). */
+export interface DamagedConfig {
+  readonly config: PlainConfig;
+  readonly paths: readonly string[];
+}
+
+/** Config values as Pulumi hands them to a program: bare text for scalars, JSON for what is structured. */
+export function pulumiValues(config: PlainConfig): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(config).map(([key, value]) => [
+      `fenestra:${key}`,
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]),
+  );
+}
+
+const versions = selectableVersions(readArtifactLock());
+const letter = fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz");
+const word = (most: number): fc.Arbitrary<string> => fc.string({ unit: letter, maxLength: most });
+const clouds = {
+  aws: {
+    regions: ["eu-central-1", "us-east-1", "us-gov-west-1"],
+    zones: (region: string) => ["a", "b", "c"].map((letter) => region + letter),
+    sizes: ["m7i.large", "m7i-flex.large", "t3.large", "c7i.2xlarge", "r7a.xlarge"],
+    nesting: ["m8i.large", "r8i.xlarge", "c8i.2xlarge"],
+    images: ["latest", "ami-0123456789abcdef0"],
+    odd: "u7i-6tb.112xlarge",
+    accountId: "123456789012",
+  },
+  azure: {
+    regions: ["westeurope", "eastus2"],
+    zones: () => ["1", "2", "3"],
+    sizes: ["Standard_D2s_v5", "Standard_B2ms", "Standard_F4s_v2", "Standard_E8ds_v5"],
+    nesting: ["Standard_D4s_v5", "Standard_E8as_v5"],
+    images: ["latest", "20348.5499.260809"],
+    odd: "Standard_L8s_v3",
+    accountId: "01234567-89ab-cdef-0123-456789abcdef",
+  },
+} as const;
+type Cloud = (typeof clouds)[keyof typeof clouds];
+
+/** Some of the keys, so that defaults are met as often as values. */
+const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<PlainConfig> =>
+  fc.record(fields, { requiredKeys: [] });
+
+const network = (prefixes: readonly number[], second: number, third: boolean): fc.Arbitrary<string> =>
+  fc.constantFrom(...prefixes).map((prefix) => `10.${second}.${third && prefix > 17 ? 64 : 0}.0/${prefix}`);
+
+/** Pools of up to eight: the index is the first part of a name and keeps names apart. */
+function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly PlainConfig[]> {
+  const bounds = fc.tuple(fc.nat(4), fc.nat(4)).map(([a, b]) => ({ min: Math.min(a, b), max: Math.max(a, b, 1) }));
+  const plain = fc.record(
+    {
+      name: word(3),
+      os: fc.constantFrom("linux", "windows-2019", "windows-2022", "windows-2025"),
+      size: fc.constantFrom(...facts.sizes),
+      image: fc.constantFrom(...facts.images),
+      diskGb: fc.integer({ min: 127, max: 500 }),
+      zones: fc.subarray([...zones], { minLength: 1 }),
+      perZone: fc.boolean(),
+      spot: fc.boolean(),
+      labels: fc.dictionary(fc.constantFrom("team", "example.com/tier", "a_b"), word(10), { maxKeys: 3 }),
+      taints: fc.uniqueArray(
+        fc.record({
+          key: fc.constantFrom("dedicated", "example.com/x"),
+          effect: fc.constantFrom("NoSchedule", "NoExecute"),
+        }),
+        { maxLength: 2, selector: ({ key, effect }) => key + effect },
+      ),
+    },
+    { requiredKeys: ["name", "os"] },
+  );
+  const amount = fc.oneof(
+    fc.constant({}),
+    fc.record({ count: fc.nat(10) }),
+    bounds.map((autoscale) => ({ autoscale })),
+  );
+  const special = fc.constantFrom("none", "none", "hyperV", "capacity");
+  const pool = fc.tuple(plain, amount, special, fc.constantFrom(...facts.nesting));
+  return fc.array(pool, { minLength: 1, maxLength: 8 }).map((list) =>
+    list.map(([base, count, kind, nesting], index) => ({
+      ...base,
+      // Digits, then letters: with a zone's suffix nine characters are not exceeded.
+      name: `p${index}${base.name}`,
+      ...count,
+      ...(kind === "hyperV" && base.os !== "linux" ? { hyperV: true, size: nesting } : {}),
+      ...(kind === "capacity" ? { size: facts.odd, capacity: { vcpus: 8, memoryGib: 61.5 } } : {}),
+    })),
+  );
+}
+
+function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number): fc.Arbitrary<PlainConfig> {
+  const facts = clouds[cloud];
+  const zones = facts.zones(region).slice(0, zoneCount);
+  const mirror = some({
+    artifacts: fc.constantFrom("https://mirror.example.com", "http://10.0.0.5:8080/files/"),
+    registries: fc.constantFrom({ "registry.k8s.io": "https://mirror.example.com/k8s" }, {}),
+  });
+  const isolated = fc.constant({
+    mirror: { artifacts: "https://m.test", registries: { _default: "https://m.test" } },
+    nat: "none",
+  });
+  const outbound = fc.oneof(
+    ...(cloud === "aws" ? [isolated] : []),
+    fc.record({ mirror, nat: fc.constantFrom("single", "perZone") }),
+    fc.constant({ mirror: {}, nat: "single" }),
+  );
+  const optional = some({
+    accountId: fc.constant(facts.accountId),
+    environment: fc.constantFrom("development", "production"),
+    kubernetes: some({
+      version: fc.constantFrom(...versions),
+      sizeTier: fc.constantFrom("small", "medium", "large"),
+      podCidr: network([12, 14, 16], 128, false),
+      serviceCidr: network([12, 16, 20, 24], 96, true),
+    }),
+    controlPlane: some({
+      replicas: fc.constantFrom(1, 3),
+      size: fc.constantFrom(...facts.sizes),
+      image: fc.constantFrom(...facts.images),
+      osDiskGb: fc.integer({ min: 30, max: 1024 }),
+      etcdDiskGb: fc.integer({ min: 8, max: 256 }),
+    }),
+    access: some({ public: fc.constant({ allow: ["203.0.113.0/24", "198.51.100.7/32"] }) }),
+    addons: some({ samples: fc.boolean() }),
+    httpProxy: fc.constant("http://proxy.example.com:3128"),
+    encryptionAtHost: cloud === "aws" ? fc.constant(false) : fc.boolean(),
+    tags: fc.dictionary(fc.constantFrom("owner", "cost-center", "Umgebung"), fc.string({ maxLength: 256 })),
+  });
+  const machines = fc.option(network([16, 17, 18, 19, 20, 21, 22], 7, true), { nil: undefined });
+  return fc
+    .record({ name: word(9).map((rest) => `c${rest}`), optional, outbound, list: pools(facts, zones), machines })
+    .map(({ name, optional: rest, outbound: { mirror: own, nat }, list, machines: cidr }) => ({
+      cloud,
+      name,
+      region,
+      network: { zones, nat, ...(cidr === undefined ? {} : { cidr }) },
+      pools: list,
+      mirror: own,
+      ...rest,
+    }));
+}
+
+const validConfigs = fc.oneof(
+  ...(["aws", "azure"] as const).flatMap((cloud) =>
+    clouds[cloud].regions.flatMap((region) => [1, 2, 3].map((zones) => validConfig(cloud, region, zones))),
+  ),
+);
+
+/** Configs that every rule accepts. */
+export function arbitraryValidConfig(): fc.Arbitrary<PlainConfig> {
+  return validConfigs;
+}
+
+/** Sets a value in a tree of plain values, making mappings on the way. `undefined` removes the key. */
+export function setAt(root: object, path: readonly (string | number)[], value: unknown): void {
+  const [step, ...rest] = path;
+  // A list's length is no place for a value, and JSON cannot say it.
+  if (step === undefined || (Array.isArray(root) && step === "length")) return;
+  if (rest.length === 0) {
+    if (value === undefined) Reflect.deleteProperty(root, step);
+    else Object.defineProperty(root, step, { value, enumerable: true, configurable: true, writable: true });
+    return;
+  }
+  const found: unknown = Object.hasOwn(root, step) ? Reflect.get(root, step) : undefined;
+  const next = typeof found === "object" && found !== null ? found : {};
+  Object.defineProperty(root, step, { value: next, enumerable: true, configurable: true, writable: true });
+  setAt(next, rest, value);
+}
+
+type Damage = readonly [path: readonly (string | number)[], value: unknown, told: string];
+
+/** Damages of fields that have nothing to do with each other: each must be told, however many there are. */
+const damages: readonly Damage[] = [
+  [["surprise"], true, "surprise"],
+  [["constructor"], "x", "constructor"],
+  [["name"], "Not a name", "name"],
+  [["environment"], "staging", "environment"],
+  [["accountId"], "42", "accountId"],
+  [["httpProxy"], "http://user:secret@proxy.example.com", "httpProxy"],
+  [["kubernetes", "version"], "1.99.0", "kubernetes.version"],
+  [["kubernetes", "sizeTier"], 3, "kubernetes.sizeTier"],
+  [["kubernetes", "podCidr"], "169.254.0.0/16", "kubernetes.podCidr"],
+  [["kubernetes", "serviceCidr"], "10.96.0.0/8", "kubernetes.serviceCidr"],
+  [["network", "cidr"], "10.7.0.0/23", "network.cidr"],
+  [["network", "speed"], "fast", "network.speed"],
+  [["network", "zones", 0], "mars-1", "network.zones[0]"],
+  [["controlPlane", "replicas"], 2, "controlPlane.replicas"],
+  [["controlPlane", "size"], "abacus", "controlPlane.size"],
+  [["controlPlane", "osDiskGb"], 0, "controlPlane.osDiskGb"],
+  [["pools", 0, "os"], "beos", "pools[0].os"],
+  [["pools", 0, "image"], "newest", "pools[0].image"],
+  [["pools", 0, "count"], -1, "pools[0].count"],
+  [["pools", 0, "labels"], { "kubernetes.io/os": "x" }, 'pools[0].labels["kubernetes.io/os"]'],
+  [["pools", 0, "taints"], [{ key: "a", effect: "Nothing" }], "pools[0].taints[0].effect"],
+  [["access"], { public: { allow: [] } }, "access.public.allow"],
+  [["addons", "samples"], "yes", "addons.samples"],
+  [["tags"], { "aws:x": "y" }, 'tags["aws:x"]'],
+];
+
+/** Valid configs with some of their fields damaged, each of which must be told. */
+export function arbitraryDamagedConfig(): fc.Arbitrary<DamagedConfig> {
+  return fc
+    .tuple(arbitraryValidConfig(), fc.subarray([...damages], { minLength: 1 }))
+    .map(([valid, chosen]): DamagedConfig => {
+      const config = structuredClone(valid);
+      for (const [path, value] of chosen) setAt(config, path, structuredClone(value));
+      return { config, paths: chosen.map(([, , told]) => `config.fenestra:${told}`) };
+    });
+}
+
+const hostileKey = fc.constantFrom("__proto__", "constructor", "toString", "length", "", "a b", "0", "ключ");
+
+/** Every path into a tree of plain values. */
+function pathsOf(value: unknown, path: readonly (string | number)[] = []): (string | number)[][] {
+  if (typeof value !== "object" || value === null) return [[...path]];
+  const steps = Array.isArray(value) ? [...value.keys()] : Object.keys(value);
+  return [[...path], ...steps.flatMap((step) => pathsOf(Reflect.get(value, step), [...path, step]))];
+}
+
+/** Valid configs with anything in any place: values of every type, keys left out, keys that JavaScript gives a meaning of its own. */
+export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
+  const edit = fc.record({
+    at: fc.nat(10_000),
+    key: fc.option(hostileKey, { nil: undefined, freq: 4 }),
+    value: fc.oneof(
+      fc.jsonValue({ maxDepth: 2 }),
+      fc.constant(undefined),
+      fc.constantFrom("x".repeat(500), -1, 1e21, "10.0.0.0/16"),
+    ),
+  });
+  return fc.tuple(arbitraryValidConfig(), fc.array(edit, { minLength: 1, maxLength: 4 })).map(([valid, edits]) => {
+    const config = structuredClone(valid);
+    for (const { at, key, value } of edits) {
+      const paths = pathsOf(config);
+      const path = paths[at % paths.length] ?? [];
+      setAt(config, key === undefined ? path : [...path, key], value);
+    }
+    return config;
+  });
+}
+
+/** Configs as people write them: valid ones, ones with mistakes, and ones that are hardly a config any more. */
+export function arbitraryConfig(): fc.Arbitrary<PlainConfig> {
+  return fc.oneof(
+    { arbitrary: arbitraryValidConfig(), weight: 3 },
+    { arbitrary: arbitraryDamagedConfig().map(({ config }) => config), weight: 1 },
+    { arbitrary: arbitraryWildConfig(), weight: 2 },
+  );
+}

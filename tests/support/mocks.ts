@@ -1,0 +1,76 @@
+import * as runtime from "@pulumi/pulumi/runtime/index.js";
+import { loadConfig } from "../../components/config/load.ts";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import { connected, type OutputMode, type RecordedHook, RecordingEngine } from "../../rehearsal/program/engine.ts";
+import { nameOfUrn, type RecordedProgram, type RecordedResource } from "../../rehearsal/program/recorded.ts";
+import { simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
+
+/** Account of every simulated run: AWS's own documentation number. */
+export const testAccount = "123456789012";
+
+/** What a run of some resources recorded. */
+export interface Recorded {
+  readonly program: RecordedProgram;
+  readonly hooks: ReadonlyMap<string, RecordedHook>;
+}
+
+/** Makes resources outside a cloud and records them. Errors inside an `apply` fail the test as unhandled rejections. */
+export async function withMocks(
+  build: () => unknown,
+  { mode = "known-outputs", region = "eu-central-1" }: { mode?: OutputMode; region?: string } = {},
+): Promise<Recorded> {
+  const simulate = simulatedCloud({ region, accountId: testAccount }, "stand-in");
+  const engine = new RecordingEngine({ project: "fenestra", stack: "test" }, mode, simulate);
+  await connected(engine, async () => {
+    await runtime.runInPulumiStack(async () => build());
+    await runtime.disconnect();
+  });
+  return { program: engine.recorded(), hooks: engine.hooks };
+}
+
+/** The cluster of a stack file with some config values replaced: scalars as text, structures as JSON text. */
+export function specOf(stack: string, changes: Readonly<Record<string, string>> = {}): ClusterSpec {
+  const prefixed = Object.entries(changes).map(([key, value]) => [`fenestra:${key}`, value]);
+  return clusterSpec(loadConfig({ ...readStackFile(stack), ...Object.fromEntries(prefixed) }));
+}
+
+/** The one resource of a type with a name. */
+export function resource({ program }: Recorded, type: string, name: string): RecordedResource {
+  const found = program.resources.filter((each) => each.type === type && each.name === name);
+  const [only] = found;
+  if (only === undefined || found.length > 1) {
+    const names = program.resources.filter((each) => each.type === type).map((each) => each.name);
+    throw new Error(`${found.length} resources ${type} ${name}; there are ${names.join(", ")}`);
+  }
+  return only;
+}
+
+/** Resources of a type by name. */
+export function ofType({ program }: Recorded, type: string): ReadonlyMap<string, RecordedResource> {
+  return new Map(program.resources.filter((each) => each.type === type).map((each) => [each.name, each]));
+}
+
+/** `type name` of every resource, sorted. */
+export function shape({ program }: Recorded): readonly string[] {
+  return program.resources.map(({ type, name }) => `${type} ${name}`).sort();
+}
+
+/** Type and name at the end of a URN: `aws:ec2/vpc:Vpc aws-dev-network-vpc`. */
+export function shortUrn(urn: string): string {
+  const type = urn.split("::")[2]?.split("$").at(-1) ?? "";
+  return `${type} ${nameOfUrn(urn)}`;
+}
+
+/** The inventory of a run as text, children below their parents: for snapshots that a person reads. */
+export function inventory({ program }: Recorded): string {
+  const children = Map.groupBy(program.resources, ({ parent }) => parent);
+  const lines = (parent: string | undefined, depth: number): readonly string[] =>
+    [...(children.get(parent) ?? [])]
+      .sort((a, b) => (`${a.name} ${a.type}` < `${b.name} ${b.type}` ? -1 : 1))
+      .flatMap((each) => [
+        `${"  ".repeat(depth)}${each.name} (${each.type})${each.options.protect === true ? " protected" : ""}`,
+        ...lines(each.urn, depth + 1),
+      ]);
+  return `${lines(undefined, 0).join("\n")}\n`;
+}

@@ -1,0 +1,1 @@
+export { syntaxErrors } from "../../rehearsal/checkers/powershell.ts";

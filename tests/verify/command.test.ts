@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { main } from "../../cli/main.ts";
+
+/** Runs the program; its exit code and what it said to people. */
+async function run(...args: readonly string[]): Promise<{ readonly code: number; readonly said: string }> {
+  let said = "";
+  const say = (text: string): void => {
+    said += text;
+  };
+  return { code: await main(args, { out: say, err: say }), said };
+}
+
+describe("fenestra verify and uninstall", () => {
+  for (const [args, said] of [
+    [["verify"], "fenestra: verify needs --kubeconfig FILE\n"],
+    [
+      ["verify", "--kubeconfig", "k", "--timeout", "0"],
+      "fenestra: --timeout 0 is not a time limit; allowed: whole seconds from 1 to 999999\n",
+    ],
+    [
+      ["verify", "--kubeconfig", "k", "--namespace-prefix", "Probe"],
+      "fenestra: --namespace-prefix Probe cannot begin a namespace's name; allowed: 1 to 55 lower-case letters, digits and hyphens, a letter first, no hyphen last\n",
+    ],
+    [
+      ["verify", "--kubeconfig", "k", "--outbound", "example.org"],
+      "fenestra: --outbound example.org is no address; allowed: an http or https URL, or none\n",
+    ],
+    [
+      ["uninstall", "--kubeconfig", "k"],
+      "fenestra: uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME\n",
+    ],
+    [["uninstall", "--check"], "fenestra: uninstall needs --kubeconfig FILE\n"],
+  ] as const) {
+    it(`refuse ${args.join(" ")}`, async () => assert.deepEqual(await run(...args), { code: 2, said }));
+  }
+
+  it("tell of a kubeconfig that is not there, or names no cluster", async () => {
+    const missing = await run("verify", "--kubeconfig", "no/such/file");
+    assert.equal(missing.code, 2);
+    assert.match(
+      missing.said,
+      /^fenestra: --kubeconfig no\/such\/file cannot be read: ENOENT.*; allowed: a kubeconfig/,
+    );
+  });
+
+  it("end with 1 and without a namespace when the API server does not answer", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-"));
+    try {
+      const file = path.join(folder, "kubeconfig");
+      writeFileSync(
+        file,
+        JSON.stringify({
+          apiVersion: "v1",
+          kind: "Config",
+          // Nothing listens on the port "discard" of a test machine.
+          clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:9" } }],
+          users: [{ name: "u", user: { token: "none" } }],
+          contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+          "current-context": "x",
+        }),
+      );
+      for (const args of [["verify"], ["uninstall", "--check"]]) {
+        const { code, said } = await run(...args, "--kubeconfig", file);
+        assert.equal(code, 1);
+        assert.match(said, /^fenestra: the API server https:\/\/127\.0\.0\.1:9 does not answer as it should: /);
+        assert.doesNotMatch(said, /namespace/);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

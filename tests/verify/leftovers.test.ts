@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import type { FoundObject } from "../../cli/uninstall/leftovers.ts";
+import { leftovers } from "../../cli/uninstall/leftovers.ts";
+
+function found(kind: string, name: string, more: Partial<FoundObject["metadata"]> = {}): FoundObject {
+  return {
+    kind,
+    metadata: {
+      name,
+      namespace: kind === "PersistentVolume" ? undefined : "shop",
+      labels: {},
+      finalizers: [],
+      managers: ["kubectl-client-side-apply"],
+      deleting: false,
+      ...more,
+    },
+  };
+}
+const nothing = { services: [], claims: [], volumes: [], namespaces: [] };
+const own = { labels: { "app.kubernetes.io/part-of": "fenestra-samples" } };
+const volume = { ...found("PersistentVolume", "pv-1"), reclaimPolicy: "Delete", handle: "vol-1", claim: "shop/data" };
+
+describe("leftovers", () => {
+  it("are none of the program's own objects, by label or by Pulumi's field manager", () => {
+    const services = [
+      { ...found("Service", "iis", own), address: "203.0.113.1" },
+      { ...found("Service", "web", { managers: ["pulumi-kubernetes-1a2b"] }), address: undefined },
+    ];
+    const claims = [{ ...found("PersistentVolumeClaim", "data", own), volume: "pv-1" }];
+    assert.deepEqual(leftovers({ ...nothing, services, claims, volumes: [volume] }), []);
+  });
+
+  it("are what users made: load balancers, claims and their volumes", () => {
+    const services = [{ ...found("Service", "front"), address: "203.0.113.9" }];
+    const claims = [{ ...found("PersistentVolumeClaim", "data"), volume: "pv-1" }];
+    const left = leftovers({ ...nothing, services, claims, volumes: [volume] });
+    assert.deepEqual(
+      left.map(({ object }) => object),
+      ["PersistentVolume pv-1", "PersistentVolumeClaim shop/data", "Service shop/front"],
+    );
+    assert.equal(left[2]?.mend, "kubectl -n shop delete service front");
+    assert.match(left[0]?.problem ?? "", /vol-1.* shop\/data /);
+  });
+
+  it("are retained volumes also without a claim", () => {
+    const [left] = leftovers({ ...nothing, volumes: [{ ...volume, reclaimPolicy: "Retain", claim: undefined }] });
+    assert.equal(left?.problem, "its reclaim policy is Retain: its disk (vol-1) stays in the cloud in any case");
+  });
+
+  it("are objects that do not go, whoever made them", () => {
+    const stuck = {
+      ...found("Service", "iis", {
+        ...own,
+        deleting: true,
+        finalizers: ["service.kubernetes.io/load-balancer-cleanup"],
+      }),
+      address: undefined,
+    };
+    const left = leftovers({ ...nothing, services: [stuck], namespaces: [found("Namespace", "calm")] });
+    assert.deepEqual(
+      left.map(({ problem }) => problem),
+      ["it is being deleted and does not go: finalizers service.kubernetes.io/load-balancer-cleanup"],
+    );
+  });
+});

@@ -1,0 +1,23 @@
+import type { ExecResult } from "../../cli/verify/exec.ts";
+import type { ProbeStart } from "../../cli/verify/probe.ts";
+
+/** A start whose commands end as the list says, the last for ever; keeps what was run. */
+export function fakeStart(results: readonly (ExecResult | Error)[]): ProbeStart & { readonly commands: string[] } {
+  const commands: string[] = [];
+  return {
+    name: "pod linux-a0",
+    os: "linux",
+    commands,
+    run: async (command) => {
+      const result = results[Math.min(commands.length, results.length - 1)];
+      commands.push(command.join(" "));
+      if (result === undefined || result instanceof Error) throw result ?? new Error("no result");
+      return result;
+    },
+  };
+}
+
+/** How a command ended. */
+export function ended(code: number, stdout = "", stderr = ""): ExecResult {
+  return { code, stdout, stderr };
+}

@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import type { V1Node } from "@kubernetes/client-node";
+import fc from "fast-check";
+import { nodeFacts, nodeGroups, nodeProblems } from "../../cli/verify/nodes.ts";
+import { type ClusterFacts, chosenChecks, planChecks } from "../../cli/verify/plan.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+
+/** A Ready node as a cloud's kubelet registers it; `build` makes it a Windows node. */
+function node(
+  name: string,
+  {
+    build,
+    simulated = false,
+    controlPlane = false,
+  }: { build?: string; simulated?: boolean; controlPlane?: boolean } = {},
+): V1Node {
+  const os = build === undefined ? "linux" : "windows";
+  return {
+    metadata: {
+      name,
+      labels: {
+        "kubernetes.io/os": os,
+        "kubernetes.io/arch": "amd64",
+        ...(build === undefined ? {} : { "node.kubernetes.io/windows-build": build }),
+        ...(controlPlane ? { "node-role.kubernetes.io/control-plane": "" } : {}),
+      },
+      ...(simulated ? { annotations: { "kwok.x-k8s.io/node": "fake" } } : {}),
+    },
+    spec: {
+      providerID: `aws:///eu-central-1a/${name}`,
+      ...(build === undefined ? {} : { taints: [{ key: "os", value: "windows", effect: "NoSchedule" }] }),
+    },
+    status: {
+      conditions: [{ type: "Ready", status: "True" }],
+      addresses: [{ type: "InternalIP", address: "10.0.0.4" }],
+      nodeInfo: {
+        architecture: "amd64",
+        bootID: "",
+        containerRuntimeVersion: "containerd://2.3.0",
+        kernelVersion: build === undefined ? "6.14.0" : `${build}.4171`,
+        kubeProxyVersion: "",
+        kubeletVersion: "v1.36.3",
+        machineID: "",
+        operatingSystem: os,
+        osImage: os,
+        systemUUID: "",
+      },
+    },
+  };
+}
+
+const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): ClusterFacts => ({
+  nodes: nodes.map(nodeFacts),
+  runtimeClasses: [{ name: "windows-2022", build: "10.0.20348" }],
+  runtimeClassPolicy: true,
+  metricsApi: true,
+  ntfsStorageClass: "windows",
+  outbound: "https://registry.k8s.io/",
+  ...more,
+});
+const listing = (facts: ClusterFacts): string =>
+  planChecks(facts)
+    .map(({ id, skip }) => (skip === undefined ? `run   ${id}\n` : `skip  ${id}: ${skip}\n`))
+    .join("");
+const snapshot = (name: string): string => fileURLToPath(new URL(`snapshots/${name}.txt`, import.meta.url));
+
+const mixed = [
+  node("cp", { controlPlane: true }),
+  node("l1"),
+  node("l2"),
+  node("w1", { build: "10.0.20348" }),
+  node("w2", { build: "10.0.17763" }),
+];
+
+describe("plan of verify's checks", () => {
+  it("runs everything on a cluster of Linux and two Windows builds, but what Windows cannot do", () => {
+    matchSnapshot(snapshot("mixed"), listing(cluster(mixed)));
+  });
+
+  it("skips packets and containers where nodes are simulated", () => {
+    const nodes = [
+      node("cp", { controlPlane: true, simulated: true }),
+      node("l1", { simulated: true }),
+      node("w1", { build: "10.0.20348", simulated: true }),
+    ];
+    matchSnapshot(snapshot("simulated"), listing(cluster(nodes)));
+  });
+
+  it("skips with their reason what a bare Linux cluster has nothing for", () => {
+    const bare = {
+      runtimeClasses: [],
+      runtimeClassPolicy: false,
+      metricsApi: false,
+      ntfsStorageClass: undefined,
+      outbound: undefined,
+    };
+    matchSnapshot(snapshot("bare"), listing(cluster([node("cp", { controlPlane: true }), node("l1")], bare)));
+  });
+
+  it("gives every check an id of its own, and asks each pair of groups in both directions, whatever the nodes", () => {
+    const builds = [undefined, "10.0.17763", "10.0.20348", "10.0.26100", "10.0.99999"];
+    const nodes = fc.uniqueArray(
+      fc.record({
+        name: fc.stringMatching(/^[a-z]{1,8}$/),
+        build: fc.constantFrom(...builds),
+        simulated: fc.boolean(),
+      }),
+      { selector: ({ name }) => name, maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(nodes, (drawn) => {
+        const facts = cluster(
+          drawn.map(({ name, build, simulated }) =>
+            node(name, { simulated, ...(build === undefined ? {} : { build }) }),
+          ),
+        );
+        const ids = planChecks(facts).map(({ id }) => id);
+        assert.equal(new Set(ids).size, ids.length);
+        const groups = nodeGroups(facts.nodes).map(({ id }) => id);
+        for (const a of groups) for (const b of groups) assert.ok(ids.includes(`pod-to-pod/${a}->${b}`), `${a} ${b}`);
+      }),
+    );
+  });
+
+  it("fails when a Windows build has no RuntimeClass", async () => {
+    const checks = planChecks(cluster(mixed)).filter(({ id }) => id === "runtime-class/windows-2019");
+    assert.equal(checks.length, 1);
+    // It looks at nothing, so an empty context does.
+    await assert.rejects(
+      async () => await Reflect.apply(checks[0]?.run ?? assert.fail, undefined, [{}]),
+      /no RuntimeClass selects build 10\.0\.17763/,
+    );
+  });
+
+  it("chooses by whole id or kind, and names what there is not", () => {
+    const checks = planChecks(cluster(mixed));
+    const ids = (only: readonly string[]) => {
+      const chosen = chosenChecks(checks, only);
+      return "unknown" in chosen ? chosen : chosen.checks.map(({ id }) => id);
+    };
+    assert.deepEqual(ids(["dns", "workloads"]), ["workloads", "dns/linux", "dns/windows-2019", "dns/windows-2022"]);
+    assert.deepEqual(ids(["dns/linux"]), ["dns/linux"]);
+    assert.deepEqual(ids(["dns", "pod", "x"]), { unknown: ["pod", "x"] });
+    assert.equal(
+      chosenChecks(checks, []) instanceof Object && ids([]).toString(),
+      checks.map(({ id }) => id).toString(),
+    );
+  });
+});
+
+describe("state of nodes", () => {
+  it("has no problem on nodes as they should be", () => {
+    assert.deepEqual(mixed.map(nodeFacts).flatMap(nodeProblems), []);
+  });
+
+  const windows = node("w1", { build: "10.0.20348" });
+  const cases: readonly (readonly [what: string, changed: V1Node, problem: string])[] = [
+    [
+      "not Ready",
+      {
+        ...windows,
+        status: { ...windows.status, conditions: [{ type: "Ready", status: "False", message: "network not ready" }] },
+      },
+      "it is not Ready: network not ready",
+    ],
+    [
+      "taint in upper case",
+      { ...windows, spec: { taints: [{ key: "os", value: "Windows", effect: "NoSchedule" }] } },
+      "taint os=windows:NoSchedule is missing; it has os=Windows:NoSchedule",
+    ],
+    [
+      "taint on Linux",
+      { ...node("w1"), spec: { taints: [{ key: "os", value: "windows", effect: "NoSchedule" }] } },
+      "a Linux node has the taint os=windows:NoSchedule",
+    ],
+    [
+      "label of another build",
+      {
+        ...windows,
+        metadata: {
+          name: "w1",
+          labels: { ...windows.metadata?.labels, "node.kubernetes.io/windows-build": "10.0.17763" },
+        },
+      },
+      "label node.kubernetes.io/windows-build is 10.0.17763, wanted 10.0.20348",
+    ],
+    [
+      "not initialised",
+      {
+        ...node("w1"),
+        spec: {
+          taints: [{ key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" }],
+        },
+      },
+      "taint node.cloudprovider.kubernetes.io/uninitialized is still there: no cloud controller has initialised it",
+    ],
+  ];
+  for (const [what, changed, problem] of cases) {
+    it(`tells: ${what}`, () => assert.deepEqual(nodeProblems(nodeFacts(changed)), [`node w1: ${problem}`]));
+  }
+});

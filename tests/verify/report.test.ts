@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import type { V1Deployment, V1Pod } from "@kubernetes/client-node";
+import fc from "fast-check";
+import { emptied } from "../../cli/verify/cluster.ts";
+import { junitXml, xmlText } from "../../cli/verify/junit.ts";
+import { type CheckResult, resultLines, summaryLine } from "../../cli/verify/report.ts";
+import { podProblem, workloadProblems } from "../../cli/verify/workloads.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+
+const results: readonly CheckResult[] = [
+  {
+    id: "workloads",
+    title: "all pods",
+    outcome: "failed",
+    reason: 'Deployment a/b: image "x" <not found>\nand c',
+    lookAt: "kubectl describe",
+    notes: [],
+    seconds: 1.25,
+  },
+  { id: "dns/linux", title: "names", outcome: "passed", notes: ["on l1", "on l2"], seconds: 0.5 },
+  { id: "dns/windows-2022", title: "names", outcome: "skipped", reason: "simulated & so on", notes: [], seconds: 0 },
+];
+const snapshot = (name: string): string => fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
+
+describe("report of verify", () => {
+  it("is a JUnit file", () => matchSnapshot(snapshot("junit.xml"), junitXml(results, "https://api:6443")));
+
+  it("is lines for people, with the counts last", () => {
+    matchSnapshot(
+      snapshot("report.txt"),
+      results.map((result) => resultLines(result, 12.34)).join("") + summaryLine(results),
+    );
+  });
+
+  it("keeps every text in XML, and leaves no character that would end it", () => {
+    const plain = (xml: string): string =>
+      xml
+        .replaceAll("&#10;", "\n")
+        .replaceAll("&#13;", "\r")
+        .replaceAll("&#9;", "\t")
+        .replaceAll("&lt;", "<")
+        .replaceAll("&gt;", ">")
+        .replaceAll("&quot;", '"')
+        .replaceAll("&amp;", "&");
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const xml = xmlText(text);
+        assert.doesNotMatch(xml, /[<>"\n\r\t]|&(?!(amp|lt|gt|quot|#10|#13|#9);)/);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what XML cannot hold
+        assert.equal(plain(xml), text.replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\u{FFFD}"));
+      }),
+    );
+  });
+});
+
+const labels = { app: "web" };
+function deployment(status: V1Deployment["status"]): V1Deployment {
+  const selector = { matchLabels: labels };
+  return {
+    metadata: { name: "web", namespace: "shop", generation: 2 },
+    spec: { replicas: 1, selector, template: {} },
+    status: { observedGeneration: 2, ...status },
+  };
+}
+function pod(status: V1Pod["status"]): V1Pod {
+  return {
+    metadata: { name: "web-1", namespace: "shop", labels },
+    spec: { nodeName: "n1", containers: [] },
+    status: { ...status },
+  };
+}
+const of = (each: V1Deployment, pods: readonly V1Pod[] = []) =>
+  workloadProblems({ deployments: [each], statefulSets: [], daemonSets: [], pods });
+
+describe("workloads", () => {
+  const good = { replicas: 1, updatedReplicas: 1, availableReplicas: 1 };
+  const unschedulable = pod({
+    conditions: [
+      { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/7 nodes are available" },
+    ],
+  });
+
+  it("have no problem when rolled out", () => assert.deepEqual(of(deployment(good)), []));
+
+  it("tell the scheduler's reason while the old version still serves", () => {
+    assert.deepEqual(
+      of(deployment({ replicas: 2, updatedReplicas: 1, availableReplicas: 1 }), [
+        pod({ conditions: [{ type: "Ready", status: "True" }] }),
+        { ...unschedulable, metadata: { ...unschedulable.metadata, name: "web-2" } },
+      ]),
+      [
+        {
+          what: "Deployment shop/web is not rolled out: 1 old pods, 1 of 1 at the new version",
+          reason: "pod web-2: Unschedulable: 0/7 nodes are available",
+          lookAt: "kubectl -n shop describe pod web-2",
+        },
+      ],
+    );
+  });
+
+  it("are not well when their controller has not seen the change", () => {
+    const [problem] = of(deployment({ ...good, observedGeneration: 1 }));
+    assert.equal(problem?.what, "Deployment shop/web was changed, and its controller has not looked at it since");
+  });
+
+  it("do not blame the pods of other namespaces", () => {
+    const stranger = { ...unschedulable, metadata: { ...unschedulable.metadata, namespace: "other" } };
+    assert.equal(of(deployment({ replicas: 1 }), [stranger])[0]?.reason, undefined);
+  });
+
+  const waiting = {
+    name: "app",
+    image: "x",
+    imageID: "",
+    ready: false,
+    restartCount: 0,
+    state: { waiting: { reason: "ImagePullBackOff", message: "no such tag" } },
+  };
+  for (const [reason, status] of [
+    ["container app: ImagePullBackOff: no such tag", { phase: "Pending", containerStatuses: [waiting] }],
+    ["it is Running and not Ready, on node n1", { phase: "Running" }],
+  ] as const) {
+    it(`tell of a pod: ${reason}`, () =>
+      assert.equal(
+        podProblem(
+          pod({
+            phase: status.phase,
+            ...("containerStatuses" in status ? { containerStatuses: [...status.containerStatuses] } : {}),
+          }),
+        ),
+        reason,
+      ));
+  }
+});
+
+describe("removal of a namespace", () => {
+  const condition = (type: string, status: string) => ({ type, status, message: `${type} says` });
+  it("waits while something is left, and says what", () => {
+    assert.throws(() => emptied([condition("NamespaceContentRemaining", "True")]), {
+      message: "NamespaceContentRemaining says",
+    });
+    assert.throws(
+      () =>
+        emptied([
+          condition("NamespaceDeletionDiscoveryFailure", "True"),
+          condition("NamespaceContentRemaining", "False"),
+          condition("NamespaceFinalizersRemaining", "True"),
+        ]),
+      /FinalizersRemaining says/,
+    );
+    assert.throws(() => emptied([]), /Terminating/);
+  });
+  it("is done when it is empty and only an API that does not answer holds it", () => {
+    assert.match(
+      emptied([
+        condition("NamespaceDeletionDiscoveryFailure", "True"),
+        condition("NamespaceContentRemaining", "False"),
+      ]),
+      /^it is empty, .* NamespaceDeletionDiscoveryFailure says$/,
+    );
+  });
+});
