@@ -16,38 +16,45 @@ interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** What failed, a text each; printed again just above the counts, where the end of a long log is read. */
+  readonly problems?: readonly string[];
 }
+
+/** Most lines of one problem that are printed again. */
+const problemLines = 25;
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const bin = path.join(root, "node_modules", ".bin");
 
-/** Runs a program with its output shown as it comes. Its exit code and its last line. */
+/** Runs a program with its output shown as it comes. Its exit code and its lines that are not empty. */
 async function show(
   argv: readonly string[],
   env: Readonly<Record<string, string>> = {},
-): Promise<{ code: number; lastLine: string }> {
+): Promise<{ code: number; lines: readonly string[] }> {
   const [command = "", ...args] = argv;
   const child = spawn(command, args, {
     cwd: root,
     env: { ...process.env, ...env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}` },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let lastLine = "";
+  const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
     console.log(line);
-    if (line.trim() !== "") lastLine = line;
+    if (line.trim() !== "") lines.push(line);
   }
   const code = await new Promise<number>((resolve) => {
     if (child.exitCode !== null) resolve(child.exitCode);
     else child.once("close", (status) => resolve(status ?? 1));
   });
-  return { code, lastLine };
+  return { code, lines };
 }
 
 /** A step that passes or fails as a whole. */
 async function single(argv: readonly string[]): Promise<Counts> {
-  const { code } = await show(argv);
-  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+  const { code, lines } = await show(argv);
+  return code === 0
+    ? { passed: 1, failed: 0, skipped: 0 }
+    : { passed: 0, failed: 1, skipped: 0, problems: [lines.join("\n")] };
 }
 
 /** Control-plane programs and checkers, built once when they are not at hand; tests that need kubeadm find it by its variable. */
@@ -82,13 +89,17 @@ async function mocha(): Promise<Counts> {
   }
 }
 
+/** How a rehearsal prints a check that failed; its reason is in the lines below. */
+const failedCheck = /^\[[ \d.]+ s\] FAIL /;
+
 /** A rehearsal ends with the line `N passed, N failed[, N skipped]`. */
 async function rehearsal(stack: string): Promise<Counts> {
-  const { code, lastLine } = await show([path.join(root, "cli/fenestra"), "rehearse", "--stack", stack, "--full"]);
-  const match = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(lastLine);
-  if (match === null) return { passed: 0, failed: 1, skipped: 0 };
+  const { code, lines } = await show([path.join(root, "cli/fenestra"), "rehearse", "--stack", stack, "--full"]);
+  const match = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(lines.at(-1) ?? "");
+  if (match === null) return { passed: 0, failed: 1, skipped: 0, problems: [lines.slice(-problemLines).join("\n")] };
   const [passed = 0, failed = 0, skipped = 0] = match.slice(1).map((digits) => Number(digits ?? 0));
-  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed, skipped };
+  const problems = lines.flatMap((line, at) => (failedCheck.test(line) ? [lines.slice(at, at + 4).join("\n")] : []));
+  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed, skipped, problems };
 }
 
 const steps: readonly { readonly title: string; readonly run: () => Promise<Counts> }[] = [
@@ -105,16 +116,23 @@ for (const { title, run } of steps) {
   const started = Date.now();
   const counts = await run().catch((error: unknown): Counts => {
     console.log(messageOf(error));
-    return { passed: 0, failed: 1, skipped: 0 };
+    return { passed: 0, failed: 1, skipped: 0, problems: [messageOf(error)] };
   });
+  const problems = (counts.problems ?? []).map((problem) => `${title}: ${problem}`);
   total = {
     passed: total.passed + counts.passed,
     failed: total.failed + counts.failed,
     skipped: total.skipped + counts.skipped,
+    problems: [...(total.problems ?? []), ...problems],
   };
   console.log(
     `== ${title}: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped, ${((Date.now() - started) / 1000).toFixed(1)} s`,
   );
+}
+if (total.problems !== undefined && total.problems.length > 0) {
+  console.log("\nWhat failed:");
+  for (const problem of total.problems)
+    console.log(problem.split("\n").slice(0, problemLines).join("\n    ").replace(/^/, "  - "));
 }
 console.log(`\n${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}`);
 process.exitCode = total.failed > 0 ? 1 : 0;
