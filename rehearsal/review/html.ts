@@ -43,6 +43,7 @@ ${tree(plan.resources)}</section>
 function findings({ findings: all }: Plan): string {
   if (all.length === 0) return "<p>None.</p>";
   return table(
+    "Findings",
     ["Level", "Finding", "Where", "What and how to mend it"],
     all.map(({ level, id, path, message, remedy }) => [
       `<strong class="${level}">${level}</strong>`,
@@ -55,6 +56,7 @@ function findings({ findings: all }: Plan): string {
 
 function pools(plan: Plan): string {
   return table(
+    "Pools",
     ["Pool", "System", "Size", "Machines", "Zones", "Image", "Taints", "Labels"],
     plan.pools.map((pool) => [
       escapeHtml(pool.name),
@@ -109,10 +111,11 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** A table in a box that scrolls by itself, by keyboard too, so that the page never gets wider than the window. */
+function table(label: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
   const row = (cells: readonly string[], tag: string) =>
     `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
-  return `<div class="scroll"><table><thead>${row(head, "th")}</thead><tbody>${rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>`;
+  return `<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table><thead>${row(head, "th")}</thead><tbody>${rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>`;
 }
 
 function code(text: string): string {

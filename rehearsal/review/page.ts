@@ -10,7 +10,7 @@ table { border-collapse: collapse; width: 100%; } th, td { text-align: left; ver
 pre { overflow: auto; padding: .7rem; background: var(--soft); border: 1px solid var(--line); border-radius: 6px; max-height: 40rem; }
 summary, p, h1 { overflow-wrap: anywhere; }
 code, pre { font: 13px/1.45 ui-monospace, monospace; } summary { cursor: pointer; padding: .15rem 0; }
-details details { margin-left: 1.2rem; } nav a { margin-right: 1rem; } a { color: var(--accent); }
+details details { margin-left: 1.2rem; } nav { display: flex; flex-wrap: wrap; gap: .2rem 1rem; } a { color: var(--accent); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 input { font: inherit; width: 100%; max-width: 30rem; padding: .35rem .6rem; color: inherit; background: var(--soft); border: 1px solid var(--line); border-radius: 6px; }
 .scroll { overflow-x: auto; } .type { color: var(--note); } .error { color: var(--error); } .warning { color: var(--warning); } .note { color: var(--note); }
