@@ -15,6 +15,7 @@ export function deployAws(spec: ClusterSpec): StackOutputs {
   new InCluster(`${spec.name}-in`, {
     spec,
     kubeconfig: cluster.kubeconfig,
+    api: cluster.api,
     clusterIdentifier: cluster.identifier,
     apiGate: cluster.apiGate,
     pools: cluster.pools.map(({ group }) => group),

@@ -14,6 +14,7 @@ export function deployAzure(spec: ClusterSpec): StackOutputs {
   new InCluster(`${spec.name}-in`, {
     spec,
     kubeconfig: cluster.kubeconfig,
+    api: cluster.api,
     clusterIdentifier: cluster.identifier,
     apiGate: cluster.apiGate,
     pools: cluster.pools.map(({ group }) => group),

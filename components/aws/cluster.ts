@@ -31,6 +31,8 @@ export class Cluster extends pulumi.ComponentResource {
   readonly kubeconfig: pulumi.Output<string>;
   /** What tells this cluster from every other: a new authority is a new cluster. */
   readonly identifier: pulumi.Output<string>;
+  /** The API for gates, as the administrator. Secret. */
+  readonly api: pulumi.Output<ApiClient>;
   /** Open when the API answers. */
   readonly apiGate: pulumi.Resource;
   /** The pools, in the order of the description. */
@@ -53,9 +55,10 @@ export class Cluster extends pulumi.ComponentResource {
     const server = url(this.publicHost ?? this.host);
     this.kubeconfig = pki.adminKubeconfig(server);
     this.identifier = pki.identifier;
+    this.api = apiClient(server, pki);
 
     const scope = this.#policyScope(network, secrets);
-    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, apiClient(server, pki));
+    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, this.api);
     this.apiGate = controlPlane.apiGate;
     this.pools = this.#makePools(network, security, secrets, scope);
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });

@@ -30,6 +30,8 @@ export class Cluster extends pulumi.ComponentResource {
   readonly kubeconfig: pulumi.Output<string>;
   /** What tells this cluster from every other: a new authority is a new cluster. */
   readonly identifier: pulumi.Output<string>;
+  /** The API for gates, as the administrator. Secret. */
+  readonly api: pulumi.Output<ApiClient>;
   /** Open when the API answers. */
   readonly apiGate: pulumi.Resource;
   /** The pools, in the order of the description. */
@@ -57,9 +59,8 @@ export class Cluster extends pulumi.ComponentResource {
     this.kubeconfig = pki.adminKubeconfig(server);
     this.identifier = pki.identifier;
     this.cloudConfig = this.#makeCloudConfig(network, identity);
-
-    const api = apiClient(server, pki);
-    const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, api);
+    this.api = apiClient(server, pki);
+    const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, this.api);
     this.apiGate = controlPlane.apiGate;
     this.pools = this.#makePools(network, security, identity, secrets, sshKey);
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });

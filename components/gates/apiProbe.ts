@@ -19,8 +19,12 @@ export interface ApiAnswer {
 /** One request that waits at most this long, so that a dead load balancer target does not hold the wait up. */
 const requestMilliseconds = 10_000;
 
-/** Asks the API for a path. Rejects when it cannot be reached or its certificate is not the cluster's. */
-export function askApi(api: ApiClient, path: string): Promise<ApiAnswer> {
+/**
+ * Asks the API for a path. Rejects when it cannot be reached or its certificate is not the cluster's.
+ *
+ * @param body object that is sent with a POST. Default: a GET.
+ */
+export function askApi(api: ApiClient, path: string, body?: object): Promise<ApiAnswer> {
   return new Promise((resolve, reject) => {
     const asked = request(
       new URL(path, api.server),
@@ -29,21 +33,22 @@ export function askApi(api: ApiClient, path: string): Promise<ApiAnswer> {
         timeout: requestMilliseconds,
         // One connection per request: a kept one would stay with the same control-plane machine.
         agent: false,
+        ...(body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" } }),
         ...(api.client === undefined ? {} : { cert: api.client.certificate, key: api.client.key }),
       },
       (answer) => {
-        let body = "";
+        let text = "";
         answer.setEncoding("utf8");
         answer.on("data", (part: string) => {
-          body += part;
+          text += part;
         });
         answer.on("error", reject);
-        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body }));
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body: text }));
       },
     );
     asked.on("timeout", () => asked.destroy(new Error(`no answer within ${requestMilliseconds / 1000} seconds`)));
     asked.on("error", reject);
-    asked.end();
+    asked.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
@@ -93,7 +98,8 @@ export function podProblem(pod: unknown, since?: string): string | undefined {
   return fresh ? undefined : `belongs to the machine before ${since}`;
 }
 
-function field(value: unknown, key: string): unknown {
+/** The value under a key of what should be an object; `undefined` for anything else. */
+export function field(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null && key in value
     ? Object.entries(value).find(([name]) => name === key)?.[1]
     : undefined;

@@ -1,6 +1,7 @@
+import type { PolicyProof } from "../gates/policyGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { compareVersions } from "../model/versions.ts";
-import { runtimeClassPolicy } from "./guardRails/runtimeClassPolicy.ts";
+import { runtimeClassPolicy, runtimeClassPolicyName, runtimeClassProbes } from "./guardRails/runtimeClassPolicy.ts";
 import { validationPolicies } from "./guardRails/validationPolicies.ts";
 import type { Manifest } from "./manifest.ts";
 import { windowsBuilds } from "./runtimeClasses.ts";
@@ -23,6 +24,19 @@ export function guardRailFindings(spec: ClusterSpec): readonly string[] {
 
 /** Admission policies inside the API server; no webhook that could be down. */
 export function guardRailManifests(spec: ClusterSpec): readonly Manifest[] {
-  const windows = windowsBuilds(spec).length > 0;
-  return [...(windows && setsRuntimeClass(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec)];
+  return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec)];
+}
+
+/** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
+export function runtimeClassProof(spec: ClusterSpec): PolicyProof | undefined {
+  if (!placesPods(spec)) return undefined;
+  return {
+    policy: runtimeClassPolicyName,
+    objects: runtimeClassPolicy(spec),
+    probes: runtimeClassProbes(windowsBuilds(spec)),
+  };
+}
+
+function placesPods(spec: ClusterSpec): boolean {
+  return windowsBuilds(spec).length > 0 && setsRuntimeClass(spec);
 }

@@ -1,5 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import type { ApiClient } from "../gates/apiProbe.ts";
+import { policyGate } from "../gates/policyGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { AddOn } from "./addOn.ts";
 import { gmsaWebhookHost } from "./gmsa.ts";
@@ -12,6 +14,8 @@ export interface InClusterArgs {
   readonly spec: ClusterSpec;
   /** Kubeconfig of an administrator. It is made secret here whatever comes in. */
   readonly kubeconfig: pulumi.Input<string>;
+  /** How the gate of the admission policy asks the API. */
+  readonly api: pulumi.Input<ApiClient>;
   /** What tells this cluster from any other, such as a hash of its CA. Only a change of it replaces the provider and all objects. */
   readonly clusterIdentifier: pulumi.Input<string>;
   /** Resource that is there once the Kubernetes API answers. */
@@ -62,6 +66,19 @@ export class InCluster extends pulumi.ComponentResource {
         },
         { parent: this, provider: this.provider },
       );
+      if (entry.proof !== undefined) {
+        // A child of the add-on, so that whatever waits for the add-on waits for the proof too.
+        policyGate(
+          `${name}-${entry.name}-in-force`,
+          {
+            proof: entry.proof,
+            api: args.api,
+            cluster: args.clusterIdentifier,
+            apiServers: args.spec.controlPlane.members.length,
+          },
+          { parent: addOn, dependsOn: [...addOn.objects] },
+        );
+      }
       addOns.set(entry.name, addOn);
     }
     this.addOns = addOns;

@@ -1,10 +1,11 @@
+import type { PolicyProof } from "../gates/policyGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { autoscalerManifests } from "./autoscaler.ts";
 import { cloudControllerManifests } from "./cloudController.ts";
 import { csrApproverManifests } from "./csrApprover.ts";
 import { exporterManifests } from "./exporters.ts";
 import { gmsaManifests, type ServerCertificate } from "./gmsa.ts";
-import { guardRailManifests } from "./guardRails.ts";
+import { guardRailManifests, runtimeClassProof } from "./guardRails.ts";
 import type { Manifest, Text } from "./manifest.ts";
 import { metricsServerManifests } from "./metrics.ts";
 import { monitoringNamespaceManifest } from "./monitoring.ts";
@@ -12,6 +13,7 @@ import { networkingManifests } from "./networking.ts";
 import { nodeProblemDetectorManifests } from "./nodeProblemDetector.ts";
 import { runtimeClassManifests } from "./runtimeClasses.ts";
 import { sampleManifests } from "./samples.ts";
+import { smbManifests } from "./smb.ts";
 import { storageManifests } from "./storage.ts";
 
 /** Values that may be known only once the cloud has made something. They never decide which objects there are. */
@@ -34,6 +36,8 @@ export interface PlannedAddOn {
   readonly needsPools: boolean;
   /** Whether it is deleted properly before the machines go, because it takes the cloud resources of others down. */
   readonly cleansUp: boolean;
+  /** How it shows that it is in force. What comes after the add-on waits for that too. Default: its objects are enough. */
+  readonly proof?: PolicyProof;
 }
 
 /** An add-on that waits for the API only and goes with the machines. */
@@ -54,7 +58,8 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
     ...(addons.storage
       ? [{ ...system("storage", storageManifests(spec), ["networking", "cloud-controller"]), cleansUp: true }]
       : []),
-    ...(addons.guardRails ? [system("guard-rails", guardRailManifests(spec), ["runtime-classes", "networking"])] : []),
+    system("smb", smbManifests(spec), ["networking", "cloud-controller"]),
+    ...(addons.guardRails ? [guardRails(spec)] : []),
     ...(addons.metricsServer
       ? [system("metrics-server", metricsServerManifests(spec), ["networking", "cloud-controller", "csr-approver"])]
       : []),
@@ -70,6 +75,15 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
   return plan.filter(({ manifests }) => manifests.length > 0);
 }
 
+/** Policies, with the proof that Windows pods get their RuntimeClass. */
+function guardRails(spec: ClusterSpec): PlannedAddOn {
+  const proof = runtimeClassProof(spec);
+  return {
+    ...system("guard-rails", guardRailManifests(spec), ["runtime-classes", "networking"]),
+    ...(proof === undefined ? {} : { proof }),
+  };
+}
+
 /** Accounts for pods; nothing when the switch is off. */
 function gmsa(spec: ClusterSpec, { gmsaCertificate }: InClusterValues): readonly PlannedAddOn[] {
   if (spec.addons.gmsa === undefined) return [];
@@ -82,7 +96,7 @@ function samples(spec: ClusterSpec): PlannedAddOn {
   return {
     name: "samples",
     manifests: sampleManifests(spec),
-    after: ["runtime-classes", "networking", "cloud-controller", "storage", "guard-rails", "metrics-server", "gmsa"],
+    after: ["runtime-classes", "networking", "cloud-controller", "storage", "smb", "guard-rails", "metrics-server", "gmsa"],
     needsPools: true,
     cleansUp: false,
   };

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import * as pulumi from "@pulumi/pulumi";
 import { apiGate } from "../../components/gates/apiGate.ts";
 import { type ApiClient, apiProblem, memberProblem, podProblem } from "../../components/gates/apiProbe.ts";
 import { memberGate } from "../../components/gates/memberGate.ts";
 import { stateProblem } from "../../components/gates/upgradeGuard.ts";
 import { type Clock, waitFor } from "../../components/gates/waitFor.ts";
-import { issueServerCertificate, newAuthority } from "../../rehearsal/simulated/certificates.ts";
+import { newAuthority } from "../../rehearsal/simulated/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
+import { serving } from "./serving.ts";
 
 /** A clock on which every sleep passes at once. */
 function fakeClock(): Clock & { readonly slept: number[] } {
@@ -20,29 +19,6 @@ function fakeClock(): Clock & { readonly slept: number[] } {
       slept.push(milliseconds);
     },
   };
-}
-
-const authority = newAuthority("kubernetes");
-const served = issueServerCertificate(authority, { commonName: "api", dnsNames: ["localhost"] });
-
-/** Serves answers by path, then calls the action with a client for them. */
-async function serving(
-  answer: (path: string) => { status: number; body: string },
-  action: (api: ApiClient) => Promise<void>,
-): Promise<void> {
-  const server = createServer({ cert: served.certificate, key: served.key }, (request, response) => {
-    const { status, body } = answer(request.url ?? "");
-    response.writeHead(status).end(body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-  const address: string | AddressInfo | null = server.address();
-  assert.ok(address !== null && typeof address === "object");
-  try {
-    await action({ server: `https://localhost:${address.port}`, caCertificate: authority.certificate });
-  } finally {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
 }
 
 const pod = (ready: string, startedAt?: string): object => ({

@@ -6,7 +6,7 @@ import { nameOfUrn, type RecordedResource } from "../../rehearsal/program/record
 import { mapOf, type PropertyValue, Secret, secretsIn } from "../../rehearsal/program/values.ts";
 import { type Recorded, resource, shape, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, gmsa } from "./switches.ts";
+import { combinations, gmsa, withoutWindows } from "./switches.ts";
 
 const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "known-outputs"): Promise<Recorded> =>
   withMocks(
@@ -16,6 +16,7 @@ const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "
       new InCluster("in", {
         spec,
         kubeconfig: "kubeconfig-text",
+        api: { server: "https://api.test:6443", caCertificate: "" },
         clusterIdentifier: "cluster-1",
         apiGate,
         pools,
@@ -105,6 +106,55 @@ describe("in-cluster layer", () => {
       .map(parentOf);
     assert.deepEqual([...new Set(waiting)], ["in-samples"]);
     assert.ok(objects(recorded).every((each) => allBefore(recorded, each).has("gate")));
+  });
+
+  it("lets samples wait until the policy on RuntimeClasses is in force, and the proof for the policy and its binding", () => {
+    const gate = resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force");
+    assert.deepEqual(gate.options.hooks, { beforeCreate: [gate.name], beforeUpdate: [gate.name] });
+    assert.equal(parentOf(gate), "in-guard-rails");
+    // The policy and its binding have the same name.
+    const policy = "in-guard-rails-fenestra-windows-runtime-class";
+    const kinds = gate.dependencies
+      .filter((urn) => nameOfUrn(urn) === policy)
+      .map((urn) => urn.split("::")[2]?.split(":").at(-1));
+    assert.deepEqual(kinds.toSorted(), ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]);
+    const samples = objects(recorded).filter((each) => parentOf(each) === "in-samples");
+    assert.ok(samples.length > 10);
+    for (const sample of samples) assert.ok(allBefore(recorded, sample).has(gate.name), sample.name);
+    const system = objects(recorded).filter((each) => !["in-samples", "in-guard-rails"].includes(parentOf(each)));
+    for (const each of system) assert.ok(!allBefore(recorded, each).has(gate.name), each.name);
+  });
+
+  it("asks for the proof anew when the policy or the cluster changes, and only then", async () => {
+    const inputOf = (run: Recorded): unknown =>
+      plain(resource(run, "pulumi:index:Stash", "in-guard-rails-in-force").inputs);
+    const spec = exampleSpec("aws-dev");
+    const before = inputOf(recorded);
+    assert.deepEqual(inputOf(await record({ ...spec, addons: { ...spec.addons, samples: false } })), before);
+    const fewer = spec.pools.filter(({ os }) => os.name !== "windows-2019");
+    assert.notDeepEqual(inputOf(await record({ ...spec, pools: fewer })), before);
+    assert.deepEqual(
+      Object.keys(mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input)).toSorted(),
+      ["cluster", "digest", "policy"],
+    );
+    assert.equal(
+      mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input).cluster,
+      "cluster-1",
+    );
+  });
+
+  it("has no proof where there is no policy: on minors without it, without Windows, without guard rails", async () => {
+    const spec = exampleSpec("aws-dev");
+    const without: readonly ClusterSpec[] = [
+      { ...spec, kubernetes: { ...spec.kubernetes, version: "1.35.9" } },
+      withoutWindows(spec),
+      { ...spec, addons: { ...spec.addons, guardRails: false } },
+    ];
+    for (const each of without)
+      assert.deepEqual(
+        shape(await record(each)).filter((name) => name.includes("in-force") || name.includes("MutatingAdmission")),
+        [],
+      );
   });
 
   it("gives everything on Windows forty minutes", () => {

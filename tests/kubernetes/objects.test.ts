@@ -6,6 +6,7 @@ import { namespaceLabels, systemNamespaces } from "../../components/kubernetes/g
 import {
   classForImages,
   knownReleases,
+  runtimeClassProbes,
   tagPattern,
 } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
@@ -191,6 +192,19 @@ describe("guard rails", () => {
     assert.equal(classForImages(w2025, [w2022]), "");
   });
 
+  it("show by their probes whether the policy in force is the one for a cluster's present builds", () => {
+    const sets = fc.subarray([...knownReleases], { minLength: 1 });
+    fc.assert(
+      fc.property(sets, sets, (before, after) => {
+        const [wanted, shown] = [runtimeClassProbes(after), runtimeClassProbes(before)];
+        const same = before.map(({ name }) => name).join() === after.map(({ name }) => name).join();
+        assert.equal(JSON.stringify(wanted) === JSON.stringify(shown), same);
+        // Without a policy no pod gets a class, and that must show too.
+        assert.ok(wanted.some(({ runtimeClass }) => runtimeClass !== undefined));
+      }),
+    );
+  });
+
   it("let every one of our own pods in", () => {
     for (const { title, spec } of combinations) {
       const all = manifestsOf(spec);
@@ -243,6 +257,7 @@ describe("switches", () => {
       "cloud-controller",
       "csr-approver",
       "storage",
+      "smb",
       "guard-rails",
       "metrics-server",
       "monitoring",

@@ -1,3 +1,4 @@
+import type { ClassProbe } from "../../gates/policyGate.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type OperatingSystemName, operatingSystems, type WindowsFacts } from "../../model/operatingSystems.ts";
 import type { Manifest } from "../manifest.ts";
@@ -44,6 +45,24 @@ export function runtimeClassExpression(builds: readonly WindowsFacts[]): string 
     (release) => `variables.releases[0] == ${text(release.name)} ? ${text(classForImages(release, builds))} : `,
   );
   return `variables.releases.size() == 0 ? ${text(fallback)} : variables.releases.size() > 1 ? "" : ${choices.join("")}""`;
+}
+
+/**
+ * Pods by which the policy can be seen to be in force: an image of every known release and one of none, each with the class that it must
+ * get. Whatever builds a cluster gains or loses, one of the answers changes, so that the policy of an earlier update is not taken for the
+ * present one.
+ */
+export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly ClassProbe[] {
+  const [only, ...others] = builds;
+  const image = (tag: string): string => `mcr.microsoft.com/windows/nanoserver:${tag}`;
+  const probe = (tag: string, name: string): ClassProbe => ({
+    image: image(tag),
+    runtimeClass: name === "" ? undefined : name,
+  });
+  return [
+    ...knownReleases.map((release) => probe(release.imageTag, classForImages(release, builds))),
+    probe("latest", others.length === 0 ? (only?.name ?? "") : ""),
+  ];
 }
 
 /** Names of the releases that the images' tags name, as CEL. */

@@ -1,0 +1,122 @@
+import { createHash } from "node:crypto";
+import * as pulumi from "@pulumi/pulumi";
+import { type ApiClient, askApi, field } from "./apiProbe.ts";
+import { known } from "./known.ts";
+import { type Patience, waitFor } from "./waitFor.ts";
+
+/** A Windows pod that says nothing but its image, and the RuntimeClass that the API server must give it. */
+export interface ClassProbe {
+  readonly image: string;
+  /** `undefined` where the pod must be left without. */
+  readonly runtimeClass: string | undefined;
+}
+
+/** How an admission policy shows that it is in force. */
+export interface PolicyProof {
+  /** Name of the policy, and of its binding. */
+  readonly policy: string;
+  /** The policy and its binding: the proof is asked for again when they change. */
+  readonly objects: readonly object[];
+  readonly probes: readonly ClassProbe[];
+}
+
+/** Arguments of `policyGate`. */
+export interface PolicyGateArgs {
+  readonly proof: PolicyProof;
+  /** The API, through the load balancer that the deployer reaches. */
+  readonly api: pulumi.Input<ApiClient>;
+  /** What tells this cluster from any other: a new cluster has to prove it anew. */
+  readonly cluster: pulumi.Input<string>;
+  /** How many API servers there are behind the load balancer. Each learns of a policy by itself. */
+  readonly apiServers: number;
+  /** Default: every half second, for two minutes. A policy is in force a second after it was made. */
+  readonly patience?: Patience;
+}
+
+/** Namespace of the probes: every cluster has it, and it is not one of the system, which the policy leaves alone. */
+const namespace = "default";
+
+/**
+ * Rounds of right answers that are wanted where a load balancer chooses who answers. With half a second between them they last several times
+ * as long as a policy takes to reach an API server, and leave it to chance only once in many thousands that one of them was never asked.
+ */
+const roundsOfSeveral = 8;
+
+/**
+ * The gate behind an admission policy: the API server accepts a policy at once, but enforces it only a moment later, and what is made in
+ * between passes unchanged. It opens when pods that are sent for a dry run come back as the policy makes them. It is passed again when the
+ * policy, its binding or the cluster changed.
+ */
+export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const { policy, objects, probes } = args.proof;
+  const hook = new pulumi.ResourceHook(name, async () => {
+    const api = await known(args.api);
+    const kinds = "mutatingadmissionpolicy,mutatingadmissionpolicybinding";
+    await waitFor(
+      `admission policy ${policy} at ${api.server} (look at: kubectl get ${kinds} ${policy} -o yaml)`,
+      inARow(args.apiServers > 1 ? roundsOfSeveral : 1, () => classesProblem(api, probes)),
+      { everySeconds: 0.5, limitSeconds: 120, ...args.patience },
+    );
+  });
+  const digest = createHash("sha256").update(JSON.stringify(objects)).digest("hex");
+  return new pulumi.Stash(
+    name,
+    { input: { policy, digest, cluster: args.cluster } },
+    { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } },
+  );
+}
+
+/** A probe that finds nothing wrong only after several rounds in a row without a problem. */
+export function inARow(rounds: number, probe: () => Promise<string | undefined>): () => Promise<string | undefined> {
+  let good = 0;
+  return async () => {
+    // A throw leaves the count at its start.
+    const before = good;
+    good = 0;
+    const problem = await probe();
+    if (problem !== undefined) return problem;
+    good = before + 1;
+    return good < rounds ? `right ${good} times in a row, wanted ${rounds}` : undefined;
+  };
+}
+
+/** What is wrong with the first pod that does not come back from its dry run as it should, or `undefined`. */
+export async function classesProblem(api: ApiClient, probes: readonly ClassProbe[]): Promise<string | undefined> {
+  for (const { image, runtimeClass } of probes) {
+    const { status, body } = await askApi(api, `/api/v1/namespaces/${namespace}/pods?dryRun=All`, probePod(image));
+    const pod = `a Windows pod with image ${image} in namespace ${namespace}`;
+    const answer = parsed(body);
+    if (status !== 201) {
+      const message = field(answer, "message");
+      return `${pod}: the API answers ${status}: ${typeof message === "string" ? message : body.slice(0, 200)}`;
+    }
+    const given = field(field(answer, "spec"), "runtimeClassName");
+    if (given !== runtimeClass)
+      return `${pod} gets ${typeof given === "string" ? `RuntimeClass ${given}` : "no RuntimeClass"}, wanted ${runtimeClass ?? "none"}`;
+  }
+  return undefined;
+}
+
+/** Says all that a strict namespace may ask for, so that no quota or Pod Security level is in its way. */
+function probePod(image: string): object {
+  const amounts = { cpu: "10m", memory: "64Mi" };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { generateName: "fenestra-policy-probe-" },
+    spec: {
+      os: { name: "windows" },
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true },
+      containers: [{ name: "probe", image, resources: { requests: amounts, limits: amounts } }],
+    },
+  };
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}

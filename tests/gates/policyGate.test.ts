@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import * as pulumi from "@pulumi/pulumi";
+import type { ApiClient } from "../../components/gates/apiProbe.ts";
+import { classesProblem, inARow, type PolicyProof, policyGate } from "../../components/gates/policyGate.ts";
+import { newAuthority } from "../../rehearsal/simulated/certificates.ts";
+import { withMocks } from "../support/mocks.ts";
+import { type Answer, serving } from "./serving.ts";
+
+const proof: PolicyProof = {
+  policy: "classes",
+  objects: [{ kind: "MutatingAdmissionPolicy" }, { kind: "MutatingAdmissionPolicyBinding" }],
+  probes: [
+    { image: "x:ltsc2022", runtimeClass: "windows-2022" },
+    { image: "x:latest", runtimeClass: undefined },
+  ],
+};
+
+/** What an API server makes of a pod when the policy is in force there. */
+const placed = (sent: string): Answer => {
+  const { spec } = JSON.parse(sent);
+  return {
+    status: 201,
+    body: JSON.stringify({
+      spec: spec.containers[0].image.endsWith(":ltsc2022") ? { ...spec, runtimeClassName: "windows-2022" } : spec,
+    }),
+  };
+};
+const untouched = (sent: string): Answer => ({ status: 201, body: sent });
+
+/** Runs the gate's hook as the engine would. */
+const pass = async (api: pulumi.Input<ApiClient>, apiServers = 1, limitSeconds = 2): Promise<void> => {
+  const patience = { everySeconds: 0.001, limitSeconds };
+  const recorded = await withMocks(() => {
+    policyGate("gate", { proof, api, cluster: "one", apiServers, patience }, {});
+  });
+  const hook = recorded.hooks.get("gate");
+  assert.ok(hook !== undefined);
+  await Reflect.apply(hook.callback, undefined, [{}]);
+};
+
+describe("the gate behind an admission policy", () => {
+  it("opens at once where the policy is in force, and asks for nothing but dry runs of Windows pods", async () => {
+    const asked: { path: string; sent: string }[] = [];
+    await serving(
+      (path, sent) => {
+        asked.push({ path, sent });
+        return placed(sent);
+      },
+      (api) => pass(pulumi.secret(api)),
+    );
+    assert.deepEqual(
+      asked.map(({ path }) => path),
+      Array(2).fill("/api/v1/namespaces/default/pods?dryRun=All"),
+    );
+    const pods = asked.map(({ sent }) => JSON.parse(sent));
+    assert.deepEqual(
+      pods.map(({ spec }) => [spec.os.name, spec.containers[0].image, "runtimeClassName" in spec]),
+      [
+        ["windows", "x:ltsc2022", false],
+        ["windows", "x:latest", false],
+      ],
+    );
+  });
+
+  it("waits for a policy that comes into force late", async () => {
+    let asked = 0;
+    await serving(
+      (_, sent) => {
+        asked += 1;
+        return asked > 5 ? placed(sent) : untouched(sent);
+      },
+      (api) => pass(api),
+    );
+    // Five wrong answers, each to the first pod, and then both pods once.
+    assert.equal(asked, 7);
+  });
+
+  it("behind a load balancer wants many right answers in a row, so that one API server that lags behind is seen", async () => {
+    const answers: boolean[] = [];
+    await serving(
+      (_, sent) => {
+        // The third server learns of the policy after ten requests.
+        const right = answers.length % 3 !== 2 || answers.length >= 10;
+        answers.push(right);
+        return right ? placed(sent) : untouched(sent);
+      },
+      (api) => pass(api, 3),
+    );
+    assert.ok(answers.includes(false));
+    assert.ok(answers.length - answers.lastIndexOf(false) - 1 >= 16, JSON.stringify(answers));
+  });
+
+  it("fails with what it saw when the policy never comes into force", async () => {
+    await assert.rejects(
+      serving(
+        (_, sent) => untouched(sent),
+        (api) => pass(api, 1, 0.01),
+      ),
+      /^Error: admission policy classes at https:\/\/localhost:\d+ \(look at: kubectl get mutatingadmissionpolicy,mutatingadmissionpolicybinding classes -o yaml\) is not ready after 0\.01 seconds; last answer: a Windows pod with image x:ltsc2022 in namespace default gets no RuntimeClass, wanted windows-2022$/,
+    );
+  });
+
+  it("fails with the API server's words when it refuses the pod, and with the start of an answer that is no JSON", async () => {
+    const refusal = { status: 403, body: JSON.stringify({ kind: "Status", message: "pods is forbidden" }) };
+    await assert.rejects(
+      serving(
+        () => refusal,
+        (api) => pass(api, 1, 0.01),
+      ),
+      /x:ltsc2022 in namespace default: the API answers 403: pods is forbidden$/,
+    );
+    await serving(
+      () => ({ status: 502, body: "<html>Bad gateway" }),
+      async (api) => assert.match((await classesProblem(api, proof.probes)) ?? "", /answers 502: <html>Bad gateway$/),
+    );
+  });
+
+  it("takes a class where there must be none for wrong, as after the policy of a cluster with other builds", async () => {
+    await serving(
+      (_, sent) => ({
+        status: 201,
+        body: JSON.stringify({ spec: { ...JSON.parse(sent).spec, runtimeClassName: "windows-2022" } }),
+      }),
+      async (api) =>
+        assert.equal(
+          await classesProblem(api, proof.probes),
+          "a Windows pod with image x:latest in namespace default gets RuntimeClass windows-2022, wanted none",
+        ),
+    );
+  });
+
+  it("trusts the cluster's own authority alone, and says what is wrong with the certificate", async () => {
+    const other = newAuthority("kubernetes").certificate;
+    await assert.rejects(
+      serving(
+        (_, sent) => placed(sent),
+        (api) => pass({ ...api, caCertificate: other }, 1, 0.01),
+      ),
+      /is not ready after 0\.01 seconds; last answer: .*(certificate|signature)/i,
+    );
+  });
+
+  it("begins to count anew after a wrong answer and after a throw", async () => {
+    const outcomes = [undefined, "wrong", undefined, new Error("lost"), undefined, undefined];
+    const probe = inARow(2, async () => {
+      const outcome = outcomes.shift();
+      if (outcome instanceof Error) throw outcome;
+      return outcome;
+    });
+    const wanted = "right 1 times in a row, wanted 2";
+    assert.equal(await probe(), wanted);
+    assert.equal(await probe(), "wrong");
+    assert.equal(await probe(), wanted);
+    await assert.rejects(probe(), /lost/);
+    assert.equal(await probe(), wanted);
+    assert.equal(await probe(), undefined);
+  });
+});

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import type { ApiClient } from "../../components/gates/apiProbe.ts";
+import { issueServerCertificate, newAuthority } from "../../rehearsal/simulated/certificates.ts";
+
+const authority = newAuthority("kubernetes");
+const served = issueServerCertificate(authority, { commonName: "api", dnsNames: ["localhost"] });
+
+/** What a fake API server says. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Serves answers by path and sent text, then calls the action with a client for them. */
+export async function serving(
+  answer: (path: string, sent: string) => Answer,
+  action: (api: ApiClient) => Promise<void>,
+): Promise<void> {
+  const server = createServer({ cert: served.certificate, key: served.key }, async (request, response) => {
+    const { status, body } = answer(request.url ?? "", await text(request));
+    response.writeHead(status).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  const address: string | AddressInfo | null = server.address();
+  assert.ok(address !== null && typeof address === "object");
+  try {
+    await action({ server: `https://localhost:${address.port}`, caCertificate: authority.certificate });
+  } finally {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
