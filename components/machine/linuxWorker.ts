@@ -50,11 +50,11 @@ const workerAttempts = {
 
 /**
  * How long pods have to move. A spot machine goes two minutes after the notice on AWS, half a minute on Azure; a scale set waits for five
- * minutes, an Auto Scaling group for as long as its hook.
+ * minutes, an Auto Scaling group for as long as its hook, which a sign every five minutes prolongs; a spot machine has nothing to prolong.
  */
 function drainTimes({ cloud }: ClusterSpec, { spot }: PoolSpec): MachineEnv {
   const seconds = cloud === "aws" ? (spot ? 90 : 600) : spot ? 20 : 270;
-  return { DRAIN_SECONDS: seconds, NOTICE_PAUSE: 5 };
+  return { DRAIN_SECONDS: seconds, DRAIN_HEARTBEAT: cloud === "aws" && !spot ? 300 : 0, NOTICE_PAUSE: 5 };
 }
 
 function lifecycleEnv({ lifecycle }: PoolAccess): MachineEnv {

@@ -236,6 +236,41 @@ describe("jobs of Linux machines", function () {
       assert.equal(calls.filter((call) => call.includes("LifecycleHookName=terminate")).length, 1);
     });
 
+    it("tells the group in intervals that it goes on, and only while it does", () => {
+      const beats = (heartbeat: number): readonly string[] => {
+        const here = worker();
+        here.set({ DRAIN_SECONDS: 3, DRAIN_HEARTBEAT: heartbeat });
+        here.write("/store/notice", "Terminated");
+        here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
+        // A pause between two rounds is shorter than in life; the clock is the real one.
+        here.writeScript("/store/on-sleep", "#!/bin/bash\n/bin/sleep 0.5\n");
+        const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
+        assert.equal(code, 0, output);
+        return calls.flatMap(
+          (call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? [],
+        );
+      };
+      const all = beats(1);
+      assert.equal(all.at(-1), "CompleteLifecycleAction");
+      const heartbeats = all.slice(0, -1);
+      assert.ok(heartbeats.length >= 2 && heartbeats.length <= 4, all.join(" "));
+      assert.deepEqual([...new Set(heartbeats)], ["RecordLifecycleActionHeartbeat"]);
+      assert.deepEqual(beats(0), ["CompleteLifecycleAction"]);
+    });
+
+    it("goes on when the group does not answer", () => {
+      const here = worker();
+      here.set({ DRAIN_SECONDS: 3, DRAIN_HEARTBEAT: 1 });
+      here.write("/store/notice", "Terminated");
+      here.write("/store/fail", "RecordLifecycleActionHeartbeat\n");
+      here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
+      here.writeScript("/store/on-sleep", "#!/bin/bash\n/bin/sleep 0.5\n");
+      const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
+      assert.equal(code, 0, output);
+      assert.match(output, /the group was not told that the drain goes on/);
+      assert.ok(calls.some((call) => call.includes("CompleteLifecycleAction")));
+    });
+
     it("evicts one pod after the other by the eviction API", () => {
       const here = worker();
       here.set({ DRAIN_SECONDS: 30 });

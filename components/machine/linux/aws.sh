@@ -77,19 +77,19 @@ secret_put() {
 
 # group_ready: tells the Auto Scaling group that the machine is in service.
 group_ready() {
-  if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action "$LAUNCH_HOOK" CONTINUE; fi
+  if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$LAUNCH_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
-# lifecycle_action <hook> <CONTINUE|ABANDON>: a hook that is not waiting any more is as good as completed.
+# lifecycle_action <action> <hook> [NAME=VALUE]: a hook that is not waiting any more is as good as completed.
 lifecycle_action() {
   local status
-  status=$(signed autoscaling "$scratch/lifecycle" --data 'Action=CompleteLifecycleAction&Version=2011-01-01' \
-    --data-urlencode "AutoScalingGroupName=$SCALING_GROUP" --data-urlencode "LifecycleHookName=$1" \
-    --data-urlencode "LifecycleActionResult=$2" --data-urlencode "InstanceId=$NODE_NAME" \
+  status=$(signed autoscaling "$scratch/lifecycle" --data "Action=$1&Version=2011-01-01" \
+    --data-urlencode "AutoScalingGroupName=$SCALING_GROUP" --data-urlencode "LifecycleHookName=$2" \
+    ${3:+--data-urlencode "$3"} --data-urlencode "InstanceId=$NODE_NAME" \
     "https://autoscaling.$REGION.amazonaws.com/") || return 1
   if [[ $status == 200 ]]; then return 0; fi
   if [[ $status == 400 ]] && grep -q 'No active Lifecycle Action' "$scratch/lifecycle"; then return 0; fi
-  log "error: completing the hook $1 was answered with $status"
+  log "error: $1 of the hook $2 was answered with $status"
   return 1
 }
 
@@ -109,9 +109,14 @@ termination_notice() {
   imds spot/instance-action >"$scratch/notice" 2>&1
 }
 
+# draining: the hook's time begins anew.
+draining() {
+  if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action RecordLifecycleActionHeartbeat "$TERMINATE_HOOK"; fi
+}
+
 # drained: the machine may go now.
 drained() {
-  if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action "$TERMINATE_HOOK" CONTINUE; fi
+  if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$TERMINATE_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
 # bucket <method> <file for the answer> <path and query> [curl arguments...]

@@ -9,6 +9,7 @@ node() { kubectl --kubeconfig /etc/kubernetes/kubelet.conf "$@"; }
 until termination_notice; do sleep "$NOTICE_PAUSE"; done
 log "this machine is about to be taken away; its pods move"
 deadline=$((SECONDS + DRAIN_SECONDS))
+beat=$SECONDS
 
 retry 5 2 node cordon "$NODE_NAME" || log "the node cannot be cordoned; the pods move all the same"
 
@@ -25,7 +26,15 @@ evict() {
     node create --raw "/api/v1/namespaces/$1/pods/$2/eviction" --filename - >/dev/null 2>"$scratch/evict"
 }
 
+# heartbeat: tells the group at times that this goes on, so that its own time does not cut a drain short. 0 is never.
+heartbeat() {
+  if ((DRAIN_HEARTBEAT == 0 || SECONDS < beat)); then return; fi
+  draining || log "the group was not told that the drain goes on"
+  beat=$((SECONDS + DRAIN_HEARTBEAT))
+}
+
 while ((SECONDS < deadline)); do
+  heartbeat
   if ! left=$(movable); then
     sleep 2
     continue
