@@ -89,7 +89,8 @@ function readBase(fileOrRef: string, stack: string): BasePlan {
   return base;
 }
 
-function writePlan(folder: string, files: readonly OutputFile[]): void {
+/** Writes files below a folder, which is made when it is not there. */
+export function writePlan(folder: string, files: readonly OutputFile[]): void {
   for (const file of files) {
     const target = path.join(folder, ...file.path.split("/"));
     mkdirSync(path.dirname(target), { recursive: true });

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { UsageError } from "../../cli/exit.ts";
 import { main } from "../../cli/main.ts";
-import { planAtRef } from "../../cli/plan/gitBase.ts";
+import { openCheckout, planAtRef } from "../../cli/plan/gitBase.ts";
 
 describe("the base of a comparison, by a git ref", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-git-"));
@@ -38,7 +38,7 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
 
   const refused = (ref: string, stack: string, message: RegExp) =>
     assert.throws(
-      () => planAtRef(ref, stack, folder),
+      () => planAtRef(ref, stack, { repository: folder }),
       (error) => error instanceof UsageError && message.test(error.message),
     );
   afterEach(() => {
@@ -47,11 +47,11 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
   });
 
   it("is what the version of that commit plans, its findings aside", () => {
-    assert.deepEqual(JSON.parse(planAtRef("one", "aws-dev", folder)), {
+    assert.deepEqual(JSON.parse(planAtRef("one", "aws-dev", { repository: folder })), {
       version: "one",
       args: ["plan", "--stack", "aws-dev", "--json"],
     });
-    assert.equal(JSON.parse(planAtRef("HEAD", "aws-dev", folder)).version, "two");
+    assert.equal(JSON.parse(planAtRef("HEAD", "aws-dev", { repository: folder })).version, "two");
   });
 
   it("tells a version that cannot plan the stack, with its reason", () => {
@@ -66,6 +66,44 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
   it("refuses a commit with other packages, and says what to do", () => {
     writeFileSync(path.join(folder, "package-lock.json"), `{ "other": 1 }`);
     refused("one", "aws-dev", /package-lock\.json differs there.*npm ci, fenestra plan --json/);
+  });
+
+  it("has its own packages when somebody installs them, and only when they differ", () => {
+    const installed: string[] = [];
+    const options = {
+      repository: folder,
+      install: (tree: string) => {
+        installed.push(readFileSync(path.join(tree, "package-lock.json"), "utf8"));
+        mkdirSync(path.join(tree, "node_modules"));
+      },
+    };
+    writeFileSync(path.join(folder, "package-lock.json"), `{ "other": 1 }`);
+    assert.equal(JSON.parse(planAtRef("one", "aws-dev", options)).version, "one");
+    assert.deepEqual(installed, ["{}"]);
+    writeFileSync(path.join(folder, "package-lock.json"), "{}");
+    assert.equal(JSON.parse(planAtRef("one", "aws-dev", options)).version, "one");
+    assert.equal(installed.length, 1);
+  });
+
+  it("is cleaned up when the packages cannot be installed", () => {
+    writeFileSync(path.join(folder, "package-lock.json"), `{ "other": 1 }`);
+    const install = () => {
+      throw new UsageError("no network");
+    };
+    assert.throws(() => openCheckout("one", { repository: folder, install }), /no network/);
+  });
+
+  it("knows its stacks", () => {
+    const stacksAt = (ref: string) => {
+      const checkout = openCheckout(ref, { repository: folder, install: () => undefined });
+      checkout.close();
+      return checkout.stacks;
+    };
+    mkdirSync(path.join(folder, "stacks"));
+    writeFileSync(path.join(folder, "stacks", "Pulumi.aws-dev.yaml"), "config: {}");
+    git("add", "stacks");
+    git("commit", "--quiet", "-m", "three");
+    assert.deepEqual([stacksAt("one"), stacksAt("HEAD")], [[], ["aws-dev"]]);
   });
 
   it("is told in one line by the command", async () => {

@@ -1,0 +1,100 @@
+import "../rehearsal/program/leanSdk.ts";
+import { execFileSync } from "node:child_process";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { readStackFile, stackNames } from "../components/config/stackFile.ts";
+import { planFiles } from "../rehearsal/review/files.ts";
+import { reaches } from "../rehearsal/review/findings.ts";
+import { makePlan } from "../rehearsal/review/makePlan.ts";
+import { type ComparedStack, compareStacks } from "./changes/compare.ts";
+import { changesFile, changesJson, type Status } from "./changes/stackChange.ts";
+import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { openCheckout } from "./plan/gitBase.ts";
+import { writePlan } from "./plan.ts";
+
+const help = `Usage: fenestra changes --since REF [options]
+
+Plans every stack as it is here and as it was at REF, and says which of them change. Needs no account, no credentials and no root.
+
+  --since REF        commit, branch or tag of this repository
+  --install          install the packages of REF with npm ci when its package-lock.json is another one; needs the network
+  --out DIR          write what became of every stack to DIR/${changesFile}, and the whole plan of each that is new or changed to DIR/STACK
+  --json             print that file in place of the list
+
+Exit code 1: a stack cannot be planned, or its plan has a finding of the level error.
+`;
+
+/** \`fenestra changes\`. */
+export const changesCommand: Command = {
+  summary: "Show which stacks change since a commit, and what changes in them",
+  help,
+  run: changes,
+};
+
+async function changes(args: readonly string[], { out }: Terminal): Promise<ExitCode> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      since: { type: "string" },
+      install: { type: "boolean", default: false },
+      out: { type: "string" },
+      json: { type: "boolean", default: false },
+    },
+  });
+  if (values.since === undefined) throw new UsageError("changes needs --since REF");
+  const compared = await compareSince(values.since, values.install);
+  const text = changesJson(compared.map(({ change }) => change));
+  if (values.out !== undefined)
+    writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
+  out(values.json ? text : compared.map(line).join(""));
+  return compared.some(({ change, plan }) => change.status === "failed" || reaches(plan?.findings ?? [], "error"))
+    ? exitCodes.findings
+    : exitCodes.fine;
+}
+
+async function compareSince(ref: string, install: boolean): Promise<readonly ComparedStack[]> {
+  const base = openCheckout(ref, { option: "--since", ...(install ? { install: npmCi } : {}) });
+  try {
+    const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
+    return await compareStacks(
+      { stacks: base.stacks, plan: async (stack) => base.plan(stack) },
+      { stacks: stackNames(), plan: async (stack) => makePlan({ stack, config: readStackFile(stack), entry }) },
+    );
+  } finally {
+    base.close();
+  }
+}
+
+function npmCi(folder: string): void {
+  try {
+    execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+  } catch (error) {
+    const [line] = String(error instanceof Error ? (Reflect.get(error, "stderr") ?? error.message) : error).split("\n");
+    throw new UsageError(`--install: npm ci failed in a checkout of the older version: ${line}`);
+  }
+}
+
+function files({ change, plan }: ComparedStack) {
+  if (plan === undefined || change.status === "same") return [];
+  return planFiles(plan).map((file) => ({ ...file, path: path.posix.join(change.stack, file.path) }));
+}
+
+const words: Readonly<Record<Status, string>> = {
+  failed: "cannot be planned",
+  changed: "changes",
+  unknown: "cannot be compared",
+  added: "is new",
+  removed: "is gone",
+  same: "no change",
+};
+
+function line({ change: { stack, status, reason, diff } }: ComparedStack): string {
+  const details = [reason, diff]
+    .filter((text) => text !== "")
+    .map((text) => text.trimEnd().replaceAll(/^(?=.)/gm, "  "));
+  return [`${stack}: ${words[status]}`, ...details, ""].join("\n");
+}

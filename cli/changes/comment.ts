@@ -1,0 +1,155 @@
+import { lstatSync, readFileSync } from "node:fs";
+import { parseChanges, type StackChange, type Status } from "./stackChange.ts";
+
+// Runs where a token may write to the repository, on what anybody's branch left behind, and before any package is installed: it imports
+// nothing but Node's own modules and takes every text for hostile.
+
+/** GitHub refuses a comment of more than 65,536 characters. Counted in bytes, of which a text never has fewer than characters. */
+export const commentLimit = 65_000;
+
+/** First line of the comment, by which it is found again. */
+export const marker = "<!-- fenestra plan -->";
+
+/** Largest file that is looked at, in bytes. Those of big stacks have about one megabyte. */
+const largestFile = 32 * 1024 * 1024;
+
+/** Most stacks that are shown. */
+const mostStacks = 40;
+
+/** Where the plans come from, as GitHub says and not as the branch does. */
+export interface CommentSource {
+  /** Commit that was planned. */
+  readonly sha: string;
+  /** Page of the run, which shows the rendered plans and keeps the files. */
+  readonly runUrl: string;
+}
+
+const words: Readonly<Record<Status, string>> = {
+  failed: "cannot be planned",
+  changed: "changes",
+  unknown: "cannot be compared with its base",
+  added: "is new",
+  removed: "is removed",
+  same: "no change",
+};
+
+/** The comment of a run without a readable list of changes. */
+export function failureComment({ sha, runUrl }: CommentSource): string {
+  return `${marker}\nThere is no plan of \`${sha}\`: [the run](${runUrl}) says why.\n`;
+}
+
+/**
+ * The comment that shows what became of every stack. Every text of the branch stands in a fenced block, where nobody is mentioned, no link,
+ * picture or HTML works and no bot reads a command; what stands outside is ours. Texts that are too long are cut at a line, each to its
+ * fair share.
+ */
+export function changesComment(changes: readonly StackChange[], { sha, runUrl }: CommentSource): string {
+  const order: readonly Status[] = ["failed", "changed", "unknown", "added", "removed"];
+  const differing = changes
+    .filter(({ status }) => status !== "same")
+    .toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status));
+  const shown = differing.slice(0, mostStacks);
+  const same = changes.filter(({ status }) => status === "same").slice(0, mostStacks);
+  const parts = shown.flatMap(partsOf);
+  const build = (texts: readonly string[]) =>
+    [
+      marker,
+      `Plan of \`${sha}\`, made without an account. The plans as pages, and every file of every machine, are with [the run](${runUrl}).`,
+      "",
+      ...(changes.length === 0 ? ["There is no stack."] : ["| Stack | |", "| --- | --- |"]),
+      ...[...shown, ...same].map(({ stack, status }) => `| \`${stack}\` | ${words[status]} |`),
+      ...(changes.length > shown.length + same.length ? ["", "More stacks are with the run."] : []),
+      "",
+      ...parts.flatMap(({ title, language }, index) => block(title, language, texts[index] ?? "")),
+    ].join("\n");
+  const room = commentLimit - bytes(build(parts.map(() => "")));
+  return build(
+    shorten(
+      parts.map(({ text }) => plain(text)),
+      room,
+    ),
+  );
+}
+
+interface Part {
+  /** HTML of ours. */
+  readonly title: string;
+  readonly language: "diff" | "text";
+  /** Text of the branch. */
+  readonly text: string;
+}
+
+function partsOf({ stack, reason, diff, summary }: StackChange): readonly Part[] {
+  const parts: readonly Part[] = [
+    { title: `<code>${stack}</code>: why`, language: "text", text: reason },
+    { title: `<code>${stack}</code>: what changes`, language: "diff", text: diff },
+    { title: `<code>${stack}</code>: the plan`, language: "text", text: summary },
+  ];
+  return parts.filter(({ text }) => text !== "");
+}
+
+/** Longer than any run of backticks that `plain` leaves, so that no line of a text ends the block. */
+const fence = "````";
+
+function block(title: string, language: string, text: string): readonly string[] {
+  return [`<details><summary>${title}</summary>`, "", `${fence}${language}`, text, fence, "", "</details>", ""];
+}
+
+/**
+ * A text that looks like what it is: without control characters, without the ones that turn the direction of writing or have no width,
+ * and without a run of backticks as long as the fence.
+ */
+function plain(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(/\r\n?|[\u2028\u2029\u0085]/g, "\n")
+    .replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => (character === "\n" || character === "\t" ? character : "\u{FFFD}"))
+    .replaceAll(/`{4,}/g, "```")
+    .trimEnd();
+}
+
+/** The texts, together no longer than `room` bytes: the short ones whole, the long ones cut to equal lengths. */
+function shorten(texts: readonly string[], room: number): readonly string[] {
+  const shares = new Map<number, number>();
+  let left = room;
+  const byLength = texts.map((text, index) => ({ index, length: bytes(text) })).sort((a, b) => a.length - b.length);
+  for (const [done, { index, length }] of byLength.entries()) {
+    const share = Math.max(0, Math.min(length, Math.floor(left / (texts.length - done))));
+    shares.set(index, share);
+    left -= share;
+  }
+  return texts.map((text, index) => cut(text, shares.get(index) ?? 0));
+}
+
+const cutNote = "\n... the rest is with the run";
+
+function cut(text: string, room: number): string {
+  if (bytes(text) <= room) return text;
+  const kept = Buffer.from(text).subarray(0, Math.max(0, room - bytes(cutNote)));
+  // A line that is cut in the middle says something else; so does a character.
+  const end = kept.lastIndexOf("\n");
+  return room < bytes(cutNote) ? "" : `${kept.subarray(0, Math.max(0, end)).toString("utf8")}${cutNote}`;
+}
+
+function bytes(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+/** The comment for the file that a run left. One that is missing, is no plain file or has another form is as good as none. */
+export function commentOfFile(file: string, source: CommentSource): string {
+  let changes: readonly StackChange[];
+  try {
+    const found = lstatSync(file);
+    if (!found.isFile() || found.size > largestFile) return failureComment(source);
+    changes = parseChanges(readFileSync(file, "utf8"));
+  } catch {
+    return failureComment(source);
+  }
+  return changesComment(changes, source);
+}
+
+if (import.meta.main) {
+  const [file = ""] = process.argv.slice(2);
+  const { HEAD_SHA: sha = "", RUN_URL: runUrl = "" } = process.env;
+  process.stdout.write(commentOfFile(file, { sha, runUrl }));
+}

@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { changesComment, commentLimit, commentOfFile, failureComment, marker } from "../../cli/changes/comment.ts";
+import { compareStacks } from "../../cli/changes/compare.ts";
+import { changesJson, parseChanges, type StackChange, statuses } from "../../cli/changes/stackChange.ts";
+import { UsageError } from "../../cli/exit.ts";
+import { main } from "../../cli/main.ts";
+import { ConfigError } from "../../components/config/problem.ts";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import { planJson } from "../../rehearsal/review/json.ts";
+import { makePlan } from "../../rehearsal/review/makePlan.ts";
+import type { Plan } from "../../rehearsal/review/plan.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const source = { sha: "0123456789abcdef0123456789abcdef01234567", runUrl: "https://github.com/o/r/actions/runs/1" };
+
+describe("the stacks that change", function () {
+  this.timeout(120_000);
+  const planOf = (stack: string) =>
+    makePlan({ stack, config: readStackFile(stack), entry: path.join(root, "index.ts") });
+  let azure: Plan;
+  let aws: Plan;
+  before(async () => {
+    azure = await planOf("azure-dev");
+    aws = await planOf("aws-dev");
+  });
+  const plans = (stack: string) => (stack === "azure-dev" ? azure : aws);
+  const texts = (stacks: readonly string[], change: (plan: Plan) => Plan = (plan) => plan) => ({
+    stacks,
+    plan: async (stack: string) => planJson(change(plans(stack))),
+  });
+  const now = (...stacks: readonly string[]) => ({ stacks, plan: async (stack: string) => plans(stack) });
+
+  it("are none when a process of its own makes the same plans", async () => {
+    const fresh = {
+      stacks: ["aws-dev", "azure-dev"],
+      plan: async (stack: string) =>
+        execFileSync(process.execPath, [path.join(root, "cli/main.ts"), "plan", "--stack", stack, "--json"], {
+          encoding: "utf8",
+          maxBuffer: 2 ** 28,
+          stdio: ["ignore", "pipe", "ignore"],
+        }),
+    };
+    const compared = await compareStacks(fresh, now("azure-dev", "aws-dev"));
+    assert.deepEqual(
+      compared.map(({ change }) => change),
+      ["aws-dev", "azure-dev"].map((stack) => ({ stack, status: "same", reason: "", diff: "", summary: "" })),
+    );
+  });
+
+  it("are those whose plan differs, and no other", async () => {
+    const bigger = (plan: Plan): Plan => ({
+      ...plan,
+      machines: plan.machines.map((machine) =>
+        machine.role === "windows" && plan.stack === "aws-dev" ? { ...machine, size: "m7i.xlarge" } : machine,
+      ),
+    });
+    const [first, second] = await compareStacks(texts(["aws-dev", "azure-dev"], bigger), now("aws-dev", "azure-dev"));
+    assert.equal(first?.change.status, "changed");
+    assert.match(first?.change.diff ?? "", /^aws-dev-pool-win2022-group: nodes will be replaced$/m);
+    assert.match(first?.change.diff ?? "", /^aws-dev-pool-linux-group: nodes stay$/m);
+    assert.match(first?.change.summary ?? "", /^aws-dev: Kubernetes \d/);
+    assert.equal(first?.plan, aws);
+    assert.equal(second?.change.status, "same");
+  });
+
+  it("may be new or gone", async () => {
+    const compared = await compareStacks(texts(["aws-dev"]), now("azure-dev"));
+    assert.deepEqual(
+      compared.map(({ change: { stack, status, diff }, plan }) => [stack, status, diff, plan?.stack]),
+      [
+        ["aws-dev", "removed", "", undefined],
+        ["azure-dev", "added", "", "azure-dev"],
+      ],
+    );
+  });
+
+  it("tell why one cannot be planned, or cannot be compared", async () => {
+    const problem = { path: "config.fenestra:name", value: 1, message: "is no name", allowed: "a name" };
+    const failing = {
+      stacks: ["aws-dev"],
+      plan: async (): Promise<Plan> => {
+        throw new ConfigError([problem]);
+      },
+    };
+    const [failed] = await compareStacks(texts(["aws-dev"]), failing);
+    assert.equal(failed?.change.status, "failed");
+    assert.match(failed?.change.reason ?? "", /config\.fenestra:name: is no name/);
+    const broken = {
+      stacks: ["aws-dev"],
+      plan: async (): Promise<string> => {
+        throw new UsageError("--since x: that version cannot plan aws-dev: no");
+      },
+    };
+    const [unknown] = await compareStacks(broken, now("aws-dev"));
+    assert.deepEqual(
+      [unknown?.change.status, unknown?.change.reason],
+      ["unknown", "--since x: that version cannot plan aws-dev: no"],
+    );
+    const old = { stacks: ["aws-dev"], plan: async () => `{"version":0}` };
+    const [older] = await compareStacks(old, now("aws-dev"));
+    assert.match(older?.change.reason ?? "", /^it is not a plan of version/);
+  });
+
+  it("do not hide an error that is ours", async () => {
+    const wrong = {
+      stacks: ["aws-dev"],
+      plan: async (): Promise<Plan> => {
+        throw new RangeError("ours");
+      },
+    };
+    await assert.rejects(compareStacks(texts(["aws-dev"]), wrong), RangeError);
+  });
+
+  it("need a commit", async () => {
+    const err: string[] = [];
+    const terminal = { out: () => undefined, err: (text: string) => void err.push(text) };
+    assert.equal(await main(["changes"], terminal), 2);
+    assert.equal(await main(["changes", "--since", "no-such-ref"], terminal), 2);
+    assert.match(err.join(""), /^fenestra: changes needs --since REF\nfenestra: --since no-such-ref: there is no such/);
+  });
+});
+
+/** What stands outside of fenced blocks, read as CommonMark does: a fence ends with one at least as long. */
+function outside(comment: string): string {
+  let open = 0;
+  return comment
+    .split("\n")
+    .filter((line) => {
+      const length = /^ {0,3}(`{3,})/.exec(line)?.[1]?.length ?? 0;
+      if (open === 0 && length > 0) open = length;
+      else if (open > 0 && length >= open && /^ {0,3}`+[ \t]*$/.test(line)) open = 0;
+      else return open === 0;
+      return false;
+    })
+    .join("\n");
+}
+
+const change = (over: Partial<StackChange> = {}): StackChange => ({
+  stack: "aws-dev",
+  status: "changed",
+  reason: "",
+  diff: "1 resources change\n~ changed  aws:ec2/instance:Instance a: userData\n",
+  summary: "aws-dev: Kubernetes 1.36.0\n",
+  ...over,
+});
+
+describe("the comment on a pull request", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-comment-"));
+  after(() => rmSync(folder, { recursive: true }));
+
+  it("shows what changes, what cannot be planned first, and what does not change in a line", () => {
+    const same = change({ stack: "azure-dev", status: "same", diff: "", summary: "" });
+    const failed = change({ stack: "azure-prod", status: "failed", reason: "no region", diff: "", summary: "" });
+    assert.equal(
+      changesComment([change(), same, failed], source),
+      `${marker}
+Plan of \`${source.sha}\`, made without an account. The plans as pages, and every file of every machine, are with [the run](${source.runUrl}).
+
+| Stack | |
+| --- | --- |
+| \`azure-prod\` | cannot be planned |
+| \`aws-dev\` | changes |
+| \`azure-dev\` | no change |
+
+<details><summary><code>azure-prod</code>: why</summary>
+
+\`\`\`\`text
+no region
+\`\`\`\`
+
+</details>
+
+<details><summary><code>aws-dev</code>: what changes</summary>
+
+\`\`\`\`diff
+1 resources change
+~ changed  aws:ec2/instance:Instance a: userData
+\`\`\`\`
+
+</details>
+
+<details><summary><code>aws-dev</code>: the plan</summary>
+
+\`\`\`\`text
+aws-dev: Kubernetes 1.36.0
+\`\`\`\`
+
+</details>
+`,
+    );
+  });
+
+  const hostile = [
+    "````\n@octocat see #1 and ![x](https://example.com/x.png)",
+    "```\n~~~\n</details>\n<img src=https://example.com/x.png>",
+    "\r````\r@octocat\r",
+    `${"`".repeat(70_000)}\n@octocat`,
+    "\u2028````\u2028/merge\u2028@octocat",
+    `${marker}\n@octocat`,
+  ];
+  it("lets no text of a branch out of its block", () => {
+    for (const text of hostile) {
+      const comment = changesComment([change({ reason: text, diff: text, summary: text })], source);
+      assert.doesNotMatch(outside(comment), /octocat|example\.com|merge/, JSON.stringify(text.slice(0, 40)));
+      assert.equal(outside(comment).split(marker).length, 2);
+      assert.equal(outside(comment).split("</details>").length, 4);
+    }
+  });
+
+  it("would be caught when it did", () => {
+    assert.match(outside("```text\n```\n@octocat\n"), /octocat/);
+  });
+
+  it("shows no character that is not seen, or that turns the line around", () => {
+    const comment = changesComment([change({ diff: "a\u202Eb\u200Bc\u0000d\u001B[31me\u{E0041}\tf" })], source);
+    assert.match(comment, /a\uFFFDb\uFFFDc\uFFFDd\uFFFD\[31me\uFFFD\tf/);
+  });
+
+  const text = fc
+    .oneof(
+      fc.string({ unit: "binary", maxLength: 300 }),
+      fc.array(fc.constantFrom("`", "\n", "~", "@octocat", "</details>", "é", "🪟", "\r", " "), { maxLength: 400 }),
+      fc
+        .tuple(fc.constantFrom("a\n", "🪟", "````\n@octocat "), fc.nat(60_000))
+        .map(([part, times]) => part.repeat(times)),
+    )
+    .map((found) => (typeof found === "string" ? found : found.join("")));
+  const anyChange = fc.record({
+    stack: fc.stringMatching(/^[A-Za-z0-9_.-]{1,100}$/),
+    status: fc.constantFrom(...statuses),
+    reason: text,
+    diff: text,
+    summary: text,
+  });
+
+  it("is never longer than GitHub takes, and keeps to its blocks, whatever the texts are", function () {
+    this.timeout(60_000);
+    fc.assert(
+      fc.property(fc.array(anyChange, { maxLength: 60 }), (changes) => {
+        const comment = changesComment(changes, source);
+        assert.ok(Buffer.byteLength(comment) <= commentLimit, `${Buffer.byteLength(comment)} bytes`);
+        assert.ok(comment.startsWith(`${marker}\n`));
+        assert.doesNotMatch(outside(comment), /octocat/);
+        assert.equal(comment.isWellFormed(), true);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("gives short texts whole, and long ones the room that is left, cut at a line", () => {
+    const long = "0123456789\n".repeat(20_000);
+    const short = change({ stack: "aws-prod", diff: "short\n", summary: "" });
+    const comment = changesComment([change({ diff: long, summary: long }), short], source);
+    assert.match(comment, /\nshort\n````/);
+    assert.equal(comment.match(/\n0123456789\n\.\.\. the rest is with the run\n````/g)?.length, 2);
+    assert.ok(Buffer.byteLength(comment) > commentLimit - 60);
+  });
+
+  it("reads the file that the plan wrote, and no other", () => {
+    const file = path.join(folder, "changes.json");
+    const of = (content: string) => {
+      writeFileSync(file, content);
+      return commentOfFile(file, source);
+    };
+    assert.equal(of(changesJson([change()])), changesComment([change()], source));
+    assert.deepEqual(parseChanges(changesJson([change()])), [change()]);
+    const failure = failureComment(source);
+    assert.equal(failure, `${marker}\nThere is no plan of \`${source.sha}\`: [the run](${source.runUrl}) says why.\n`);
+    const good: unknown = JSON.parse(changesJson([change()]));
+    assert.ok(typeof good === "object");
+    for (const stack of ["a`b", "a|b", "<b>", "@octocat/x", "", "a".repeat(101), "a\n"])
+      assert.equal(of(changesJson([change({ stack })])), failure, stack);
+    for (const content of ["", "null", "[]", "{}", `{"version":1}`, `{"version":2,"stacks":[]}`])
+      assert.equal(of(content), failure, content);
+    assert.equal(of(`{"version":1,"stacks":[{"stack":"a","status":"@octocat"}]}`), failure);
+    assert.equal(
+      of(`{"version":1,"stacks":[{"stack":"a","status":"same","reason":1,"diff":"","summary":""}]}`),
+      failure,
+    );
+    assert.equal(commentOfFile(path.join(folder, "none.json"), source), failure);
+    const link = path.join(folder, "link.json");
+    writeFileSync(file, changesJson([change()]));
+    symlinkSync(file, link);
+    assert.equal(commentOfFile(link, source), failure, "a link may lead out of the artifact");
+  });
+
+  it("is made without a package: what runs beside the token comes with Node or from this repository", () => {
+    for (const name of ["comment.ts", "stackChange.ts"]) {
+      const code = readFileSync(path.join(root, "cli/changes", name), "utf8");
+      const imports = [...code.matchAll(/from "([^"]+)"/g)].map(([, module]) => module);
+      for (const module of imports) assert.ok(module?.startsWith("node:") || module === "./stackChange.ts", module);
+    }
+  });
+});
