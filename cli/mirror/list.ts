@@ -2,6 +2,7 @@ import { type Artifact, downloadUrl } from "../../components/model/artifacts.ts"
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { Plan } from "../../rehearsal/review/plan.ts";
 import { isImage } from "../pin/publishers.ts";
+import { verifyImageList } from "../verify/images.ts";
 import { kubeadmImages } from "./kubeadmImages.ts";
 
 /** A file that a machine downloads. */
@@ -39,7 +40,7 @@ export interface MirrorList {
 
 /**
  * What a stack downloads: files named in the machines' payloads, and images of the payloads, of the Kubernetes objects, and of kubeadm, which
- * chooses those of the control plane itself. Pure.
+ * chooses those of the control plane itself, and of the pods that `fenestra verify` makes. Pure.
  *
  * @throws RangeError for a Kubernetes minor whose images nobody has written down.
  */
@@ -54,6 +55,10 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
     ...kubeadmImages(spec.kubernetes.version),
     ...plan.resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs)),
     ...payloads.flatMap((text) => referencesIn(text, spec.artifacts)),
+    ...verifyImageList(
+      spec.artifacts,
+      spec.pools.flatMap(({ os }) => (os.family === "windows" ? [os] : [])),
+    ),
   ]);
   return {
     version: 1,

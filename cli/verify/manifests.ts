@@ -1,5 +1,6 @@
 import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
 import { namespaceLabels } from "../../components/kubernetes/guardRails/namespaces.ts";
+import { verifyImages } from "./images.ts";
 import { type NodeFacts, type NodeGroup, windowsTaint } from "./nodes.ts";
 
 /** A pod of this run that answers HTTP with its name, and in which commands can be run. */
@@ -19,16 +20,15 @@ export const closedPort = 8099;
 /** Port of the Services in front of stations. */
 export const servicePort = 80;
 
-/**
- * Upstream's test image: an HTTP server and curl, for Linux and Windows. 2.62 was the first for Windows 2025
- * (kubernetes/kubernetes#136727); for 2019 an older one is taken, since upstream supports that release no longer (kubernetes/website#55103).
- */
+const images = verifyImages();
+
+/** Image of a group's stations. */
 export function stationImage({ release }: Pick<NodeGroup, "release">): string {
-  return `registry.k8s.io/e2e-test-images/agnhost:${release?.upstreamSupported === false ? "2.55" : "2.63.0"}`;
+  return images.station(release);
 }
 
-/** Runs on every Windows build; its few kilobytes hold nothing, so only what is on the node's disk can be run in it. */
-const hostProcessImage = "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0";
+/** Image of a pod that only waits. */
+export const pauseImage = images.pause;
 
 /** Marks every object of a run, whatever its namespace. */
 export const verifyLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
@@ -115,7 +115,7 @@ function hostPod({ pod, os, node }: Station): V1Pod {
   const container = windows
     ? {
         name: "station",
-        image: hostProcessImage,
+        image: images.hostProcess,
         command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", "Start-Sleep -Seconds 86400"],
         resources,
       }

@@ -153,6 +153,10 @@ export const poolSchema = z
       .boolean()
       .default(false)
       .meta({ description: "Windows: enable Hyper-V isolated containers. Needs a size that can nest virtualisation." }),
+    nodeLogQuery: z.boolean().default(false).meta({
+      description:
+        "Let the kubelets of the pool answer queries for logs of the node's services through the API. Whoever may use nodes/proxy can then read event logs and journals, so it is off unless you debug.",
+    }),
     spot: z
       .boolean()
       .default(false)
@@ -229,6 +233,37 @@ export const credentialSpecSchema = z
   })
   .meta({ description: "A group Managed Service Account that pods may use." });
 
+/** A Windows share that a StorageClass makes volumes in. */
+export const shareSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(dnsName, "is not a lower-case name")
+      .meta({ ...nameForm, description: "Name of the StorageClass." }),
+    source: z
+      .string()
+      .regex(/^\/\/[^/\\\s]+(\/[^/\\\s]+)+$/, "is not the address of a share")
+      .meta({
+        patternErrorMessage: "two slashes, the server, a slash, the share",
+        examples: ["//files.corp.example.com/pods"],
+        description:
+          "Address of the share. Nodes look the server's name up, Windows ones by their own DNS: a Service's name is not found there.",
+      }),
+    secret: z
+      .string()
+      .regex(dnsName, "is not a lower-case name")
+      .meta({
+        ...nameForm,
+        description:
+          "Name of a Secret in kube-system that you make yourself, with username, password and, for an account of Active Directory, domain.",
+      }),
+    mountOptions: z
+      .array(z.string().min(1))
+      .default([])
+      .meta({ description: "Options of the mount on Linux, such as dir_mode=0777; Windows reads none." }),
+  })
+  .meta({ description: "A Windows share that a StorageClass makes volumes in." });
+
 /** In-cluster add-ons. */
 export const addonsSchema = z
   .strictObject({
@@ -236,6 +271,15 @@ export const addonsSchema = z
       "Cloud controller manager: removes the uninitialized taint, labels zones, makes load balancers. Off only when you run your own, or no node gets ready.",
     ),
     storage: switchOn("Disks of the cloud for pods on both systems: CSI driver and StorageClasses."),
+    smb: z
+      .strictObject({
+        shares: z
+          .array(shareSchema)
+          .default([])
+          .meta({ description: "Shares that pods may ask volumes of, each with its StorageClass." }),
+      })
+      .optional()
+      .meta({ description: "Windows shares as volumes for pods on both systems: SMB CSI driver." }),
     guardRails: switchOn(
       "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods and the control plane are kept to allowed namespaces.",
     ),

@@ -1,4 +1,4 @@
-import { requireArtifact } from "../model/artifacts.ts";
+import { type Artifact, requireArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 
 /** Versions of the images that add-ons run. The lock file has the reference of each, with its digest where one was recorded. */
@@ -27,6 +27,10 @@ const versions = {
   "registry.k8s.io/metrics-server/metrics-server": "0.9.0",
   "registry.k8s.io/node-problem-detector/node-problem-detector": "1.36.0",
   "registry.k8s.io/node-problem-detector/node-problem-detector-windows": "1.36.0",
+  "registry.k8s.io/sig-storage/csi-node-driver-registrar": "2.17.0",
+  "registry.k8s.io/sig-storage/csi-provisioner": "6.3.0",
+  "registry.k8s.io/sig-storage/livenessprobe": "2.19.0",
+  "registry.k8s.io/sig-storage/smbplugin": "1.20.3",
   // No image of 1.36 was published in time (kubernetes/cloud-provider-aws#1450); others run this one with 1.36 as well.
   "registry.k8s.io/provider-aws/cloud-controller-manager": "1.35.2",
   "registry.k8s.io/provider-aws/aws-ebs-csi-driver": "1.63.1",
@@ -37,5 +41,15 @@ export type ImageName = keyof typeof versions;
 
 /** Reference of an add-on's image. A suffix names a variant that has its own tag: `-windows-hp`. */
 export function image(spec: ClusterSpec, name: ImageName, os: "linux" | "windows" = "linux", suffix = ""): string {
-  return requireArtifact(spec.artifacts, { name, version: `${versions[name]}${suffix}`, os, arch: "amd64" }).url;
+  return lockedImage(spec.artifacts, name, os, suffix);
+}
+
+/** The same for who has a lock file and no cluster. */
+export function lockedImage(
+  lock: readonly Artifact[],
+  name: ImageName,
+  os: "linux" | "windows" = "linux",
+  suffix = "",
+): string {
+  return requireArtifact(lock, { name, version: `${versions[name]}${suffix}`, os, arch: "amd64" }).url;
 }

@@ -35,6 +35,12 @@ export const containerdPaths = {
 } as const;
 
 /**
+ * How long a pull may go on without a byte coming in. Unpacking counts as standing still (containerd/containerd#13909), and a layer of
+ * Windows with gigabytes unpacks for longer than the default of five minutes (containerd/containerd#7676); so may a large one on Linux.
+ */
+const imagePullProgressTimeout = "30m";
+
+/**
  * Configuration of containerd 2.3, TOML version 3. Only what differs from the built-in defaults is named, because an unknown key is merely
  * logged (containerd/containerd#10959): the less there is, the less can be misspelt unseen.
  */
@@ -48,6 +54,9 @@ export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdA
     "",
     "[grpc]",
     `address = ${text(paths.address)}`,
+    "",
+    "[plugins.'io.containerd.cri.v1.images']",
+    `image_pull_progress_timeout = ${text(imagePullProgressTimeout)}`,
     "",
     "[plugins.'io.containerd.cri.v1.images'.pinned_images]",
     `sandbox = ${text(pauseImage)}`,

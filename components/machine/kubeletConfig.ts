@@ -3,6 +3,7 @@ import { operatingSystems } from "../model/operatingSystems.ts";
 import { type PoolSpec, type Taint, uninitializedTaint } from "../model/pools.ts";
 import { reservations } from "../model/reservations.ts";
 import { containerdPaths } from "./containerdConfig.ts";
+import { settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
 
 /** What the kubelet of a machine depends on. */
@@ -79,8 +80,24 @@ export function kubeletConfiguration({ spec, pool }: KubeletArgs): KubeletConfig
     serverTLSBootstrap: true,
     serializeImagePulls: false,
     maxParallelImagePulls: 3,
+    // A sandbox is made only after its image was pulled and unpacked, which on Windows takes longer than the default of two minutes.
+    runtimeRequestTimeout: "10m",
     tlsMinVersion: "VersionTLS12",
+    ...(pool?.nodeLogQuery ? logQueryFields(spec.kubernetes.minor) : {}),
     ...(os === "windows" ? windowsFields : linuxFields(pool)),
+  };
+}
+
+/**
+ * Queries for the logs of services, `/logs/?query=`. The kubelet wants both fields, and refuses the second without the gate, which 1.36
+ * locked on (kubernetes/kubernetes, pkg/kubelet/apis/config/validation).
+ */
+function logQueryFields(minor: string): Readonly<Record<string, unknown>> {
+  const featureGates = settableGates("kubelet", minor, { NodeLogQuery: true });
+  return {
+    enableSystemLogHandler: true,
+    enableSystemLogQuery: true,
+    ...(Object.keys(featureGates).length > 0 ? { featureGates } : {}),
   };
 }
 

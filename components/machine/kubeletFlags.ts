@@ -52,6 +52,14 @@ export const removedSettings: readonly RemovedSetting[] = [
     since: "1.35",
     reference: "kubernetes/kubernetes#133779",
   },
+  // Generally available and locked on in 1.36; 1.39 no longer knows the name.
+  {
+    component: "kubelet",
+    kind: "gate",
+    name: "NodeLogQuery",
+    since: "1.36",
+    reference: "kubernetes/kubernetes#137544",
+  },
 ];
 
 /** Name of a flag: `node-labels` of `--node-labels=a=b`. */
@@ -76,6 +84,21 @@ export function refusedSettings(
     ({ component: of, kind, name, since }) =>
       of === component && compareVersions(minor, since) >= 0 && (kind === "flag" ? names : gates).has(name),
   );
+}
+
+/** Those of the wanted feature gates that the minor (`1.36`) still lets be set: the others are decided for good, and naming one may be an error. */
+export function settableGates(
+  component: RemovedSetting["component"],
+  minor: string,
+  gates: Readonly<Record<string, boolean>>,
+): Readonly<Record<string, boolean>> {
+  const gone = new Set(
+    removedSettings
+      .filter((setting) => setting.component === component && setting.kind === "gate")
+      .filter(({ since }) => compareVersions(minor, since) >= 0)
+      .map(({ name }) => name),
+  );
+  return Object.fromEntries(Object.entries(gates).filter(([name]) => !gone.has(name)));
 }
 
 /** What the kubelet's command line depends on. */

@@ -69,6 +69,8 @@ export interface PoolSpec {
   readonly image: string;
   readonly diskGb: number;
   readonly hyperV: boolean;
+  /** Whether the kubelets answer queries for logs of the node's services. */
+  readonly nodeLogQuery: boolean;
   readonly spot: boolean;
   readonly reservations: Reservations;
   readonly contract: PoolContract;
@@ -173,6 +175,7 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
       image: pool.image,
       diskGb: pool.diskGb ?? (os.family === "windows" ? windowsDiskGb[config.cloud] : linuxDiskGb),
       hyperV: pool.hyperV,
+      nodeLogQuery: pool.nodeLogQuery,
       spot: pool.spot,
       reservations: reservations(os, size),
       contract: poolContract(pool, name, size),

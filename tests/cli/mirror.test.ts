@@ -3,9 +3,12 @@ import { fileURLToPath } from "node:url";
 import { main } from "../../cli/main.ts";
 import { kubeadmImages } from "../../cli/mirror/kubeadmImages.ts";
 import { mirrorList, mirrorText } from "../../cli/mirror/list.ts";
+import { verifyImageList, verifyImages } from "../../cli/verify/images.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { operatingSystems } from "../../components/model/operatingSystems.ts";
 import { minors } from "../../components/model/versions.ts";
 import { makePlan } from "../../rehearsal/review/makePlan.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
@@ -60,6 +63,36 @@ describe("fenestra mirror", () => {
     const downloads = payloads.match(/https:\/\/(?:dl\.k8s\.io|github\.com)\/[^\s"',\\]+/g) ?? [];
     assert.ok(downloads.length > 20);
     for (const url of downloads) assert.ok(urls.has(url), url);
+  });
+
+  it("has the images that a verification runs, from the same entries of the lock file", async () => {
+    const { plan, spec } = await planWith({});
+    const references = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference));
+    const { station, hostProcess, pause } = verifyImages();
+    const stations = [undefined, ...spec.pools.flatMap(({ os }) => (os.family === "windows" ? [os] : []))].map(station);
+    assert.deepEqual(
+      [...new Set(stations)].sort(),
+      ["2.55", "2.63.0"].map((version) => `registry.k8s.io/e2e-test-images/agnhost:${version}`),
+    );
+    for (const image of [...stations, hostProcess, pause]) assert.ok(references.has(image), image);
+    for (const image of [hostProcess, pause]) assert.match(image, /@sha256:[0-9a-f]{64}$/);
+  });
+
+  it("has the older test image only for a pool of Windows 2019, and nothing of Windows without such a pool", () => {
+    const lock = readArtifactLock();
+    const { station, pause, hostProcess } = verifyImages(lock);
+    assert.deepEqual(verifyImageList(lock, []), [station(undefined), pause]);
+    assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2022"]]), [
+      station(undefined),
+      pause,
+      hostProcess,
+    ]);
+    assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2019"]]), [
+      station(undefined),
+      station(operatingSystems["windows-2019"]),
+      pause,
+      hostProcess,
+    ]);
   });
 
   it("knows what kubeadm of each minor runs", () => {

@@ -7,6 +7,7 @@ import {
   nodeLabels,
   refusedSettings,
   removedSettings,
+  settableGates,
 } from "../../components/machine/kubeletFlags.ts";
 import { compareVersions, minors } from "../../components/model/versions.ts";
 import { exampleReleases, fileOf, onePerSystem } from "./windowsExamples.ts";
@@ -83,6 +84,13 @@ describe("the kubelet's flags", () => {
     );
     assert.deepEqual(refusedSettings("kube-proxy", "1.33", flags), []);
     assert.deepEqual(refusedSettings("kubelet", "1.36", flags), []);
+  });
+
+  it("gates are set only where the minor still lets them be set", () => {
+    const gates = { NodeLogQuery: true, WinDSR: true };
+    assert.deepEqual(settableGates("kubelet", "1.35", gates), gates);
+    assert.deepEqual(settableGates("kubelet", "1.36", gates), { WinDSR: true });
+    assert.deepEqual(settableGates("kube-proxy", "1.37", gates), { NodeLogQuery: true });
   });
 
   it("the table names its source for each, in order of the minors", () => {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { stringify } from "yaml";
 import { containerdPaths } from "../../components/machine/containerdConfig.ts";
+import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsPaths } from "../../components/machine/windowsPaths.ts";
 import { minorOf, minors } from "../../components/model/versions.ts";
@@ -74,6 +76,36 @@ describe("configuration files as upstream's own code reads them", () => {
       }
     }
   }
+
+  describe("with queries for logs of services", () => {
+    for (const version of exampleReleases) {
+      const spec = specAt("aws", version);
+      for (const family of ["linux", "windows"] as const) {
+        const pool = spec.pools.find(({ os }) => os.family === family);
+        const text = stringify(
+          kubeletConfiguration({ spec, ...(pool === undefined ? {} : { pool: { ...pool, nodeLogQuery: true } }) }),
+        );
+        const request = { id: "kubelet", kind: "kubelet", os: family, minor: minorOf(version) } as const;
+        it(`a KubeletConfiguration of ${family} has no problem at ${version}`, async () => {
+          assert.match(text, /^enableSystemLogQuery: true$/m);
+          assert.deepEqual(await problems({ ...request, text }), []);
+        });
+        it(`of ${family} at ${version} is refused without what a query needs`, async () => {
+          const [handler = ""] = await problems({
+            ...request,
+            text: text.replace("enableSystemLogHandler: true", "enableSystemLogHandler: false"),
+          });
+          assert.match(handler, /enableSystemLogHandler is required for enableSystemLogQuery/);
+          if (minorOf(version) !== "1.35") return;
+          const [gate = ""] = await problems({
+            ...request,
+            text: text.replace("NodeLogQuery: true", "NodeLogQuery: false"),
+          });
+          assert.match(gate, /NodeLogQuery feature gate is required for enableSystemLogQuery/);
+        });
+      }
+    }
+  });
 
   /** Problems of a file of the AWS examples after a change, which must change something. */
   const changed = async (

@@ -1,13 +1,15 @@
 import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { ifFound, messageOf, statusOf } from "../api.ts";
 import { CheckFailure, expect, type VerifyCheck, type VerifyContext } from "../check.ts";
-import { verifyPod } from "../manifests.ts";
+import { pauseImage, verifyPod } from "../manifests.ts";
 import { nodeFacts } from "../nodes.ts";
 import { NotYet, until } from "../poll.ts";
 
-/** Does nothing, on every system and build (the manifest list has each). */
-const image = "registry.k8s.io/pause:3.10.2";
-const container = { name: "app", image, resources: { requests: { cpu: "10m" }, limits: { memory: "64Mi" } } };
+const container = {
+  name: "app",
+  image: pauseImage,
+  resources: { requests: { cpu: "10m" }, limits: { memory: "64Mi" } },
+};
 const describe = (namespace: string, name: string): string =>
   `kubectl -n ${namespace} describe pod ${name} (while verify runs)`;
 

@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { windowsImage } from "../../model/windowsImages.ts";
 import { credentialSpecRole } from "../gmsa.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
@@ -25,7 +26,7 @@ export function gmsaSampleManifests(spec: ClusterSpec): readonly Manifest[] {
         os,
         container: {
           name: "domain",
-          image: `mcr.microsoft.com/windows/servercore:${os.imageTag}`,
+          image: windowsImage(spec.artifacts, "servercore", os),
           command: [
             "powershell.exe",
             "-NoProfile",

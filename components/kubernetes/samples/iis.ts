@@ -1,12 +1,8 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import { loadBalancer, windowsDeployment, yearOf } from "./sampleSite.ts";
-
-/** IIS image of a build; the tags are listed in microsoft/iis-docker. */
-export function iisImage(imageTag: string): string {
-  return `mcr.microsoft.com/windows/servercore/iis:windowsservercore-${imageTag}`;
-}
 
 /** Internet Information Services per Windows build in use, behind a load balancer: `iis-2019`, `iis-2022`, ... */
 export function iisManifests(spec: ClusterSpec): readonly Manifest[] {
@@ -16,7 +12,11 @@ export function iisManifests(spec: ClusterSpec): readonly Manifest[] {
       windowsDeployment({
         name,
         os,
-        container: { name: "iis", image: iisImage(os.imageTag), ports: [{ name: "http", containerPort: 80 }] },
+        container: {
+          name: "iis",
+          image: windowsImage(spec.artifacts, "servercore/iis", os),
+          ports: [{ name: "http", containerPort: 80 }],
+        },
       }),
       ...loadBalancer(spec, name),
     ];

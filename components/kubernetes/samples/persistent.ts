@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import { sampleLabels, samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
@@ -28,7 +29,7 @@ export function persistentManifests(spec: ClusterSpec): readonly Manifest[] {
         strategy: "Recreate",
         container: {
           name: "diary",
-          image: `mcr.microsoft.com/windows/servercore:${os.imageTag}`,
+          image: windowsImage(spec.artifacts, "servercore", os),
           command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", keepDiary],
           volumeMounts: [{ name: "disk", mountPath: "D:\\" }],
         },

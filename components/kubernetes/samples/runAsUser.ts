@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import { sampleLabels, sampleResources, samplesNamespace, windowsPod, yearOf } from "./sampleSite.ts";
@@ -14,7 +15,7 @@ export function runAsUserManifests(spec: ClusterSpec): readonly Manifest[] {
       os,
       container: {
         name: "who",
-        image: `mcr.microsoft.com/windows/nanoserver:${os.imageTag}`,
+        image: windowsImage(spec.artifacts, "nanoserver", os),
         command: ["cmd.exe", "/c", "for /l %i in (0,0,1) do (echo %USERNAME%& ping -n 60 127.0.0.1 >nul)"],
       },
     });

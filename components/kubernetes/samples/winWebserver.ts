@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import { loadBalancer, sampleService, samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
@@ -34,7 +35,7 @@ export function winWebserverManifests(spec: ClusterSpec): readonly Manifest[] {
           os,
           container: {
             name: "web",
-            image: `mcr.microsoft.com/windows/servercore:${os.imageTag}`,
+            image: windowsImage(spec.artifacts, "servercore", os),
             command: ["powershell.exe", "-NoProfile", "-ExecutionPolicy", "Bypass", "-File", "C:\\site\\server.ps1"],
             ports: [{ name: "http", containerPort: 80 }],
             volumeMounts: [{ name: "script", mountPath: "C:\\site", readOnly: true }],

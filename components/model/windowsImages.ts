@@ -1,0 +1,30 @@
+import { type Artifact, requireArtifact } from "./artifacts.ts";
+import type { WindowsFacts } from "./operatingSystems.ts";
+
+/** Microsoft's images that exist once per Windows build, with the part of the tag before the release. */
+const tagPrefixes = {
+  servercore: "",
+  nanoserver: "",
+  /** Internet Information Services; its tags are listed in microsoft/iis-docker. */
+  "servercore/iis": "windowsservercore-",
+} as const;
+
+/** Name of one of Microsoft's images that exist once per Windows build. */
+export type WindowsImageName = keyof typeof tagPrefixes;
+
+/**
+ * Reference of Microsoft's image for a Windows release, with the digest where the lock file has one: every use goes through here, so that
+ * what is pulled beforehand is what pods ask for. Throws a `RangeError` when the lock file has no such image.
+ */
+export function windowsImage(
+  lock: readonly Artifact[],
+  name: WindowsImageName,
+  { imageTag }: Pick<WindowsFacts, "imageTag">,
+): string {
+  return requireArtifact(lock, {
+    name: `mcr.microsoft.com/windows/${name}`,
+    version: `${tagPrefixes[name]}${imageTag}`,
+    os: "windows",
+    arch: "amd64",
+  }).url;
+}

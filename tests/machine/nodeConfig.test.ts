@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { parse } from "yaml";
+import { containerdConfig } from "../../components/machine/containerdConfig.ts";
+import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
+import { windowsWorkerPayload } from "../../components/machine/windowsWorker.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { minorOf } from "../../components/model/versions.ts";
+import { exampleControlPlane } from "./linuxExamples.ts";
+import { exampleAccess, exampleReleases, fileOf, specAt } from "./windowsExamples.ts";
+
+/** A cluster whose pools of one system answer queries for logs. */
+function withLogQuery(spec: ClusterSpec, family: "linux" | "windows"): ClusterSpec {
+  return { ...spec, pools: spec.pools.map((pool) => ({ ...pool, nodeLogQuery: pool.os.family === family })) };
+}
+
+/** The three fields that decide about queries, of the first pool of a system; without a system of the control plane. */
+function queryFields(spec: ClusterSpec, family?: "linux" | "windows") {
+  const pool = spec.pools.find(({ os }) => os.family === family);
+  const config = kubeletConfiguration(pool === undefined ? { spec } : { spec, pool });
+  return [config.enableSystemLogHandler, config.enableSystemLogQuery, config.featureGates];
+}
+
+describe("queries for the logs of a node's services", () => {
+  const unset = [undefined, undefined, undefined];
+
+  it("are off by default, and a stack file turns them on per pool", () => {
+    const spec = specAt("aws", "1.36.4");
+    assert.ok(spec.pools.every(({ nodeLogQuery }) => !nodeLogQuery));
+    for (const family of ["linux", "windows"] as const) assert.deepEqual(queryFields(spec, family), unset);
+  });
+
+  it("need the feature gate in 1.35; later minors have it locked on, and there it is not named", () => {
+    const expected = { "1.35": { NodeLogQuery: true }, "1.36": undefined, "1.37": undefined };
+    for (const version of exampleReleases) {
+      for (const family of ["linux", "windows"] as const) {
+        const spec = withLogQuery(specAt("azure", version), family);
+        const minor = minorOf(version);
+        const gates = Object.entries(expected).find(([of]) => of === minor)?.[1];
+        assert.deepEqual(queryFields(spec, family), [true, true, gates], `${family} ${minor}`);
+      }
+    }
+  });
+
+  it("are asked of no other pool, and never of the control plane, whose payload stays the same", () => {
+    const spec = specAt("aws", "1.36.4");
+    const asked = withLogQuery(spec, "windows");
+    assert.deepEqual(queryFields(asked, "linux"), unset);
+    assert.deepEqual(queryFields(asked), unset);
+    assert.deepEqual(exampleControlPlane(asked), exampleControlPlane(spec));
+  });
+
+  it("change what a machine of the pool receives", () => {
+    const spec = withLogQuery(specAt("aws", "1.36.4"), "windows");
+    const [pool] = spec.pools.filter(({ os }) => os.family === "windows");
+    assert.ok(pool !== undefined);
+    const payload = windowsWorkerPayload({ spec, pool, access: exampleAccess("aws", spec.name, pool.name) });
+    assert.equal(parse(fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml")).enableSystemLogQuery, true);
+  });
+});
+
+describe("a pull of an image that takes long", () => {
+  it("is given half an hour without progress by containerd on both systems", () => {
+    for (const os of ["linux", "windows"] as const)
+      assert.match(
+        containerdConfig({ os, pauseImage: "pause" }),
+        /^\[plugins\.'io\.containerd\.cri\.v1\.images'\]\nimage_pull_progress_timeout = '30m'$/m,
+      );
+  });
+
+  it("does not end the making of a sandbox: workers of both systems and the control plane wait ten minutes", () => {
+    const spec = specAt("aws", "1.36.4");
+    for (const pool of [undefined, ...spec.pools])
+      assert.equal(kubeletConfiguration(pool === undefined ? { spec } : { spec, pool }).runtimeRequestTimeout, "10m");
+  });
+});
