@@ -39,21 +39,23 @@ export interface MirrorList {
 }
 
 /**
- * What a stack downloads: files named in the machines' payloads, and images of the payloads, of the Kubernetes objects, and of kubeadm, which
+ * What a stack downloads: files named in the machines' payloads and in the Kubernetes objects, and images of the payloads, of the Kubernetes objects, and of kubeadm, which
  * chooses those of the control plane itself, and of the pods that `fenestra verify` makes. Pure.
  *
  * @throws RangeError for a Kubernetes minor whose images nobody has written down.
  */
 export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   const payloads = plan.machines.flatMap(({ files }) => files.map(({ content }) => content));
+  const objects = plan.resources.filter(({ type }) => type.startsWith("kubernetes:"));
   const { artifacts, registries } = spec.mirror;
-  const named = new Set(payloads.flatMap((text) => text.match(/https?:\/\/[^\s"'\\,<>]+/g) ?? []));
+  const texts = [...payloads, ...objects.map(({ inputs }) => JSON.stringify(inputs))];
+  const named = new Set(texts.flatMap((text) => text.match(/https?:\/\/[^\s"'\\,<>]+/g) ?? []));
   const files = spec.artifacts.filter(
     (artifact) => !isImage(artifact) && named.has(downloadUrl(artifact.url, artifacts)),
   );
   const images = new Set([
     ...kubeadmImages(spec.kubernetes.version),
-    ...plan.resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs)),
+    ...objects.flatMap(({ inputs }) => imagesIn(inputs)),
     ...payloads.flatMap((text) => referencesIn(text, spec.artifacts)),
     ...verifyImageList(
       spec.artifacts,

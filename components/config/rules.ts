@@ -1,6 +1,7 @@
 import type { Artifact } from "../model/artifacts.ts";
 import { defaultSizes, machineSize } from "../model/pools.ts";
 import { selectableVersions } from "../model/versions.ts";
+import { addOnRules } from "./addOnRules.ts";
 import { networkRules } from "./networkRules.ts";
 import { attempt } from "./partial.ts";
 import { imageProblems, poolRules } from "./poolRules.ts";
@@ -173,6 +174,7 @@ const rules: readonly Rule[] = [
   oneCloudOnly,
   tags,
   poolRules,
+  ...addOnRules,
 ];
 
 /**

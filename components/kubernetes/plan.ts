@@ -96,7 +96,16 @@ function samples(spec: ClusterSpec): PlannedAddOn {
   return {
     name: "samples",
     manifests: sampleManifests(spec),
-    after: ["runtime-classes", "networking", "cloud-controller", "storage", "smb", "guard-rails", "metrics-server", "gmsa"],
+    after: [
+      "runtime-classes",
+      "networking",
+      "cloud-controller",
+      "storage",
+      "smb",
+      "guard-rails",
+      "metrics-server",
+      "gmsa",
+    ],
     needsPools: true,
     cleansUp: false,
   };

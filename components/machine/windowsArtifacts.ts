@@ -16,32 +16,49 @@ export interface WindowsArtifact {
   readonly digest: string;
   /** Publisher's checksum files in the order they are tried; empty when there is a digest. */
   readonly checksumUrls: readonly string[];
+  /** Stage that brings it: `artifacts` before the kubelet starts, `programs` while it registers the node. */
+  readonly stage: "artifacts" | "programs";
   /** Folder it is put into, or unpacked into. */
   readonly folder: string;
   readonly unpack: boolean;
 }
 
-/** Where each artifact goes. The archive of containerd holds a folder `bin` itself. */
-const places: Readonly<Record<string, { readonly folder: string; readonly unpack: boolean; readonly as?: string }>> = {
-  "kubelet.exe": { folder: windowsPaths.bin, unpack: false },
-  "kubectl.exe": { folder: windowsPaths.bin, unpack: false },
-  "kube-proxy.exe": { folder: windowsPaths.bin, unpack: false },
-  "kube-log-runner.exe": { folder: windowsPaths.bin, unpack: false },
-  "flanneld.exe": { folder: windowsPaths.bin, unpack: false },
+interface Place {
+  readonly stage: WindowsArtifact["stage"];
+  readonly folder: string;
+  readonly unpack: boolean;
+  /** Name it is installed under. Default its role. */
+  readonly as?: string;
+}
+
+const program = { stage: "artifacts", folder: windowsPaths.bin, unpack: false } as const;
+const plugin = { stage: "artifacts", folder: windowsPaths.cniBin, unpack: false } as const;
+
+/**
+ * Where each artifact goes, and when. A node is Ready as soon as the kubelet, containerd and flanneld run and a pause image is there, and pods
+ * start as soon as there are plug-ins. Services, telling the cloud, draining and looking at containers come after that.
+ */
+const places: Readonly<Record<string, Place>> = {
+  "kubelet.exe": program,
+  "kubectl.exe": { ...program, stage: "programs" },
+  "kube-proxy.exe": { ...program, stage: "programs" },
+  "kube-log-runner.exe": program,
+  "flanneld.exe": program,
   // The runtime looks the plug-in up by its type.
-  "flannel-cni.exe": { folder: windowsPaths.cniBin, unpack: false, as: "flannel.exe" },
-  containerd: { folder: windowsPaths.root, unpack: true },
-  crictl: { folder: windowsPaths.bin, unpack: true },
-  "cni-plugins": { folder: windowsPaths.cniBin, unpack: true },
+  "flannel-cni.exe": { ...plugin, as: "flannel.exe" },
+  // The archive holds a folder `bin` itself.
+  containerd: { ...program, folder: windowsPaths.root, unpack: true },
+  crictl: { ...program, stage: "programs", unpack: true },
+  "cni-plugins": { ...plugin, unpack: true },
 };
 
-/** URLs of a file: the mirror's first; the publisher's stays as the second unless the machines cannot reach it. */
-function sources(spec: ClusterSpec, url: string): readonly string[] {
+/** URLs that a Windows machine or pod tries for a file: the mirror's first; the publisher's stays as the second unless the machines cannot reach it. */
+export function sources(spec: ClusterSpec, url: string): readonly string[] {
   const mirrored = downloadUrl(url, spec.mirror.artifacts);
   return mirrored === url ? [url] : [mirrored, ...(spec.network.nat === "none" ? [] : [url])];
 }
 
-/** Everything that a Windows node of this cluster downloads before it is Ready. */
+/** Every file that a Windows node of this cluster downloads. */
 export function windowsArtifacts(spec: ClusterSpec): readonly WindowsArtifact[] {
   const wanted: Readonly<Record<string, Artifact>> = machineArtifacts(
     spec.artifacts,
@@ -59,6 +76,7 @@ export function windowsArtifacts(spec: ClusterSpec): readonly WindowsArtifact[] 
       digest: artifact.digest ?? "",
       checksumUrls:
         artifact.digest === null && artifact.checksumUrl !== undefined ? sources(spec, artifact.checksumUrl) : [],
+      stage: place.stage,
       folder: place.folder,
       unpack: place.unpack,
     };

@@ -4,6 +4,8 @@ import type { StackConfig } from "../config/schema.ts";
 export interface AddOns {
   readonly cloudController: boolean;
   readonly storage: boolean;
+  /** Windows shares as volumes; `undefined` when the SMB driver is off. */
+  readonly smb: StackConfig["addons"]["smb"];
   readonly guardRails: boolean;
   readonly csrApprover: boolean;
   readonly metricsServer: boolean;
@@ -21,6 +23,7 @@ export function addOns({ addons, pools, environment }: StackConfig): AddOns {
   return {
     ...addons,
     autoscaler: addons.autoscaler ?? pools.some((pool) => pool.autoscale !== undefined),
+    smb: addons.smb,
     gmsa: addons.gmsa,
     samples: addons.samples ?? environment !== "production",
   };

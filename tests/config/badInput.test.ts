@@ -5,6 +5,7 @@ import { ConfigError, childPath, type Problem, showValue } from "../../component
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { type PlainConfig, pulumiValues, setAt } from "../support/arbitraryConfig.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
+import { addOnRows } from "./rows/addOns.ts";
 import { clusterRows } from "./rows/cluster.ts";
 import { keyRows } from "./rows/keys.ts";
 import { machineRows } from "./rows/machines.ts";
@@ -117,7 +118,13 @@ describe("bad input", () => {
     });
   }
 
-  for (const [title, cloud, changes, told] of [...keyRows, ...clusterRows, ...metadataRows, ...machineRows]) {
+  for (const [title, cloud, changes, told] of [
+    ...keyRows,
+    ...clusterRows,
+    ...metadataRows,
+    ...machineRows,
+    ...addOnRows,
+  ]) {
     it(`${title}: path, value, reason and what is allowed`, () => {
       const { problems } = errorOf(changed(cloud, changes));
       assert.deepEqual(

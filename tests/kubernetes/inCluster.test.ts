@@ -164,7 +164,10 @@ describe("in-cluster layer", () => {
       "in-networking-kube-proxy-windows",
       "in-storage-ebs-csi-node-windows",
       "…-host-host-process",
-      ...["iis", "persistent", "run-as-user", "win-webserver"].flatMap((name) => [`…-${name}-2019`, `…-${name}-2022`]),
+      ...["iis", "log-monitor", "persistent", "run-as-user", "win-webserver"].flatMap((name) => [
+        `…-${name}-2019`,
+        `…-${name}-2022`,
+      ]),
     ]);
     const deployments = patient.filter(({ type }) => type === "kubernetes:apps/v1:Deployment");
     assert.ok(deployments.length > 0);

@@ -343,7 +343,9 @@ describe("samples", () => {
     const release = "https://api.github.com/repos/microsoft/windows-container-tools/releases/tags/v2.1.3";
     const environment = (spec: typeof aws): Readonly<Record<string, string>> => {
       const pod = podSpec(manifest(manifestsOf(spec), "Deployment", "log-monitor-2022"));
-      return Object.fromEntries(pod?.initContainers?.[0]?.env?.map(({ name, value }) => [name, String(value)]) ?? []);
+      return Object.fromEntries(
+        pod?.initContainers?.[0]?.env?.map(({ name, value }) => [String(name), String(value)]) ?? [],
+      );
     };
     const digest = "a".repeat(64);
     const artifacts = aws.artifacts.map((each) => (each.name === "LogMonitor.exe" ? { ...each, digest } : each));

@@ -28,9 +28,18 @@ export const gmsa: NonNullable<AddOns["gmsa"]> = {
   ],
 };
 
+/** An imagined file server. */
+export const smb: NonNullable<AddOns["smb"]> = {
+  shares: [
+    { name: "files", source: "//files.corp.example.com/pods", secret: "smb-pods", mountOptions: ["dir_mode=0777"] },
+    { name: "archive", source: "//files.corp.example.com/archive/pods", secret: "smb-archive", mountOptions: [] },
+  ],
+};
+
 const everythingOn: AddOns = {
   cloudController: true,
   storage: true,
+  smb,
   guardRails: true,
   csrApprover: true,
   metricsServer: true,
@@ -45,6 +54,7 @@ const everythingOn: AddOns = {
 const everythingOff: AddOns = {
   cloudController: false,
   storage: false,
+  smb: undefined,
   guardRails: false,
   csrApprover: false,
   metricsServer: false,
