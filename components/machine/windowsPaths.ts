@@ -59,6 +59,24 @@ export const windowsPaths = {
   serviceAccountToken: "C:\\var\\run\\secrets\\kubernetes.io\\serviceaccount\\token",
 } as const;
 
+/**
+ * Folders that only the system and administrators may read or write, with all that is in them: programs and scripts that run as the system,
+ * the token and the keys of the kubelet, what the network is made of, the logs. Below `C:\` any user may make files otherwise. Not among
+ * them is `kubeletState` itself, whose volumes the pods' own users read.
+ */
+export const protectedFolders: readonly string[] = [
+  windowsPaths.root,
+  windowsPaths.kubernetes,
+  windowsPaths.kubeletCertificates,
+  "C:\\opt\\cni",
+  "C:\\etc\\cni",
+  "C:\\etc\\kube-flannel",
+  "C:\\run\\flannel",
+  "C:\\var\\lib\\cni",
+  "C:\\var\\lib\\fenestra",
+  windowsPaths.logs,
+];
+
 /** Programs on a Windows node by name, after the artifacts stage. */
 export const windowsPrograms = {
   kubelet: `${windowsPaths.bin}\\kubelet.exe`,

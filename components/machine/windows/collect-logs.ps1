@@ -6,9 +6,6 @@ param(
 $ErrorActionPreference = 'Continue'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
-$machine = Get-Machine
-$folder = Join-Path $env:TEMP "fenestra-$([Guid]::NewGuid())"
-New-Folder $folder
 
 # The answer of a command in a file of its own, or its error.
 function Save-Answer {
@@ -17,13 +14,77 @@ function Save-Answer {
         [scriptblock] $Command
     )
     try {
-        & $Command | Out-String -Width 400 | Set-Content -Encoding UTF8 -Path "$folder/$Name.txt"
+        # Before anything is folded into lines, which could cut a secret in two.
+        & $Command | ForEach-Object { if ($_ -is [string]) { Hide-Secret $_ } else { $_ } } | Out-String -Width 400 | Set-Content -Encoding UTF8 -Path "$folder/$Name.txt"
     }
     catch {
         Set-Content -Encoding UTF8 -Path "$folder/$Name.txt" -Value "$_"
     }
 }
 
+# Copies a file or folder without what may hold secrets: kubeconfigs, keys, certificates, and dumps, which are the memory of a program.
+function Copy-Source {
+    param(
+        [string] $Path
+    )
+    # With a file's own path, a recursive search would look for its name in all folders below.
+    $files = @(Get-Item -LiteralPath $Path -ErrorAction SilentlyContinue)
+    if (Test-Path -LiteralPath $Path -PathType Container) {
+        $files = @(Get-ChildItem -Recurse -File -LiteralPath $Path -ErrorAction SilentlyContinue)
+    }
+    foreach ($file in $files) {
+        if ($file.FullName -match '[\\/]dumps[\\/]' -or '.conf', '.pem', '.key', '.crt', '.pfx', '.dmp' -contains $file.Extension) {
+            continue
+        }
+        $target = Join-Path $folder ($file.FullName -replace ':', '')
+        New-Folder (Split-Path -Parent $target)
+        Copy-Item -Force -LiteralPath $file.FullName -Destination $target -ErrorAction SilentlyContinue
+    }
+}
+
+# A line without the secrets that programs write into logs: bootstrap tokens, JSON web tokens, keys of AWS, headers, private keys.
+function Hide-Secret {
+    param(
+        [string] $Line
+    )
+    $Line = $Line -replace '\b[a-z0-9]{6}\.[a-z0-9]{16}\b', '(token)'
+    $Line = $Line -replace '\beyJ[\w-]+\.[\w-]+\.?[\w-]*', '(token)'
+    $Line = $Line -replace '\b(AKIA|ASIA)[0-9A-Z]{16}\b', '(key)'
+    $Line = $Line -replace '(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}', '$1 (hidden)'
+    $Line = $Line -replace '(?i)(password|secret|secretaccesskey|token)("?\s*[:=]\s*"?)[\w.~+/=-]{12,}', '$1$2(hidden)'
+    $Line -replace '-----BEGIN [A-Z ]*PRIVATE KEY-----.*', '(private key)'
+}
+
+# Rewrites every file line by line, because some logs are larger than the memory one would give them.
+function Hide-Secrets {
+    foreach ($file in @(Get-ChildItem -Recurse -File -LiteralPath $folder)) {
+        $clean = "$($file.FullName).clean"
+        $key = $false
+        $writer = New-Object IO.StreamWriter $clean
+        try {
+            foreach ($line in [IO.File]::ReadLines($file.FullName)) {
+                # A private key over several lines goes whole.
+                $key = $key -or $line -match '-----BEGIN [A-Z ]*PRIVATE KEY-----'
+                if (-not $key) {
+                    $writer.WriteLine((Hide-Secret $line))
+                }
+                $key = $key -and $line -notmatch '-----END [A-Z ]*PRIVATE KEY-----'
+            }
+        }
+        finally {
+            $writer.Close()
+        }
+        Move-Item -Force -LiteralPath $clean -Destination $file.FullName
+    }
+}
+
+if ($MyInvocation.InvocationName -eq '.') {
+    return
+}
+$machine = Get-Machine
+$folder = Join-Path ([IO.Path]::GetTempPath()) "fenestra-$([Guid]::NewGuid())"
+# What is collected is as secret as what it was collected from.
+Protect-Folder $folder
 foreach ($kind in 'networks', 'endpoints', 'policylists') {
     Save-Answer "hns-$kind" { Invoke-Hns GET "/$kind/" | ConvertTo-Json -Depth 20 }
 }
@@ -34,15 +95,22 @@ Save-Answer 'addresses' { Get-NetIPAddress -AddressFamily IPv4 }
 Save-Answer 'adapters' { Get-NetAdapter }
 Save-Answer 'features' { Get-WindowsFeature | Where-Object { $_.InstallState -eq 'Installed' } }
 Save-Answer 'memory' { Get-CimInstance Win32_OperatingSystem | Format-List -Property @('*Memory*', '*Page*') }
-Save-Answer 'events' { Get-WinEvent -MaxEvents 1000 -LogName @('Application', 'System') | Format-Table -Wrap -Property @('TimeCreated', 'ProviderName', 'Id', 'Message') }
+Save-Answer 'dumps' { Get-ChildItem -LiteralPath $machine.paths.dumps | Format-Table -AutoSize -Property @('LastWriteTime', 'Length', 'Name') }
+Save-Answer 'events' { Get-WinEvent -MaxEvents 1000 -LogName @('Application', 'System') | ForEach-Object { '{0:o} {1} {2} {3}' -f $_.TimeCreated, $_.ProviderName, $_.Id, $_.Message } }
 $endpoint = '--runtime-endpoint', $machine.kubeletEndpoint
 Save-Answer 'crictl-info' { & $machine.programs.crictl @endpoint info }
 Save-Answer 'crictl-pods' { & $machine.programs.crictl @endpoint pods }
 Save-Answer 'crictl-containers' { & $machine.programs.crictl @endpoint ps --all }
 Save-Answer 'containerd-config' { & $machine.services.containerd.program --config $machine.paths.containerdConfig config dump }
-# Never the kubeconfigs nor the certificates: the zip is made to be handed on.
-$sources = @($machine.paths.logs, $machine.paths.state, $machine.paths.machine, $machine.network.conflist, $machine.network.subnetFile) + $machine.cloudLogs
-Copy-Item -Recurse -Force -Path $sources -Destination $folder -ErrorAction SilentlyContinue
-Compress-Archive -Force -Path "$folder/*" -DestinationPath $Destination
-Remove-Item -Recurse -Force -LiteralPath $folder
+foreach ($source in @($machine.paths.logs, $machine.paths.state, $machine.paths.machine, $machine.network.conflist, $machine.network.subnetFile) + $machine.cloudLogs) {
+    Copy-Source $source
+}
+try {
+    $ErrorActionPreference = 'Stop'
+    Hide-Secrets
+    Compress-Archive -Force -Path "$folder/*" -DestinationPath $Destination
+}
+finally {
+    Remove-Item -Recurse -Force -LiteralPath $folder -ErrorAction SilentlyContinue
+}
 Write-Host $Destination

@@ -1,10 +1,13 @@
 # The node drains itself: cordon, evict its own pods within their disruption budgets, delete what is left at the deadline.
 # kubectl drain would ask for DaemonSets, which a node may not read.
 param(
-    [int] $Seconds
+    [int] $Seconds,
+    # Lifecycle hook that waits for the end of the drain; empty when none does.
+    [string] $Hook = ''
 )
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
+. "$PSScriptRoot/identity.ps1"
 
 function Invoke-Kubectl {
     param(
@@ -54,14 +57,30 @@ function Send-Eviction {
     }
 }
 
+# Begins the hook's time anew. A drain ends by its own clock all the same.
+function Send-Heartbeat {
+    param(
+        [object] $Machine,
+        [string] $Hook
+    )
+    try {
+        Send-Lifecycle $Machine $Hook 'RecordLifecycleActionHeartbeat'
+    }
+    catch {
+        Write-Log "heartbeat of hook ${Hook}: $_"
+    }
+}
+
 # True when every pod went by itself.
 function Invoke-Drain {
     param(
         [object] $Machine,
         [string] $Node,
-        [int] $Seconds
+        [int] $Seconds,
+        [string] $Hook = ''
     )
     $watch = [Diagnostics.Stopwatch]::StartNew()
+    $beat = 0
     Write-Notice "drain of node $Node within $Seconds s"
     $pods = $null
     while ($watch.Elapsed.TotalSeconds -lt $Seconds) {
@@ -78,6 +97,11 @@ function Invoke-Drain {
         }
         catch {
             Write-Log "drain: $_"
+        }
+        # After the pods were asked, because a cloud that does not answer takes its time.
+        if ($Hook -and $watch.Elapsed.TotalSeconds -ge $beat) {
+            Send-Heartbeat $Machine $Hook
+            $beat = $watch.Elapsed.TotalSeconds + $Machine.drain.heartbeatSeconds
         }
         Start-Sleep -Seconds $Machine.drain.pauseSeconds
     }
@@ -98,5 +122,6 @@ if ($MyInvocation.InvocationName -eq '.') {
 }
 $machine = Get-Machine
 Start-Log $machine 'drain'
-Invoke-Drain $machine (Get-Node $machine).name $Seconds | Out-Null
+Initialize-Web
+Invoke-Drain $machine (Get-Node $machine).name $Seconds $Hook | Out-Null
 exit 0

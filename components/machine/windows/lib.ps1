@@ -75,20 +75,75 @@ function Write-Text {
     Move-Item -Force -LiteralPath "$Path.new" -Destination $Path
 }
 
-# Runs a program and returns its output; a nonzero exit code is an error that holds the output.
+# Makes a folder that only the system and administrators may read or write; what is in it inherits that. Safe to repeat.
+function Protect-Folder {
+    param(
+        [string] $Path
+    )
+    try {
+        New-Folder $Path
+        Invoke-Program 'icacls.exe' @($Path, '/inheritance:r', '/grant:r', '*S-1-5-18:(OI)(CI)F', '*S-1-5-32-544:(OI)(CI)F') | Out-Null
+    }
+    catch {
+        throw "access rights of $Path not set: $_"
+    }
+}
+
+# Runs a program and returns what it writes to stdout. A nonzero exit code is an error that holds stdout and stderr.
 function Invoke-Program {
     param(
         [string] $Path,
         [string[]] $Arguments,
         [int[]] $Accept = @(0)
     )
+    if (-not (Get-Command -Name $Path -ErrorAction SilentlyContinue)) {
+        throw "program $Path is missing"
+    }
     # With 'Stop', Windows PowerShell turns a program's first line on stderr into an exception.
     $ErrorActionPreference = 'Continue'
-    $output = & $Path @Arguments 2>&1 | ForEach-Object { "$_" }
-    if ($Accept -notcontains $LASTEXITCODE) {
-        throw "$Path ended with ${LASTEXITCODE}: $($output -join ' | ')"
+    $lines = @()
+    try {
+        $lines = @(& $Path @Arguments 2>&1)
     }
-    $output
+    catch {
+        # Without this, the exit code of the program before would count.
+        throw "program $Path does not start: $($_.Exception.Message)"
+    }
+    if ($Accept -notcontains $LASTEXITCODE) {
+        throw "$Path ended with ${LASTEXITCODE}: $(($lines | ForEach-Object { "$_" }) -join ' | ')"
+    }
+    # Merged, a line of stderr is an ErrorRecord and one of stdout a string.
+    $lines | Where-Object { $_ -isnot [Management.Automation.ErrorRecord] } | ForEach-Object { "$_" }
+}
+
+# Runs the block while no other process runs one under that name, and gives true; false when another one keeps at it for longer.
+function Invoke-Alone {
+    param(
+        [string] $Lock,
+        [int] $Milliseconds,
+        [scriptblock] $Body
+    )
+    $mutex = New-Object Threading.Mutex $false, "Global\fenestra-$Lock"
+    $held = $false
+    try {
+        try {
+            $held = $mutex.WaitOne($Milliseconds)
+        }
+        catch [Threading.AbandonedMutexException] {
+            $held = $true
+            Write-Log "the $Lock before this one was cut off"
+        }
+        if ($held) {
+            & $Body | Out-Null
+        }
+        $held
+    }
+    finally {
+        if ($held) {
+            $mutex.ReleaseMutex()
+        }
+        $mutex.Dispose()
+    }
 }
 
 # Waits until the condition gives something, and returns it.
@@ -110,58 +165,6 @@ function Wait-Until {
         }
         Start-Sleep -Seconds $PauseSeconds
     }
-}
-
-# Name of this boot: a volatile key vanishes with it, while the boot time that Windows reports moves when the clock is set.
-function Get-BootId {
-    $volatile = [Microsoft.Win32.RegistryOptions]::Volatile
-    $check = [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree
-    $key = [Microsoft.Win32.Registry]::LocalMachine.CreateSubKey('SOFTWARE\fenestra-boot', $check, $volatile)
-    # The watchdog and the first stages ask at the same moment, and all must get the same name.
-    $mutex = New-Object Threading.Mutex $false, 'Global\fenestra-boot'
-    $mutex.WaitOne() | Out-Null
-    if ($null -eq $key.GetValue('id')) {
-        $key.SetValue('id', [Guid]::NewGuid().ToString())
-    }
-    $key.GetValue('id')
-    $mutex.ReleaseMutex()
-}
-
-# Whether a stage has nothing left to do: same inputs, same boot where that matters, no placeholder left in its files.
-function Test-StageDone {
-    param(
-        [object] $Machine,
-        [object] $Stage,
-        [string] $BootId
-    )
-    try {
-        $done = Get-Content -Raw -Path "$($Machine.paths.state)/$($Stage.name).json" | ConvertFrom-Json
-    }
-    catch {
-        return $false
-    }
-    if ($done.hash -ne $Stage.hash) {
-        return $false
-    }
-    if ($Stage.scope -eq 'boot' -and $done.boot -ne $BootId) {
-        return $false
-    }
-    foreach ($path in $Stage.fills) {
-        if (-not (Test-Path -LiteralPath $path) -or (Select-String -Quiet -LiteralPath $path -Pattern '@[A-Z_]+@' -CaseSensitive)) {
-            return $false
-        }
-    }
-    $true
-}
-
-function Set-StageDone {
-    param(
-        [object] $Machine,
-        [object] $Stage,
-        [string] $BootId
-    )
-    $state = @{ hash = $Stage.hash; boot = $BootId; finished = [DateTime]::UtcNow.ToString('o') }
-    Write-Text "$($Machine.paths.state)/$($Stage.name).json" ($state | ConvertTo-Json -Compress)
 }
 
 # What the join stage learnt of this machine.

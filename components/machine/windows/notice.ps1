@@ -1,17 +1,22 @@
 # Whether the cloud is about to take this machine away: asked every few seconds, since nothing tells it.
 
-# Seconds that are left and what to do at the end; nothing while the machine may stay.
+# Seconds that are left, what to do at the end, and the hook that waits meanwhile; nothing while the machine may stay.
 function Get-Termination {
     param(
         [object] $Machine
     )
     if ($Machine.cloud.kind -eq 'aws') {
-        if ((Get-AwsMetadata 'autoscaling/target-lifecycle-state') -like 'Terminated*') {
-            return @{ seconds = $Machine.drain.seconds; finish = 'lifecycle' }
+        $leaves = (Get-AwsMetadata 'autoscaling/target-lifecycle-state') -like 'Terminated*'
+        # A spot machine goes in two minutes, whatever a hook says: there is nothing to prolong.
+        if (Get-AwsMetadata 'spot/instance-action') {
+            $finish = 'none'
+            if ($leaves) {
+                $finish = 'lifecycle'
+            }
+            return @{ seconds = $Machine.drain.spotSeconds; finish = $finish; hook = '' }
         }
-        $spot = Get-AwsMetadata 'spot/instance-action'
-        if ($spot) {
-            return @{ seconds = $Machine.drain.spotSeconds; finish = 'none' }
+        if ($leaves) {
+            return @{ seconds = $Machine.drain.seconds; finish = 'lifecycle'; hook = "$($Machine.lifecycle.terminateHook)" }
         }
         return
     }
@@ -19,7 +24,7 @@ function Get-Termination {
     $own = Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text'
     foreach ($event in @($events | Where-Object { $_ })) {
         if ($Machine.drain.events -contains $event.EventType -and $event.Resources -contains $own) {
-            return @{ seconds = Get-EventSeconds $event.NotBefore $Machine.drain; finish = 'event'; id = $event.EventId }
+            return @{ seconds = Get-EventSeconds $event.NotBefore $Machine.drain; finish = 'event'; hook = ''; id = $event.EventId }
         }
     }
 }

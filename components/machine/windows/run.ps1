@@ -5,6 +5,7 @@ param(
 )
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
+. "$PSScriptRoot/report.ps1"
 
 # Starts every stage of a wave in a process of its own, waits for all, and gives the exit codes by name.
 function Invoke-Wave {
@@ -84,6 +85,31 @@ function Get-Pause {
     $base + (Get-Random -Minimum 0 -Maximum ([int] ($base * $Machine.retry.jitter) + 1))
 }
 
+# One attempt: access rights first, so that nothing is fetched into or written to a folder that others may change or read.
+function Invoke-Attempt {
+    param(
+        [object] $Machine,
+        [object[]] $Waves
+    )
+    try {
+        foreach ($path in $Machine.protected) {
+            Protect-Folder $path
+        }
+    }
+    catch {
+        Write-Notice "$_" 'Error'
+        return $Machine.exitCodes.accessRights
+    }
+    # The scheduler does not repeat a task whose program ended by itself: an error here must not end the run.
+    try {
+        Invoke-Waves $Machine $Waves
+    }
+    catch {
+        Write-Log "run: $_"
+        1
+    }
+}
+
 function Invoke-Run {
     param(
         [object] $Machine,
@@ -95,17 +121,14 @@ function Invoke-Run {
     }
     $attempt = 0
     while ($true) {
-        # The scheduler does not repeat a task whose program ended by itself: an error here must not end the run.
-        try {
-            $code = Invoke-Waves $Machine $waves
-        }
-        catch {
-            Write-Log "run: $_"
-            $code = 1
-        }
+        $code = Invoke-Attempt $Machine $waves
         if ($code -eq 3010 -and -not (Add-Reboot $Machine)) {
             Write-Notice "a stage asks for a reboot after $($Machine.reboots.allowed) of them" 'Error'
             $code = $Machine.exitCodes.rebootLoop
+        }
+        # While the extension runs, its status is its own, and its exit code tells the same.
+        if (-not $FirstWave) {
+            Set-Report $Machine $code
         }
         if ($code -eq 0 -or $code -eq 3010 -or ($FirstWave -and $attempt + 1 -ge $Machine.retry.foregroundAttempts)) {
             return $code
@@ -123,16 +146,10 @@ if ($MyInvocation.InvocationName -eq '.') {
 }
 $machine = Get-Machine
 Start-Log $machine 'run'
-# The task of the next boot must not meet the run of the extension.
-$mutex = New-Object Threading.Mutex $false, 'Global\fenestra-run'
-try {
-    $mutex.WaitOne() | Out-Null
-}
-catch [Threading.AbandonedMutexException] {
-    Write-Log 'the run before this one was cut off'
-}
-$code = Invoke-Run $machine -FirstWave:$FirstWave
-$mutex.ReleaseMutex()
+$outcome = @{ code = 1 }
+# The task of the next boot must not meet the run of the extension, nor the watchdog start what a stage holds.
+Invoke-Alone 'run' -1 { $outcome.code = Invoke-Run $machine -FirstWave:$FirstWave } | Out-Null
+$code = $outcome.code
 if (-not $FirstWave) {
     if ($code -eq 3010) {
         Write-Notice 'restarting to finish the installation of features'

@@ -18,14 +18,6 @@ function Test-Certificate {
     $certificate.NotAfter -gt [DateTime]::Now.AddMinutes(10)
 }
 
-# The token is for the system and administrators only.
-function Protect-File {
-    param(
-        [string] $Path
-    )
-    Invoke-Program 'icacls.exe' @($Path, '/inheritance:r', '/grant', '*S-1-5-18:F', '/grant', '*S-1-5-32-544:F') | Out-Null
-}
-
 function Write-BootstrapKubeconfig {
     param(
         [object] $Secret
@@ -38,9 +30,10 @@ function Write-BootstrapKubeconfig {
     $ca = [Convert]::ToBase64String([Text.Encoding]::ASCII.GetBytes($Secret.caCertificate))
     $text = [IO.File]::ReadAllText($paths.kubeconfigTemplate)
     $text = $text.Replace('@API_SERVER@', $Secret.server).Replace('@CA_DATA@', $ca).Replace('@TOKEN@', $Secret.token)
-    Write-Text $paths.bootstrapKubeconfig ''
-    Protect-File $paths.bootstrapKubeconfig
-    [IO.File]::WriteAllText($paths.bootstrapKubeconfig, $text)
+    # The token is for the system and administrators only, from the first moment on.
+    Protect-Folder (Split-Path -Parent $paths.bootstrapKubeconfig)
+    Protect-Folder $paths.certificates
+    Write-Text $paths.bootstrapKubeconfig $text
     # A certificate that is past its time would be used before the token.
     Remove-Item -Force -LiteralPath $paths.kubeconfig -ErrorAction SilentlyContinue
     Write-Text $paths.clusterCa $Secret.caCertificate

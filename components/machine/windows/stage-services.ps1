@@ -2,6 +2,7 @@
 param(
     [object] $Machine
 )
+. "$PSScriptRoot/services.ps1"
 $node = Get-Node $Machine
 $service = $Machine.services.kubelet
 
@@ -20,15 +21,12 @@ function Set-Kubelet {
     else {
         New-Service -Name kubelet -BinaryPathName $Command -DependsOn containerd -StartupType Manual | Out-Null
     }
-    Invoke-Program 'sc.exe' (@('failure', 'kubelet') + $service.recovery) | Out-Null
-    # A kubelet that ends by itself with an error counts as a failure too.
-    Invoke-Program 'sc.exe' @('failureflag', 'kubelet', '1') | Out-Null
+    Set-Recovery kubelet $service.recovery
 }
 
 New-Folder $Machine.paths.kubeletState
-Start-Service -Name containerd
+Resume-Service containerd
 Wait-Until { Test-Path -LiteralPath $Machine.services.containerd.pipe } 60 'the pipe of containerd' | Out-Null
 $arguments = @($Machine.kubelet.arguments | ForEach-Object { Expand-Text $_ $node })
 Set-Kubelet ((@($service.command) + $arguments) -join ' ')
-# A kubelet that runs keeps its old command line and configuration.
-Restart-Service -Force -Name kubelet
+Resume-Service kubelet

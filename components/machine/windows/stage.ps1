@@ -4,6 +4,8 @@ param(
 )
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
+. "$PSScriptRoot/state.ps1"
+. "$PSScriptRoot/services.ps1"
 
 # 0 done, 3010 done but for a reboot, else the stage's own code.
 function Invoke-Stage {
@@ -19,6 +21,7 @@ function Invoke-Stage {
     $watch = [Diagnostics.Stopwatch]::StartNew()
     Write-Log "stage $($Stage.name): start"
     try {
+        Suspend-Services $Stage.services
         $result = & "$PSScriptRoot/stage-$($Stage.name).ps1" -Machine $Machine
         if (@($result) -contains 'reboot') {
             Write-Log "stage $($Stage.name): needs a reboot after $($watch.Elapsed.TotalSeconds) s"

@@ -1,6 +1,8 @@
 # Watches what goes wrong after Ready, mends it, and writes an event each time; drains the node when the cloud takes it away.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
+. "$PSScriptRoot/state.ps1"
+. "$PSScriptRoot/services.ps1"
 . "$PSScriptRoot/hns.ps1"
 . "$PSScriptRoot/routes.ps1"
 . "$PSScriptRoot/identity.ps1"
@@ -12,7 +14,7 @@ function Repair-Services {
         $service = Get-Service -Name $name -ErrorAction SilentlyContinue
         if ($service -and $service.Status -eq 'Stopped') {
             Write-Notice "service $name is stopped; starting it" 'Warning'
-            Start-Service -Name $name
+            Resume-Service $name
         }
     }
 }
@@ -92,10 +94,15 @@ function Invoke-Round {
         [hashtable] $Memory
     )
     $Memory.round += 1
-    if ($Memory.round % $Machine.watch.repairEvery -eq 0 -and (Test-Settled $Machine $BootId)) {
+    if ($Memory.round % $Machine.watch.repairEvery -eq 0) {
         # A repair that fails must not hide that the cloud is about to take the machine.
         try {
-            Invoke-Repairs $Machine $Memory
+            # Under the lock of the run: what a stage has stopped on purpose stays so.
+            Invoke-Alone 'run' 0 {
+                if (Test-Settled $Machine $BootId) {
+                    Invoke-Repairs $Machine $Memory
+                }
+            } | Out-Null
         }
         catch {
             Write-Log "repair: $_"
@@ -106,7 +113,7 @@ function Invoke-Round {
         return $false
     }
     if (Test-Path -LiteralPath $Machine.paths.kubeconfig) {
-        & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds
+        & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds -Hook $termination.hook
     }
     Complete-Termination $Machine $termination
     $true

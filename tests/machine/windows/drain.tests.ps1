@@ -3,7 +3,21 @@
 . "$scripts/drain.ps1" -Seconds 1
 . "$scripts/notice.ps1"
 
-$cluster = @{ pods = @(); guarded = @(); calls = @(); clock = 0 }
+$cluster = @{ pods = @(); guarded = @(); calls = @(); clock = 0; beats = @(); silent = $false }
+# The real one, before the fake below takes its name.
+$realKubectl = ${function:Invoke-Kubectl}
+function Send-Lifecycle {
+    param(
+        [object] $Machine,
+        [string] $Hook,
+        [string] $Action,
+        [string] $Result = ''
+    )
+    $cluster.beats += "$Hook $Action $Result"
+    if ($cluster.silent) {
+        throw 'no answer'
+    }
+}
 function Write-Log {
     param(
         [string] $Message
@@ -60,8 +74,10 @@ function Reset-Cluster {
     $cluster.guarded = @()
     $cluster.calls = @()
     $cluster.clock = 0
+    $cluster.beats = @()
+    $cluster.silent = $false
 }
-$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5 } }
+$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 300 } }
 
 Test 'pods of DaemonSets, mirror pods and ended ones stay' {
     $pods = @(
@@ -93,6 +109,48 @@ Test 'what is left at the deadline is deleted' {
     Assert-Equal (Invoke-Drain $machine 'n' 1) $false
     Assert-Equal $cluster.calls[-1] 'delete pod b --namespace default --wait=false'
 }
+Test 'the hook hears at the start that the drain goes on, and not again before its time' {
+    Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
+    $cluster.guarded = @('b')
+    Assert-Equal (Invoke-Drain $machine 'n' 30 'drain') $true
+    Assert-Equal $cluster.beats @('drain RecordLifecycleActionHeartbeat ')
+}
+Test 'the hook hears in intervals until the deadline, and not after it' {
+    Reset-Cluster @(New-Pod 'b')
+    $cluster.guarded = @('b')
+    $cluster.clock = -1000000
+    $often = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 0 } }
+    $watch = [Diagnostics.Stopwatch]::StartNew()
+    Assert-Equal (Invoke-Drain $often 'n' 1 'drain') $false
+    Assert-Equal ($watch.Elapsed.TotalSeconds -lt 10) $true
+    $beats = $cluster.beats.Count
+    Assert-Equal ($beats -gt 1) $true
+    $rounds = @($cluster.calls | Where-Object { $_ -eq 'cordon n' }).Count
+    Assert-Equal $beats $rounds
+}
+Test 'a heartbeat that fails costs nothing but itself' {
+    Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
+    $cluster.guarded = @('b')
+    $cluster.silent = $true
+    Assert-Equal (Invoke-Drain $machine 'n' 30 'drain') $true
+    Assert-Equal $cluster.beats.Count 1
+}
+Test 'without a hook nobody is told' {
+    Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
+    $cluster.guarded = @('b')
+    Assert-Equal (Invoke-Drain $machine 'n' 30) $true
+    Assert-Equal $cluster.beats @()
+}
+Test 'a warning that kubectl writes is not taken for a part of its answer' {
+    function kubectl.exe {
+        Write-Error -ErrorAction Continue 'Warning: v1 Endpoints is deprecated'
+        '{"items":[{"metadata":{"name":"a"},"status":{"phase":"Running"}}]}'
+        $global:LASTEXITCODE = 0
+    }
+    ${function:Invoke-Kubectl} = $realKubectl
+    $real = ConvertTo-Data @{ programs = @{ kubectl = 'kubectl.exe' }; paths = @{ kubeconfig = 'k' } }
+    Assert-Equal @(Get-OwnPods $real 'n' | ForEach-Object { $_.metadata.name }) @('a')
+}
 
 $drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20 }
 Test 'time until an event of Azure, less the reserve, within bounds' {
@@ -109,14 +167,19 @@ function Get-AwsMetadata {
     )
     "$($metadata[$Path])"
 }
-$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; drain = @{ seconds = 600; spotSeconds = 100 } }
+$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100 } }
 Test 'AWS: nothing announced, scale-in, spot' {
     Assert-Equal (Get-Termination $aws) $null
     $metadata['autoscaling/target-lifecycle-state'] = 'InService'
     Assert-Equal (Get-Termination $aws) $null
     $metadata['spot/instance-action'] = '{"action":"terminate"}'
-    Assert-Equal (Get-Termination $aws).seconds 100
+    $spot = Get-Termination $aws
+    Assert-Equal @($spot.seconds, $spot.finish, $spot.hook) @(100, 'none', '')
     $metadata['autoscaling/target-lifecycle-state'] = 'Terminated'
-    Assert-Equal (Get-Termination $aws).finish 'lifecycle'
+    $both = Get-Termination $aws
+    Assert-Equal @($both.seconds, $both.finish, $both.hook) @(100, 'lifecycle', '')
+    $metadata.Remove('spot/instance-action')
+    $scaleIn = Get-Termination $aws
+    Assert-Equal @($scaleIn.seconds, $scaleIn.finish, $scaleIn.hook) @(600, 'lifecycle', 'drain')
 }
 Complete-Tests

@@ -3,13 +3,23 @@
 . "$scripts/lib.ps1"
 
 $secret = @{ value = $null }
-$asked = @{ secret = 0 }
+$asked = @{ secret = 0; rights = @() }
 function Write-Log {
     param(
         [string] $Message
     )
 }
 function Invoke-Program {
+}
+# Notes at each folder whether the token was there already.
+function Protect-Folder {
+    param(
+        [string] $Path
+    )
+    if ($asked.refuse) {
+        throw "access rights of $Path not set: made to fail"
+    }
+    $asked.rights += @{ path = $Path; token = [bool] (Select-String -Quiet -SimpleMatch 'the-token' -Path (Join-Path (Split-Path -Parent $asked.file) '*.conf*') -ErrorAction SilentlyContinue) }
 }
 function Start-Sleep {
 }
@@ -60,6 +70,9 @@ function New-Case {
     Set-Content -Path "$folder/kubelet.yaml" -Value 'providerID: "@PROVIDER_ID@"'
     $secret.value = @{ server = 'https://api:6443'; caCertificate = 'CA'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
     $asked.secret = 0
+    $asked.rights = @()
+    $asked.refuse = $false
+    $asked.file = "$folder/bootstrap.conf"
     ConvertTo-Data @{
         folder = $folder
         cloud  = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/x/join' }
@@ -83,6 +96,18 @@ Test 'a new node gets its kubeconfig and its files' {
     Assert-Equal (Get-Content -Raw $machine.paths.clusterCa) 'CA'
     $node = Get-Node $machine
     Assert-Equal @($node.name, $node.address, $node.server) @('i-0123', '10.0.0.7', 'https://api:6443')
+}
+Test 'the folders of the token and of the keys are closed before the token is written' {
+    $machine = New-Case
+    & "$scripts/stage-join.ps1" -Machine $machine
+    Assert-Equal @($asked.rights | ForEach-Object { $_.path }) @((Split-Path -Parent $machine.paths.bootstrapKubeconfig), $machine.paths.certificates)
+    Assert-Equal @($asked.rights | ForEach-Object { $_.token }) @($false, $false)
+}
+Test 'access rights that cannot be set keep the token from the disk' {
+    $machine = New-Case
+    $asked.refuse = $true
+    Assert-Throws { & "$scripts/stage-join.ps1" -Machine $machine } '^access rights of '
+    Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
 }
 Test 'a repeat leaves filled files as they are' {
     $machine = New-Case

@@ -1,6 +1,6 @@
 # The stage machine over its faults: each stage fails, is cut off, is repeated; a reboot between any two.
 . "$PSScriptRoot/harness.ps1"
-foreach ($name in 'lib.ps1', 'stage.ps1', 'run.ps1') {
+foreach ($name in 'lib.ps1', 'state.ps1', 'services.ps1', 'report.ps1', 'stage.ps1', 'run.ps1') {
     Copy-Item -LiteralPath "$scripts/$name" -Destination $temp
 }
 . "$temp/lib.ps1"
@@ -16,27 +16,33 @@ function New-Machine {
     )
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/state"
-    $stages = foreach ($name in $names) {
+    $stages = @(foreach ($name in $names) {
         $scope = 'once'
         if ('network', 'join', 'services' -contains $name) {
             $scope = 'boot'
         }
-        @{ name = $name; scope = $scope; exitCode = 21 + [Array]::IndexOf($names, $name); hash = $Hash; fills = @() }
-    }
+        @{ name = $name; scope = $scope; exitCode = 21 + [Array]::IndexOf($names, $name); hash = $Hash; fills = @(); services = @() }
+    })
+    $stages[3].services = @('kubelet', 'containerd')
     ConvertTo-Data @{
         folder    = $folder
         paths     = @{ state = "$folder/state"; logs = "$folder/logs" }
         stages    = @($stages)
-        waves     = @(@('os', 'artifacts'), @('containerd', 'network'), @('join', 'missing'), @('services', 'missing'), @('ready', 'missing'))
+        waves     = @(@('os', 'artifacts'), @('network', 'missing'), @('containerd', 'join'), @('services', 'missing'), @('ready', 'missing'))
         reboots   = @{ allowed = 2 }
         retry     = @{ pauseSeconds = @(10, 20, 40); jitter = 0.2; foregroundAttempts = 3 }
-        exitCodes = @{ rebootLoop = 20 }
+        exitCodes = @{ reboot = 3010; accessRights = 19; rebootLoop = 20 }
+        protected = @("$folder/state", "$folder/logs")
     }
 }
 
 # What the fakes do in this test: stages that fail (name to times), stages that want a reboot, and what ran.
-$fake = @{ fail = @{}; reboot = @{}; ran = @(); boot = 'boot-1'; slept = @() }
+$fake = @{}
 function Reset-Fake {
+    $fake.cut = @{}
+    $fake.refuse = 0
+    $fake.order = @()
+    $fake.reports = @()
     $fake.fail = @{}
     $fake.reboot = @{}
     $fake.ran = @()
@@ -47,6 +53,7 @@ foreach ($name in $names) {
     Set-Content -Path "$temp/stage-$name.ps1" -Value @(
         'param([object] $Machine)'
         "`$fake.ran += '$name'"
+        "`$fake.order += 'stage $name'"
         "if (`$fake.fail['$name'] -gt 0) { `$fake.fail['$name'] -= 1; throw 'made to fail' }"
         "if (`$fake.reboot['$name'] -gt 0) { `$fake.reboot['$name'] -= 1; return 'reboot' }"
     )
@@ -61,6 +68,31 @@ function Write-Notice {
         [string] $Message,
         [string] $Kind
     )
+}
+function Protect-Folder {
+    param(
+        [string] $Path
+    )
+    if ($fake.refuse -gt 0) {
+        $fake.refuse -= 1
+        throw "access rights of $Path not set: made to fail"
+    }
+    $fake.order += "protect $(Split-Path -Leaf $Path)"
+}
+function Suspend-Services {
+    param(
+        [string[]] $Names
+    )
+    if ($Names) {
+        $fake.order += "hold $($Names -join ' ')"
+    }
+}
+function Set-Report {
+    param(
+        [object] $Machine,
+        [int] $Code
+    )
+    $fake.reports += $Code
 }
 function Start-Sleep {
     param(
@@ -86,6 +118,12 @@ function Invoke-Wave {
         }
         $stage = $Machine.stages | Where-Object { $_.name -eq $name }
         $codes[$name] = Invoke-Stage $Machine $stage $fake.boot
+        if ($fake.cut[$name] -gt 0) {
+            # The process was ended in the middle: it wrote no state, and its code is none of ours.
+            $fake.cut[$name] -= 1
+            Remove-Item -Force -LiteralPath "$($Machine.paths.state)/$name.json" -ErrorAction SilentlyContinue
+            $codes[$name] = -1073741510
+        }
     }
     foreach ($name in @($Names | Where-Object { $_ -eq 'missing' })) {
         $codes[$name] = 0
@@ -93,10 +131,49 @@ function Invoke-Wave {
     $codes
 }
 
+$inOrder = 'os', 'artifacts', 'network', 'containerd', 'join', 'services', 'ready'
 Test 'a first run without faults runs each stage once, in order' {
     Reset-Fake
     Assert-Equal (Invoke-Run (New-Machine)) 0
-    Assert-Equal $fake.ran $names
+    Assert-Equal $fake.ran $inOrder
+    Assert-Equal $fake.reports @(0)
+}
+Test 'access rights are set before any stage, and services are held before the stage that needs them still' {
+    Reset-Fake
+    Invoke-Run (New-Machine) | Out-Null
+    Assert-Equal @($fake.order | Select-Object -First 3) @('protect state', 'protect logs', 'stage os')
+    $network = [Array]::IndexOf($fake.order, 'stage network')
+    Assert-Equal $fake.order[$network - 1] 'hold kubelet containerd'
+    Assert-Equal @($fake.order | Where-Object { $_ -like 'hold *' }).Count 1
+}
+Test 'a stage that is done holds no service' {
+    Reset-Fake
+    $machine = New-Machine
+    Invoke-Run $machine | Out-Null
+    $fake.order = @()
+    Invoke-Run $machine | Out-Null
+    Assert-Equal @($fake.order | Where-Object { $_ -like 'hold *' }) @()
+}
+Test 'access rights that cannot be set have a code of their own, run no stage, and are tried again' {
+    Reset-Fake
+    $fake.refuse = 2
+    Assert-Equal (Invoke-Run (New-Machine)) 0
+    Assert-Equal $fake.reports @(19, 19, 0)
+    Assert-Equal $fake.ran $inOrder
+    Reset-Fake
+    $fake.refuse = 99
+    Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 19
+    Assert-Equal $fake.ran @()
+}
+Test 'each failed attempt is reported, but not while the extension runs' {
+    Reset-Fake
+    $fake.fail['join'] = 2
+    Invoke-Run (New-Machine) | Out-Null
+    Assert-Equal $fake.reports @(25, 25, 0)
+    Reset-Fake
+    $fake.fail['artifacts'] = 1
+    Invoke-Run (New-Machine) -FirstWave | Out-Null
+    Assert-Equal $fake.reports @()
 }
 Test 'a second run in the same boot does nothing' {
     Reset-Fake
@@ -119,7 +196,7 @@ Test 'an error outside of every stage does not end the run' {
     Reset-Fake
     $fake.fail['wave'] = 2
     Assert-Equal (Invoke-Run (New-Machine)) 0
-    Assert-Equal $fake.ran $names
+    Assert-Equal $fake.ran $inOrder
     Assert-Equal $fake.slept.Count 2
 }
 foreach ($broken in $names) {
@@ -141,6 +218,45 @@ foreach ($broken in $names) {
             Assert-Equal $times $expected
         }
         Assert-Equal $fake.slept.Count 1
+    }
+    Test "stage $broken is cut off in the middle: it runs again, and nothing that was done does" {
+        Reset-Fake
+        $fake.cut[$broken] = 1
+        Assert-Equal (Invoke-Run (New-Machine)) 0
+        foreach ($name in $names) {
+            $expected = 1
+            if ($name -eq $broken) {
+                $expected = 2
+            }
+            Assert-Equal @($fake.ran | Where-Object { $_ -eq $name }).Count $expected
+        }
+        Assert-Equal $fake.reports @(-1073741510, 0)
+    }
+    Test "a reboot in the middle of stage $broken loses nothing" {
+        Reset-Fake
+        $machine = New-Machine
+        foreach ($done in @($machine.waves)) {
+            if (@($done) -contains $broken) {
+                break
+            }
+            Invoke-Wave $machine @($done) | Out-Null
+        }
+        $fake.cut[$broken] = 1
+        Invoke-Wave $machine @($broken) | Out-Null
+        $fake.boot = 'boot-2'
+        $before = $fake.ran.Count
+        Assert-Equal (Invoke-Run $machine) 0
+        $after = @($fake.ran | Select-Object -Skip $before)
+        foreach ($name in 'os', 'artifacts', 'containerd', 'ready') {
+            $expected = 1
+            if ($name -eq $broken) {
+                $expected = 2
+            }
+            Assert-Equal @($fake.ran | Where-Object { $_ -eq $name }).Count $expected
+        }
+        foreach ($name in 'network', 'join', 'services') {
+            Assert-Equal @($after | Where-Object { $_ -eq $name }).Count 1
+        }
     }
     Test "stage $broken is cut off while its state is written: it runs again" {
         Reset-Fake

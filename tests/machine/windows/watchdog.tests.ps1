@@ -2,7 +2,7 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/watchdog.ps1"
 
-$node = @{ services = @{}; started = @(); network = $true; flanneld = 1; stopped = 0; healthy = $true; restarted = @(); told = @() }
+$node = @{ services = @{}; started = @(); network = $true; flanneld = 1; stopped = 0; healthy = $true; restarted = @(); told = @(); start = @{}; locked = $false; repaired = 0 }
 function Write-Log {
     param(
         [string] $Message
@@ -23,12 +23,36 @@ function Get-Service {
         New-Object PSObject -Property @{ Name = $Name; Status = $node.services[$Name] }
     }
 }
+function Set-Service {
+    param(
+        [string] $Name,
+        [string] $StartupType
+    )
+    $node.start[$Name] = $StartupType
+}
 function Start-Service {
     param(
         [string] $Name
     )
+    if ($node.start[$Name] -eq 'Disabled') {
+        throw "service $Name is disabled"
+    }
     $node.started += $Name
     $node.services[$Name] = 'Running'
+}
+# In place of the lock between processes: held by a run, or free.
+function Invoke-Alone {
+    param(
+        [string] $Lock,
+        [int] $Milliseconds,
+        [scriptblock] $Body
+    )
+    Assert-Equal @($Lock, $Milliseconds) @('run', 0)
+    if ($node.locked) {
+        return $false
+    }
+    & $Body | Out-Null
+    $true
 }
 function Restart-Service {
     param(
@@ -85,6 +109,14 @@ Test 'services that stopped are started, running and missing ones are left alone
     Assert-Equal $node.started @('containerd')
     Assert-Equal $node.told.Count 1
 }
+Test 'a service that a stage left held, cut off later, is started all the same' {
+    $node.started = @()
+    $node.services = @{ containerd = 'Stopped'; kubelet = 'Stopped' }
+    $node.start = @{ containerd = 'Disabled'; kubelet = 'Disabled' }
+    Repair-Services
+    Assert-Equal $node.started @('containerd', 'kubelet')
+    Assert-Equal @($node.start.containerd, $node.start.kubelet) @('Manual', 'Manual')
+}
 Test 'flanneld is restarted when its network stays away, and not before' {
     $memory = @{ lost = 0; sick = 0 }
     Repair-PodNetwork $machine $memory
@@ -116,6 +148,38 @@ Test 'a kubelet that does not answer is restarted after some rounds' {
     Repair-Kubelet $machine $memory
     Assert-Equal $node.restarted @('kubelet')
     Assert-Equal $memory.sick 0
+}
+Test 'what a stage stopped is left alone while a run is at work, and looked after again behind it' {
+    function Test-Settled {
+        $true
+    }
+    function Get-Termination {
+    }
+    $node.started = @()
+    $node.services = @{ containerd = 'Stopped' }
+    $node.start = @{}
+    $node.healthy = $true
+    $node.network = $true
+    function Repair-Routes {
+    }
+    $due = ConvertTo-Data @{ network = @{ name = 'flannel.4096'; routes = @() }; watch = @{ repairEvery = 1; lostRounds = 2; sickRounds = 3; kubeletHealth = 'http://127.0.0.1:10248/healthz' } }
+    $node.locked = $true
+    Invoke-Round $due 'boot-1' @{ round = 0; lost = 0; sick = 0 } | Out-Null
+    Assert-Equal $node.started @()
+    $node.locked = $false
+    Invoke-Round $due 'boot-1' @{ round = 0; lost = 0; sick = 0 } | Out-Null
+    Assert-Equal $node.started @('containerd')
+}
+Test 'stages that are not through are not mended into' {
+    function Test-Settled {
+        $false
+    }
+    function Get-Termination {
+    }
+    $node.started = @()
+    $node.services = @{ containerd = 'Stopped' }
+    Invoke-Round (ConvertTo-Data @{ watch = @{ repairEvery = 1 } }) 'boot-1' @{ round = 0 } | Out-Null
+    Assert-Equal $node.started @()
 }
 Test 'a repair that fails does not keep the watchdog from asking the cloud' {
     function Test-Settled {

@@ -1,0 +1,52 @@
+# What the stages have done, kept on disk, and the boot in which they did it.
+
+# Name of this boot: a volatile key vanishes with it, while the boot time that Windows reports moves when the clock is set.
+function Get-BootId {
+    $volatile = [Microsoft.Win32.RegistryOptions]::Volatile
+    $check = [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree
+    $key = [Microsoft.Win32.Registry]::LocalMachine.CreateSubKey('SOFTWARE\fenestra-boot', $check, $volatile)
+    # The watchdog and the first stages ask at the same moment, and all must get the same name.
+    Invoke-Alone 'boot' -1 {
+        if ($null -eq $key.GetValue('id')) {
+            $key.SetValue('id', [Guid]::NewGuid().ToString())
+        }
+    } | Out-Null
+    $key.GetValue('id')
+}
+
+# Whether a stage has nothing left to do: same inputs, same boot where that matters, no placeholder left in its files.
+function Test-StageDone {
+    param(
+        [object] $Machine,
+        [object] $Stage,
+        [string] $BootId
+    )
+    try {
+        $done = Get-Content -Raw -Path "$($Machine.paths.state)/$($Stage.name).json" | ConvertFrom-Json
+    }
+    catch {
+        return $false
+    }
+    if ($done.hash -ne $Stage.hash) {
+        return $false
+    }
+    if ($Stage.scope -eq 'boot' -and $done.boot -ne $BootId) {
+        return $false
+    }
+    foreach ($path in $Stage.fills) {
+        if (-not (Test-Path -LiteralPath $path) -or (Select-String -Quiet -LiteralPath $path -Pattern '@[A-Z_]+@' -CaseSensitive)) {
+            return $false
+        }
+    }
+    $true
+}
+
+function Set-StageDone {
+    param(
+        [object] $Machine,
+        [object] $Stage,
+        [string] $BootId
+    )
+    $state = @{ hash = $Stage.hash; boot = $BootId; finished = [DateTime]::UtcNow.ToString('o') }
+    Write-Text "$($Machine.paths.state)/$($Stage.name).json" ($state | ConvertTo-Json -Compress)
+}

@@ -1,0 +1,218 @@
+# The operating system's stage: features and the reboot, settings, and faults that must not cost a node.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/lib.ps1"
+
+$system = @{}
+function Reset-System {
+    $system.features = @{ Containers = 'Available' }
+    $system.restart = 'Yes'
+    $system.success = $true
+    $system.installed = @()
+    $system.values = @()
+    $system.services = @{}
+    $system.started = @()
+    $system.calls = @()
+    $system.excluded = @()
+    $system.managed = $true
+    $system.pagefile = $null
+    $system.sizes = @()
+    $system.resized = 0
+    $system.fail = ''
+}
+function Write-Log {
+    param(
+        [string] $Message
+    )
+}
+function New-Folder {
+    param(
+        [string] $Path
+    )
+}
+function New-Item {
+}
+function Get-WindowsFeature {
+    param(
+        [string[]] $Name
+    )
+    foreach ($feature in $Name) {
+        New-Object PSObject -Property @{ Name = $feature; InstallState = $system.features[$feature] }
+    }
+}
+function Install-WindowsFeature {
+    param(
+        [string[]] $Name
+    )
+    $system.installed += $Name
+    if ($system.success) {
+        foreach ($feature in $Name) {
+            $system.features[$feature] = 'Installed'
+        }
+    }
+    New-Object PSObject -Property @{ Success = $system.success; RestartNeeded = $system.restart; ExitCode = 'Failed' }
+}
+function New-ItemProperty {
+    param(
+        [string] $LiteralPath,
+        [string] $Name,
+        [string] $PropertyType,
+        [object] $Value,
+        [switch] $Force
+    )
+    $system.values += "$LiteralPath $Name $PropertyType $Value"
+}
+function Stop-Service {
+    param(
+        [string] $Name,
+        [switch] $Force
+    )
+    $system.calls += "stop $Name"
+}
+function Set-Service {
+    param(
+        [string] $Name,
+        [string] $StartupType
+    )
+    $system.services[$Name] = $StartupType
+}
+function Start-Service {
+    param(
+        [string] $Name
+    )
+    $system.started += $Name
+}
+function Invoke-Program {
+    param(
+        [string] $Path,
+        [string[]] $Arguments
+    )
+    $call = "$Path $($Arguments -join ' ')"
+    if ($system.fail -and $call -like $system.fail) {
+        throw "made to fail: $call"
+    }
+    $system.calls += $call
+}
+function Add-MpPreference {
+    param(
+        [string[]] $ExclusionProcess,
+        [string[]] $ExclusionPath
+    )
+    $system.excluded += $ExclusionProcess + $ExclusionPath
+}
+function Get-PartitionSupportedSize {
+    param(
+        [string] $DriveLetter
+    )
+    if ($system.fail -eq 'partition') {
+        throw 'the partition is in use'
+    }
+    @{ SizeMax = 100GB }
+}
+function Get-Partition {
+    param(
+        [string] $DriveLetter
+    )
+    @{ Size = 30GB }
+}
+function Resize-Partition {
+    param(
+        [string] $DriveLetter,
+        [object] $Size
+    )
+    $system.resized = $Size
+}
+function Get-CimInstance {
+    param(
+        [string] $ClassName
+    )
+    if ($ClassName -eq 'Win32_ComputerSystem') {
+        return New-Object PSObject -Property @{ AutomaticManagedPagefile = $system.managed }
+    }
+    $system.pagefile
+}
+function New-CimInstance {
+    param(
+        [string] $ClassName,
+        [hashtable] $Property
+    )
+    $system.pagefile = New-Object PSObject -Property $Property
+    $system.pagefile
+}
+function Set-CimInstance {
+    param(
+        [object] $InputObject,
+        [hashtable] $Property
+    )
+    if ($Property.ContainsKey('AutomaticManagedPagefile')) {
+        $system.managed = $Property.AutomaticManagedPagefile
+        return
+    }
+    $system.sizes = @($Property.InitialSize, $Property.MaximumSize)
+}
+$machine = ConvertTo-Data @{
+    paths = @{ dumps = 'C:\dumps' }
+    os    = @{
+        features     = @('Containers')
+        registry     = @(@{ path = 'HKLM:\SOFTWARE\x'; name = 'NoAutoUpdate'; type = 'DWord'; value = 1 })
+        servicesOff  = @('wuauserv', 'UsoSvc')
+        dynamicPorts = @{ start = 32768; count = 32768 }
+        clock        = @(, @('/config', '/update'))
+        defender     = @{ processes = @('kubelet.exe'); paths = @('C:\fenestra\bin') }
+        pagefile     = @{ initialMb = 4096; maximumMb = 6144 }
+    }
+}
+
+Test 'a stock image: the feature is installed, everything is set, one reboot is asked for' {
+    Reset-System
+    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
+    Assert-Equal $system.installed @('Containers')
+    Assert-Equal $system.values @('HKLM:\SOFTWARE\x NoAutoUpdate DWord 1')
+    Assert-Equal @($system.services.wuauserv, $system.services.UsoSvc, $system.services.w32time) @('Disabled', 'Disabled', 'Automatic')
+    Assert-Equal $system.started @('w32time')
+    Assert-Equal @($system.calls | Where-Object { $_ -notlike 'stop *' }) @(
+        'netsh.exe int ipv4 set dynamicport tcp start=32768 num=32768'
+        'netsh.exe int ipv4 set dynamicport udp start=32768 num=32768'
+        'w32tm.exe /config /update'
+    )
+    Assert-Equal $system.excluded @('kubelet.exe', 'C:\fenestra\bin')
+    Assert-Equal @($system.managed, $system.pagefile.Name, $system.sizes[0], $system.sizes[1]) @($false, 'C:\pagefile.sys', 4096, 6144)
+    Assert-Equal $system.resized 100GB
+}
+Test 'after the reboot nothing is installed again and none is asked for' {
+    Reset-System
+    & "$scripts/stage-os.ps1" -Machine $machine | Out-Null
+    $system.installed = @()
+    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @()
+    Assert-Equal $system.installed @()
+}
+Test 'an image that has the feature needs no reboot' {
+    Reset-System
+    $system.features.Containers = 'Installed'
+    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @()
+}
+Test 'a feature that does not install is an error, and updates, which it may need, are not off yet' {
+    Reset-System
+    $system.success = $false
+    Assert-Throws { & "$scripts/stage-os.ps1" -Machine $machine } 'features not installed: Failed'
+    Assert-Equal $system.services.Count 0
+}
+foreach ($step in 'netsh.exe * tcp *', 'netsh.exe * udp *', 'w32tm.exe *') {
+    Test "cut off at '$step': the repeat still asks for the reboot, and sets the rest" {
+        Reset-System
+        $system.fail = $step
+        Assert-Throws { & "$scripts/stage-os.ps1" -Machine $machine } 'made to fail'
+        $system.fail = ''
+        # Windows says so until it has restarted.
+        $system.features.Containers = 'InstallPending'
+        Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
+        Assert-Equal @($system.sizes[0], $system.started[-1]) @(4096, 'w32time')
+    }
+}
+Test 'a drive that cannot be made larger costs no node' {
+    Reset-System
+    $system.fail = 'partition'
+    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
+    Assert-Equal $system.resized 0
+    Assert-Equal $system.sizes[0] 4096
+}
+Complete-Tests
