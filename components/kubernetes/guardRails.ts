@@ -24,7 +24,7 @@ export function guardRailFindings(spec: ClusterSpec): readonly string[] {
 
 /** Admission policies inside the API server; no webhook that could be down. */
 export function guardRailManifests(spec: ClusterSpec): readonly Manifest[] {
-  return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec)];
+  return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec, setsRuntimeClass(spec))];
 }
 
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */

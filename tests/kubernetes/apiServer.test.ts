@@ -3,7 +3,7 @@ import { stageOf } from "../../components/kubernetes/addOn.ts";
 import { runtimeClassPolicyName } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { podTable, tableNamespaces } from "./podTable.ts";
+import { type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
 import { combinations, manifestsOf, planOf } from "./switches.ts";
 
 /** An object as the provider sends it: the SDK spells fields of CRD schemas with underscores. */
@@ -87,11 +87,21 @@ describe("in-cluster objects on a real API server", function () {
       });
     });
 
-    const create = (namespace: string, spec: Readonly<Record<string, unknown>>) =>
-      api.kubectl(
-        ["create", "--dry-run=server", "-o", "json", "-f", "-"],
-        JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "probe", namespace }, spec }),
-      );
+    const objectIn = (home: PodHome, namespace: string, spec: PodCase["spec"], name = "probe"): string =>
+      JSON.stringify({ ...home.object(spec), metadata: { name, namespace } });
+    const create = (namespace: string, spec: PodCase["spec"], home = podHomes.Pod) =>
+      api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], objectIn(home, namespace, spec));
+    const warnings = (stderr: string): number =>
+      stderr.split("\n").filter((line) => line.startsWith("Warning:")).length;
+    /** The answer to a row's pod in an object of some kind: whether it is let in, and what is said. */
+    const judge = async ({ namespace, spec, answer, says }: PodCase, home: PodHome): Promise<string> => {
+      const { code, stdout, stderr } = await create(namespace, spec, home);
+      for (const text of says.map((each) => each.replaceAll("{pod}", home.path)))
+        assert.ok(stderr.includes(text), `${text} is not in\n${stderr}`);
+      assert.equal(code === 0 ? "let in" : "refused", answer === "refused" ? "refused" : "let in", stderr);
+      if (code === 0) assert.equal(warnings(stderr), says.length, stderr);
+      return stdout;
+    };
 
     it("compile without a type warning", async () => {
       const read = async (): Promise<readonly { metadata: { name: string }; status?: { typeChecking?: unknown } }[]> =>
@@ -109,16 +119,11 @@ describe("in-cluster objects on a real API server", function () {
       assert.match(mutating.stdout, new RegExp(`/${runtimeClassPolicyName}\n$`));
     });
 
-    for (const { title, namespace, spec, answer, says } of podTable) {
+    for (const row of podTable) {
+      const { title, namespace, answer } = row;
       it(`${namespace}: ${title}: ${answer}`, async () => {
-        const { code, stdout, stderr } = await create(namespace, spec);
-        for (const text of says) assert.ok(stderr.includes(text), `${text} is not in\n${stderr}`);
-        if (answer === "refused") {
-          assert.equal(code, 1);
-          return;
-        }
-        assert.equal(code, 0, stderr);
-        assert.equal(stderr.split("\n").filter((line) => line.startsWith("Warning:")).length, says.length, stderr);
+        const stdout = await judge(row, podHomes.Pod);
+        if (answer === "refused") return;
         const pod = JSON.parse(stdout);
         assert.equal(pod.spec.runtimeClassName ?? "none", answer);
         if (pod.spec.os?.name !== "windows") return;
@@ -128,6 +133,95 @@ describe("in-cluster objects on a real API server", function () {
           assert.deepEqual(taints, [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }]);
         }
       });
+
+      it(`${namespace}: ${title}, by a Deployment and a CronJob: the same is said to whoever applies them`, async () => {
+        await judge(row, podHomes.Deployment);
+        await judge(row, podHomes.CronJob);
+      });
     }
+
+    for (const kind of ["DaemonSet", "StatefulSet", "ReplicaSet", "Job"] as const) {
+      it(`look into a ${kind}`, async () => {
+        const titles = [
+          "a Linux pod",
+          "an image of 2022",
+          "the host's network",
+          "an image without a build",
+          "HostProcess",
+        ];
+        for (const title of titles) {
+          const row = podTable.find((each) => each.title === title);
+          assert.ok(row !== undefined, title);
+          await judge(row, podHomes[kind]);
+        }
+      });
+    }
+
+    it("stay within the API server's cost limits for a pod of a hundred containers", async () => {
+      const limits = { resources: { limits: { memory: "1Mi" } } };
+      const mounts = Array.from({ length: 20 }, (_, index) => ({ name: "e", mountPath: `C:\\e${index}` }));
+      const spec = {
+        os: { name: "windows" },
+        containers: Array.from({ length: 100 }, (_, index) => ({
+          name: `c${index}`,
+          image: `registry.example.test/a/rather/long/path/of/an/image/app-${index}:ltsc2022`,
+          volumeMounts: mounts,
+          ...limits,
+        })),
+        volumes: [{ name: "e", emptyDir: {} }],
+      };
+      for (const home of [podHomes.Pod, podHomes.Deployment]) {
+        const { code, stdout, stderr } = await create("plain", spec, home);
+        assert.deepEqual([code, stderr], [0, ""]);
+        if (home.kind === "Pod") assert.equal(JSON.parse(stdout).spec.runtimeClassName, "windows-2022");
+      }
+    });
+
+    it("leave a workload alone whose pods stay as they are, and look again when they change", async () => {
+      const labelled = (label: string) =>
+        api.kubectl(["label", "namespace", "plain", "--overwrite", `fenestra.dev/host-process${label}`]);
+      const row = podTable.find(({ title }) => title === "HostProcess");
+      assert.ok(row !== undefined);
+      const name = "older";
+      const patch = (spec: unknown) =>
+        api.kubectl(["-n", "plain", "patch", "deployment", name, "-p", JSON.stringify({ spec })]);
+      assert.equal((await labelled("=allowed")).code, 0);
+      await until("the namespace's label to count", async () => {
+        const made = await api.kubectl(["apply", "-f", "-"], objectIn(podHomes.Deployment, "plain", row.spec, name));
+        return made.code === 0;
+      });
+      assert.equal((await labelled("-")).code, 0);
+      await until("the label's removal to count", async () => (await create("plain", row.spec)).code !== 0);
+
+      const scaled = await patch({ replicas: 3 });
+      assert.deepEqual([scaled.code, scaled.stderr], [0, ""]);
+      const changed = await patch({ template: { spec: { containers: [{ name: "main", image: "y" }] } } });
+      assert.equal(changed.code, 1);
+      assert.match(changed.stderr, /fenestra\.dev\/host-process: allowed/);
+      await api.kubectl(["-n", "plain", "delete", "deployment", name]);
+    });
+
+    it("warn again when a workload's pods change, and not when it is scaled", async () => {
+      const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
+      const name = "warned";
+      const made = await api.kubectl(["apply", "-f", "-"], objectIn(podHomes.Deployment, "plain", spec, name));
+      assert.match(made.stderr, /set resources\.limits\.memory/);
+      const patch = async (change: unknown): Promise<number> => {
+        const { code, stderr } = await api.kubectl([
+          "-n",
+          "plain",
+          "patch",
+          "deployment",
+          name,
+          "-p",
+          JSON.stringify({ spec: change }),
+        ]);
+        assert.equal(code, 0, stderr);
+        return warnings(stderr);
+      };
+      assert.equal(await patch({ replicas: 2 }), 0);
+      assert.equal(await patch({ template: { spec: { containers: [{ name: "main", image: "y:ltsc2022" }] } } }), 1);
+      await api.kubectl(["-n", "plain", "delete", "deployment", name]);
+    });
   });
 });

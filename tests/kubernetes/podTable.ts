@@ -5,9 +5,57 @@ export interface PodCase {
   readonly spec: Readonly<Record<string, unknown>>;
   /** RuntimeClass that the pod has in the end; `refused` when it is not let in. */
   readonly answer: "refused" | "none" | "windows-2019" | "windows-2022";
-  /** Texts that the answer must contain, one per warning or reason. Without any there is no warning. */
+  /** Texts that the answer must contain, one per warning or reason; `{pod}` is the path of the pod's spec. Without any there is no warning. */
   readonly says: readonly string[];
 }
+
+/** A kind of object in which a pod is described. */
+export interface PodHome {
+  readonly kind: "Pod" | "Deployment" | "DaemonSet" | "StatefulSet" | "ReplicaSet" | "Job" | "CronJob";
+  /** Path of the pod's spec in it. */
+  readonly path: string;
+  /** The object with this spec. */
+  readonly object: (spec: PodCase["spec"]) => Readonly<Record<string, unknown>>;
+}
+
+const labels = { app: "probe" };
+const selector = { matchLabels: labels };
+const templated = (
+  kind: PodHome["kind"],
+  apiVersion: string,
+  more: Readonly<Record<string, unknown>>,
+  restartPolicy: "Always" | "Never" = "Always",
+): PodHome => ({
+  kind,
+  path: "spec.template.spec",
+  object: (spec) => ({
+    apiVersion,
+    kind,
+    spec: { ...more, template: { metadata: { labels }, spec: { ...spec, restartPolicy } } },
+  }),
+});
+
+/** Every kind of object in which a pod is described. */
+export const podHomes: Readonly<Record<PodHome["kind"], PodHome>> = {
+  Pod: { kind: "Pod", path: "spec", object: (spec) => ({ apiVersion: "v1", kind: "Pod", spec }) },
+  Deployment: templated("Deployment", "apps/v1", { selector }),
+  DaemonSet: templated("DaemonSet", "apps/v1", { selector }),
+  StatefulSet: templated("StatefulSet", "apps/v1", { selector, serviceName: "probe" }),
+  ReplicaSet: templated("ReplicaSet", "apps/v1", { selector }),
+  Job: templated("Job", "batch/v1", {}, "Never"),
+  CronJob: {
+    kind: "CronJob",
+    path: "spec.jobTemplate.spec.template.spec",
+    object: (spec) => ({
+      apiVersion: "batch/v1",
+      kind: "CronJob",
+      spec: {
+        schedule: "0 0 * * *",
+        jobTemplate: { spec: { template: { metadata: { labels }, spec: { ...spec, restartPolicy: "Never" } } } },
+      },
+    }),
+  },
+};
 
 /** Namespaces of the table with their labels. */
 export const tableNamespaces: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -30,8 +78,8 @@ const hostProcess = {
 };
 const hostProcessOptions = { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } };
 
-const unknownBuild = "so it stays Pending: set runtimeClassName to one of windows-2019, windows-2022";
-const noOsName = "set spec.os.name: windows";
+const unknownBuild = "so it stays Pending: set {pod}.runtimeClassName to one of windows-2019, windows-2022";
+const noOsName = "set {pod}.os.name: windows";
 const row = (
   title: string,
   spec: Readonly<Record<string, unknown>>,
@@ -130,7 +178,7 @@ export const podTable: readonly PodCase[] = [
     "a field that Windows refuses",
     { ...windows, securityContext: { fsGroup: 1 }, containers: one(servercore) },
     "refused",
-    ["spec.securityContext.fsGroup: Forbidden: cannot be set for a windows pod"],
+    ["{pod}.securityContext.fsGroup: Forbidden: cannot be set for a windows pod"],
   ),
   row("a Windows image without os.name", { containers: one(servercore) }, "none", [noOsName]),
   row(

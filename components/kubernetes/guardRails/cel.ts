@@ -1,4 +1,4 @@
-/** CEL pieces that more than one policy uses. Each is an expression over `object`, a Pod. */
+/** CEL pieces that more than one policy uses. Those on pods are expressions over the pod's spec, wherever it stands: `object.spec` in a Pod. */
 
 /** A CEL text literal. JSON's escapes are a subset of CEL's. */
 export function text(value: string): string {
@@ -11,14 +11,18 @@ export function texts(values: readonly string[]): string {
 }
 
 /** Says that it is a Windows pod. */
-export const saysWindows = `has(object.spec.os) && object.spec.os.name == "windows"`;
+export function saysWindows(pod: string): string {
+  return `has(${pod}.os) && ${pod}.os.name == "windows"`;
+}
 
 /** Every container that a pod is made with. */
-export const allContainers =
-  "object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])";
+export function allContainers(pod: string): string {
+  return `${pod}.containers + (has(${pod}.initContainers) ? ${pod}.initContainers : [])`;
+}
 
 /** Runs as HostProcess, as a whole or in one container. */
-export const isHostProcess = [
-  "(has(object.spec.securityContext) && has(object.spec.securityContext.windowsOptions) && has(object.spec.securityContext.windowsOptions.hostProcess) && object.spec.securityContext.windowsOptions.hostProcess)",
-  `(${allContainers}).exists(c, has(c.securityContext) && has(c.securityContext.windowsOptions) && has(c.securityContext.windowsOptions.hostProcess) && c.securityContext.windowsOptions.hostProcess)`,
-].join(" || ");
+export function isHostProcess(pod: string): string {
+  const says = (context: string): string =>
+    `has(${context}) && has(${context}.windowsOptions) && has(${context}.windowsOptions.hostProcess) && ${context}.windowsOptions.hostProcess`;
+  return `(${says(`${pod}.securityContext`)}) || (${allContainers(pod)}).exists(c, ${says("c.securityContext")})`;
+}

@@ -3,7 +3,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type OperatingSystemName, operatingSystems, type WindowsFacts } from "../../model/operatingSystems.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
-import { isHostProcess, saysWindows, text } from "./cel.ts";
+import { allContainers, isHostProcess, saysWindows, text } from "./cel.ts";
 import { systemNamespaces } from "./namespaces.ts";
 
 /** Name of the policy that sets the RuntimeClass of Windows pods, and of its binding. */
@@ -38,13 +38,29 @@ export function classForImages(release: WindowsFacts, builds: readonly WindowsFa
  * The value that the policy sets, as CEL: the class of the one release that the images' tags name; without such a tag the only build of
  * the cluster; else empty, and the pod is left alone.
  */
-export function runtimeClassExpression(builds: readonly WindowsFacts[]): string {
+function runtimeClassExpression(builds: readonly WindowsFacts[]): string {
   const [first, ...others] = builds;
   const fallback = first !== undefined && others.length === 0 ? first.name : "";
   const choices = knownReleases.map(
     (release) => `variables.releases[0] == ${text(release.name)} ? ${text(classForImages(release, builds))} : `,
   );
   return `variables.releases.size() == 0 ? ${text(fallback)} : variables.releases.size() > 1 ? "" : ${choices.join("")}""`;
+}
+
+/**
+ * The variables that end in `runtimeClass`: the class that the policy sets on a pod that has none, empty for none.
+ *
+ * @param pod the pod's spec, as CEL
+ */
+export function runtimeClassVariables(
+  builds: readonly WindowsFacts[],
+  pod: string,
+): readonly { readonly name: string; readonly expression: string }[] {
+  return [
+    { name: "images", expression: `(${allContainers(pod)}).map(c, c.image)` },
+    { name: "releases", expression: releasesExpression },
+    { name: "runtimeClass", expression: runtimeClassExpression(builds) },
+  ];
 }
 
 /**
@@ -97,18 +113,12 @@ export function runtimeClassPolicy(spec: ClusterSpec): readonly Manifest[] {
           resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
         },
         matchConditions: [
-          { name: "says-windows", expression: saysWindows },
+          { name: "says-windows", expression: saysWindows("object.spec") },
           { name: "has-no-class", expression: "!has(object.spec.runtimeClassName)" },
-          { name: "is-no-host-process", expression: `!(${isHostProcess})` },
+          { name: "is-no-host-process", expression: `!(${isHostProcess("object.spec")})` },
         ],
         variables: [
-          {
-            name: "images",
-            expression:
-              "(object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])).map(c, c.image)",
-          },
-          { name: "releases", expression: releasesExpression },
-          { name: "runtimeClass", expression: runtimeClassExpression(builds) },
+          ...runtimeClassVariables(builds, "object.spec"),
           { name: "hasSelector", expression: "has(object.spec.nodeSelector)" },
           {
             name: "saysOs",

@@ -1,41 +1,12 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { Manifest } from "../manifest.ts";
-import { runtimeClassFacts } from "../runtimeClasses.ts";
+import { runtimeClassFacts, windowsBuilds } from "../runtimeClasses.ts";
 import { controlPlaneKey } from "../workload.ts";
 import { allContainers, isHostProcess, saysWindows, text, texts } from "./cel.ts";
 import { namespaceLabels, systemNamespaces } from "./namespaces.ts";
+import { type PodPolicy, pod, policyManifests, type Requirement } from "./podPolicy.ts";
+import { runtimeClassVariables } from "./runtimeClassPolicy.ts";
 import { windowsLimits } from "./windowsLimits.ts";
-
-/** One check of a policy. */
-interface Check {
-  /** CEL that is true when all is well. */
-  readonly expression: string;
-  /** What is wrong and how to mend it. */
-  readonly message: string;
-}
-
-/** A policy on pods and where it acts. */
-interface PodPolicy {
-  readonly name: string;
-  /** Conditions under which it looks at a pod at all. */
-  readonly when: Readonly<Record<string, string>>;
-  readonly variables?: Readonly<Record<string, string>>;
-  readonly checks: readonly Check[];
-  readonly operations: ("CREATE" | "UPDATE")[];
-  readonly bindings: readonly Binding[];
-}
-
-interface Binding {
-  readonly suffix: string;
-  readonly actions: ("Deny" | "Warn" | "Audit")[];
-  readonly namespaces?: readonly Requirement[];
-}
-
-interface Requirement {
-  readonly key: string;
-  readonly operator: "In" | "NotIn";
-  readonly values: string[];
-}
 
 /** Every namespace but the system's. */
 const notSystem: Requirement = {
@@ -47,43 +18,21 @@ const notSystem: Requirement = {
 /** Every namespace without a label that allows. */
 const notAllowed = (key: string): Requirement => ({ key, operator: "NotIn", values: ["allowed"] });
 
-const policyManifests = (policy: PodPolicy): readonly Manifest[] => [
-  {
-    apiVersion: "admissionregistration.k8s.io/v1",
-    kind: "ValidatingAdmissionPolicy",
-    metadata: { name: policy.name },
-    spec: {
-      failurePolicy: "Fail",
-      matchConstraints: {
-        resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: policy.operations, resources: ["pods"] }],
-      },
-      matchConditions: Object.entries(policy.when).map(([name, expression]) => ({ name, expression })),
-      variables: Object.entries(policy.variables ?? {}).map(([name, expression]) => ({ name, expression })),
-      validations: policy.checks.map(({ expression, message }) => ({ expression, message })),
-    },
-  },
-  ...policy.bindings.map(
-    ({ suffix, actions, namespaces }): Manifest => ({
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "ValidatingAdmissionPolicyBinding",
-      metadata: { name: `${policy.name}-${suffix}` },
-      spec: {
-        policyName: policy.name,
-        validationActions: actions,
-        ...(namespaces === undefined
-          ? {}
-          : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } }),
-      },
-    }),
-  ),
-];
-
-/** What Windows ignores or cannot do: the pod is let in, and whoever made it is told. */
-function windowsLimitsPolicy(spec: ClusterSpec): PodPolicy {
+/**
+ * What Windows ignores or cannot do: the pod is let in, and whoever made it is told.
+ *
+ * @param setsClass whether the cluster has the policy that sets the RuntimeClass: a workload's pods then need not name theirs.
+ */
+function windowsLimitsPolicy(spec: ClusterSpec, setsClass: boolean): PodPolicy {
+  const own = `has(${pod}.runtimeClassName) ? ${pod}.runtimeClassName`;
   return {
     name: "fenestra-windows-limits",
-    when: { "says-windows": saysWindows, "is-no-host-process": `!(${isHostProcess})` },
-    variables: { containers: allContainers },
+    when: `${saysWindows(pod)} && !(${isHostProcess(pod)})`,
+    variables: [
+      { name: "containers", expression: allContainers(pod) },
+      ...(setsClass ? runtimeClassVariables(windowsBuilds(spec), pod) : []),
+      { name: "class", expression: setsClass ? `${own} : variables.runtimeClass` : `${own} : ""` },
+    ],
     checks: windowsLimits(spec),
     operations: ["CREATE"],
     bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem] }],
@@ -97,18 +46,18 @@ function windowsLimitsPolicy(spec: ClusterSpec): PodPolicy {
 function osNamePolicy(spec: ClusterSpec): PodPolicy {
   const classes = runtimeClassFacts(spec).map(({ name }) => name);
   const wants = [
-    `(has(object.spec.nodeSelector) && "kubernetes.io/os" in object.spec.nodeSelector && object.spec.nodeSelector["kubernetes.io/os"] == "windows")`,
-    `(has(object.spec.runtimeClassName) && object.spec.runtimeClassName in ${texts(classes)})`,
-    `(${allContainers}).exists(c, c.image.matches("ltsc20(19|22|25)|mcr[.]microsoft[.]com/windows|nanoserver|windowsservercore"))`,
+    `(has(${pod}.nodeSelector) && "kubernetes.io/os" in ${pod}.nodeSelector && ${pod}.nodeSelector["kubernetes.io/os"] == "windows")`,
+    `(has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${texts(classes)})`,
+    `(${allContainers(pod)}).exists(c, c.image.matches("ltsc20(19|22|25)|mcr[.]microsoft[.]com/windows|nanoserver|windowsservercore"))`,
   ];
   return {
     name: "fenestra-windows-os-name",
-    when: { "wants-windows": wants.join(" || ") },
+    when: wants.join(" || "),
     checks: [
       {
-        expression: saysWindows,
+        expression: saysWindows(pod),
         message:
-          "this pod is meant for Windows by its image, node selector or RuntimeClass, but does not say so: set spec.os.name: windows, so that the API server refuses what Windows cannot do and the pod gets its RuntimeClass",
+          "this pod is meant for Windows by its image, node selector or RuntimeClass, but does not say so: set {pod}.os.name: windows, so that the API server refuses what Windows cannot do and the pod gets its RuntimeClass",
       },
     ],
     operations: ["CREATE"],
@@ -130,7 +79,7 @@ function osNamePolicy(spec: ClusterSpec): PodPolicy {
 /** A HostProcess pod is an administrator of the node. */
 const hostProcessPolicy: PodPolicy = {
   name: "fenestra-host-process",
-  when: { "is-host-process": isHostProcess },
+  when: isHostProcess(pod),
   checks: [
     {
       expression: "false",
@@ -143,13 +92,20 @@ const hostProcessPolicy: PodPolicy = {
 
 /** Tolerates the control plane's taint, by its key or by tolerating everything. */
 const toleratesControlPlane = [
-  "has(object.spec.tolerations) && object.spec.tolerations.exists(t,",
+  `has(${pod}.tolerations) && ${pod}.tolerations.exists(t,`,
   `(!has(t.key) || t.key == "" || t.key == ${text(controlPlaneKey)}) &&`,
   `(!has(t.effect) || t.effect == "" || t.effect == "NoSchedule"))`,
 ].join(" ");
 
-/** A pod that names its node itself passes the scheduler, and with it every NoSchedule taint. */
-const namesNode = `request.operation == "CREATE" && has(object.spec.nodeName) && object.spec.nodeName != ""`;
+/** A pod that names its node itself passes the scheduler, and with it every NoSchedule taint. The scheduler names it by another way. */
+const namesNode = `has(${pod}.nodeName) && ${pod}.nodeName != ""`;
+
+/** A kubelet announces its static pods, which name their node, with an annotation that users cannot put on theirs. */
+const isMirror = `has(object.metadata.annotations) && "kubernetes.io/config.mirror" in object.metadata.annotations && request.userInfo.username.startsWith("system:node:")`;
+
+/** Says of a field that an update leaves it as it is. */
+const stays = (field: string): string =>
+  `request.operation == "UPDATE" && has(${pod}.${field}) == has(variables.before.${field}) && (!has(${pod}.${field}) || ${pod}.${field} == variables.before.${field})`;
 
 /**
  * A pod with the host's network on a control-plane machine can fetch the keys of the certificate authorities by that machine's identity.
@@ -157,31 +113,30 @@ const namesNode = `request.operation == "CREATE" && has(object.spec.nodeName) &&
  */
 const controlPlanePolicy: PodPolicy = {
   name: "fenestra-control-plane",
-  when: {
-    // A kubelet announces its static pods, which name their node, with an annotation that users cannot put on theirs.
-    "is-no-mirror": `!(has(object.metadata.annotations) && "kubernetes.io/config.mirror" in object.metadata.annotations && request.userInfo.username.startsWith("system:node:"))`,
-    "is-new":
-      'request.operation == "CREATE" || (has(object.spec.tolerations) != has(oldObject.spec.tolerations)) || (has(object.spec.tolerations) && object.spec.tolerations != oldObject.spec.tolerations)',
-  },
+  when: `!(${isMirror})`,
   checks: [
     {
-      expression: `!(${toleratesControlPlane})`,
-      message: `pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine and run only in namespaces with the label ${namespaceLabels.controlPlane}: allowed; name the taints that you mean, or have an administrator label this namespace`,
+      expression: `(${stays("tolerations")}) || !(${toleratesControlPlane})`,
+      message: `pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine and run only in namespaces with the label ${namespaceLabels.controlPlane}: allowed; name the taints that you mean in {pod}.tolerations, or have an administrator label this namespace`,
     },
     {
-      expression: `!(${namesNode})`,
-      message: `pods that name their node pass by its taints and run only in namespaces with the label ${namespaceLabels.controlPlane}: allowed; use a node selector or affinity on kubernetes.io/hostname`,
+      expression: `(${stays("nodeName")}) || !(${namesNode})`,
+      message: `pods that name their node pass by its taints and run only in namespaces with the label ${namespaceLabels.controlPlane}: allowed; in place of {pod}.nodeName use a node selector or affinity on kubernetes.io/hostname`,
     },
   ],
   operations: ["CREATE", "UPDATE"],
   bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem, notAllowed(namespaceLabels.controlPlane)] }],
 };
 
-/** The validating policies of a cluster; those about Windows only where it has Windows nodes. */
-export function validationPolicies(spec: ClusterSpec): readonly Manifest[] {
+/**
+ * The validating policies of a cluster; those about Windows only where it has Windows nodes.
+ *
+ * @param setsClass whether the cluster has the policy that sets the RuntimeClass of Windows pods
+ */
+export function validationPolicies(spec: ClusterSpec, setsClass: boolean): readonly Manifest[] {
   const windows = runtimeClassFacts(spec).length > 0;
   const policies = [
-    ...(windows ? [windowsLimitsPolicy(spec), osNamePolicy(spec), hostProcessPolicy] : []),
+    ...(windows ? [windowsLimitsPolicy(spec, setsClass), osNamePolicy(spec), hostProcessPolicy] : []),
     controlPlanePolicy,
   ];
   return policies.flatMap(policyManifests);

@@ -4,13 +4,17 @@ import { texts } from "./cel.ts";
 
 /** One thing that Windows ignores or cannot do. */
 export interface WindowsLimit {
-  /** CEL that is true when the pod does not ask for it. `variables.containers` are all its containers. */
+  /**
+   * CEL that is true when the pod does not ask for it. `variables.pod` is its spec, `variables.containers` are all its containers,
+   * `variables.class` is the RuntimeClass that it has or will be given, empty for none.
+   */
   readonly expression: string;
+  /** What happens and how to mend it; `{pod}` stands for the path of the pod's spec. */
   readonly message: string;
 }
 
 const noVolume = (test: string): string =>
-  `!has(object.spec.volumes) || !object.spec.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
+  `!has(variables.pod.volumes) || !variables.pod.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
 
 const probes = ["livenessProbe", "readinessProbe", "startupProbe"]
   .map((probe) => `(has(c.${probe}) && (has(c.${probe}.httpGet) || has(c.${probe}.tcpSocket)))`)
@@ -26,8 +30,9 @@ export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
     .map(({ name }) => name);
   return [
     {
-      expression: "!(has(object.spec.hostNetwork) && object.spec.hostNetwork)",
-      message: "Windows ignores hostNetwork but for HostProcess pods: leave it out, or use a HostProcess pod",
+      expression: "!(has(variables.pod.hostNetwork) && variables.pod.hostNetwork)",
+      message:
+        "Windows ignores hostNetwork but for HostProcess pods: leave {pod}.hostNetwork out, or use a HostProcess pod",
     },
     {
       expression: noVolume('v.emptyDir.medium == "Memory"'),
@@ -54,12 +59,12 @@ export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
       expression:
         'variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)',
       message:
-        "a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container",
+        "a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace",
     },
     {
       expression:
-        'has(object.spec.runtimeClassName) || (has(object.spec.nodeSelector) && "node.kubernetes.io/windows-build" in object.spec.nodeSelector)',
-      message: `the Windows build of this pod cannot be told from its image, so it stays Pending: set runtimeClassName to one of ${windowsBuilds(
+        'variables.class != "" || (has(variables.pod.nodeSelector) && "node.kubernetes.io/windows-build" in variables.pod.nodeSelector)',
+      message: `the Windows build of this pod cannot be told from its image, so it stays Pending: set {pod}.runtimeClassName to one of ${windowsBuilds(
         spec,
       )
         .map(({ name }) => name)
@@ -69,7 +74,7 @@ export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
       ? []
       : [
           {
-            expression: `!has(object.spec.runtimeClassName) || !(object.spec.runtimeClassName in ${texts(deaf)}) || variables.containers.all(c, !(${probes}))`,
+            expression: `!(variables.class in ${texts(deaf)}) || variables.containers.all(c, !(${probes}))`,
             message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP and TCP probes fail there: use exec probes`,
           },
         ]),

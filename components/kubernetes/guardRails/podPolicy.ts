@@ -1,0 +1,123 @@
+import type { Manifest } from "../manifest.ts";
+import { text } from "./cel.ts";
+
+/** One check of a policy. */
+export interface Check {
+  /** CEL that is true when all is well. */
+  readonly expression: string;
+  /** What is wrong and how to mend it; `{pod}` stands for the path of the pod's spec in the object. */
+  readonly message: string;
+}
+
+/** A policy on pods, wherever they are described, and where it acts. */
+export interface PodPolicy {
+  readonly name: string;
+  /** CEL under which it looks at a pod at all; `variables.pod` is the pod's spec. */
+  readonly when: string;
+  /** Variables of its own, in the order in which they refer to each other. `pod` and `before` are there already. */
+  readonly variables?: readonly { readonly name: string; readonly expression: string }[];
+  readonly checks: readonly Check[];
+  /** What is done to a Pod when it looks. To workloads it looks whenever their pods are described anew. */
+  readonly operations: ("CREATE" | "UPDATE")[];
+  readonly bindings: readonly Binding[];
+}
+
+/** Where a policy acts, and how. */
+export interface Binding {
+  readonly suffix: string;
+  readonly actions: ("Deny" | "Warn" | "Audit")[];
+  readonly namespaces?: readonly Requirement[];
+}
+
+/** A requirement on a namespace's labels. */
+export interface Requirement {
+  readonly key: string;
+  readonly operator: "In" | "NotIn";
+  readonly values: string[];
+}
+
+/** The pod's spec in a policy's expressions. */
+export const pod = "variables.pod";
+
+/** Where a workload's pods are described. Whoever applies it hears of what is wrong; the controller that makes the pods tells nobody. */
+const workloadRules = [
+  {
+    apiGroups: ["apps"],
+    apiVersions: ["v1"],
+    operations: ["CREATE", "UPDATE"],
+    resources: ["deployments", "daemonsets", "statefulsets", "replicasets"],
+  },
+  { apiGroups: ["batch"], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["jobs", "cronjobs"] },
+];
+
+/** Chooses by the kind of an object with a pod's spec in it. */
+const byKind = (inPod: string, inCronJob: string, inTemplate: string): string =>
+  `object.kind == "Pod" ? ${inPod} : object.kind == "CronJob" ? ${inCronJob} : ${inTemplate}`;
+
+/** The pod's spec of an object. The kinds have no type in common, hence no type is checked: the tables of tests stand in for that. */
+const specOf = (object: string): string =>
+  byKind(
+    `dyn(${object}).spec`,
+    `dyn(${object}).spec.jobTemplate.spec.template.spec`,
+    `dyn(${object}).spec.template.spec`,
+  );
+
+/** A message, or the expression that puts the path of the pod's spec into it. */
+function messageOf(message: string): { readonly message: string; readonly messageExpression?: string } {
+  const parts = message.split("{pod}");
+  const plain = { message: parts.join("spec") };
+  return parts.length === 1 ? plain : { ...plain, messageExpression: parts.map(text).join(" + variables.path + ") };
+}
+
+/** The objects of a policy: it looks at pods when they are made, and at workloads when their pods are described. */
+export function policyManifests(policy: PodPolicy): readonly Manifest[] {
+  return [
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicy",
+      metadata: { name: policy.name },
+      spec: {
+        failurePolicy: "Fail",
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [""], apiVersions: ["v1"], operations: policy.operations, resources: ["pods"] },
+            ...workloadRules.map((rule) => ({ ...rule })),
+          ],
+        },
+        variables: [
+          { name: "pod", expression: specOf("object") },
+          { name: "before", expression: specOf("oldObject") },
+          {
+            name: "path",
+            expression: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"'),
+          },
+          // A workload that is scaled or was there before the policy is left alone.
+          {
+            name: "isNew",
+            expression: `request.operation == "CREATE" || object.kind == "Pod" || ${pod} != variables.before`,
+          },
+          ...(policy.variables ?? []),
+          { name: "applies", expression: `variables.isNew && (${policy.when})` },
+        ],
+        validations: policy.checks.map(({ expression, message }) => ({
+          expression: `!variables.applies || (${expression})`,
+          ...messageOf(message),
+        })),
+      },
+    },
+    ...policy.bindings.map(
+      ({ suffix, actions, namespaces }): Manifest => ({
+        apiVersion: "admissionregistration.k8s.io/v1",
+        kind: "ValidatingAdmissionPolicyBinding",
+        metadata: { name: `${policy.name}-${suffix}` },
+        spec: {
+          policyName: policy.name,
+          validationActions: actions,
+          ...(namespaces === undefined
+            ? {}
+            : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } }),
+        },
+      }),
+    ),
+  ];
+}
