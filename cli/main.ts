@@ -7,13 +7,13 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "Show everything that a stack would make, without an account, root or network",
     load: async () => (await import("./plan.ts")).planCommand,
   },
-  changes: {
-    summary: "Show which stacks change since a commit, and what changes in them",
-    load: async () => (await import("./changes.ts")).changesCommand,
-  },
   rehearse: {
     summary: "Bring a stack up on a real control plane with simulated clouds",
     load: async () => loadCommand("./rehearse.ts", "rehearseCommand"),
+  },
+  changes: {
+    summary: "Show which stacks change since a commit, and what changes in them",
+    load: async () => (await import("./changes.ts")).changesCommand,
   },
   verify: {
     summary: "Check a running cluster against its stack",

@@ -6,33 +6,11 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { z } from "zod";
+import { stackNames } from "../../components/config/stackFile.ts";
+import { environmentName } from "../../setup/ci/environments.ts";
+import { folder, jobs, steps, texts, workflows } from "./read.ts";
 
-const folder = fileURLToPath(new URL("../../.github/workflows/", import.meta.url));
 const tool = fileURLToPath(new URL("../../tools/actionlint/", import.meta.url));
-
-const step = z.looseObject({ with: z.unknown().optional(), uses: z.string().optional(), run: z.string().optional() });
-const workflow = z.looseObject({
-  on: z.record(z.string(), z.unknown()),
-  permissions: z.record(z.string(), z.string()),
-  jobs: z.record(
-    z.string(),
-    z.looseObject({
-      "timeout-minutes": z.number(),
-      environment: z.string().optional(),
-      permissions: z.record(z.string(), z.string()).optional(),
-      steps: z.array(step),
-    }),
-  ),
-});
-
-const texts = Object.fromEntries(
-  readdirSync(folder).map((file) => [file, readFileSync(path.join(folder, file), "utf8")]),
-);
-const workflows = Object.entries(texts).map(([file, text]) => ({ file, ...workflow.parse(parse(text)) }));
-const jobs = workflows.flatMap(({ file, permissions, jobs: all }) =>
-  Object.entries(all).map(([name, job]) => ({ at: `${file} ${name}`, permissions, ...job })),
-);
-const steps = jobs.flatMap(({ at, steps: all }) => all.map((one) => ({ at, ...one })));
 
 describe("the workflows", () => {
   it("are five", () => {
@@ -43,32 +21,111 @@ describe("the workflows", () => {
   it("never run a branch's code with a secret at hand", () => {
     for (const { file, on } of workflows) assert.ok(!("pull_request_target" in on), file);
     assert.ok(Object.values(texts).every((text) => !text.includes("secrets.")));
-    const comment = jobs.filter(({ at }) => at.startsWith("preview-comment.yml"));
-    assert.deepEqual(
-      comment.flatMap((job) => job.steps.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split("@")[0]]))),
-      ["actions/download-artifact"],
-    );
   });
 
-  it("give a token of the cloud only behind an environment", () => {
-    const holders = jobs.filter((job) => job.permissions?.["id-token"] === "write");
-    assert.deepEqual(holders.map(({ at, environment }) => `${at}: ${environment}`).sort(), [
-      `deploy.yml up: \${{ matrix.stack }}`,
-      `drift.yml drift: drift-\${{ matrix.stack }}`,
-      "preview.yml account-preview: preview",
-    ]);
+  it("may do no more than each of them needs", () => {
+    assert.deepEqual(Object.fromEntries(jobs.map(({ at, permissions, inherited }) => [at, permissions ?? inherited])), {
+      "deploy.yml up": { contents: "read", "id-token": "write" },
+      "drift.yml drift": { contents: "read", "id-token": "write" },
+      "drift.yml report": { actions: "read", issues: "write" },
+      "preview-comment.yml comment": { actions: "read", contents: "read", "pull-requests": "write" },
+      "preview.yml account-preview": { contents: "read", "id-token": "write", "pull-requests": "write" },
+      "preview.yml plan": { contents: "read" },
+      "test.yml powershell": { contents: "read" },
+      "test.yml test": { contents: "read" },
+    });
+  });
+
+  it("give a token of the cloud only behind an environment, whose name the trust in the cloud knows", () => {
+    const holders = jobs.filter(({ permissions }) => permissions?.["id-token"] === "write");
+    const stack = `\${{ matrix.stack }}`;
+    assert.deepEqual(Object.fromEntries(holders.map(({ at, environment }) => [at, environment])), {
+      "deploy.yml up": environmentName("deploy", stack),
+      "drift.yml drift": environmentName("drift", stack),
+      "preview.yml account-preview": environmentName("preview", stack),
+    });
+  });
+
+  it("run with rights for branches of the repository only, and change the cloud from main only", () => {
+    const conditions = Object.fromEntries(jobs.map(({ at, if: condition }) => [at, condition ?? ""]));
+    const own = "github.event.pull_request.head.repo.full_name == github.repository";
+    assert.ok(conditions["preview.yml account-preview"]?.includes(`vars.PREVIEW == 'true' && ${own} &&`));
+    for (const job of ["deploy.yml up", "drift.yml drift"])
+      assert.equal(conditions[job], `\${{ vars.DEPLOY == 'true' && github.ref == 'refs/heads/main' }}`, job);
+  });
+
+  it("with rights take nothing from a cache that a branch may have filled", () => {
+    for (const { at, uses = "", with: inputs } of steps.filter(({ writes }) => writes)) {
+      assert.doesNotMatch(uses, /^actions\/cache/, at);
+      if (uses.startsWith("actions/setup-node")) assert.equal(inputs?.["package-manager-cache"], false, at);
+      assert.equal(inputs?.cache, undefined, at);
+    }
+  });
+
+  it("know every stack, development first", () => {
+    const listed = [...(texts["deploy.yml"] ?? "").matchAll(/'(\["[a-z][^']+\])'/g)].map(([, list = ""]) =>
+      z.array(z.string()).parse(JSON.parse(list)),
+    );
+    assert.equal(listed.length, 1);
+    const [deployed = []] = listed;
+    assert.deepEqual([...deployed].sort(), stackNames());
+    assert.ok(
+      deployed.findLastIndex((name) => name.endsWith("-dev")) < deployed.findIndex((name) => name.endsWith("-prod")),
+    );
+    const [drift] = jobs.filter(({ at }) => at === "drift.yml drift");
+    assert.deepEqual(drift?.strategy?.matrix.stack, deployed);
+    const chosen = z
+      .object({
+        workflow_dispatch: z.object({ inputs: z.object({ stack: z.object({ options: z.array(z.string()) }) }) }),
+      })
+      .parse(workflows.find(({ file }) => file === "deploy.yml")?.on);
+    assert.deepEqual(chosen.workflow_dispatch.inputs.stack.options, ["all", ...deployed]);
   });
 
   it("put no text of an event into a script, where it would run", () => {
+    assert.ok(steps.some(({ run }) => run !== undefined));
     for (const { at, run } of steps) assert.doesNotMatch(run ?? "", /\$\{\{/, at);
   });
 
-  it("pin what others publish by commit, and keep no token in the clone", () => {
-    for (const { at, uses = "actions/none@v1", with: inputs } of steps) {
-      const [action = "", version = ""] = uses.split("@");
-      assert.match(version, action.startsWith("actions/") ? /^v\d+$/ : /^[0-9a-f]{40}$/, `${at} ${uses}`);
-      if (action === "actions/checkout") assert.ok(JSON.stringify(inputs).includes(`"persist-credentials":false`), at);
+  it("with a token that writes run nothing that a branch made: the default branch's checkout, and the artifact beside it", () => {
+    const comment = steps.filter(({ at }) => at === "preview-comment.yml comment");
+    assert.deepEqual(
+      comment.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split("@")[0]])),
+      ["actions/checkout", "actions/setup-node", "actions/download-artifact"],
+    );
+    // Without a ref the checkout of a workflow_run is the default branch.
+    assert.deepEqual(comment[0]?.with, { "sparse-checkout": "cli/changes", "persist-credentials": false });
+    assert.equal(comment[2]?.with?.path, `\${{ runner.temp }}/changes`);
+    assert.equal(comment[2]?.with?.name, "changes");
+    assert.doesNotMatch(comment[3]?.run ?? "", /\bnpm\b|\bnpx\b|\beval\b/);
+  });
+
+  it("pin every action by commit, with its version beside it, and keep no token in the clone", () => {
+    const lines = Object.entries(texts).flatMap(([file, text]) =>
+      text.split("\n").flatMap((line) => (/^\s*(- )?uses:/.test(line) ? [{ file, line }] : [])),
+    );
+    assert.ok(lines.length > 20);
+    for (const { file, line } of lines)
+      assert.match(line, /uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, `${file}: ${line}`);
+    const pins = new Map<string, string>();
+    for (const { line } of lines) {
+      const [, action = "", pin = ""] = /uses: ([^@]+)@(.+)$/.exec(line) ?? [];
+      assert.equal(pins.get(action) ?? pin, pin, `${action} is pinned twice`);
+      pins.set(action, pin);
     }
+    const checkouts = steps.filter(({ uses = "" }) => uses.startsWith("actions/checkout@"));
+    for (const { at, with: inputs } of checkouts) assert.equal(inputs?.["persist-credentials"], false, at);
+  });
+
+  it("have pins that Dependabot keeps current", () => {
+    const file = readFileSync(path.join(folder, "../dependabot.yml"), "utf8");
+    const updates = z
+      .object({ version: z.literal(2), updates: z.array(z.looseObject({ "package-ecosystem": z.string() })) })
+      .parse(parse(file));
+    assert.deepEqual(
+      updates.updates.map((each) => each["package-ecosystem"]),
+      ["github-actions"],
+    );
   });
 
   describe("by actionlint", () => {
@@ -89,18 +146,27 @@ describe("the workflows", () => {
     it("are right", function () {
       // The first time it is built.
       this.timeout(600_000);
-      const { status, stdout, stderr } = lint(...Object.keys(texts).map((file) => path.join(folder, file)));
+      const files = readdirSync(folder).map((file) => path.join(folder, file));
+      const { status, stdout, stderr } = lint(...files);
       assert.equal(status, 0, `${stdout}${stderr}`);
     });
 
     it("would not be with a mistake in them", function () {
       this.timeout(600_000);
       const file = path.join(scratch, "wrong.yml");
-
-      writeFileSync(file, (texts["test.yml"] ?? "").replace("runs-on: ubuntu-24.04", "runs-no: ubuntu-24.04"));
-      const { status, stdout } = lint(file);
-      assert.notEqual(status, 0);
-      assert.match(stdout, /"runs-on" section is missing|unexpected key "runs-no"/);
+      const wrong = (from: string, to: string) => {
+        const text = texts["test.yml"] ?? "";
+        assert.ok(text.includes(from));
+        writeFileSync(file, text.replace(from, to));
+        const { status, stdout } = lint(file);
+        assert.notEqual(status, 0);
+        return stdout;
+      };
+      assert.match(wrong("runs-on: ubuntu-24.04", "runs-no: ubuntu-24.04"), /"runs-on" section is missing|"runs-no"/);
+      assert.match(
+        wrong("run: .ci/run", `run: echo \${{ github.event.pull_request.title }}`),
+        /"github.event.pull_request.title" is potentially untrusted/,
+      );
     });
   });
 });

@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import { z } from "zod";
+
+/** Folder of the workflows. */
+export const folder = fileURLToPath(new URL("../../.github/workflows/", import.meta.url));
+
+const step = z.looseObject({
+  name: z.string().optional(),
+  with: z.record(z.string(), z.unknown()).optional(),
+  uses: z.string().optional(),
+  run: z.string().optional(),
+});
+const workflow = z.looseObject({
+  on: z.record(z.string(), z.unknown()),
+  // A workflow without it would have whatever the repository's settings say.
+  permissions: z.record(z.string(), z.string()),
+  jobs: z.record(
+    z.string(),
+    z.looseObject({
+      "timeout-minutes": z.number(),
+      if: z.string().optional(),
+      environment: z.string().optional(),
+      permissions: z.record(z.string(), z.string()).optional(),
+      strategy: z.looseObject({ matrix: z.record(z.string(), z.unknown()) }).optional(),
+      steps: z.array(step),
+    }),
+  ),
+});
+
+/** Text of every workflow by its file's name. */
+export const texts: Readonly<Record<string, string>> = Object.fromEntries(
+  readdirSync(folder).map((file) => [file, readFileSync(path.join(folder, file), "utf8")]),
+);
+
+/** Every workflow with its file's name. */
+export const workflows = Object.entries(texts).map(([file, text]) => ({ file, ...workflow.parse(parse(text)) }));
+
+/** Every job; `at` names its file and itself, `inherited` are the rights that its workflow gives. */
+export const jobs = workflows.flatMap(({ file, permissions, jobs: all }) =>
+  Object.entries(all).map(([name, job]) => ({ at: `${file} ${name}`, inherited: permissions, ...job })),
+);
+
+/** Every step of every job; `writes` says whether its job may write somewhere, or sign in to a cloud. */
+export const steps = jobs.flatMap(({ at, permissions, inherited, steps: all }) =>
+  all.map((one) => ({ at, writes: Object.values(permissions ?? inherited).includes("write"), ...one })),
+);
+
+/** The script of a step, by its job and name. */
+export function scriptOf(at: string, name: string): string {
+  const found = steps.find((one) => one.at === at && one.name === name);
+  if (found?.run === undefined) throw new RangeError(`${at} has no script ${name}`);
+  return found.run;
+}
