@@ -20,6 +20,7 @@ export function deployAzure(spec: ClusterSpec): StackOutputs {
     pools: cluster.pools.map(({ group }) => group),
     nodeEndpoint: cluster.host,
     azureCloudConfig: cluster.cloudConfig,
+    gmsaObjectId: cluster.gmsaObjectId,
   });
   return {
     clusterName: spec.name,

@@ -197,15 +197,54 @@ export function groupArn(scope: PolicyScope, group: string): string {
   return arn(scope, "autoscaling", `autoScalingGroup:*:autoScalingGroupName/${group}`);
 }
 
+/** What a pool with the gMSA plug-in reads. */
+export interface GmsaSecrets {
+  /** ARNs of secrets of Secrets Manager. */
+  readonly secrets: readonly string[];
+  /** ARNs of the keys that encrypt them, where those are not the account's own. */
+  readonly keys: readonly string[];
+}
+
+/** Reading these secrets and nothing else; a key of one's own only for them (AWS KMS: how Secrets Manager uses KMS). */
+export function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): readonly Statement[] {
+  if (secrets.length === 0) return [];
+  const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
+  const regions = new Set(secrets.map((secret) => secret.split(":")[3] ?? scope.region));
+  const read: Statement = {
+    Sid: "ReadGmsaSecrets",
+    Effect: "Allow",
+    Action: ["secretsmanager:GetSecretValue"],
+    Resource: secrets,
+  };
+  if (keys.length === 0) return [read];
+  return [
+    read,
+    {
+      Sid: "DecryptGmsaSecrets",
+      Effect: "Allow",
+      Action: ["kms:Decrypt"],
+      Resource: keys,
+      Condition: {
+        StringEquals: {
+          "kms:ViaService": [...regions].map((region) => `secretsmanager.${region}.${suffix}`),
+          "kms:EncryptionContext:SecretARN": secrets,
+        },
+      },
+    },
+  ];
+}
+
 /** What a worker of one group may do: read the join secret, report to its group, talk to Session Manager. */
 export function workerPolicy(
   scope: PolicyScope,
   joinSecret: string,
   group: string,
   scriptsBucketArn?: string,
+  gmsa: GmsaSecrets = { secrets: [], keys: [] },
 ): PolicyDocument {
   return policy(
     ...readParameters(scope, [joinSecret]),
+    ...readGmsaSecrets(scope, gmsa),
     ...(scriptsBucketArn === undefined
       ? []
       : [

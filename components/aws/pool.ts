@@ -5,6 +5,7 @@ import { linuxWorkerPayload } from "../machine/linuxWorker.ts";
 import { packLinux } from "../machine/packLinux.ts";
 import { packWindowsAws, type WindowsScriptsObject, windowsScriptsObject } from "../machine/packWindows.ts";
 import { windowsWorkerPayload } from "../machine/windowsWorker.ts";
+import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Identity } from "./identity.ts";
@@ -96,10 +97,12 @@ export class Pool extends pulumi.ComponentResource {
 
   #makeIdentity(): Identity {
     const { spec, pool, scope, scripts } = this.#args;
+    const { gmsa: accounts } = spec.addons;
+    const gmsa = pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
     const policy = pulumi
       .all([scope, scripts?.bucketArn])
       .apply(([known, bucket]) =>
-        workerPolicy(known, joinParameter(spec.name), groupName(spec.name, pool.name), bucket),
+        workerPolicy(known, joinParameter(spec.name), groupName(spec.name, pool.name), bucket, gmsa),
       );
     return new Identity(`${this.#name}-identity`, { policies: { worker: policy } }, { parent: this });
   }

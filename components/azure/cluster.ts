@@ -62,7 +62,9 @@ export class Cluster extends pulumi.ComponentResource {
     this.api = apiClient(server, pki);
     const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, this.api);
     this.apiGate = controlPlane.apiGate;
-    this.pools = this.#makePools(network, security, identity, secrets, sshKey);
+    const gmsaIdentity = this.#makeGmsaIdentity(network, identity);
+    this.gmsaObjectId = gmsaIdentity?.principalId;
+    this.pools = this.#makePools(network, security, identity, secrets, sshKey, gmsaIdentity);
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
@@ -83,6 +85,27 @@ export class Cluster extends pulumi.ComponentResource {
       { place: network.place, grants: controllerGrants(network.place) },
       { parent: this },
     );
+  }
+
+  /**
+   * One identity for the secrets of gMSA accounts, whatever the pool: a credential specification names it, and holds for the whole cluster.
+   * Made only where a pool has the plug-in.
+   */
+  #makeGmsaIdentity({ place }: Network, { principalId }: Identity): Identity | undefined {
+    const { pools, addons } = this.#spec;
+    const secrets = ccgSecrets(addons.gmsa);
+    if (secrets.length === 0 || !pools.some(({ ccgPlugin }) => ccgPlugin)) return undefined;
+    const grants = secrets.map((scope, index) => [`read-${index}`, { role: "keyVaultSecretsUser", scope }] as const);
+    const name = `${this.#name}-gmsa`;
+    const identity = new Identity(name, { place, grants: Object.fromEntries(grants) }, { parent: this });
+    // Whoever writes the model of a scale set must be allowed to hand its identities to machines.
+    assignRole(
+      `${name}-controllers`,
+      { principalId, subscriptionId: place.subscriptionId },
+      { role: "managedIdentityOperator", scope: identity.id },
+      { parent: this },
+    );
+    return identity;
   }
 
   #makeSecrets(network: Network, controlPlane: Identity, pki: Pki): Secrets {
@@ -180,6 +203,7 @@ export class Cluster extends pulumi.ComponentResource {
     identity: Identity,
     secrets: Secrets,
     sshKey: pulumi.Output<string>,
+    gmsaIdentity: Identity | undefined,
   ): readonly Pool[] {
     const subnetIds = new Map(network.zones.map((zone) => [zone.zone, zone.private.id]));
     return this.#spec.pools.map(
@@ -195,6 +219,7 @@ export class Cluster extends pulumi.ComponentResource {
             joinVault: secrets.joinVault,
             joinSecretId: secrets.joinSecretId,
             controllerId: identity.principalId,
+            gmsaIdentity,
             sshKey,
             after: [this.apiGate, ...network.egress, ...security.rules, secrets.join],
           },

@@ -47,6 +47,8 @@ export interface PoolArgs {
   readonly joinSecretId: pulumi.Input<string>;
   /** Object id of the control plane's identity, whose controllers change scale sets. */
   readonly controllerId: pulumi.Input<string>;
+  /** Identity that reads the secrets of gMSA accounts; only pools with the plug-in have it beside their own. */
+  readonly gmsaIdentity: Identity | undefined;
   /** Public half of the key that Azure wants on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
@@ -126,7 +128,8 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeGroup(identity: Identity): compute.VirtualMachineScaleSet {
-    const { spec, pool, place, after } = this.#args;
+    const { spec, pool, place, after, gmsaIdentity } = this.#args;
+    const identities = gmsaIdentity !== undefined && pool.ccgPlugin ? [identity, gmsaIdentity] : [identity];
     return new compute.VirtualMachineScaleSet(
       `${this.#name}-group`,
       {
@@ -143,14 +146,14 @@ export class Pool extends pulumi.ComponentResource {
         singlePlacementGroup: false,
         // Otherwise Azure starts more machines than wanted; each of them would join and vanish.
         overprovision: false,
-        identity: { type: "UserAssigned", userAssignedIdentities: [identity.id] },
+        identity: { type: "UserAssigned", userAssignedIdentities: identities.map(({ id }) => id) },
         upgradePolicy: this.#upgradePolicy(),
         automaticRepairsPolicy: { enabled: true, repairAction: "Replace", gracePeriod: repairGrace(pool) },
         virtualMachineProfile: this.#profile(identity),
       },
       {
         parent: this,
-        dependsOn: [...after, ...identity.roles],
+        dependsOn: [...after, ...identities.flatMap(({ roles }) => roles)],
         ignoreChanges: pool.autoscale === undefined ? [] : ["sku.capacity"],
         replaceOnChanges: [...groupReplaceOnChanges],
         hideDiffs: ["virtualMachineProfile.osProfile.customData"],

@@ -1,4 +1,4 @@
-import * as kubernetes from "@pulumi/kubernetes";
+import { Provider } from "@pulumi/kubernetes/provider.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { policyGate } from "../gates/policyGate.ts";
@@ -26,17 +26,19 @@ export interface InClusterArgs {
   readonly nodeEndpoint: pulumi.Input<string>;
   /** Content of `azure.json`, see `azureCloudConfig`. Required on Azure with the cloud controller, unused elsewhere. */
   readonly azureCloudConfig?: pulumi.Input<string>;
+  /** Object id of the identity that reads the secrets of gMSA accounts. Required on Azure with such accounts, unused elsewhere. */
+  readonly gmsaObjectId?: pulumi.Input<string> | undefined;
 }
 
 /** Everything that runs inside the cluster: networking, cloud integration, storage, guard rails, monitoring and samples. */
 export class InCluster extends pulumi.ComponentResource {
   /** Add-ons by name. */
   readonly addOns: ReadonlyMap<string, AddOn>;
-  readonly provider: kubernetes.Provider;
+  readonly provider: Provider;
 
   constructor(name: string, args: InClusterArgs, options: pulumi.ComponentResourceOptions = {}) {
     super("fenestra:kubernetes:InCluster", name, {}, options);
-    this.provider = new kubernetes.Provider(
+    this.provider = new Provider(
       `${name}-provider`,
       {
         kubeconfig: pulumi.secret(args.kubeconfig),
@@ -50,6 +52,7 @@ export class InCluster extends pulumi.ComponentResource {
     const values = {
       nodeEndpoint: pulumi.output(args.nodeEndpoint),
       azureCloudConfig: args.azureCloudConfig === undefined ? undefined : pulumi.secret(args.azureCloudConfig),
+      gmsaObjectId: args.gmsaObjectId === undefined ? undefined : pulumi.output(args.gmsaObjectId),
       gmsaCertificate:
         args.spec.addons.gmsa === undefined
           ? undefined
