@@ -6,7 +6,7 @@ import type { RecordedProgram } from "./recorded.ts";
 
 /** How to run a program. */
 export interface ProgramRun {
-  /** Absolute path of the program's entry: the project's `index.ts`. */
+  /** Absolute path of the program's entry, a module whose default export is the function that deploys: the project's `index.ts`. */
   readonly entry: string;
   /** Name of the project. Default `fenestra`. */
   readonly project?: string;
@@ -33,8 +33,8 @@ export class ProgramError extends Error {
 }
 
 /**
- * Runs the program and writes down every resource that it registers. Node keeps a module once it is loaded, so the entry gets a new query
- * each time; what it imports is shared between runs, which is sound because none of it keeps state.
+ * Runs the program and writes down every resource that it registers. Node keeps a module once it is loaded, so a run is a call of the
+ * entry's function; its modules are shared between runs, which is sound because none of them keeps state.
  *
  * @throws ConfigError when the program refuses its config; ProgramError when it fails otherwise.
  */
@@ -45,12 +45,10 @@ export async function runProgram(run: ProgramRun): Promise<RecordedProgram> {
 /** As `runProgram`, with the hooks. */
 export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResult> {
   const engine = new RecordingEngine({ project: run.project ?? "fenestra", stack: run.stack }, run.mode, run.simulate);
-  const url = pathToFileURL(run.entry);
-  url.searchParams.set("run", String(performance.now()));
   const errors = await collectErrors(() =>
     connected(engine, async () => {
       runtime.setAllConfig({ ...run.config });
-      await runtime.runInPulumiStack(async () => outputsOf(await import(url.href)));
+      await runtime.runInPulumiStack(async () => deploy(run.entry));
       await runtime.disconnect();
     }),
   );
@@ -63,10 +61,11 @@ export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResul
   return { program: engine.recorded(), hooks: engine.hooks };
 }
 
-/** A program's outputs: its default export, called when it is a function, or else its named exports. */
-function outputsOf(module: Readonly<Record<string, unknown>>): unknown {
-  const outputs = "default" in module ? module.default : { ...module };
-  return typeof outputs === "function" ? outputs() : outputs;
+/** Calls the program and gives its outputs. */
+async function deploy(entry: string): Promise<unknown> {
+  const module: Readonly<Record<string, unknown>> = await import(pathToFileURL(entry).href);
+  if (typeof module.default !== "function") throw new TypeError("its default export is not a function");
+  return module.default();
 }
 
 /**

@@ -1,5 +1,7 @@
 import * as random from "@pulumi/random";
 
 /** A program that goes wrong: it makes a resource inside apply, which a first preview does not reach. */
-const first = new random.RandomString("first", { length: 4 });
-export const made = first.result.apply((text) => new random.RandomString("second", { length: text.length }).result);
+export default function shape() {
+  const first = new random.RandomString("first", { length: 4 });
+  return { made: first.result.apply((text) => new random.RandomString("second", { length: text.length }).result) };
+}

@@ -43,8 +43,8 @@ class Group extends pulumi.ComponentResource {
   }
 }
 
-const group = new Group("group");
-pulumi.log.warn("look out");
-
-export const token = group.token;
-export const stack = pulumi.getStack();
+export default function small() {
+  const group = new Group("group");
+  pulumi.log.warn("look out");
+  return { token: group.token, stack: pulumi.getStack() };
+}
