@@ -1,4 +1,4 @@
-import * as aws from "@pulumi/aws";
+import { Provider } from "@pulumi/aws/provider.js";
 import { Cluster, url } from "../components/aws/cluster.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
@@ -6,7 +6,7 @@ import type { StackOutputs } from "./outputs.ts";
 
 /** What an environment on AWS is made of. */
 export function deployAws(spec: ClusterSpec): StackOutputs {
-  const provider = new aws.Provider(`${spec.name}-aws`, {
+  const provider = new Provider(`${spec.name}-aws`, {
     region: spec.region,
     defaultTags: { tags: { ...spec.tags } },
     ...(spec.accountId === undefined ? {} : { allowedAccountIds: [spec.accountId] }),

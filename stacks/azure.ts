@@ -1,4 +1,4 @@
-import * as azure from "@pulumi/azure-native/provider.js";
+import { Provider } from "@pulumi/azure-native/provider.js";
 import { Cluster, url } from "../components/azure/cluster.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
@@ -6,7 +6,7 @@ import type { StackOutputs } from "./outputs.ts";
 
 /** What an environment on Azure is made of. */
 export function deployAzure(spec: ClusterSpec): StackOutputs {
-  const provider = new azure.Provider(`${spec.name}-azure`, {
+  const provider = new Provider(`${spec.name}-azure`, {
     location: spec.region,
     ...(spec.accountId === undefined ? {} : { subscriptionId: spec.accountId }),
   });

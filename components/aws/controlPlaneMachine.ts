@@ -1,5 +1,9 @@
 import { createHash } from "node:crypto";
-import * as aws from "@pulumi/aws";
+import { Volume } from "@pulumi/aws/ebs/volume.js";
+import { Instance } from "@pulumi/aws/ec2/instance.js";
+import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
+import { NetworkInterface } from "@pulumi/aws/ec2/networkInterface.js";
+import { VolumeAttachment } from "@pulumi/aws/ec2/volumeAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { controlPlanePayload } from "../machine/controlPlane.ts";
@@ -75,9 +79,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     this.registerOutputs({ instanceId: this.instanceId });
   }
 
-  #makeVolume(): aws.ebs.Volume {
+  #makeVolume(): Volume {
     const { spec, member } = this.#args;
-    return new aws.ebs.Volume(
+    return new Volume(
       `${this.#name}-etcd`,
       {
         availabilityZone: member.zone,
@@ -91,7 +95,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     );
   }
 
-  #payload(volume: aws.ebs.Volume): pulumi.Output<MachinePayload> {
+  #payload(volume: Volume): pulumi.Output<MachinePayload> {
     const { spec, member, endpoint, secretsKeyArn, snapshotBucket } = this.#args;
     return pulumi
       .all([endpoint, volume.id, secretsKeyArn, snapshotBucket])
@@ -110,10 +114,10 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       );
   }
 
-  #makeTemplate(payload: pulumi.Output<MachinePayload>): aws.ec2.LaunchTemplate {
+  #makeTemplate(payload: pulumi.Output<MachinePayload>): LaunchTemplate {
     const { spec, profileArn } = this.#args;
     const { size, image, osDiskGb } = spec.controlPlane;
-    return new aws.ec2.LaunchTemplate(
+    return new LaunchTemplate(
       `${this.#name}-template`,
       machineTemplate({
         name: this.#name,
@@ -130,9 +134,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     );
   }
 
-  #makeInstance(template: aws.ec2.LaunchTemplate, payload: pulumi.Output<MachinePayload>): aws.ec2.Instance {
+  #makeInstance(template: LaunchTemplate, payload: pulumi.Output<MachinePayload>): Instance {
     const { spec, member, subnetId, groupId, after } = this.#args;
-    const card = new aws.ec2.NetworkInterface(
+    const card = new NetworkInterface(
       `${this.#name}-address`,
       {
         subnetId,
@@ -143,7 +147,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    return new aws.ec2.Instance(
+    return new Instance(
       `${this.#name}-instance`,
       {
         launchTemplate: { id: template.id, version: pulumi.interpolate`${template.latestVersion}` },
@@ -161,8 +165,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     );
   }
 
-  #attach(volume: aws.ebs.Volume, instance: aws.ec2.Instance): aws.ec2.VolumeAttachment {
-    return new aws.ec2.VolumeAttachment(
+  #attach(volume: Volume, instance: Instance): VolumeAttachment {
+    return new VolumeAttachment(
       `${this.#name}-etcd`,
       {
         volumeId: volume.id,

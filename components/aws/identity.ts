@@ -1,4 +1,7 @@
-import * as aws from "@pulumi/aws";
+import { InstanceProfile } from "@pulumi/aws/iam/instanceProfile.js";
+import { Policy } from "@pulumi/aws/iam/policy.js";
+import { Role } from "@pulumi/aws/iam/role.js";
+import { RolePolicyAttachment } from "@pulumi/aws/iam/rolePolicyAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import { machineTrust, type PolicyDocument } from "./policies.ts";
 
@@ -24,7 +27,7 @@ export class Identity extends pulumi.ComponentResource {
     // A role's name has at most 64 characters (IAM User Guide, "IAM and AWS STS quotas"), eight of which are Pulumi's suffix; the longest
     // names of cluster and pool leave no room for more.
     const roleName = `${name.replace(/-identity$/, "")}-role`;
-    const role = new aws.iam.Role(
+    const role = new Role(
       roleName,
       { assumeRolePolicy: JSON.stringify(machineTrust()), tags: { Name: roleName } },
       { parent: this },
@@ -32,7 +35,7 @@ export class Identity extends pulumi.ComponentResource {
     this.ready = Object.entries(args.policies).map(([purpose, document]) =>
       this.#attach(`${name}-${purpose}`, role, document),
     );
-    const profile = new aws.iam.InstanceProfile(
+    const profile = new InstanceProfile(
       `${name}-profile`,
       { role: role.name, tags: { Name: `${name}-profile` } },
       { parent: this },
@@ -41,12 +44,12 @@ export class Identity extends pulumi.ComponentResource {
     this.registerOutputs({ profileArn: this.profileArn });
   }
 
-  #attach(name: string, role: aws.iam.Role, document: pulumi.Input<PolicyDocument>): pulumi.Resource {
-    const policy = new aws.iam.Policy(
+  #attach(name: string, role: Role, document: pulumi.Input<PolicyDocument>): pulumi.Resource {
+    const policy = new Policy(
       name,
       { policy: pulumi.output(document).apply((known) => JSON.stringify(known)), tags: { Name: name } },
       { parent: this },
     );
-    return new aws.iam.RolePolicyAttachment(name, { role: role.name, policyArn: policy.arn }, { parent: this });
+    return new RolePolicyAttachment(name, { role: role.name, policyArn: policy.arn }, { parent: this });
   }
 }

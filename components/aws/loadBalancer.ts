@@ -1,4 +1,7 @@
-import * as aws from "@pulumi/aws";
+import { Listener } from "@pulumi/aws/lb/listener.js";
+import { LoadBalancer as AwsLoadBalancer } from "@pulumi/aws/lb/loadBalancer.js";
+import { TargetGroup } from "@pulumi/aws/lb/targetGroup.js";
+import { TargetGroupAttachment } from "@pulumi/aws/lb/targetGroupAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
@@ -68,7 +71,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
   ): pulumi.Output<string> {
     // At most 32 characters, which an automatic suffix would exceed.
     const awsName = `${this.#args.spec.name}-${role}`;
-    const balancer = new aws.lb.LoadBalancer(
+    const balancer = new AwsLoadBalancer(
       `${this.#name}-${role}`,
       {
         name: awsName,
@@ -84,7 +87,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
       { parent: this, dependsOn: role === "public" ? [this.#args.internet] : [] },
     );
     const target = this.#makeTargetGroup(role, awsName);
-    const listener = new aws.lb.Listener(
+    const listener = new Listener(
       `${this.#name}-${role}`,
       {
         loadBalancerArn: balancer.arn,
@@ -98,7 +101,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
     );
     const members = this.#args.spec.controlPlane.members.map(
       ({ index, address }) =>
-        new aws.lb.TargetGroupAttachment(
+        new TargetGroupAttachment(
           `${this.#name}-${role}-${index}`,
           { targetGroupArn: target.arn, targetId: address, port: apiPort },
           { parent: this },
@@ -108,8 +111,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
     return balancer.dnsName;
   }
 
-  #makeTargetGroup(role: string, awsName: string): aws.lb.TargetGroup {
-    return new aws.lb.TargetGroup(
+  #makeTargetGroup(role: string, awsName: string): TargetGroup {
+    return new TargetGroup(
       `${this.#name}-${role}`,
       {
         name: awsName,

@@ -1,4 +1,4 @@
-import type * as aws from "@pulumi/aws";
+import type { LaunchTemplateArgs } from "@pulumi/aws/ec2/launchTemplate.js";
 import type * as pulumi from "@pulumi/pulumi";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
 
@@ -82,5 +82,5 @@ export function machineTemplate(args: MachineTemplateArgs) {
       ...(args.makesInterface ? [{ resourceType: "network-interface", tags }] : []),
     ],
     tags: { Name: args.name },
-  } satisfies aws.ec2.LaunchTemplateArgs;
+  } satisfies LaunchTemplateArgs;
 }

@@ -1,4 +1,15 @@
-import * as aws from "@pulumi/aws";
+import { DefaultSecurityGroup } from "@pulumi/aws/ec2/defaultSecurityGroup.js";
+import { Eip } from "@pulumi/aws/ec2/eip.js";
+import { InternetGateway } from "@pulumi/aws/ec2/internetGateway.js";
+import { NatGateway } from "@pulumi/aws/ec2/natGateway.js";
+import { Route } from "@pulumi/aws/ec2/route.js";
+import { RouteTable } from "@pulumi/aws/ec2/routeTable.js";
+import { RouteTableAssociation } from "@pulumi/aws/ec2/routeTableAssociation.js";
+import { SecurityGroup } from "@pulumi/aws/ec2/securityGroup.js";
+import { Subnet } from "@pulumi/aws/ec2/subnet.js";
+import { Vpc } from "@pulumi/aws/ec2/vpc.js";
+import { VpcEndpoint } from "@pulumi/aws/ec2/vpcEndpoint.js";
+import { SecurityGroupIngressRule } from "@pulumi/aws/vpc/securityGroupIngressRule.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -15,11 +26,11 @@ export interface NetworkArgs {
 export interface ZoneSubnets {
   readonly zone: string;
   /** Workers and internal load balancers. */
-  readonly private: aws.ec2.Subnet;
+  readonly private: Subnet;
   /** NAT gateway and public load balancers. */
-  readonly public: aws.ec2.Subnet;
+  readonly public: Subnet;
   /** Control-plane machines. */
-  readonly controlPlane: aws.ec2.Subnet;
+  readonly controlPlane: Subnet;
 }
 
 /**
@@ -55,8 +66,8 @@ export class Network extends pulumi.ComponentResource {
 
   readonly #name: string;
   readonly #spec: ClusterSpec;
-  readonly #vpc: aws.ec2.Vpc;
-  readonly #associations: aws.ec2.RouteTableAssociation[] = [];
+  readonly #vpc: Vpc;
+  readonly #associations: RouteTableAssociation[] = [];
 
   constructor(name: string, args: NetworkArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:aws:Network", name, {}, opts);
@@ -79,8 +90,8 @@ export class Network extends pulumi.ComponentResource {
     return { Name: `${this.#name}-${role}`, [clusterTag(this.#spec.name)]: "owned" };
   }
 
-  #makeVpc(): aws.ec2.Vpc {
-    const vpc = new aws.ec2.Vpc(
+  #makeVpc(): Vpc {
+    const vpc = new Vpc(
       `${this.#name}-vpc`,
       {
         cidrBlock: this.#spec.network.cidr,
@@ -91,7 +102,7 @@ export class Network extends pulumi.ComponentResource {
       { parent: this },
     );
     // Taking the default group over without rules closes it: whatever is put there by mistake reaches nothing.
-    new aws.ec2.DefaultSecurityGroup(
+    new DefaultSecurityGroup(
       `${this.#name}-default`,
       { vpcId: vpc.id, ingress: [], egress: [], tags: { Name: `${this.#name}-default` } },
       { parent: this },
@@ -100,8 +111,8 @@ export class Network extends pulumi.ComponentResource {
   }
 
   #makeSubnets(plan: ZonePlan): ZoneSubnets {
-    const make = (role: string, cidrBlock: string, tags: Record<string, string>): aws.ec2.Subnet =>
-      new aws.ec2.Subnet(
+    const make = (role: string, cidrBlock: string, tags: Record<string, string>): Subnet =>
+      new Subnet(
         `${this.#name}-${role}-${zoneSuffix(plan.zone)}`,
         {
           vpcId: this.vpcId,
@@ -123,22 +134,22 @@ export class Network extends pulumi.ComponentResource {
     };
   }
 
-  #makePublicRoute(): aws.ec2.Route {
-    const gateway = new aws.ec2.InternetGateway(
+  #makePublicRoute(): Route {
+    const gateway = new InternetGateway(
       `${this.#name}-internet`,
       { vpcId: this.vpcId, tags: this.#tags("internet") },
       { parent: this },
     );
     const table = this.#makeTable("public");
     for (const subnets of this.zones) this.#associate("public", subnets.public, table, subnets.zone);
-    return new aws.ec2.Route(
+    return new Route(
       `${this.#name}-public`,
       { routeTableId: table.id, destinationCidrBlock: "0.0.0.0/0", gatewayId: gateway.id },
       { parent: this },
     );
   }
 
-  #makePrivateTables(): readonly aws.ec2.RouteTable[] {
+  #makePrivateTables(): readonly RouteTable[] {
     return this.zones.map((subnets) => {
       const table = this.#makeTable(`private-${zoneSuffix(subnets.zone)}`);
       this.#associate("private", subnets.private, table, subnets.zone);
@@ -147,17 +158,13 @@ export class Network extends pulumi.ComponentResource {
     });
   }
 
-  #makeTable(role: string): aws.ec2.RouteTable {
-    return new aws.ec2.RouteTable(
-      `${this.#name}-${role}`,
-      { vpcId: this.vpcId, tags: this.#tags(role) },
-      { parent: this },
-    );
+  #makeTable(role: string): RouteTable {
+    return new RouteTable(`${this.#name}-${role}`, { vpcId: this.vpcId, tags: this.#tags(role) }, { parent: this });
   }
 
-  #associate(role: string, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable, zone: string): void {
+  #associate(role: string, subnet: Subnet, table: RouteTable, zone: string): void {
     this.#associations.push(
-      new aws.ec2.RouteTableAssociation(
+      new RouteTableAssociation(
         `${this.#name}-${role}-${zoneSuffix(zone)}`,
         { subnetId: subnet.id, routeTableId: table.id },
         { parent: this },
@@ -165,7 +172,7 @@ export class Network extends pulumi.ComponentResource {
     );
   }
 
-  #makeNatRoutes(tables: readonly aws.ec2.RouteTable[], publicRoute: aws.ec2.Route): readonly aws.ec2.Route[] {
+  #makeNatRoutes(tables: readonly RouteTable[], publicRoute: Route): readonly Route[] {
     const { nat } = this.#spec.network;
     if (nat === "none") return [];
     const gateways = (nat === "single" ? this.zones.slice(0, 1) : this.zones).map((subnets) =>
@@ -175,7 +182,7 @@ export class Network extends pulumi.ComponentResource {
       const table = tables[index];
       const gateway = gateways[index] ?? gateways[0];
       if (table === undefined || gateway === undefined) return [];
-      return new aws.ec2.Route(
+      return new Route(
         `${this.#name}-private-${zoneSuffix(zone)}`,
         { routeTableId: table.id, destinationCidrBlock: "0.0.0.0/0", natGatewayId: gateway.id },
         { parent: this },
@@ -183,14 +190,10 @@ export class Network extends pulumi.ComponentResource {
     });
   }
 
-  #makeNat(subnets: ZoneSubnets, publicRoute: aws.ec2.Route): aws.ec2.NatGateway {
+  #makeNat(subnets: ZoneSubnets, publicRoute: Route): NatGateway {
     const role = `nat-${zoneSuffix(subnets.zone)}`;
-    const address = new aws.ec2.Eip(
-      `${this.#name}-${role}`,
-      { domain: "vpc", tags: this.#tags(role) },
-      { parent: this },
-    );
-    return new aws.ec2.NatGateway(
+    const address = new Eip(`${this.#name}-${role}`, { domain: "vpc", tags: this.#tags(role) }, { parent: this });
+    return new NatGateway(
       `${this.#name}-${role}`,
       { allocationId: address.id, subnetId: subnets.public.id, tags: this.#tags(role) },
       // A NAT gateway is refused in a subnet without a way to the internet.
@@ -198,9 +201,9 @@ export class Network extends pulumi.ComponentResource {
     );
   }
 
-  #makeEndpoints(tables: readonly aws.ec2.RouteTable[]): readonly pulumi.Resource[] {
+  #makeEndpoints(tables: readonly RouteTable[]): readonly pulumi.Resource[] {
     const { region, network } = this.#spec;
-    const s3 = new aws.ec2.VpcEndpoint(
+    const s3 = new VpcEndpoint(
       `${this.#name}-s3`,
       {
         vpcId: this.vpcId,
@@ -215,7 +218,7 @@ export class Network extends pulumi.ComponentResource {
     const group = this.#makeEndpointGroup();
     const interfaces = interfaceEndpoints.map(
       (service) =>
-        new aws.ec2.VpcEndpoint(
+        new VpcEndpoint(
           `${this.#name}-${service}`,
           {
             vpcId: this.vpcId,
@@ -232,8 +235,8 @@ export class Network extends pulumi.ComponentResource {
     return [s3, ...interfaces];
   }
 
-  #makeEndpointGroup(): aws.ec2.SecurityGroup {
-    const group = new aws.ec2.SecurityGroup(
+  #makeEndpointGroup(): SecurityGroup {
+    const group = new SecurityGroup(
       `${this.#name}-endpoints`,
       {
         vpcId: this.vpcId,
@@ -242,7 +245,7 @@ export class Network extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    new aws.vpc.SecurityGroupIngressRule(
+    new SecurityGroupIngressRule(
       `${this.#name}-endpoints-https`,
       {
         securityGroupId: group.id,

@@ -1,4 +1,5 @@
-import * as aws from "@pulumi/aws";
+import { Group } from "@pulumi/aws/autoscaling/group.js";
+import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
 import { linuxWorkerPayload } from "../machine/linuxWorker.ts";
@@ -76,7 +77,7 @@ export class Pool extends pulumi.ComponentResource {
   /** Name of the Auto Scaling group. */
   readonly groupName: pulumi.Output<string>;
   /** The group. */
-  readonly group: aws.autoscaling.Group;
+  readonly group: Group;
   /** What the pool was made of. */
   readonly spec: PoolSpec;
 
@@ -107,9 +108,9 @@ export class Pool extends pulumi.ComponentResource {
     return new Identity(`${this.#name}-identity`, { policies: { worker: policy } }, { parent: this });
   }
 
-  #makeTemplate(identity: Identity): aws.ec2.LaunchTemplate {
+  #makeTemplate(identity: Identity): LaunchTemplate {
     const { spec, pool, groupId, scripts } = this.#args;
-    return new aws.ec2.LaunchTemplate(
+    return new LaunchTemplate(
       `${this.#name}-template`,
       {
         ...machineTemplate({
@@ -141,10 +142,10 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  #makeGroup(template: aws.ec2.LaunchTemplate, identity: Identity): aws.autoscaling.Group {
+  #makeGroup(template: LaunchTemplate, identity: Identity): Group {
     const { spec, pool, after } = this.#args;
     const healthy = { minHealthyPercentage: 100, maxHealthyPercentage: rollingMaximum(pool) };
-    return new aws.autoscaling.Group(
+    return new Group(
       `${this.#name}-group`,
       {
         name: groupName(spec.name, pool.name),

@@ -1,4 +1,7 @@
-import * as aws from "@pulumi/aws";
+import { Bucket } from "@pulumi/aws/s3/bucket.js";
+import { BucketPolicy } from "@pulumi/aws/s3/bucketPolicy.js";
+import { BucketPublicAccessBlock } from "@pulumi/aws/s3/bucketPublicAccessBlock.js";
+import { BucketServerSideEncryptionConfiguration } from "@pulumi/aws/s3/bucketServerSideEncryptionConfiguration.js";
 import type * as pulumi from "@pulumi/pulumi";
 import { policy } from "./policies.ts";
 
@@ -15,18 +18,14 @@ export function privateBucket(
   name: string,
   { forceDestroy, protect = false }: PrivateBucketOptions,
   parent: pulumi.Resource,
-): aws.s3.Bucket {
-  const bucket = new aws.s3.Bucket(
-    `${name}-bucket`,
-    { forceDestroy, tags: { Name: `${name}-bucket` } },
-    { parent, protect },
-  );
-  new aws.s3.BucketServerSideEncryptionConfiguration(
+): Bucket {
+  const bucket = new Bucket(`${name}-bucket`, { forceDestroy, tags: { Name: `${name}-bucket` } }, { parent, protect });
+  new BucketServerSideEncryptionConfiguration(
     `${name}-encryption`,
     { bucket: bucket.id, rules: [{ applyServerSideEncryptionByDefault: { sseAlgorithm: "AES256" } }] },
     { parent },
   );
-  const block = new aws.s3.BucketPublicAccessBlock(
+  const block = new BucketPublicAccessBlock(
     `${name}-private`,
     {
       bucket: bucket.id,
@@ -37,7 +36,7 @@ export function privateBucket(
     },
     { parent },
   );
-  new aws.s3.BucketPolicy(
+  new BucketPolicy(
     `${name}-https`,
     {
       bucket: bucket.id,

@@ -1,4 +1,4 @@
-import * as aws from "@pulumi/aws";
+import { BucketObjectv2 } from "@pulumi/aws/s3/bucketObjectv2.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { WindowsScriptsObject } from "../machine/packWindows.ts";
 import { privateBucket } from "./privateBucket.ts";
@@ -25,7 +25,7 @@ export class Scripts extends pulumi.ComponentResource {
     const unique = new Map(args.objects.map((object) => [object.key, object]));
     this.ready = [...unique.values()].map(
       ({ key, contentBase64, sha256 }) =>
-        new aws.s3.BucketObjectv2(
+        new BucketObjectv2(
           // The digest is part of the name: another content is another object, made before the old one goes.
           `${name}-object-${sha256.slice(0, 12)}`,
           { bucket: bucket.id, key, contentBase64, contentType: "application/gzip" },

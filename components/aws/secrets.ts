@@ -1,4 +1,6 @@
-import * as aws from "@pulumi/aws";
+import { Alias } from "@pulumi/aws/kms/alias.js";
+import { Key } from "@pulumi/aws/kms/key.js";
+import { Parameter } from "@pulumi/aws/ssm/parameter.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -21,9 +23,9 @@ export class Secrets extends pulumi.ComponentResource {
   /** ARN of the key. */
   readonly keyArn: pulumi.Output<string>;
   /** Parameters that must exist before a control-plane machine boots. */
-  readonly controlPlane: readonly aws.ssm.Parameter[];
+  readonly controlPlane: readonly Parameter[];
   /** The join secret, written by the control plane. */
-  readonly join: aws.ssm.Parameter;
+  readonly join: Parameter;
 
   readonly #name: string;
 
@@ -41,8 +43,8 @@ export class Secrets extends pulumi.ComponentResource {
     this.registerOutputs({ keyArn: this.keyArn });
   }
 
-  #makeKey(spec: ClusterSpec): aws.kms.Key {
-    const key = new aws.kms.Key(
+  #makeKey(spec: ClusterSpec): Key {
+    const key = new Key(
       `${this.#name}-key`,
       {
         description: `Secrets of the cluster ${spec.name}`,
@@ -52,11 +54,7 @@ export class Secrets extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    new aws.kms.Alias(
-      `${this.#name}-key`,
-      { name: `alias/fenestra-${spec.name}`, targetKeyId: key.keyId },
-      { parent: this },
-    );
+    new Alias(`${this.#name}-key`, { name: `alias/fenestra-${spec.name}`, targetKeyId: key.keyId }, { parent: this });
     return key;
   }
 
@@ -72,8 +70,8 @@ export class Secrets extends pulumi.ComponentResource {
     ];
   }
 
-  #makeFixed(role: string, name: string, value: pulumi.Output<string>, key: aws.kms.Key): aws.ssm.Parameter {
-    return new aws.ssm.Parameter(
+  #makeFixed(role: string, name: string, value: pulumi.Output<string>, key: Key): Parameter {
+    return new Parameter(
       `${this.#name}-${kebab(role)}`,
       { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(value) },
       { parent: this },
@@ -81,8 +79,8 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   /** A parameter that machines write: it is a resource so that destroying the stack removes it. */
-  #makeWritten(role: string, name: string, key: aws.kms.Key): aws.ssm.Parameter {
-    return new aws.ssm.Parameter(
+  #makeWritten(role: string, name: string, key: Key): Parameter {
+    return new Parameter(
       `${this.#name}-${role}`,
       { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(unwritten) },
       { parent: this, ignoreChanges: ["value"] },

@@ -1,4 +1,6 @@
-import * as aws from "@pulumi/aws";
+import { SecurityGroup } from "@pulumi/aws/ec2/securityGroup.js";
+import { SecurityGroupEgressRule } from "@pulumi/aws/vpc/securityGroupEgressRule.js";
+import { SecurityGroupIngressRule } from "@pulumi/aws/vpc/securityGroupIngressRule.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { clusterTag } from "./policies.ts";
@@ -34,7 +36,7 @@ export class Security extends pulumi.ComponentResource {
   readonly rules: readonly pulumi.Resource[];
 
   readonly #name: string;
-  readonly #groups = new Map<GroupName, aws.ec2.SecurityGroup>();
+  readonly #groups = new Map<GroupName, SecurityGroup>();
 
   constructor(name: string, args: SecurityArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:aws:Security", name, {}, opts);
@@ -51,8 +53,8 @@ export class Security extends pulumi.ComponentResource {
     });
   }
 
-  #makeGroup(group: GroupName, { spec, vpcId }: SecurityArgs): aws.ec2.SecurityGroup {
-    return new aws.ec2.SecurityGroup(
+  #makeGroup(group: GroupName, { spec, vpcId }: SecurityArgs): SecurityGroup {
+    return new SecurityGroup(
       `${this.#name}-${group}`,
       {
         vpcId,
@@ -79,8 +81,8 @@ export class Security extends pulumi.ComponentResource {
       tags: { Name: name },
     };
     return rule.direction === "ingress"
-      ? new aws.vpc.SecurityGroupIngressRule(name, args, { parent: this })
-      : new aws.vpc.SecurityGroupEgressRule(name, args, { parent: this });
+      ? new SecurityGroupIngressRule(name, args, { parent: this })
+      : new SecurityGroupEgressRule(name, args, { parent: this });
   }
 
   #idOf(group: GroupName): pulumi.Output<string> {

@@ -1,4 +1,5 @@
-import * as aws from "@pulumi/aws";
+import type { Bucket } from "@pulumi/aws/s3/bucket.js";
+import { BucketLifecycleConfiguration } from "@pulumi/aws/s3/bucketLifecycleConfiguration.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { privateBucket } from "./privateBucket.ts";
@@ -28,8 +29,8 @@ export class Snapshots extends pulumi.ComponentResource {
     this.registerOutputs({ bucketName: this.bucketName });
   }
 
-  #expire(name: string, bucket: aws.s3.Bucket, days: number): void {
-    new aws.s3.BucketLifecycleConfiguration(
+  #expire(name: string, bucket: Bucket, days: number): void {
+    new BucketLifecycleConfiguration(
       `${name}-expiry`,
       {
         bucket: bucket.id,

@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as tls from "@pulumi/tls";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { azureCloudConfig } from "../kubernetes/azureCloudController.ts";
+import { ccgSecrets } from "../model/ccgPlugin.ts";
 import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
 import { Pki } from "../pki/pki.ts";
 import { controllerGrants } from "./controllerRoles.ts";
@@ -10,6 +11,7 @@ import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
 import { Network, resourceGroupName, subnetName } from "./network.ts";
 import { Pool } from "./pool.ts";
+import { assignRole } from "./roles.ts";
 import { Secrets } from "./secrets.ts";
 import { Security, securityGroupName } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -38,6 +40,8 @@ export class Cluster extends pulumi.ComponentResource {
   readonly pools: readonly Pool[];
   /** What the controllers in the cluster must know of Azure: `azure.json`. */
   readonly cloudConfig: pulumi.Output<string>;
+  /** Object id of the identity that reads the secrets of gMSA accounts; none where no pool has the plug-in for them. */
+  readonly gmsaObjectId: pulumi.Output<string> | undefined;
 
   readonly #name: string;
   readonly #spec: ClusterSpec;

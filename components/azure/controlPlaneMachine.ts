@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import * as compute from "@pulumi/azure-native/compute/index.js";
-import * as network from "@pulumi/azure-native/network/index.js";
+import { Disk } from "@pulumi/azure-native/compute/disk.js";
+import { VirtualMachine } from "@pulumi/azure-native/compute/virtualMachine.js";
+import { NetworkInterface } from "@pulumi/azure-native/network/networkInterface.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { controlPlanePayload } from "../machine/controlPlane.ts";
@@ -119,9 +120,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     this.registerOutputs({ instanceId: this.instanceId });
   }
 
-  #makeDisk(): compute.Disk {
+  #makeDisk(): Disk {
     const { spec, place, member } = this.#args;
-    return new compute.Disk(
+    return new Disk(
       `${this.#name}-etcd`,
       {
         ...placed(place),
@@ -178,9 +179,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       );
   }
 
-  #makeCard(): network.NetworkInterface {
+  #makeCard(): NetworkInterface {
     const { place, member, subnetId, group, poolIds } = this.#args;
-    return new network.NetworkInterface(
+    return new NetworkInterface(
       `${this.#name}-address`,
       {
         ...placed(place),
@@ -203,14 +204,10 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     );
   }
 
-  #makeMachine(
-    disk: compute.Disk,
-    card: network.NetworkInterface,
-    payload: pulumi.Output<MachinePayload>,
-  ): compute.VirtualMachine {
+  #makeMachine(disk: Disk, card: NetworkInterface, payload: pulumi.Output<MachinePayload>): VirtualMachine {
     const { spec, place, member, identityId, sshKey, after } = this.#args;
     const { size, image, osDiskGb } = spec.controlPlane;
-    return new compute.VirtualMachine(
+    return new VirtualMachine(
       `${this.#name}-instance`,
       {
         ...placed(place),

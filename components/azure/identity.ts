@@ -1,5 +1,5 @@
-import type * as authorization from "@pulumi/azure-native/authorization/index.js";
-import * as managedidentity from "@pulumi/azure-native/managedidentity/index.js";
+import type { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
+import { UserAssignedIdentity } from "@pulumi/azure-native/managedidentity/userAssignedIdentity.js";
 import * as pulumi from "@pulumi/pulumi";
 import { type Place, placed } from "./place.ts";
 import { assignRole, type Grant } from "./roles.ts";
@@ -22,12 +22,12 @@ export class Identity extends pulumi.ComponentResource {
   /** Tenant of the subscription: told by what was made in it, since nothing is asked of the cloud beforehand. */
   readonly tenantId: pulumi.Output<string>;
   /** What must exist before a machine with this identity boots. */
-  readonly roles: readonly authorization.RoleAssignment[];
+  readonly roles: readonly RoleAssignment[];
 
   constructor(name: string, args: IdentityArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:Identity", name, {}, opts);
     const { place, grants = {} } = args;
-    const identity = new managedidentity.UserAssignedIdentity(
+    const identity = new UserAssignedIdentity(
       `${name}-identity`,
       { ...placed(place), resourceName: name },
       { parent: this },

@@ -1,5 +1,8 @@
-import * as network from "@pulumi/azure-native/network/index.js";
-import * as privatedns from "@pulumi/azure-native/privatedns/index.js";
+import { LoadBalancer as AzureLoadBalancer } from "@pulumi/azure-native/network/loadBalancer.js";
+import { PublicIPAddress } from "@pulumi/azure-native/network/publicIPAddress.js";
+import { PrivateRecordSet } from "@pulumi/azure-native/privatedns/privateRecordSet.js";
+import { PrivateZone } from "@pulumi/azure-native/privatedns/privateZone.js";
+import { VirtualNetworkLink } from "@pulumi/azure-native/privatedns/virtualNetworkLink.js";
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
@@ -96,7 +99,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
       { parent: this },
     );
     const label = pulumi.interpolate`${spec.name}-${suffix.result}`;
-    const address = new network.PublicIPAddress(
+    const address = new PublicIPAddress(
       `${this.#name}-public`,
       {
         ...placed(place),
@@ -117,7 +120,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
     const name = `${this.#name}-${role}`;
     // Parts of a load balancer name each other by ids that exist only with it, so its own id is put together beforehand.
     const own = pulumi.interpolate`${place.groupId}/providers/Microsoft.Network/loadBalancers/${name}`;
-    const balancer = new network.LoadBalancer(
+    const balancer = new AzureLoadBalancer(
       name,
       {
         ...placed(place),
@@ -164,12 +167,12 @@ export class LoadBalancer extends pulumi.ComponentResource {
     const record = "api";
     // Private DNS is in no region.
     const global = { ...placed(place), location: "global" };
-    const zone = new privatedns.PrivateZone(
+    const zone = new PrivateZone(
       `${this.#name}-zone`,
       { ...global, privateZoneName: privateZone(spec.name) },
       { parent: this },
     );
-    const link = new privatedns.VirtualNetworkLink(
+    const link = new VirtualNetworkLink(
       `${this.#name}-link`,
       {
         ...global,
@@ -180,7 +183,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    const entry = new privatedns.PrivateRecordSet(
+    const entry = new PrivateRecordSet(
       `${this.#name}-record`,
       {
         resourceGroupName: place.group,

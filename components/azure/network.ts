@@ -1,5 +1,8 @@
-import * as network from "@pulumi/azure-native/network/index.js";
-import * as resources from "@pulumi/azure-native/resources/index.js";
+import { NatGateway } from "@pulumi/azure-native/network/natGateway.js";
+import { PublicIPAddress } from "@pulumi/azure-native/network/publicIPAddress.js";
+import { Subnet } from "@pulumi/azure-native/network/subnet.js";
+import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
+import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -15,9 +18,9 @@ export interface NetworkArgs {
 export interface ZoneSubnets {
   readonly zone: string;
   /** Workers and internal load balancers. */
-  readonly private: network.Subnet;
+  readonly private: Subnet;
   /** Control-plane machines and the API's internal load balancer. */
-  readonly controlPlane: network.Subnet;
+  readonly controlPlane: Subnet;
 }
 
 /** Name of the resource group: known beforehand, and so is everything in it that others know by name. */
@@ -49,8 +52,8 @@ export class Network extends pulumi.ComponentResource {
 
   readonly #name: string;
   readonly #spec: ClusterSpec;
-  readonly #network: network.VirtualNetwork;
-  readonly #subnets: network.Subnet[] = [];
+  readonly #network: VirtualNetwork;
+  readonly #subnets: Subnet[] = [];
 
   constructor(name: string, args: NetworkArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:Network", name, {}, opts);
@@ -68,7 +71,7 @@ export class Network extends pulumi.ComponentResource {
 
   #makeGroup(): Place {
     const { name: cluster, region: location, tags } = this.#spec;
-    const group = new resources.ResourceGroup(
+    const group = new ResourceGroup(
       `${this.#name}-group`,
       { resourceGroupName: resourceGroupName(cluster), location, tags: { ...tags } },
       { parent: this },
@@ -83,8 +86,8 @@ export class Network extends pulumi.ComponentResource {
     };
   }
 
-  #makeNetwork(): network.VirtualNetwork {
-    return new network.VirtualNetwork(
+  #makeNetwork(): VirtualNetwork {
+    return new VirtualNetwork(
       `${this.#name}-vnet`,
       {
         ...placed(this.place),
@@ -96,15 +99,15 @@ export class Network extends pulumi.ComponentResource {
     );
   }
 
-  #makeGateways(): readonly network.NatGateway[] {
+  #makeGateways(): readonly NatGateway[] {
     const { nat, zones } = this.#spec.network;
     if (nat === "none") return [];
     return (nat === "single" ? zones.slice(0, 1) : zones).map(({ zone }) => this.#makeGateway(zone));
   }
 
-  #makeGateway(zone: string): network.NatGateway {
+  #makeGateway(zone: string): NatGateway {
     const role = `${this.#name}-nat-${zone}`;
-    const address = new network.PublicIPAddress(
+    const address = new PublicIPAddress(
       role,
       {
         ...placed(this.place),
@@ -115,7 +118,7 @@ export class Network extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    return new network.NatGateway(
+    return new NatGateway(
       role,
       {
         ...placed(this.place),
@@ -129,7 +132,7 @@ export class Network extends pulumi.ComponentResource {
     );
   }
 
-  #makeSubnets(plan: ZonePlan, gateway: network.NatGateway | undefined): ZoneSubnets {
+  #makeSubnets(plan: ZonePlan, gateway: NatGateway | undefined): ZoneSubnets {
     return {
       zone: plan.zone,
       private: this.#makeSubnet("private", plan.zone, plan.private, ["Microsoft.KeyVault"], gateway),
@@ -148,10 +151,10 @@ export class Network extends pulumi.ComponentResource {
     zone: string,
     addressPrefix: string,
     services: readonly string[],
-    gateway: network.NatGateway | undefined,
-  ): network.Subnet {
+    gateway: NatGateway | undefined,
+  ): Subnet {
     const before = this.#subnets.at(-1);
-    const subnet = new network.Subnet(
+    const subnet = new Subnet(
       `${this.#name}-${role}-${zone}`,
       {
         resourceGroupName: this.place.group,

@@ -1,4 +1,4 @@
-import * as compute from "@pulumi/azure-native/compute/index.js";
+import { VirtualMachineScaleSet } from "@pulumi/azure-native/compute/virtualMachineScaleSet.js";
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
@@ -88,7 +88,7 @@ export class Pool extends pulumi.ComponentResource {
   /** Name of the scale set. */
   readonly groupName: pulumi.Output<string>;
   /** The scale set. */
-  readonly group: compute.VirtualMachineScaleSet;
+  readonly group: VirtualMachineScaleSet;
   /** What the pool was made of. */
   readonly spec: PoolSpec;
 
@@ -127,10 +127,10 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  #makeGroup(identity: Identity): compute.VirtualMachineScaleSet {
+  #makeGroup(identity: Identity): VirtualMachineScaleSet {
     const { spec, pool, place, after, gmsaIdentity } = this.#args;
     const identities = gmsaIdentity !== undefined && pool.ccgPlugin ? [identity, gmsaIdentity] : [identity];
-    return new compute.VirtualMachineScaleSet(
+    return new VirtualMachineScaleSet(
       `${this.#name}-group`,
       {
         ...placed(place),

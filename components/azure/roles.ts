@@ -1,4 +1,4 @@
-import * as authorization from "@pulumi/azure-native/authorization/index.js";
+import { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
 import * as pulumi from "@pulumi/pulumi";
 
 /** Ids of Azure's built-in roles, the same in every tenant (Azure documentation, "Azure built-in roles"). */
@@ -39,8 +39,8 @@ export function assignRole(
   { principalId, subscriptionId }: Grantee,
   { role, scope }: Grant,
   opts: pulumi.CustomResourceOptions,
-): authorization.RoleAssignment {
-  return new authorization.RoleAssignment(
+): RoleAssignment {
+  return new RoleAssignment(
     name,
     {
       principalId,

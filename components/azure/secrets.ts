@@ -1,4 +1,5 @@
-import * as keyvault from "@pulumi/azure-native/keyvault/index.js";
+import { Secret } from "@pulumi/azure-native/keyvault/secret.js";
+import { Vault } from "@pulumi/azure-native/keyvault/vault.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
@@ -41,7 +42,7 @@ export class Secrets extends pulumi.ComponentResource {
   /** Secrets and roles that must exist before a control-plane machine boots. */
   readonly controlPlane: readonly pulumi.Resource[];
   /** The join secret, written by the control plane. */
-  readonly join: keyvault.Secret;
+  readonly join: Secret;
 
   readonly #name: string;
   readonly #args: SecretsArgs;
@@ -73,14 +74,10 @@ export class Secrets extends pulumi.ComponentResource {
     this.registerOutputs({ caVault: this.caVault, joinVault: this.joinVault });
   }
 
-  #makeVault(
-    purpose: "ca" | "join",
-    suffix: pulumi.Output<string>,
-    subnetIds: readonly pulumi.Input<string>[],
-  ): keyvault.Vault {
+  #makeVault(purpose: "ca" | "join", suffix: pulumi.Output<string>, subnetIds: readonly pulumi.Input<string>[]): Vault {
     const { spec, place, controlPlane } = this.#args;
     const production = spec.environment === "production";
-    return new keyvault.Vault(
+    return new Vault(
       `${this.#name}-${purpose}`,
       {
         ...placed(place),
@@ -122,10 +119,10 @@ export class Secrets extends pulumi.ComponentResource {
   #makeFixed(
     role: Exclude<keyof ControlPlaneSecrets, "initialised">,
     value: pulumi.Output<string>,
-    vault: keyvault.Vault,
-  ): keyvault.Secret {
+    vault: Vault,
+  ): Secret {
     const name = controlPlaneSecrets[role];
-    return new keyvault.Secret(
+    return new Secret(
       `${this.#name}-${name}`,
       {
         resourceGroupName: this.#args.place.group,
@@ -143,8 +140,8 @@ export class Secrets extends pulumi.ComponentResource {
    * A secret that machines write. It is a resource, so that a role can name it before anybody has written it, and its value means nothing.
    * Nothing of it is ever updated: each update would write the value again, over that of the machines.
    */
-  #makeWritten(role: string, name: string, vault: keyvault.Vault): keyvault.Secret {
-    return new keyvault.Secret(
+  #makeWritten(role: string, name: string, vault: Vault): Secret {
+    return new Secret(
       `${this.#name}-${role}`,
       {
         resourceGroupName: this.#args.place.group,

@@ -1,4 +1,6 @@
-import * as network from "@pulumi/azure-native/network/index.js";
+import { ApplicationSecurityGroup } from "@pulumi/azure-native/network/applicationSecurityGroup.js";
+import { NetworkSecurityGroup } from "@pulumi/azure-native/network/networkSecurityGroup.js";
+import { SecurityRule as AzureSecurityRule } from "@pulumi/azure-native/network/securityRule.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { type Place, placed } from "./place.ts";
@@ -35,9 +37,7 @@ export class Security extends pulumi.ComponentResource {
 
   readonly #name: string;
   readonly #args: SecurityArgs;
-  readonly #groups: Readonly<
-    Record<GroupName, { rules: network.NetworkSecurityGroup; members: network.ApplicationSecurityGroup }>
-  >;
+  readonly #groups: Readonly<Record<GroupName, { rules: NetworkSecurityGroup; members: ApplicationSecurityGroup }>>;
 
   constructor(name: string, args: SecurityArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:Security", name, {}, opts);
@@ -57,12 +57,12 @@ export class Security extends pulumi.ComponentResource {
     const { spec, place } = this.#args;
     const name = securityGroupName(spec.name, group);
     return {
-      rules: new network.NetworkSecurityGroup(
+      rules: new NetworkSecurityGroup(
         `${this.#name}-${group}`,
         { ...placed(place), networkSecurityGroupName: name },
         { parent: this },
       ),
-      members: new network.ApplicationSecurityGroup(
+      members: new ApplicationSecurityGroup(
         `${this.#name}-${group}`,
         { ...placed(place), applicationSecurityGroupName: name },
         { parent: this },
@@ -70,9 +70,9 @@ export class Security extends pulumi.ComponentResource {
     };
   }
 
-  #makeRule(rule: SecurityRule): network.SecurityRule {
+  #makeRule(rule: SecurityRule): AzureSecurityRule {
     const { rules, members } = this.#groups[rule.group];
-    return new network.SecurityRule(
+    return new AzureSecurityRule(
       `${this.#name}-${rule.name}`,
       {
         resourceGroupName: this.#args.place.group,

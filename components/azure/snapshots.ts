@@ -1,4 +1,6 @@
-import * as storage from "@pulumi/azure-native/storage/index.js";
+import { BlobContainer } from "@pulumi/azure-native/storage/blobContainer.js";
+import { ManagementPolicy } from "@pulumi/azure-native/storage/managementPolicy.js";
+import { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -33,7 +35,7 @@ export class Snapshots extends pulumi.ComponentResource {
     super("fenestra:azure:Snapshots", name, {}, opts);
     const { spec, place, controlPlane } = args;
     const account = this.#makeAccount(name, args);
-    const container = new storage.BlobContainer(
+    const container = new BlobContainer(
       `${name}-container`,
       { resourceGroupName: place.group, accountName: account.name, containerName, publicAccess: "None" },
       // In production a container with snapshots in it stops the destruction of the stack: they may be the last copy.
@@ -51,13 +53,13 @@ export class Snapshots extends pulumi.ComponentResource {
     this.registerOutputs({ containerUrl: this.containerUrl });
   }
 
-  #makeAccount(name: string, { spec, place, subnetIds }: SnapshotsArgs): storage.StorageAccount {
+  #makeAccount(name: string, { spec, place, subnetIds }: SnapshotsArgs): StorageAccount {
     const suffix = new random.RandomString(
       `${name}-suffix`,
       { length: suffixLength, upper: false, special: false },
       { parent: this },
     );
-    return new storage.StorageAccount(
+    return new StorageAccount(
       `${name}-account`,
       {
         ...placed(place),
@@ -80,8 +82,8 @@ export class Snapshots extends pulumi.ComponentResource {
     );
   }
 
-  #expire(name: string, place: Place, account: storage.StorageAccount, days: number): void {
-    new storage.ManagementPolicy(
+  #expire(name: string, place: Place, account: StorageAccount, days: number): void {
+    new ManagementPolicy(
       `${name}-expiry`,
       {
         resourceGroupName: place.group,

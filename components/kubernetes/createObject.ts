@@ -1,4 +1,29 @@
-import * as kubernetes from "@pulumi/kubernetes";
+import { MutatingAdmissionPolicy } from "@pulumi/kubernetes/admissionregistration/v1/mutatingAdmissionPolicy.js";
+import { MutatingAdmissionPolicyBinding } from "@pulumi/kubernetes/admissionregistration/v1/mutatingAdmissionPolicyBinding.js";
+import { MutatingWebhookConfiguration } from "@pulumi/kubernetes/admissionregistration/v1/mutatingWebhookConfiguration.js";
+import { ValidatingAdmissionPolicy } from "@pulumi/kubernetes/admissionregistration/v1/validatingAdmissionPolicy.js";
+import { ValidatingAdmissionPolicyBinding } from "@pulumi/kubernetes/admissionregistration/v1/validatingAdmissionPolicyBinding.js";
+import { ValidatingWebhookConfiguration } from "@pulumi/kubernetes/admissionregistration/v1/validatingWebhookConfiguration.js";
+import { CustomResource as CustomObject } from "@pulumi/kubernetes/apiextensions/customResource.js";
+import { CustomResourceDefinition } from "@pulumi/kubernetes/apiextensions/v1/customResourceDefinition.js";
+import { APIService } from "@pulumi/kubernetes/apiregistration/v1/apiservice.js";
+import { DaemonSet } from "@pulumi/kubernetes/apps/v1/daemonSet.js";
+import { Deployment } from "@pulumi/kubernetes/apps/v1/deployment.js";
+import { HorizontalPodAutoscaler } from "@pulumi/kubernetes/autoscaling/v2/horizontalPodAutoscaler.js";
+import { ConfigMap } from "@pulumi/kubernetes/core/v1/configMap.js";
+import { Namespace } from "@pulumi/kubernetes/core/v1/namespace.js";
+import { PersistentVolumeClaim } from "@pulumi/kubernetes/core/v1/persistentVolumeClaim.js";
+import { Secret } from "@pulumi/kubernetes/core/v1/secret.js";
+import { Service } from "@pulumi/kubernetes/core/v1/service.js";
+import { ServiceAccount } from "@pulumi/kubernetes/core/v1/serviceAccount.js";
+import { RuntimeClass } from "@pulumi/kubernetes/node/v1/runtimeClass.js";
+import { PodDisruptionBudget } from "@pulumi/kubernetes/policy/v1/podDisruptionBudget.js";
+import { ClusterRole } from "@pulumi/kubernetes/rbac/v1/clusterRole.js";
+import { ClusterRoleBinding } from "@pulumi/kubernetes/rbac/v1/clusterRoleBinding.js";
+import { Role } from "@pulumi/kubernetes/rbac/v1/role.js";
+import { RoleBinding } from "@pulumi/kubernetes/rbac/v1/roleBinding.js";
+import { CSIDriver } from "@pulumi/kubernetes/storage/v1/csidriver.js";
+import { StorageClass } from "@pulumi/kubernetes/storage/v1/storageClass.js";
 import type { CustomResource, CustomResourceOptions } from "@pulumi/pulumi";
 import type { Manifest } from "./manifest.ts";
 
@@ -6,57 +31,57 @@ import type { Manifest } from "./manifest.ts";
 export function createObject(name: string, manifest: Manifest, options: CustomResourceOptions): CustomResource {
   switch (manifest.kind) {
     case "Namespace":
-      return new kubernetes.core.v1.Namespace(name, manifest, options);
+      return new Namespace(name, manifest, options);
     case "ServiceAccount":
-      return new kubernetes.core.v1.ServiceAccount(name, manifest, options);
+      return new ServiceAccount(name, manifest, options);
     case "ConfigMap":
-      return new kubernetes.core.v1.ConfigMap(name, manifest, options);
+      return new ConfigMap(name, manifest, options);
     case "Secret":
-      return new kubernetes.core.v1.Secret(name, manifest, options);
+      return new Secret(name, manifest, options);
     case "Service":
-      return new kubernetes.core.v1.Service(name, manifest, options);
+      return new Service(name, manifest, options);
     case "PersistentVolumeClaim":
-      return new kubernetes.core.v1.PersistentVolumeClaim(name, manifest, options);
+      return new PersistentVolumeClaim(name, manifest, options);
     case "Deployment":
-      return new kubernetes.apps.v1.Deployment(name, manifest, options);
+      return new Deployment(name, manifest, options);
     case "DaemonSet":
-      return new kubernetes.apps.v1.DaemonSet(name, manifest, options);
+      return new DaemonSet(name, manifest, options);
     case "RuntimeClass":
-      return new kubernetes.node.v1.RuntimeClass(name, manifest, options);
+      return new RuntimeClass(name, manifest, options);
     case "ClusterRole":
-      return new kubernetes.rbac.v1.ClusterRole(name, manifest, options);
+      return new ClusterRole(name, manifest, options);
     case "ClusterRoleBinding":
-      return new kubernetes.rbac.v1.ClusterRoleBinding(name, manifest, options);
+      return new ClusterRoleBinding(name, manifest, options);
     case "Role":
-      return new kubernetes.rbac.v1.Role(name, manifest, options);
+      return new Role(name, manifest, options);
     case "RoleBinding":
-      return new kubernetes.rbac.v1.RoleBinding(name, manifest, options);
+      return new RoleBinding(name, manifest, options);
     case "StorageClass":
-      return new kubernetes.storage.v1.StorageClass(name, manifest, options);
+      return new StorageClass(name, manifest, options);
     case "CSIDriver":
-      return new kubernetes.storage.v1.CSIDriver(name, manifest, options);
+      return new CSIDriver(name, manifest, options);
     case "PodDisruptionBudget":
-      return new kubernetes.policy.v1.PodDisruptionBudget(name, manifest, options);
+      return new PodDisruptionBudget(name, manifest, options);
     case "HorizontalPodAutoscaler":
-      return new kubernetes.autoscaling.v2.HorizontalPodAutoscaler(name, manifest, options);
+      return new HorizontalPodAutoscaler(name, manifest, options);
     case "APIService":
-      return new kubernetes.apiregistration.v1.APIService(name, manifest, options);
+      return new APIService(name, manifest, options);
     case "CustomResourceDefinition":
-      return new kubernetes.apiextensions.v1.CustomResourceDefinition(name, manifest, options);
+      return new CustomResourceDefinition(name, manifest, options);
     case "MutatingAdmissionPolicy":
-      return new kubernetes.admissionregistration.v1.MutatingAdmissionPolicy(name, manifest, options);
+      return new MutatingAdmissionPolicy(name, manifest, options);
     case "MutatingAdmissionPolicyBinding":
-      return new kubernetes.admissionregistration.v1.MutatingAdmissionPolicyBinding(name, manifest, options);
+      return new MutatingAdmissionPolicyBinding(name, manifest, options);
     case "ValidatingAdmissionPolicy":
-      return new kubernetes.admissionregistration.v1.ValidatingAdmissionPolicy(name, manifest, options);
+      return new ValidatingAdmissionPolicy(name, manifest, options);
     case "ValidatingAdmissionPolicyBinding":
-      return new kubernetes.admissionregistration.v1.ValidatingAdmissionPolicyBinding(name, manifest, options);
+      return new ValidatingAdmissionPolicyBinding(name, manifest, options);
     case "MutatingWebhookConfiguration":
-      return new kubernetes.admissionregistration.v1.MutatingWebhookConfiguration(name, manifest, options);
+      return new MutatingWebhookConfiguration(name, manifest, options);
     case "ValidatingWebhookConfiguration":
-      return new kubernetes.admissionregistration.v1.ValidatingWebhookConfiguration(name, manifest, options);
+      return new ValidatingWebhookConfiguration(name, manifest, options);
     case "ServiceMonitor":
     case "GMSACredentialSpec":
-      return new kubernetes.apiextensions.CustomResource(name, manifest, options);
+      return new CustomObject(name, manifest, options);
   }
 }
