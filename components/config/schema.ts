@@ -157,6 +157,10 @@ export const poolSchema = z
       description:
         "Let the kubelets of the pool answer queries for logs of the node's services through the API. Whoever may use nodes/proxy can then read event logs and journals, so it is off unless you debug.",
     }),
+    ccgPlugin: z.boolean().default(false).meta({
+      description:
+        "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",
+    }),
     spot: z
       .boolean()
       .default(false)
@@ -220,16 +224,19 @@ export const credentialSpecSchema = z
         guid: z.guid().meta({ description: "GUID of the domain object." }),
       })
       .meta({ description: "The account's domain." }),
-    plugin: z
-      .strictObject({
-        guid: z.guid().meta({ description: "Class id of the Container Credential Guard plug-in on the nodes." }),
-        input: z
-          .string()
-          .min(1)
-          .meta({ description: "Text that the plug-in reads: where the secret lies, never a secret." }),
-      })
+    secret: z.string().optional().meta({
+      description:
+        "For nodes that have not joined the domain: the secret with an account that may read the gMSA's password. AWS: ARN of a secret of Secrets Manager; its text is JSON with username, password and domainName. Azure: resource id of a secret of a Key Vault; its text is domain\\user:password.",
+    }),
+    kmsKey: z
+      .string()
+      .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-f-]{36}$/, "is not the ARN of a key")
       .optional()
-      .meta({ description: "For nodes that have not joined the domain." }),
+      .meta({
+        patternErrorMessage: "the ARN of a KMS key",
+        examples: ["arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
+        description: "AWS: key that encrypts the secret, where that is not the account's aws/secretsmanager.",
+      }),
   })
   .meta({ description: "A group Managed Service Account that pods may use." });
 
@@ -303,6 +310,37 @@ export const addonsSchema = z
           .array(credentialSpecSchema)
           .default([])
           .meta({ description: "Accounts that pods may use; a pod's service account needs the right to use each." }),
+        plugin: z
+          .strictObject({
+            url: z.url({ protocol: /^https$/ }).meta({
+              patternErrorMessage: "an https URL",
+              examples: ["https://files.example.com/ccg-plugin.zip"],
+              description:
+                "Where the zip archive lies. Azure publishes one as part of AKS; AWS publishes none, so there it is a copy of your own.",
+            }),
+            sha256: z
+              .string()
+              .regex(/^[0-9a-f]{64}$/, "is not a SHA-256")
+              .meta({
+                patternErrorMessage: "64 hexadecimal digits in lower case",
+                examples: ["0".repeat(64)],
+                description: "Digest of the archive: nodes install nothing else.",
+              }),
+            dll: z
+              .string()
+              .regex(/^[A-Za-z0-9_.-]+\.dll$/i, "is not the name of a library")
+              .optional()
+              .meta({
+                patternErrorMessage: "a file name that ends in .dll",
+                examples: ["CCGAKVPlugin.dll"],
+                description: "Name of the plug-in's library in the archive. Default CCGAKVPlugin.dll on Azure.",
+              }),
+          })
+          .optional()
+          .meta({
+            description:
+              "Archive of the Container Credential Guard plug-in for pools with ccgPlugin. Without it their image must have the plug-in, as AWS's images for EKS and ECS do.",
+          }),
       })
       .optional()
       .meta({ description: "Group Managed Service Accounts: admission webhook and credential specifications." }),

@@ -1,4 +1,5 @@
 import type { AddOns } from "../model/addOns.ts";
+import { awsPluginInput, azurePluginInput, ccgPlugins } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { image } from "./images.ts";
 import type { Manifest, Text } from "./manifest.ts";
@@ -40,11 +41,15 @@ export function credentialSpecRole(name: string): string {
  * Group Managed Service Accounts: the credential specifications and the webhook that writes them into pods
  * (kubernetes-sigs/windows-gmsa: charts/gmsa).
  */
-export function gmsaManifests(spec: ClusterSpec, certificate: ServerCertificate): readonly Manifest[] {
+export function gmsaManifests(
+  spec: ClusterSpec,
+  certificate: ServerCertificate,
+  objectId: Text | undefined,
+): readonly Manifest[] {
   const specs = spec.addons.gmsa?.credentialSpecs ?? [];
   return [
     definition,
-    ...specs.flatMap(credentialSpecManifests),
+    ...specs.flatMap((each) => credentialSpecManifests(each, pluginHost(spec.cloud, each, objectId))),
     serviceAccount(account),
     ...clusterRights(account, "fenestra:gmsa-webhook", [
       rule("windows.k8s.io", ["gmsacredentialspecs"], ["get"]),
@@ -110,18 +115,38 @@ const definition: Manifest = {
   },
 };
 
+/** How a node that has not joined the domain fetches an account. */
+export interface PluginHost {
+  readonly classId: string;
+  /** What the plug-in reads: where the secret lies, never a secret. */
+  readonly input: Text;
+}
+
+/**
+ * The plug-in's part of an account; nothing for one without a secret, which only nodes of the domain can use.
+ *
+ * @param objectId Azure only: object id of the identity that may read the secrets. Throws a `RangeError` without it.
+ */
+export function pluginHost(
+  cloud: ClusterSpec["cloud"],
+  { name, secret }: CredentialSpec,
+  objectId: Text | undefined,
+): PluginHost | undefined {
+  if (secret === undefined) return undefined;
+  const { classId } = ccgPlugins[cloud];
+  if (cloud === "aws") return { classId, input: awsPluginInput(secret) };
+  if (objectId === undefined) throw new RangeError(`the secret of the account ${name} needs an identity that reads it`);
+  return {
+    classId,
+    input:
+      typeof objectId === "string"
+        ? azurePluginInput(secret, objectId)
+        : objectId.apply((known) => azurePluginInput(secret, known)),
+  };
+}
+
 /** Content of a credential specification file (MicrosoftDocs: CredentialSpec PowerShell module). No secret is in it. */
-export function credentialSpecContent({ account: name, domain, plugin }: CredentialSpec) {
-  const host =
-    plugin === undefined
-      ? {}
-      : {
-          HostAccountConfig: {
-            PortableCcgVersion: "1",
-            PluginGUID: `{${plugin.guid.toUpperCase()}}`,
-            PluginInput: plugin.input,
-          },
-        };
+export function credentialSpecContent({ account: name, domain }: CredentialSpec, host: PluginHost | undefined) {
   return {
     CmsPlugins: ["ActiveDirectory"],
     DomainJoinConfig: {
@@ -137,19 +162,27 @@ export function credentialSpecContent({ account: name, domain, plugin }: Credent
         { Name: name, Scope: domain.dnsName },
         { Name: name, Scope: domain.netBiosName },
       ],
-      ...host,
+      ...(host === undefined
+        ? {}
+        : {
+            HostAccountConfig: {
+              PortableCcgVersion: "1",
+              PluginGUID: `{${host.classId}}`,
+              PluginInput: host.input,
+            },
+          }),
     },
   };
 }
 
-function credentialSpecManifests(credentialSpec: CredentialSpec): readonly Manifest[] {
+function credentialSpecManifests(credentialSpec: CredentialSpec, host: PluginHost | undefined): readonly Manifest[] {
   const { name } = credentialSpec;
   return [
     {
       apiVersion: "windows.k8s.io/v1",
       kind: "GMSACredentialSpec",
       metadata: { name },
-      credspec: credentialSpecContent(credentialSpec),
+      credspec: credentialSpecContent(credentialSpec, host),
     },
     {
       apiVersion: "rbac.authorization.k8s.io/v1",

@@ -24,6 +24,8 @@ export interface InClusterValues {
   readonly azureCloudConfig: Text | undefined;
   /** Certificate of the gMSA webhook; only when gMSA is on, and then required. */
   readonly gmsaCertificate: ServerCertificate | undefined;
+  /** Object id of the identity that reads the secrets of accounts; only on Azure with such accounts, and there required. */
+  readonly gmsaObjectId?: Text | undefined;
 }
 
 /** One add-on of the plan. */
@@ -85,10 +87,10 @@ function guardRails(spec: ClusterSpec): PlannedAddOn {
 }
 
 /** Accounts for pods; nothing when the switch is off. */
-function gmsa(spec: ClusterSpec, { gmsaCertificate }: InClusterValues): readonly PlannedAddOn[] {
+function gmsa(spec: ClusterSpec, { gmsaCertificate, gmsaObjectId }: InClusterValues): readonly PlannedAddOn[] {
   if (spec.addons.gmsa === undefined) return [];
   if (gmsaCertificate === undefined) throw new RangeError("the gMSA webhook needs a certificate");
-  return [system("gmsa", gmsaManifests(spec, gmsaCertificate), ["networking", "cloud-controller"])];
+  return [system("gmsa", gmsaManifests(spec, gmsaCertificate, gmsaObjectId), ["networking", "cloud-controller"])];
 }
 
 /** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */

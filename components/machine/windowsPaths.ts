@@ -16,6 +16,8 @@ export const windowsPaths = {
   /** Programs, all in one folder: containerd looks for its shim beside itself. */
   bin: `${windowsRoot}\\bin`,
   downloads: `${windowsRoot}\\downloads`,
+  /** Where the archive of the gMSA plug-in is unpacked. */
+  ccg: `${windowsRoot}\\ccg`,
   /** What the join stage learnt of this machine: name, address, provider id, API server. */
   node: `${windowsRoot}\\node.json`,
   /** What the stages have done, so that a repeat skips it. */

@@ -71,6 +71,8 @@ export interface PoolSpec {
   readonly hyperV: boolean;
   /** Whether the kubelets answer queries for logs of the node's services. */
   readonly nodeLogQuery: boolean;
+  /** Whether its Windows nodes get the plug-in for accounts of a domain that they have not joined. */
+  readonly ccgPlugin: boolean;
   readonly spot: boolean;
   readonly reservations: Reservations;
   readonly contract: PoolContract;
@@ -176,6 +178,7 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
       diskGb: pool.diskGb ?? (os.family === "windows" ? windowsDiskGb[config.cloud] : linuxDiskGb),
       hyperV: pool.hyperV,
       nodeLogQuery: pool.nodeLogQuery,
+      ccgPlugin: pool.ccgPlugin,
       spot: pool.spot,
       reservations: reservations(os, size),
       contract: poolContract(pool, name, size),

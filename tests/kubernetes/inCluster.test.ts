@@ -21,7 +21,7 @@ const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "
         apiGate,
         pools,
         nodeEndpoint: "api.internal.test",
-        ...(spec.cloud === "azure" ? { azureCloudConfig: "{}" } : {}),
+        ...(spec.cloud === "azure" ? { azureCloudConfig: "{}", gmsaObjectId: "object-of-identity" } : {}),
       });
     },
     { mode },
@@ -216,7 +216,7 @@ describe("in-cluster layer", () => {
 
   it("makes the gMSA webhook a certificate for its Service's name, and keeps the key secret", async () => {
     const spec = exampleSpec("aws-dev");
-    const withGmsa = await record({ ...spec, addons: { ...spec.addons, gmsa } });
+    const withGmsa = await record({ ...spec, addons: { ...spec.addons, gmsa: gmsa("aws") } });
     const request = resource(withGmsa, "tls:index/certRequest:CertRequest", "in-gmsa-webhook-request");
     assert.deepEqual(plain(request.inputs.dnsNames), ["gmsa-webhook.kube-system.svc"]);
     const secret = resource(withGmsa, "kubernetes:core/v1:Secret", "in-gmsa-gmsa-webhook-certificate");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { approverRules } from "../../components/kubernetes/csrApprover.ts";
-import { credentialSpecContent } from "../../components/kubernetes/gmsa.ts";
+import { credentialSpecContent, pluginHost } from "../../components/kubernetes/gmsa.ts";
 import { namespaceLabels, systemNamespaces } from "../../components/kubernetes/guardRails/namespaces.ts";
 import {
   classForImages,
@@ -18,7 +18,7 @@ import { exampleAccess } from "../machine/windowsExamples.ts";
 import { specOf } from "../support/mocks.ts";
 import { syntaxErrors } from "../support/powershell.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, gmsa, manifest, manifestsOf, planOf, withoutWindows } from "./switches.ts";
+import { combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, withoutWindows } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 const azure = exampleSpec("azure-dev");
@@ -281,9 +281,9 @@ describe("switches", () => {
   });
 
   it("write a credential specification as Windows reads it, with the plug-in's class in braces", () => {
-    const [first] = gmsa.credentialSpecs;
+    const [first] = gmsa("azure").credentialSpecs;
     assert.ok(first !== undefined);
-    assert.deepEqual(credentialSpecContent(first), {
+    assert.deepEqual(credentialSpecContent(first, pluginHost("azure", first, "object-1")), {
       CmsPlugins: ["ActiveDirectory"],
       DomainJoinConfig: {
         Sid: "S-1-5-21-2126449477-2524075714-3094792973",
@@ -301,10 +301,24 @@ describe("switches", () => {
         HostAccountConfig: {
           PortableCcgVersion: "1",
           PluginGUID: "{CCC2A336-D7F3-4818-A213-272B7924213E}",
-          PluginInput: "ObjectId=id;SecretUri=https://vault.example",
+          PluginInput: "ObjectId=object-1;SecretUri=https://domain-vault.vault.azure.net/secrets/gmsa-web",
         },
       },
     });
+  });
+
+  it("tell the plug-in where the secret lies in the cloud's own words, and nothing for nodes of the domain", () => {
+    const [web, reports] = gmsa("aws").credentialSpecs;
+    assert.ok(web !== undefined && reports !== undefined);
+    assert.deepEqual(pluginHost("aws", web, undefined), {
+      classId: "859E1386-BDB4-49E8-85C7-3070B13920E1",
+      input: `{"credentialArn":"${gmsaSecrets.aws}"}`,
+    });
+    assert.equal(pluginHost("aws", reports, undefined), undefined);
+    assert.ok(!("HostAccountConfig" in credentialSpecContent(reports, undefined).ActiveDirectoryConfig));
+    const [onAzure] = gmsa("azure").credentialSpecs;
+    assert.ok(onAzure !== undefined);
+    assert.throws(() => pluginHost("azure", onAzure, undefined), /the secret of the account web needs an identity/);
   });
 });
 
@@ -317,7 +331,7 @@ describe("samples", () => {
       const pod = podSpec(manifest(all, "Deployment", `win-webserver-${year}`));
       assert.equal(pod?.runtimeClassName, `windows-${year}`);
       assert.match(
-        pod?.containers[0]?.image ?? "",
+        String(pod?.containers[0]?.image),
         new RegExp(
           `^mcr\\.microsoft\\.com/windows/servercore:ltsc${year}${year === "2022" ? "@sha256:[0-9a-f]{64}" : ""}$`,
         ),

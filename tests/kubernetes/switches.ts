@@ -11,22 +11,28 @@ export const certificate = {
   caBundle: Buffer.from("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n").toString("base64"),
 };
 
-/** Accounts of an imagined domain: one for joined nodes, one with the plug-in. */
-export const gmsa: NonNullable<AddOns["gmsa"]> = {
-  credentialSpecs: [
-    {
-      name: "web",
-      account: "web1",
-      domain: {
-        dnsName: "corp.example.com",
-        netBiosName: "CORP",
-        sid: "S-1-5-21-2126449477-2524075714-3094792973",
-        guid: "244818ae-87ac-4fcd-92ec-e79e5252348a",
-      },
-      plugin: { guid: "ccc2a336-d7f3-4818-a213-272b7924213e", input: "ObjectId=id;SecretUri=https://vault.example" },
-    },
-  ],
-};
+/** A secret of each cloud with an account of an imagined domain. */
+export const gmsaSecrets = {
+  aws: "arn:aws:secretsmanager:eu-central-1:123456789012:secret:gmsa-web-AbCdEf",
+  azure:
+    "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/domain/providers/Microsoft.KeyVault/vaults/Domain-Vault/secrets/gmsa-web",
+} as const;
+
+/** Accounts of an imagined domain: the first for nodes with the plug-in, the second for nodes that have joined it. */
+export function gmsa(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["gmsa"]> {
+  const domain = {
+    dnsName: "corp.example.com",
+    netBiosName: "CORP",
+    sid: "S-1-5-21-2126449477-2524075714-3094792973",
+    guid: "244818ae-87ac-4fcd-92ec-e79e5252348a",
+  };
+  return {
+    credentialSpecs: [
+      { name: "web", account: "web1", domain, secret: gmsaSecrets[cloud] },
+      { name: "reports", account: "reports1", domain },
+    ],
+  };
+}
 
 /** An imagined file server. */
 export const smb: NonNullable<AddOns["smb"]> = {
@@ -36,7 +42,7 @@ export const smb: NonNullable<AddOns["smb"]> = {
   ],
 };
 
-const everythingOn: AddOns = {
+const everythingOn = (cloud: ClusterSpec["cloud"]): AddOns => ({
   cloudController: true,
   storage: true,
   smb,
@@ -47,9 +53,9 @@ const everythingOn: AddOns = {
   serviceMonitors: true,
   nodeProblemDetector: true,
   autoscaler: true,
-  gmsa,
+  gmsa: gmsa(cloud),
   samples: true,
-};
+});
 
 const everythingOff: AddOns = {
   cloudController: false,
@@ -85,10 +91,13 @@ export const combinations: readonly Combination[] = (
   const hyperV = spec.pools.map((pool) => (pool.os.family === "windows" ? { ...pool, hyperV: true } : pool));
   return [
     { title: stack, spec },
-    { title: `${stack}, everything on`, spec: { ...spec, pools: hyperV, addons: everythingOn } },
+    { title: `${stack}, everything on`, spec: { ...spec, pools: hyperV, addons: everythingOn(spec.cloud) } },
     { title: `${stack}, everything off`, spec: { ...spec, addons: everythingOff } },
     { title: `${stack}, samples alone`, spec: { ...spec, addons: { ...everythingOff, samples: true } } },
-    { title: `${stack}, everything on, no Windows`, spec: { ...withoutWindows(spec), addons: everythingOn } },
+    {
+      title: `${stack}, everything on, no Windows`,
+      spec: { ...withoutWindows(spec), addons: everythingOn(spec.cloud) },
+    },
   ];
 });
 
@@ -98,6 +107,7 @@ export function planOf(spec: ClusterSpec): readonly PlannedAddOn[] {
     nodeEndpoint: "api.internal.test",
     azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
     gmsaCertificate: spec.addons.gmsa === undefined ? undefined : certificate,
+    gmsaObjectId: spec.cloud === "azure" ? "object-of-identity" : undefined,
   });
 }
 

@@ -1,6 +1,17 @@
+import { gmsa, gmsaSecrets } from "../../kubernetes/switches.ts";
 import type { Row } from "./row.ts";
 
 const share = { name: "files", source: "//files.test/pods", secret: "smb-pods" };
+
+const [account] = gmsa("aws")
+  .credentialSpecs.slice(1)
+  .map((each) => ({ ...each, name: "web" }));
+const withSecret = {
+  aws: { ...account, secret: gmsaSecrets.aws },
+  azure: { ...account, secret: gmsaSecrets.azure },
+};
+const archive = { url: "https://files.test/plugin.zip", sha256: "0".repeat(64) };
+const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 
 /** Mistakes in the options of add-ons. */
 export const addOnRows: readonly Row[] = [
@@ -35,5 +46,110 @@ export const addOnRows: readonly Row[] = [
     "aws",
     { "addons.smb": { shares: [share, { ...share, source: "//files.test/other" }] } },
     [["addons.smb.shares[1].name", "files", "is listed twice", "each name once"]],
+  ],
+  [
+    "two accounts of one name",
+    "aws",
+    { "addons.gmsa": { credentialSpecs: [account, account] } },
+    [["addons.gmsa.credentialSpecs[1].name", "web", "is listed twice", "each name once"]],
+  ],
+  [
+    "the plug-in on Linux",
+    "aws",
+    { "pools.0.ccgPlugin": true, "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws] } },
+    [["pools[0].ccgPlugin", true, "is meant for Windows pools", "false on Linux"]],
+  ],
+  [
+    "the plug-in without an account",
+    "azure",
+    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [account] } },
+    [
+      [
+        "pools[1].ccgPlugin",
+        true,
+        "has no account to fetch",
+        "true only where an account of addons.gmsa.credentialSpecs has a secret",
+      ],
+    ],
+  ],
+  [
+    "a secret that no node reads, and an archive that no node installs",
+    "azure",
+    { "addons.gmsa": { credentialSpecs: [withSecret.azure], plugin: archive } },
+    [
+      [
+        "addons.gmsa.credentialSpecs[0].secret",
+        gmsaSecrets.azure,
+        "is read by no node",
+        "a secret only where a pool has ccgPlugin",
+      ],
+      ["addons.gmsa.plugin.url", archive.url, "is installed on no node", "an archive only where a pool has ccgPlugin"],
+    ],
+  ],
+  [
+    "a secret of the other cloud",
+    "azure",
+    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws] } },
+    [
+      [
+        "addons.gmsa.credentialSpecs[0].secret",
+        gmsaSecrets.aws,
+        "is not the name of a secret",
+        "the resource id of a secret: /subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/vaults/…/secrets/…",
+      ],
+    ],
+  ],
+  [
+    "an ARN without its last characters, and a key on its own",
+    "aws",
+    {
+      "pools.1.ccgPlugin": true,
+      "addons.gmsa": {
+        credentialSpecs: [
+          { ...withSecret.aws, secret: "arn:aws:secretsmanager:eu-central-1:123456789012:secret:gmsa" },
+          { ...account, name: "reports", kmsKey: key },
+        ],
+      },
+    },
+    [
+      [
+        "addons.gmsa.credentialSpecs[0].secret",
+        "arn:aws:secretsmanager:eu-central-1:123456789012:secret:gmsa",
+        "is not the name of a secret",
+        "the whole ARN of a secret of Secrets Manager, with its six last characters",
+      ],
+      [
+        "addons.gmsa.credentialSpecs[1].kmsKey",
+        key,
+        "is the key of no secret",
+        "a key only where secret names one of Secrets Manager",
+      ],
+    ],
+  ],
+  [
+    "a key of AWS on Azure",
+    "azure",
+    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [{ ...withSecret.azure, kmsKey: key }] } },
+    [
+      [
+        "addons.gmsa.credentialSpecs[0].kmsKey",
+        key,
+        "is an option of AWS",
+        "a key only where secret names one of Secrets Manager",
+      ],
+    ],
+  ],
+  [
+    "an archive on AWS without the name of its library",
+    "aws",
+    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws], plugin: archive } },
+    [
+      [
+        "addons.gmsa.plugin.dll",
+        undefined,
+        "is missing",
+        "the name of the library in the archive, which AWS does not tell",
+      ],
+    ],
   ],
 ];

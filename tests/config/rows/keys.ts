@@ -1,4 +1,4 @@
-import { addonsSchema } from "../../../components/config/schema.ts";
+import { addonsSchema, poolSchema } from "../../../components/config/schema.ts";
 import type { Row } from "./row.ts";
 
 /** Keys, types and names. */
@@ -57,7 +57,7 @@ export const keyRows: readonly Row[] = [
         "pools[1].minSize",
         3,
         "is not a key that Fenestra knows",
-        "one of name, os, size, count, autoscale, image, diskGb, zones, perZone, labels, taints, hyperV, spot, capacity",
+        `one of ${Object.keys(poolSchema.shape).join(", ")}`,
       ],
     ],
   ],

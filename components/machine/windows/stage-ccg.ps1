@@ -1,0 +1,137 @@
+# Container Credential Guard: registers the plug-in that fetches accounts of a domain for pods on a node that has not joined it.
+param(
+    [object] $Machine
+)
+. "$PSScriptRoot/download.ps1"
+
+# Switches a privilege of this process on or off. SYSTEM holds it, but it is off.
+function Set-Privilege {
+    param(
+        [int] $Number,
+        [bool] $On
+    )
+    if (-not ('Fenestra.Privilege' -as [type])) {
+        Add-Type -Namespace Fenestra -Name Privilege -MemberDefinition '[DllImport("ntdll.dll")] public static extern int RtlAdjustPrivilege(int privilege, bool enable, bool thread, out bool before);'
+    }
+    $before = $false
+    $status = [Fenestra.Privilege]::RtlAdjustPrivilege($Number, $On, $false, [ref] $before)
+    if ($status -ne 0) {
+        throw ('privilege {0} does not change: 0x{1:x8}' -f $Number, $status)
+    }
+}
+
+# Opens a key below HKEY_LOCAL_MACHINE for one purpose.
+function Open-Key {
+    param(
+        [string] $Path,
+        [Security.AccessControl.RegistryRights] $Rights
+    )
+    [Microsoft.Win32.Registry]::LocalMachine.OpenSubKey($Path, [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree, $Rights)
+}
+
+# Enters a class among those that may be plug-ins. The key belongs to TrustedInstaller, so it is owned for a moment and given back as it was.
+function Add-AllowedClass {
+    param(
+        [string] $Path,
+        [string] $ClassId
+    )
+    $takeOwnership = 9
+    $restore = 18
+    Set-Privilege $takeOwnership $true
+    Set-Privilege $restore $true
+    $key = Open-Key $Path 'TakeOwnership, ReadPermissions'
+    $descriptor = $key.GetAccessControl('Owner, Access').GetSecurityDescriptorSddlForm('Owner, Access')
+    try {
+        $own = New-Object Security.AccessControl.RegistrySecurity
+        $own.SetSecurityDescriptorSddlForm('O:BA', 'Owner')
+        $key.SetAccessControl($own)
+        $open = Open-Key $Path 'ChangePermissions, ReadPermissions'
+        $all = $open.GetAccessControl('Access')
+        $administrators = New-Object Security.Principal.SecurityIdentifier 'S-1-5-32-544'
+        $all.AddAccessRule((New-Object Security.AccessControl.RegistryAccessRule $administrators, 'FullControl', 'Allow'))
+        $open.SetAccessControl($all)
+        (Open-Key $Path 'CreateSubKey').CreateSubKey($ClassId).Close()
+    }
+    finally {
+        $back = New-Object Security.AccessControl.RegistrySecurity
+        $back.SetSecurityDescriptorSddlForm($descriptor, 'Owner, Access')
+        (Open-Key $Path 'ChangePermissions, TakeOwnership, ReadPermissions').SetAccessControl($back)
+        Set-Privilege $restore $false
+        Set-Privilege $takeOwnership $false
+    }
+}
+
+# Binary form of a security descriptor.
+function ConvertTo-Descriptor {
+    param(
+        [string] $Sddl
+    )
+    $descriptor = New-Object Security.AccessControl.RawSecurityDescriptor $Sddl
+    $bytes = New-Object byte[] $descriptor.BinaryLength
+    $descriptor.GetBinaryForm($bytes, 0)
+    , $bytes
+}
+
+function Set-RegistryValue {
+    param(
+        [object] $Entry
+    )
+    if (-not (Test-Path -LiteralPath $Entry.path)) {
+        New-Item -Force -Path $Entry.path | Out-Null
+    }
+    $name = $Entry.name
+    if (-not $name) {
+        $name = '(default)'
+    }
+    $value = $Entry.value
+    $type = $Entry.type
+    if ($type -eq 'Sddl') {
+        $value = ConvertTo-Descriptor $value
+        $type = 'Binary'
+    }
+    New-ItemProperty -Force -LiteralPath $Entry.path -Name $name -PropertyType $type -Value $value | Out-Null
+}
+
+# Puts the plug-in's file where Windows loads it from, and its event manifests beside it; archives differ in their folders.
+function Install-Plugin {
+    param(
+        [object] $Plugin,
+        [string] $Folder
+    )
+    $dll = Get-ChildItem -Recurse -File -LiteralPath $Folder -Filter $Plugin.dll | Select-Object -First 1
+    if (-not $dll) {
+        throw "the archive of the plug-in has no $($Plugin.dll)"
+    }
+    # A file that is in use cannot be replaced, and the same one need not.
+    if ((Get-Digest $Plugin.target 'SHA256') -ne (Get-Digest $dll.FullName 'SHA256')) {
+        Copy-Item -Force -LiteralPath $dll.FullName -Destination $Plugin.target
+    }
+    foreach ($manifest in @(Get-ChildItem -Recurse -File -LiteralPath $Folder -Filter '*.man')) {
+        try {
+            Invoke-Program 'wevtutil.exe' @('im', $manifest.FullName) | Out-Null
+        }
+        catch {
+            # Without it the plug-in works and its events have no text.
+            Write-Log "event manifest $($manifest.Name) not installed: $_"
+        }
+    }
+    foreach ($entry in $Plugin.registry) {
+        Set-RegistryValue $entry
+    }
+}
+
+if ($MyInvocation.InvocationName -eq '.') {
+    return
+}
+$ccg = $Machine.ccg
+$class = "HKLM:\$($ccg.allowedClasses)\$($ccg.classId)"
+if ($ccg.install) {
+    Install-Artifacts $Machine 'ccg'
+    Install-Plugin $ccg.install $ccg.folder
+    if (-not (Test-Path -LiteralPath $class)) {
+        Add-AllowedClass $ccg.allowedClasses $ccg.classId
+    }
+}
+if (-not (Test-Path -LiteralPath $class)) {
+    throw "the image of this pool has no plug-in $($ccg.classId) for accounts of a domain: name its archive in addons.gmsa.plugin, or choose an image that has it"
+}
