@@ -161,13 +161,12 @@ describe("a worker", () => {
   });
 
   it("reports for its own group only", () => {
-    const complete = (name: string): Call => ({
-      action: "autoscaling:CompleteLifecycleAction",
-      resource: group(name),
-    });
-    assert.equal(allows([worker], complete("demo-win2022")), true);
-    assert.equal(allows([worker], complete("demo-win2022-a")), false);
-    assert.equal(allows([worker], complete("demo-linux")), false);
+    for (const action of ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"]) {
+      const call = (name: string): Call => ({ action, resource: group(name) });
+      assert.equal(allows([worker], call("demo-win2022")), true, action);
+      assert.equal(allows([worker], call("demo-win2022-a")), false, action);
+      assert.equal(allows([worker], call("demo-linux")), false, action);
+    }
   });
 
   it("can do nothing with machines, disks, load balancers or roles", () => {
