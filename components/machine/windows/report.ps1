@@ -47,7 +47,7 @@ function Set-Report {
             throw "no file $($Machine.statusFiles)"
         }
         $answer = ConvertFrom-Json (Get-Content -Raw -Encoding UTF8 -LiteralPath $file.FullName)
-        $first = Get-Fields @($answer)[0]
+        $first = Get-Fields (@($answer)[0])
         $status = Get-Fields $first.status
         $state = 'error'
         if (0, $Machine.exitCodes.reboot -contains $Code) {

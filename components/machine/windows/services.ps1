@@ -1,7 +1,7 @@
 # The services containerd and kubelet: held while a stage works, started again, brought back when they fail.
 
 # Stops services on purpose. A restart that the service manager has planned already would undo it; a disabled service it does not start.
-function Suspend-Services {
+function Stop-NodeService {
     param(
         [string[]] $Names
     )
@@ -14,7 +14,7 @@ function Suspend-Services {
 }
 
 # Starts a service, also one that was held. By demand and not at boot: no container may start before this boot's network is made.
-function Resume-Service {
+function Start-NodeService {
     param(
         [string] $Name
     )

@@ -25,8 +25,8 @@ function Set-Kubelet {
 }
 
 New-Folder $Machine.paths.kubeletState
-Resume-Service containerd
+Start-NodeService containerd
 Wait-Until { Test-Path -LiteralPath $Machine.services.containerd.pipe } 60 'the pipe of containerd' | Out-Null
 $arguments = @($Machine.kubelet.arguments | ForEach-Object { Expand-Text $_ $node })
 Set-Kubelet ((@($service.command) + $arguments) -join ' ')
-Resume-Service kubelet
+Start-NodeService kubelet

@@ -21,7 +21,7 @@ function Invoke-Stage {
     $watch = [Diagnostics.Stopwatch]::StartNew()
     Write-Log "stage $($Stage.name): start"
     try {
-        Suspend-Services $Stage.services
+        Stop-NodeService $Stage.services
         $result = & "$PSScriptRoot/stage-$($Stage.name).ps1" -Machine $Machine
         if (@($result) -contains 'reboot') {
             Write-Log "stage $($Stage.name): needs a reboot after $($watch.Elapsed.TotalSeconds) s"

@@ -14,7 +14,7 @@ function Repair-Services {
         $service = Get-Service -Name $name -ErrorAction SilentlyContinue
         if ($service -and $service.Status -eq 'Stopped') {
             Write-Notice "service $name is stopped; starting it" 'Warning'
-            Resume-Service $name
+            Start-NodeService $name
         }
     }
 }

@@ -115,19 +115,19 @@ function New-Case {
 Test 'a service is held: disabled before it is stopped, so that a restart that is planned already does not bring it back' {
     New-Case | Out-Null
     $services.kubelet = @{ start = 'Manual'; status = 'Running' }
-    Suspend-Services @('kubelet', 'containerd', 'missing')
+    Stop-NodeService @('kubelet', 'containerd', 'missing')
     Assert-Equal $done.calls @('set kubelet Disabled', 'stop kubelet', 'set containerd Disabled', 'stop containerd')
     Assert-Throws { Start-Service -Name kubelet } 'disabled'
 }
 Test 'a held service starts again by demand' {
     New-Case | Out-Null
-    Resume-Service containerd
+    Start-NodeService containerd
     Assert-Equal @($services.containerd.start, $services.containerd.status) @('Manual', 'Running')
 }
 Test 'nothing is held for a stage that touches no service' {
     New-Case | Out-Null
-    Suspend-Services @()
-    Suspend-Services $null
+    Stop-NodeService @()
+    Stop-NodeService $null
     Assert-Equal $done.calls @()
 }
 Test 'recovery covers a process that ends without a word and one that ends with an error' {
@@ -148,7 +148,7 @@ Test 'a repeat brings the service to the new command line and makes no second on
     $machine = New-Case
     & "$scripts/stage-services.ps1" -Machine $machine
     $machine.kubelet.arguments = @('--v=4')
-    Suspend-Services @('kubelet', 'containerd')
+    Stop-NodeService @('kubelet', 'containerd')
     & "$scripts/stage-services.ps1" -Machine $machine
     Assert-Equal $services.kubelet.command 'log-runner kubelet --v=4'
     Assert-Equal @($done.calls | Where-Object { $_ -like 'new *' }).Count 1

@@ -79,7 +79,7 @@ function Protect-Folder {
     }
     $fake.order += "protect $(Split-Path -Leaf $Path)"
 }
-function Suspend-Services {
+function Stop-NodeService {
     param(
         [string[]] $Names
     )
