@@ -1,7 +1,6 @@
-import { type Artifact, downloadUrl } from "../../components/model/artifacts.ts";
+import { type Artifact, downloadUrl, isImage } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { Plan } from "../../rehearsal/review/plan.ts";
-import { isImage } from "../pin/publishers.ts";
 import { verifyImageList } from "../verify/images.ts";
 import { kubeadmImages } from "./kubeadmImages.ts";
 

@@ -1,6 +1,6 @@
-import type { Artifact } from "../../components/model/artifacts.ts";
+import { type Artifact, isImage } from "../../components/model/artifacts.ts";
 import type { Answer } from "./lock.ts";
-import { imageReference, isImage, publishedChecksum } from "./publishers.ts";
+import { imageReference, publishedChecksum } from "./publishers.ts";
 
 /** How publishers are reached. */
 export interface AskOptions {

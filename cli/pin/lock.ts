@@ -1,6 +1,5 @@
-import type { Artifact } from "../../components/model/artifacts.ts";
+import { type Artifact, isImage } from "../../components/model/artifacts.ts";
 import { compareVersions, minorOf, minors } from "../../components/model/versions.ts";
-import { isImage } from "./publishers.ts";
 
 /** Programs of a Kubernetes release that machines of any role run or that a reader may want, per system. */
 const programs = {

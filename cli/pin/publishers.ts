@@ -22,11 +22,6 @@ export interface ImageReference {
   readonly digest: string | undefined;
 }
 
-/** Whether an artifact is an image: its reference has no scheme. */
-export function isImage({ url }: Pick<Artifact, "url">): boolean {
-  return !url.includes("://");
-}
-
 /** Takes a reference of an image apart. Throws RangeError when it has no registry or no tag. */
 export function imageReference(reference: string): ImageReference {
   const match = /^([^/]+)\/([^:@]+):([^@]+)(?:@(sha256:[0-9a-f]{64}))?$/.exec(reference);

@@ -16,8 +16,8 @@ export interface WindowsArtifact {
   readonly digest: string;
   /** Publisher's checksum files in the order they are tried; empty when there is a digest. */
   readonly checksumUrls: readonly string[];
-  /** Stage that brings it: `artifacts` before the kubelet starts, `programs` while it registers the node. */
-  readonly stage: "artifacts" | "programs";
+  /** Stage that brings it: `artifacts` and `ccg` before the kubelet starts, `programs` while it registers the node. */
+  readonly stage: "artifacts" | "programs" | "ccg";
   /** Folder it is put into, or unpacked into. */
   readonly folder: string;
   readonly unpack: boolean;

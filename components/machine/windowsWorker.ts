@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { findArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { flannelNetConf } from "../model/overlay.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { pauseImage } from "../model/versions.ts";
+import { windowsImage } from "../model/windowsImages.ts";
 import type { CloudAccess, PoolAccess } from "./cloudAccess.ts";
 import { containerdConfig } from "./containerdConfig.ts";
 import { kubeletConfiguration } from "./kubeletConfig.ts";
@@ -12,8 +12,9 @@ import type { MachinePayload, PayloadFile } from "./payload.ts";
 import { placeholders } from "./placeholders.ts";
 import { registryMirrorFiles } from "./registryMirrors.ts";
 import { curlArguments, windowsArtifacts } from "./windowsArtifacts.ts";
+import { ccgArtifacts, ccgData } from "./windowsCcg.ts";
 import { windowsConflist, windowsNetwork } from "./windowsNetwork.ts";
-import { containerdEndpoint, windowsPaths, windowsPrograms, windowsScript } from "./windowsPaths.ts";
+import { containerdEndpoint, protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./windowsPaths.ts";
 import {
   containerdService,
   flanneldProgram,
@@ -24,6 +25,7 @@ import {
 import {
   hashedStages,
   pauseSeconds,
+  stagesOf,
   stageWaves,
   windowsExitCodes,
   windowsReboots,
@@ -47,8 +49,12 @@ export const windowsScripts = [
   ...windowsStages.map(({ name }) => `stage-${name}.ps1`),
   "fetch.ps1",
   "lib.ps1",
+  "download.ps1",
   "hns.ps1",
   "routes.ps1",
+  "state.ps1",
+  "services.ps1",
+  "report.ps1",
   "sigv4.ps1",
   "identity.ps1",
   "notice.ps1",
@@ -76,7 +82,12 @@ export const windowsDrain = {
   /** Kept of an announced time for telling the cloud. */
   reserveSeconds: 20,
   pauseSeconds: 5,
+  /** Between two signs to the hook that waits; a third of the shortest hook, so that one may be lost. */
+  heartbeatSeconds: 300,
 } as const;
+
+/** Where the extension that runs the custom data keeps its status (Azure documentation, troubleshoot artifacts in DevTest Labs). */
+const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
 
 /** Everything that a Windows worker receives. It holds no secret; throws a `RangeError` for a pool of another system. */
 export function windowsWorkerPayload(args: WindowsWorkerArgs): MachinePayload {
@@ -97,7 +108,9 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): MachinePayload {
     { path: windowsPaths.flannelNetConf, content: flannelNetConf(spec.kubernetes.podCidr) },
     { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },
   ];
-  const scripts = windowsScripts.map((name) => ({ path: windowsScript(name), content: readWindowsScript(name) }));
+  const scripts = windowsScripts
+    .filter((name) => name !== "stage-ccg.ps1" || pool.ccgPlugin)
+    .map((name) => ({ path: windowsScript(name), content: readWindowsScript(name) }));
   const machine = {
     path: windowsPaths.machine,
     content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n`,
@@ -134,7 +147,9 @@ function cloudData(cloud: CloudAccess) {
 export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
   const os = windowsSystem(cloud.kind, pool);
-  const artifacts = windowsArtifacts(spec);
+  const ccg = ccgData(spec, pool);
+  const artifacts = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)];
+  const rules = stagesOf(pool);
   const network = windowsNetwork(cloud.kind);
   const services = { containerd: containerdService(spec), kubelet: kubeletService };
   const kubelet = { arguments: kubeletArguments(spec, pool) };
@@ -142,14 +157,17 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
   const stages = hashedStages(
     {
       os: { inputs: os },
-      artifacts: { inputs: artifacts },
+      artifacts: { inputs: artifacts.filter(({ stage }) => stage === "artifacts") },
       containerd: { inputs: [services.containerd, contents] },
       network: { inputs: network },
       join: { inputs: [cloud, contents], fills: [windowsPaths.kubeletConfig, windowsPaths.cniTemplate] },
       services: { inputs: [services.kubelet, kubelet] },
+      programs: { inputs: artifacts.filter(({ stage }) => stage === "programs") },
+      ccg: { inputs: [ccg, artifacts.filter(({ stage }) => stage === "ccg")] },
       ready: { inputs: lifecycle ?? null },
     },
     readWindowsScript,
+    rules,
   );
   return {
     pool: pool.name,
@@ -158,11 +176,13 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     lifecycle: lifecycle ?? null,
     // The extension of Azure reports the first wave; EC2Launch does not survive a reboot from within, so there the task does it all.
     foreground: cloud.kind === "azure",
+    statusFiles: cloud.kind === "azure" ? extensionStatus : "",
+    protected: protectedFolders,
     tasks: [
       { name: "fenestra-run", script: windowsScript("run.ps1") },
       { name: "fenestra-watchdog", script: windowsScript("watchdog.ps1") },
     ],
-    waves: stageWaves(windowsStages),
+    waves: stageWaves(rules),
     stages,
     exitCodes: windowsExitCodes,
     reboots: windowsReboots,
@@ -178,6 +198,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     curl: curlArguments(spec),
     artifacts,
     services,
+    ccg,
     network,
     kubelet,
     kubeletEndpoint: containerdEndpoint,
@@ -219,14 +240,7 @@ const machinePaths = {
   serviceAccountToken: windowsPaths.serviceAccountToken,
 } as const;
 
-/** Base image that most Windows pods build on, of the pool's own build; none while the lock file has no digest of it. */
+/** Base image that most Windows pods build on, of the pool's own build: the very reference that pods name. */
 function prePullImages(spec: ClusterSpec, pool: PoolSpec): readonly string[] {
-  if (pool.os.family !== "windows") return [];
-  const image = findArtifact(spec.artifacts, {
-    name: "mcr.microsoft.com/windows/servercore",
-    version: pool.os.imageTag,
-    os: "windows",
-    arch: "amd64",
-  });
-  return image === undefined ? [] : [image.url];
+  return pool.os.family === "windows" ? [windowsImage(spec.artifacts, "servercore", pool.os)] : [];
 }

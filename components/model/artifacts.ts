@@ -35,6 +35,11 @@ export function readArtifactLock(file: URL | string = artifactLockFile): readonl
   return z.array(artifactSchema).parse(JSON.parse(readFileSync(file, "utf8")));
 }
 
+/** Whether an artifact is an image: its reference has no scheme. */
+export function isImage({ url }: Pick<Artifact, "url">): boolean {
+  return !url.includes("://");
+}
+
 /** Which artifact is wanted. */
 export interface ArtifactQuery {
   readonly name: string;

@@ -84,7 +84,7 @@ export type MachineRole = "control-plane" | "linux" | "windows";
 /** Artifacts of a machine with their role in the payload as key. */
 export type MachineArtifacts = Readonly<Record<string, Artifact>>;
 
-/** Every file that a machine of this role downloads before its node is Ready. Throws when the release cannot be chosen. */
+/** Every file that a machine of this role downloads. Throws when the release cannot be chosen. */
 export function machineArtifacts(
   lock: readonly Artifact[],
   version: string,

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
+import { type CriticalPath, windowsCriticalPath } from "../../components/machine/windowsCriticalPath.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import type { PoolSpec } from "../../components/model/pools.ts";
 import { decodeUserData } from "../decode/userData.ts";
 import type { ObjectStore } from "../decode/windows.ts";
 import { secretsInUserData } from "../program/leaks.ts";
@@ -32,6 +34,8 @@ const userDataProperties = ["userData", "userDataBase64", "customData", "content
 export function buildPlan({ stack, spec, program, machines, objects, asOf }: PlanInput): Plan {
   const kinds = machineKinds(machines, spec, objects);
   const controlPlane = spec.controlPlane;
+  const windowsPools = spec.pools.filter(({ os }) => os.family === "windows");
+  const paths = new Map(windowsPools.map((pool) => [pool, windowsCriticalPath(spec, pool)]));
   return {
     version: planVersion,
     stack,
@@ -62,12 +66,12 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf }: Pla
       etcdDiskGb: controlPlane.etcdDiskGb,
       members: controlPlane.members.map(({ etcdName, zone, address }) => ({ etcdName, zone, address })),
     },
-    pools: spec.pools.map(planPool),
+    pools: spec.pools.map((pool) => planPool(pool, paths.get(pool))),
     machines: kinds,
     resources: [...program.resources].sort((a, b) => compare(a.urn, b.urn)).map(planResource),
     outputs: Object.keys(program.outputs).sort(),
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
-    findings: findings({ spec, program, machines: kinds, leaks: secretsInUserData(program), asOf }),
+    findings: findings({ spec, program, machines: kinds, paths, leaks: secretsInUserData(program), asOf }),
   };
 }
 
@@ -76,7 +80,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function planPool(pool: ClusterSpec["pools"][number]): PlanPool {
+function planPool(pool: PoolSpec, toReady: CriticalPath | undefined): PlanPool {
   return {
     name: pool.name,
     path: pool.path,
@@ -94,6 +98,7 @@ function planPool(pool: ClusterSpec["pools"][number]): PlanPool {
     labels: { ...pool.contract.ownLabels, ...pool.contract.kubeletLabels },
     taints: pool.contract.taints.map(({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`),
     runtimeClass: pool.contract.runtimeClass?.name ?? null,
+    toReady: toReady ?? null,
   };
 }
 

@@ -1,4 +1,6 @@
 import { guardRailFindings } from "../../components/kubernetes/guardRails.ts";
+import { type CriticalPath, criticalPathTarget } from "../../components/machine/windowsCriticalPath.ts";
+import { isImage } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { minorFacts } from "../../components/model/versions.ts";
@@ -15,6 +17,8 @@ export interface FindingInput {
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
   readonly machines: readonly PlanMachine[];
+  /** Ways to Ready of the Windows pools. */
+  readonly paths: ReadonlyMap<PoolSpec, CriticalPath>;
   readonly leaks: readonly Leak[];
   /** Day to judge support by, ISO date; without it nothing is said of support that ends. */
   readonly asOf: string | undefined;
@@ -201,11 +205,23 @@ const rules: readonly Rule[] = [
         ]
       : [];
   },
+  ({ paths }) =>
+    [...paths]
+      .filter(([, { withinTarget }]) => !withinTarget)
+      .map(([{ path, os }, { megabytes, reboots }]) => ({
+        id: "slow-to-ready",
+        level: "warning",
+        path,
+        message: `By the model a machine of ${os.name} downloads ${megabytes} MB and reboots ${reboots} times before it is Ready; the target is ${criticalPathTarget.megabytes} MB and ${criticalPathTarget.reboots}.`,
+        remedy: "Use a mirror near the machines, and look in the plan which download grew.",
+      })),
   ({ spec, machines }) =>
     spec.artifacts
       .filter(
-        ({ digest, url }) =>
-          digest === null && machines.some(({ files }) => files.some(({ content }) => content.includes(url))),
+        (artifact) =>
+          artifact.digest === null &&
+          !isImage(artifact) &&
+          machines.some(({ files }) => files.some(({ content }) => content.includes(artifact.url))),
       )
       .map(({ name, version, os }) => ({
         id: "artifact-without-digest",
@@ -214,6 +230,28 @@ const rules: readonly Rule[] = [
         message: "The lock file has no digest; the machine trusts the checksum file of the publisher at download.",
         remedy: "Run fenestra pin where the publisher can be reached.",
       })),
+  ({ spec, program, machines }) => {
+    const objects = program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
+    const texts = [
+      ...objects.map(({ inputs }) => JSON.stringify(inputs)),
+      ...machines.flatMap(({ files }) => files.map(({ content }) => content)),
+    ];
+    const tags = spec.artifacts
+      .filter((artifact) => artifact.digest === null && isImage(artifact))
+      .filter(({ url }) => texts.some((text) => text.includes(`"${url}"`)))
+      .map(({ url }) => url);
+    return tags.length === 0
+      ? []
+      : [
+          {
+            id: "image-without-digest",
+            level: worse(spec),
+            path: "components/model/artifacts.lock.json",
+            message: `Images that are named by tag alone, which a registry may move: ${tags.join(", ")}.`,
+            remedy: "Run fenestra pin where the registries can be reached.",
+          },
+        ];
+  },
   ({ program }) =>
     program.resources
       .filter(({ type, inputs }) => type === "aws:ebs/volume:Volume" && inputs.encrypted !== true)

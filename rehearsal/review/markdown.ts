@@ -1,5 +1,5 @@
 import type { Plan, PlanMachine } from "./plan.ts";
-import { countByProvider } from "./summary.ts";
+import { countByProvider, criticalPaths } from "./summary.ts";
 import { apiAccess } from "./tree.ts";
 
 /** The plan as Markdown for a pull request: GitHub renders the tables and the Mermaid picture. */
@@ -39,6 +39,7 @@ export function planMarkdown(plan: Plan): string {
       ]),
     ),
     "",
+    ...toReady(plan),
     "## Machines",
     "",
     ...table(
@@ -59,6 +60,11 @@ export function planMarkdown(plan: Plan): string {
     ...resourceTable(plan),
     "",
   ].join("\n");
+}
+
+function toReady(plan: Plan): readonly string[] {
+  const lines = criticalPaths(plan);
+  return lines.length === 0 ? [] : ["## To Ready", "", "```text", ...lines.slice(0, -1), "```", ""];
 }
 
 function findingTable({ findings }: Plan): readonly string[] {

@@ -1,3 +1,4 @@
+import { formatCriticalPath } from "../../components/machine/windowsCriticalPath.ts";
 import type { Plan } from "./plan.ts";
 import { nodeTree } from "./tree.ts";
 
@@ -13,6 +14,7 @@ export function planSummary(plan: Plan): string {
     "",
     ...poolTable(plan),
     "",
+    ...criticalPaths(plan),
     ...machineTable(plan),
     "",
     ...resourceCounts(plan),
@@ -60,6 +62,12 @@ function machineTable({ machines }: Plan): readonly string[] {
       `${((100 * userData.bytes) / userData.limit).toFixed(1)} %`,
     ]),
   );
+}
+
+/** The ways to Ready of the Windows pools, each pool by itself. */
+export function criticalPaths({ pools }: Plan): readonly string[] {
+  const lines = pools.flatMap(({ name, toReady }) => (toReady === null ? [] : [formatCriticalPath(name, toReady)]));
+  return lines.length === 0 ? [] : ["Windows machines from launch to Ready:", ...lines, ""];
 }
 
 /** How many resources each provider makes. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { validate } from "../../components/config/load.ts";
+import { windowsCriticalPath } from "../../components/machine/windowsCriticalPath.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import type { RecordedProgram } from "../../rehearsal/program/recorded.ts";
@@ -26,7 +27,7 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
       lock,
     ),
   );
-  return { spec, program, machines: [], leaks: [], asOf: undefined, ...more };
+  return { spec, program, machines: [], paths: new Map(), leaks: [], asOf: undefined, ...more };
 }
 
 const found = (given: FindingInput): readonly string[] =>
@@ -90,6 +91,66 @@ describe("findings", () => {
     it(`say ${expected[0] ?? "nothing on the last day of support"} and nothing else`, () =>
       assert.deepEqual(found(given), expected));
   }
+
+  it("tell of a pool whose machines load too much, or reboot too often, before they are Ready", () => {
+    const given = input({ pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0" }, pool] });
+    const win = given.spec.pools.find(({ name }) => name === "win");
+    assert.ok(win !== undefined);
+    const real = windowsCriticalPath(given.spec, win);
+    assert.deepEqual(found({ ...given, paths: new Map([[win, real]]) }), []);
+    const slow = { ...real, megabytes: 512, withinTarget: false };
+    const [finding, ...more] = findings({ ...given, paths: new Map([[win, slow]]) });
+    assert.deepEqual(more, []);
+    assert.deepEqual([finding?.level, finding?.id, finding?.path], ["warning", "slow-to-ready", key("pools[1]")]);
+    assert.match(finding?.message ?? "", /downloads 512 MB and reboots 1 times .* target is 400 MB and 1\.$/);
+  });
+
+  it("tell of files without a digest one by one, and of images by tag all together", () => {
+    const tag = "mcr.microsoft.com/windows/servercore:ltsc2019";
+    const log = lock.find(({ name, version }) => name === "kube-log-runner.exe" && version === "1.36.4")?.url ?? "";
+    const files = [
+      { path: "C:\\fenestra\\machine.json", mode: null, bytes: 0, sha256: "", content: `"${tag}" "${log}"` },
+    ];
+    const machine: PlanMachine = {
+      name: "win",
+      role: "windows",
+      count: 1,
+      size: "m7i.large",
+      image: "ami-0123456789abcdef1",
+      zones: [],
+      userData: { bytes: 1, limit: 100, sha256: "" },
+      entry: "",
+      files,
+    };
+    const deployment = {
+      urn: "urn:pulumi:s::p::kubernetes:apps/v1:Deployment::d",
+      type: "kubernetes:apps/v1:Deployment",
+      name: "d",
+      parent: undefined,
+      custom: true,
+      inputs: { spec: { image: "ghcr.io/flannel-io/flannel:v0.28.9" } },
+      outputs: {},
+      id: undefined,
+      propertyDependencies: {},
+      provider: undefined,
+      dependencies: [],
+      options: {},
+    };
+    const all = findings(input(production, { machines: [machine] }));
+    assert.deepEqual(
+      all.map(({ level, id, path }) => [level, id, path]),
+      [
+        ["warning", "artifact-without-digest", "kube-log-runner.exe 1.36.4 (windows)"],
+        ["warning", "image-without-digest", "components/model/artifacts.lock.json"],
+      ],
+    );
+    assert.match(all[1]?.message ?? "", /may move: mcr\.microsoft\.com\/windows\/servercore:ltsc2019\.$/);
+    const objects = findings(input({}, { program: { ...program, resources: [deployment] } }));
+    assert.deepEqual(
+      objects.map(({ level, message }) => [level, message.split(": ")[1]]),
+      [["note", "ghcr.io/flannel-io/flannel:v0.28.9."]],
+    );
+  });
 
   it("judge the size of user data by the limit", () => {
     const machine = (bytes: number): PlanMachine => ({

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { main } from "../../cli/main.ts";
 import { judge, releaseArtifacts, renderLock, sorted, withRelease } from "../../cli/pin/lock.ts";
-import { imageReference, isImage, publishedChecksum } from "../../cli/pin/publishers.ts";
-import { type Artifact, artifactLockFile, readArtifactLock } from "../../components/model/artifacts.ts";
+import { imageReference, publishedChecksum } from "../../cli/pin/publishers.ts";
+import { type Artifact, artifactLockFile, isImage, readArtifactLock } from "../../components/model/artifacts.ts";
 import { selectableVersions } from "../../components/model/versions.ts";
 
 const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;

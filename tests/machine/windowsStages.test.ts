@@ -5,13 +5,16 @@ import {
   hashedStages,
   pauseSeconds,
   type StageInputs,
+  stagesOf,
   stageWaves,
+  type WindowsServiceName,
   type WindowsStageName,
   type WindowsStageRule,
   windowsExitCodes,
   windowsReboots,
   windowsStages,
 } from "../../components/machine/windowsStages.ts";
+import { readWindowsScript } from "../../components/machine/windowsWorker.ts";
 
 const names = windowsStages.map(({ name }) => name);
 const inputs = (change?: WindowsStageName): Readonly<Record<WindowsStageName, StageInputs>> => {
@@ -22,7 +25,9 @@ const inputs = (change?: WindowsStageName): Readonly<Record<WindowsStageName, St
     containerd: of("containerd"),
     network: of("network"),
     join: of("join"),
+    ccg: of("ccg"),
     services: of("services"),
+    programs: of("programs"),
     ready: of("ready"),
   };
 };
@@ -38,11 +43,24 @@ describe("the stages of a Windows node", () => {
   it("run in these waves", () => {
     assert.deepEqual(stageWaves(windowsStages), [
       ["os", "artifacts"],
-      ["containerd", "network"],
-      ["join"],
+      ["network"],
+      ["containerd", "join", "ccg"],
       ["services"],
+      ["programs"],
       ["ready"],
     ]);
+  });
+
+  it("bring the plug-in for accounts of a domain where it is asked for, before the kubelet, and cost nothing elsewhere", () => {
+    const [without, having] = [stagesOf({ ccgPlugin: false }), stagesOf({ ccgPlugin: true })];
+    assert.deepEqual(having, windowsStages);
+    assert.deepEqual(
+      without.map(({ name }) => name),
+      names.filter((name) => name !== "ccg"),
+    );
+    assert.deepEqual(stageWaves(without).flat().toSorted(), names.filter((name) => name !== "ccg").toSorted());
+    assert.ok(without.every(({ needs }) => !needs.includes("ccg")));
+    assert.ok(having.find(({ name }) => name === "services")?.needs.includes("ccg"));
   });
 
   it("have exit codes that are all different and survive as a process's own", () => {
@@ -79,12 +97,52 @@ describe("the stages of a Windows node", () => {
     );
   });
 
+  it("never have a service in common with one that runs at the same time, in any order and with any services", () => {
+    const list = fc.constantFrom<readonly WindowsServiceName[]>(
+      [],
+      ["kubelet"],
+      ["containerd"],
+      ["kubelet", "containerd"],
+    );
+    const any = fc.tuple(
+      fc.shuffledSubarray([...windowsStages], { minLength: windowsStages.length }),
+      fc.array(list, { minLength: windowsStages.length, maxLength: windowsStages.length }),
+    );
+    fc.assert(
+      fc.property(any, ([shuffled, lists]) => {
+        const stages = shuffled.map((stage, index) => ({ ...stage, services: lists[index] ?? [] }));
+        const waves = stageWaves(stages);
+        assert.deepEqual(waves.flat().sort(), [...names].sort());
+        for (const wave of waves) {
+          const held = wave.flatMap((name) => stages.find((stage) => stage.name === name)?.services ?? []);
+          assert.equal(new Set(held).size, held.length, wave.join(" and "));
+        }
+      }),
+    );
+  });
+
+  it("hold the services that their scripts stop, register or start", () => {
+    for (const { name, services } of windowsStages) {
+      const script = readWindowsScript(`stage-${name}.ps1`);
+      for (const service of ["kubelet", "containerd"] as const) {
+        const touches = new RegExp(
+          `(Stop-Service|Start-Service|Restart-Service|Start-NodeService|New-Service|Set-Service|Set-Recovery)[^\\n]*\\b${service}\\b`,
+        );
+        if (touches.test(script)) assert.ok(services.includes(service), `${name} touches ${service}`);
+      }
+    }
+    const touching = windowsStages.filter(({ services }) => services.length > 0).map(({ name }) => name);
+    assert.deepEqual(touching, ["artifacts", "containerd", "network", "services"]);
+  });
+
   it("a stage with connections that could run beside the network is moved behind it", () => {
     const loose = windowsStages.map((stage) =>
       stage.name === "artifacts" ? { ...stage, needs: ["os"] as const } : stage,
     );
     const waves = stageWaves(loose);
     assert.deepEqual(waves.slice(0, 3), [["os"], ["network"], ["artifacts", "join"]]);
+    const alone = loose.map((stage) => (stage.name === "join" ? { ...stage, services: ["kubelet"] as const } : stage));
+    assert.deepEqual(stageWaves(alone).slice(0, 4), [["os"], ["network"], ["artifacts"], ["containerd", "ccg"]]);
   });
 
   it("that need each other are refused", () => {
@@ -107,7 +165,7 @@ describe("the stages of a Windows node", () => {
     const before = hashedStages(inputs(), (name) => name);
     const after = hashedStages(inputs(), (name) => (name === "routes.ps1" ? "mended" : name));
     const changed = after.filter(({ hash }, index) => hash !== before[index]?.hash).map(({ name }) => name);
-    assert.deepEqual(changed, ["network", "join", "services", "ready"]);
+    assert.deepEqual(changed, ["network", "join", "services", "programs", "ready"]);
   });
 
   it("fingerprints differ for different values and agree for equal ones", () => {

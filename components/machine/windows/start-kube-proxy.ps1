@@ -1,4 +1,4 @@
-# Entry of kube-proxy's HostProcess pod: waits for the pod network, takes the source address from the pods' own store, runs kube-proxy.
+# Entry of kube-proxy's HostProcess pod: waits for the program and the pod network, takes the source address from the pods' own store, runs it.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
@@ -59,19 +59,34 @@ function Get-SourceVip {
     $address
 }
 
+# The program comes while the kubelet registers the node, so this pod may be there first. It appears whole or not at all.
+function Wait-Program {
+    param(
+        [string] $Path,
+        [int] $Seconds
+    )
+    if (Test-Path -LiteralPath $Path) {
+        return
+    }
+    Write-Log "waits for the stage programs to bring $Path"
+    Wait-Until { Test-Path -LiteralPath $Path } $Seconds "the stage programs to bring $Path" | Out-Null
+}
+
 if ($MyInvocation.InvocationName -eq '.') {
     return
 }
 $machine = Get-Machine
 $node = Get-Node $machine
 $network = $machine.network
+$program = $machine.kubeProxy.program
+Wait-Program $program $machine.kubeProxy.seconds
 $subnet = Wait-Until { Get-Subnet $network.subnetFile } $machine.kubeProxy.seconds 'flanneld to write the subnet'
 Wait-Until { (Get-HnsNetworkNamed $network.name).ManagementIP } $machine.kubeProxy.seconds "the network $($network.name)" | Out-Null
 $vip = Get-SourceVip $machine $subnet
 Write-Log "source address $vip"
 Write-PodKubeconfig $machine $machine.kubeProxy.kubeconfig
 $arguments = @($machine.kubeProxy.arguments | ForEach-Object { (Expand-Text $_ $node).Replace('@SOURCE_VIP@', $vip) })
-$process = Start-PodProgram $machine.kubeProxy.program $arguments
+$process = Start-PodProgram $program $arguments
 try {
     $process.WaitForExit()
 }

@@ -1,16 +1,27 @@
 # Downloads: wrong digest, mirror down, nothing in place before it is checked.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
+. "$scripts/download.ps1"
 
 # The web of the fakes: address to text; an address without text does not answer.
 $web = @{}
-$done = @{ fetched = @(); unpacked = @() }
+$done = @{ fetched = @(); unpacked = @(); ended = @() }
 function Write-Log {
     param(
         [string] $Message
     )
 }
-function Stop-Service {
+# What runs on the machine: path of the program, and whether it was ended.
+$processes = @()
+function Get-Process {
+    $processes
+}
+function Stop-Process {
+    param(
+        [switch] $Force,
+        [object] $InputObject
+    )
+    $done.ended += $InputObject.Path
 }
 function Start-Process {
     param(
@@ -59,6 +70,7 @@ function New-Case {
     $web.Clear()
     $done.fetched = @()
     $done.unpacked = @()
+    $done.ended = @()
     $folder = "$temp/$([Guid]::NewGuid())"
     $artifacts = foreach ($name in 'a.exe', 'b') {
         @{
@@ -70,6 +82,7 @@ function New-Case {
             checksumUrls = @()
             folder       = "$folder/bin"
             unpack       = $name -eq 'b'
+            stage        = 'artifacts'
         }
     }
     ConvertTo-Data @{ paths = @{ downloads = "$folder/downloads" }; curl = @('--fail'); artifacts = @($artifacts); folder = $folder }
@@ -133,5 +146,35 @@ Test 'without a digest the checksum file decides, of the mirror or of the publis
     $web['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'right')  a.exe"
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+}
+Test 'each stage fetches and places its own artifacts only' {
+    $machine = New-Case
+    $machine.artifacts[0].stage = 'programs'
+    $web['https://mirror/a.exe'] = 'right'
+    $web['https://mirror/b'] = 'right'
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal $done.fetched @('https://mirror/b')
+    Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
+    & "$scripts/stage-programs.ps1" -Machine $machine
+    Assert-Equal $done.fetched @('https://mirror/b', 'https://mirror/a.exe')
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
+    Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe.new") $false
+}
+Test 'a program that runs is ended before it is replaced, and left alone when it is the right one' {
+    $machine = New-Case
+    $machine.artifacts = @($machine.artifacts[0])
+    $path = "$($machine.folder)/bin/a.exe"
+    New-Folder "$($machine.folder)/bin"
+    Set-Content -NoNewline -Path $path -Value 'old'
+    $process = New-Object PSObject -Property @{ Path = [IO.Path]::GetFullPath($path); Id = 7 }
+    $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
+    $processes = @($process, (New-Object PSObject -Property @{ Path = $null; Id = 8 }))
+    $web['https://mirror/a.exe'] = 'right'
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal $done.ended @([IO.Path]::GetFullPath($path))
+    Assert-Equal (Get-Content -Raw $path) 'right'
+    $done.ended = @()
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal $done.ended.Count 0
 }
 Complete-Tests

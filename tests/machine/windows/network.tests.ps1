@@ -130,4 +130,10 @@ Test 'an address whose reservation a pod holds now, or of another subnet, is not
     Assert-Equal (Get-SourceVip $machine '10.244.3.0/24') '10.244.3.3'
     Assert-Equal (Get-SourceVip $machine '10.244.8.0/24') '10.244.8.4'
 }
+Test 'a pod that is there before its program waits for it, and says for what when it does not come' {
+    $program = "$temp/kube-proxy.exe"
+    Assert-Throws { Wait-Program $program 0 } "^waited 0 s in vain for the stage programs to bring .*kube-proxy\.exe$"
+    Set-Content -Path $program -Value 'program'
+    Wait-Program $program 0
+}
 Complete-Tests

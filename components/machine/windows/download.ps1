@@ -1,0 +1,121 @@
+# Downloads all at once, mirror first; nothing is unpacked or put in place before its digest is right.
+
+# Digest that the lock file records, or the one that the publisher's checksum file gives.
+function Get-ExpectedDigest {
+    param(
+        [object] $Artifact,
+        [string[]] $CurlArguments
+    )
+    if ($Artifact.digest) {
+        return $Artifact.digest
+    }
+    foreach ($url in $Artifact.checksumUrls) {
+        try {
+            $text = (Invoke-Program 'curl.exe' ($CurlArguments + $url)) -join "`n"
+            if ($text -match '(?im)^([0-9a-f]{64}([0-9a-f]{64})?)\b') {
+                return $Matches[1].ToLowerInvariant()
+            }
+        }
+        catch {
+            Write-Log "no checksum from ${url}: $_"
+        }
+    }
+    throw "$($Artifact.name) has no digest and no checksum file answers"
+}
+
+function Start-Download {
+    param(
+        [string] $Url,
+        [string] $Path,
+        [string[]] $CurlArguments
+    )
+    $process = Start-Process -FilePath 'curl.exe' -ArgumentList ($CurlArguments + '--output' + "`"$Path`"" + $Url) -PassThru -NoNewWindow
+    $process.Handle | Out-Null
+    $process
+}
+
+# One round over one source each: the files that are not right yet, all at the same time. Gives those that are still missing.
+function Invoke-Round {
+    param(
+        [object[]] $Wanted,
+        [int] $Source,
+        [string[]] $CurlArguments
+    )
+    foreach ($item in $Wanted) {
+        $urls = @($item.artifact.urls)
+        $url = $urls[[Math]::Min($Source, $urls.Count - 1)]
+        $item.process = Start-Download $url $item.path $CurlArguments
+    }
+    foreach ($item in $Wanted) {
+        $item.process.WaitForExit()
+        $digest = Get-Digest $item.path $item.artifact.algorithm
+        if ($digest -eq $item.expected) {
+            continue
+        }
+        Write-Log "$($item.artifact.name): curl ended with $($item.process.ExitCode), digest '$digest', expected $($item.expected)"
+        Remove-Item -Force -LiteralPath $item.path -ErrorAction SilentlyContinue
+        $item
+    }
+}
+
+# Puts a file in place, or unpacks it. A program appears whole or not at all: its pod may look for it at any time.
+function Install-Artifact {
+    param(
+        [object] $Artifact,
+        [string] $Path
+    )
+    New-Folder $Artifact.folder
+    if ($Artifact.unpack) {
+        Invoke-Program 'tar.exe' @('-xzf', $Path, '-C', $Artifact.folder) | Out-Null
+        return
+    }
+    $destination = "$($Artifact.folder)/$($Artifact.name)"
+    if ((Get-Digest $destination 'SHA256') -eq (Get-Digest $Path 'SHA256')) {
+        return
+    }
+    Copy-Item -Force -LiteralPath $Path -Destination "$destination.new"
+    Stop-Program $destination
+    Move-Item -Force -LiteralPath "$destination.new" -Destination $destination
+}
+
+# Ends what runs from a file: a program that runs cannot be replaced. The kubelet starts the pod of flanneld or kube-proxy again.
+function Stop-Program {
+    param(
+        [string] $Path
+    )
+    $full = [IO.Path]::GetFullPath($Path)
+    $running = @(Get-Process | Where-Object { $_.Path -eq $full })
+    foreach ($process in $running) {
+        Write-Log "ends $full, process $($process.Id), to replace it"
+        Stop-Process -Force -InputObject $process
+        $process.WaitForExit()
+    }
+}
+
+# Fetches the artifacts of one stage and, when all are right, puts them in place. Safe to repeat: what is right is not fetched again.
+function Install-Artifacts {
+    param(
+        [object] $Machine,
+        [string] $Stage
+    )
+    $curl = @($Machine.curl)
+    New-Folder $Machine.paths.downloads
+    $artifacts = @($Machine.artifacts | Where-Object { $_.stage -eq $Stage })
+    $items = @(foreach ($artifact in $artifacts) {
+        @{ artifact = $artifact; path = "$($Machine.paths.downloads)/$($artifact.file)"; expected = Get-ExpectedDigest $artifact $curl; process = $null }
+    })
+    $wanted = @($items | Where-Object { (Get-Digest $_.path $_.artifact.algorithm) -ne $_.expected })
+    $sources = 1
+    foreach ($item in $items) {
+        $sources = [Math]::Max($sources, @($item.artifact.urls).Count)
+    }
+    for ($source = 0; $source -lt $sources -and $wanted.Count -gt 0; $source += 1) {
+        $wanted = @(Invoke-Round $wanted $source $curl)
+    }
+    if ($wanted.Count -gt 0) {
+        throw "not downloaded: $(($wanted | ForEach-Object { $_.artifact.name }) -join ', ')"
+    }
+    foreach ($item in $items) {
+        Install-Artifact $item.artifact $item.path
+    }
+}
