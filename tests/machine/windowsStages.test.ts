@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import {
   fingerprint,
@@ -119,6 +120,20 @@ describe("the stages of a Windows node", () => {
         }
       }),
     );
+  });
+
+  it("are the same in the scripts' own test of faults, wave by wave", () => {
+    const text = readFileSync(new URL("windows/stages.tests.ps1", import.meta.url), "utf8");
+    const quoted = (part: string): readonly string[] => [...part.matchAll(/'([a-z]+)'/g)].map(([, name = ""]) => name);
+    assert.deepEqual(quoted(/^\$names = (.*)$/m.exec(text)?.[1] ?? ""), names);
+    assert.deepEqual(
+      quoted(/^\$onceNames = (.*)$/m.exec(text)?.[1] ?? ""),
+      windowsStages.filter(({ scope }) => scope === "once").map(({ name }) => name),
+    );
+    const waves = [...(/^ +waves += @\((.*)\)$/m.exec(text)?.[1] ?? "").matchAll(/@\(([^)]*)\)/g)].map(
+      ([, wave = ""]) => quoted(wave).filter((name) => name !== "missing"),
+    );
+    assert.deepEqual(waves, stageWaves(windowsStages));
   });
 
   it("hold the services that their scripts stop, register or start", () => {

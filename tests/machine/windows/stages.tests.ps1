@@ -7,7 +7,9 @@ foreach ($name in 'lib.ps1', 'state.ps1', 'services.ps1', 'report.ps1', 'stage.p
 . "$temp/stage.ps1"
 . "$temp/run.ps1"
 
-$names = 'os', 'artifacts', 'containerd', 'network', 'join', 'services', 'ready'
+$names = 'os', 'artifacts', 'containerd', 'network', 'join', 'ccg', 'services', 'programs', 'ready'
+# Those that are done once; the others are done at each boot.
+$onceNames = 'os', 'artifacts', 'containerd', 'ccg', 'programs', 'ready'
 
 # A machine whose stages only write down that they ran, in a folder of its own.
 function New-Machine {
@@ -28,7 +30,7 @@ function New-Machine {
         folder    = $folder
         paths     = @{ state = "$folder/state"; logs = "$folder/logs" }
         stages    = @($stages)
-        waves     = @(@('os', 'artifacts'), @('network', 'missing'), @('containerd', 'join'), @('services', 'missing'), @('ready', 'missing'))
+        waves     = @(@('os', 'artifacts'), @('network', 'missing'), @('containerd', 'join', 'ccg'), @('services', 'missing'), @('programs', 'missing'), @('ready', 'missing'))
         reboots   = @{ allowed = 2 }
         retry     = @{ pauseSeconds = @(10, 20, 40); jitter = 0.2; foregroundAttempts = 3 }
         exitCodes = @{ reboot = 3010; accessRights = 19; rebootLoop = 20 }
@@ -131,7 +133,7 @@ function Invoke-Wave {
     $codes
 }
 
-$inOrder = 'os', 'artifacts', 'network', 'containerd', 'join', 'services', 'ready'
+$inOrder = 'os', 'artifacts', 'network', 'containerd', 'join', 'ccg', 'services', 'programs', 'ready'
 Test 'a first run without faults runs each stage once, in order' {
     Reset-Fake
     Assert-Equal (Invoke-Run (New-Machine)) 0
@@ -247,7 +249,7 @@ foreach ($broken in $names) {
         $before = $fake.ran.Count
         Assert-Equal (Invoke-Run $machine) 0
         $after = @($fake.ran | Select-Object -Skip $before)
-        foreach ($name in 'os', 'artifacts', 'containerd', 'ready') {
+        foreach ($name in $onceNames) {
             $expected = 1
             if ($name -eq $broken) {
                 $expected = 2
@@ -281,7 +283,7 @@ foreach ($broken in $names) {
         $fake.boot = 'boot-2'
         Assert-Equal (Invoke-Run $machine) 0
         $once = @($fake.ran | Where-Object { 'network', 'join', 'services' -notcontains $_ })
-        Assert-Equal ($once | Sort-Object) ('os', 'artifacts', 'containerd', 'ready' | Sort-Object)
+        Assert-Equal ($once | Sort-Object) ($onceNames | Sort-Object)
     }
 }
 Test 'a stage that wants a reboot is not done, and the run ends with 3010' {
