@@ -6,6 +6,7 @@ import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import type { RecordedProgram } from "../../rehearsal/program/recorded.ts";
 import { type FindingInput, findings, reaches } from "../../rehearsal/review/findings.ts";
 import type { PlanMachine } from "../../rehearsal/review/plan.ts";
+import { Recording } from "../rehearsal/recording.ts";
 
 const lock = readArtifactLock();
 const program: RecordedProgram = { stack: "s", resources: [], outputs: {}, messages: [] };
@@ -122,20 +123,8 @@ describe("findings", () => {
       entry: "",
       files,
     };
-    const deployment = {
-      urn: "urn:pulumi:s::p::kubernetes:apps/v1:Deployment::d",
-      type: "kubernetes:apps/v1:Deployment",
-      name: "d",
-      parent: undefined,
-      custom: true,
-      inputs: { spec: { image: "ghcr.io/flannel-io/flannel:v0.28.9" } },
-      outputs: {},
-      id: undefined,
-      propertyDependencies: {},
-      provider: undefined,
-      dependencies: [],
-      options: {},
-    };
+    const objects = new Recording({ region: "eu-central-1", accountId: "123456789012" });
+    objects.add("kubernetes:apps/v1:Deployment", "d", { spec: { image: "ghcr.io/flannel-io/flannel:v0.28.9" } });
     const all = findings(input(production, { machines: [machine] }));
     assert.deepEqual(
       all.map(({ level, id, path }) => [level, id, path]),
@@ -145,9 +134,8 @@ describe("findings", () => {
       ],
     );
     assert.match(all[1]?.message ?? "", /may move: mcr\.microsoft\.com\/windows\/servercore:ltsc2019\.$/);
-    const objects = findings(input({}, { program: { ...program, resources: [deployment] } }));
     assert.deepEqual(
-      objects.map(({ level, message }) => [level, message.split(": ")[1]]),
+      findings(input({}, { program: objects.program() })).map(({ level, message }) => [level, message.split(": ")[1]]),
       [["note", "ghcr.io/flannel-io/flannel:v0.28.9."]],
     );
   });
