@@ -1,5 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
+import { type WindowsScriptsObject, windowsScriptsObjects } from "../machine/packWindows.ts";
 import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
 import { Pki } from "../pki/pki.ts";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
@@ -9,7 +10,7 @@ import { LoadBalancer } from "./loadBalancer.ts";
 import { Network } from "./network.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 import { controlPlanePolicy, type PolicyScope } from "./policies.ts";
-import { Pool, poolScripts } from "./pool.ts";
+import { Pool, poolPayload } from "./pool.ts";
 import { Scripts } from "./scripts.ts";
 import { Secrets } from "./secrets.ts";
 import { Security } from "./security.ts";
@@ -149,8 +150,7 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   /** A bucket only where there is a Windows pool. */
-  #makeScripts(): Scripts | undefined {
-    const objects = this.#spec.pools.flatMap((pool) => poolScripts(this.#spec, pool) ?? []);
+  #makeScripts(objects: readonly WindowsScriptsObject[]): Scripts | undefined {
     return objects.length === 0 ? undefined : new Scripts(`${this.#name}-scripts`, { objects }, { parent: this });
   }
 
@@ -161,9 +161,14 @@ export class Cluster extends pulumi.ComponentResource {
     scope: pulumi.Output<PolicyScope>,
   ): readonly Pool[] {
     const subnetIds = new Map(network.zones.map((zone) => [zone.zone, zone.private.id]));
-    const scripts = this.#makeScripts();
-    return this.#spec.pools.map(
-      (pool) =>
+    const scriptsOf = windowsScriptsObjects();
+    const machines = this.#spec.pools.map((pool) => {
+      const payload = poolPayload(this.#spec, pool);
+      return { pool, payload, object: pool.os.family === "windows" ? scriptsOf(payload) : undefined };
+    });
+    const scripts = this.#makeScripts(machines.flatMap(({ object }) => object ?? []));
+    return machines.map(
+      ({ pool, payload, object }) =>
         new Pool(
           `${this.#name}-pool-${pool.name}`,
           {
@@ -172,13 +177,17 @@ export class Cluster extends pulumi.ComponentResource {
             scope,
             subnetIds,
             groupId: security.workersGroupId,
-            scripts: pool.os.family === "windows" ? scripts : undefined,
+            payload,
+            scripts:
+              scripts === undefined || object === undefined
+                ? undefined
+                : { bucketName: scripts.bucketName, bucketArn: scripts.bucketArn, object },
             after: [
               this.apiGate,
               ...network.egress,
               ...security.rules,
               secrets.join,
-              ...(pool.os.family === "windows" ? (scripts?.ready ?? []) : []),
+              ...(object === undefined ? [] : (scripts?.ready ?? [])),
             ],
           },
           { parent: this },

@@ -4,7 +4,8 @@ import * as pulumi from "@pulumi/pulumi";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
 import { linuxWorkerPayload } from "../machine/linuxWorker.ts";
 import { packLinux } from "../machine/packLinux.ts";
-import { packWindowsAws, type WindowsScriptsObject, windowsScriptsObject } from "../machine/packWindows.ts";
+import { packWindowsAws, type WindowsScriptsObject } from "../machine/packWindows.ts";
+import type { MachinePayload } from "../machine/payload.ts";
 import { windowsWorkerPayload } from "../machine/windowsWorker.ts";
 import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -32,8 +33,16 @@ export interface PoolArgs {
   /** Private subnet of each zone, by the zone's name. */
   readonly subnetIds: ReadonlyMap<string, pulumi.Input<string>>;
   readonly groupId: pulumi.Input<string>;
-  /** Bucket with the scripts of Windows machines; Linux pools do not need it. */
-  readonly scripts: { readonly bucketName: pulumi.Input<string>; readonly bucketArn: pulumi.Input<string> } | undefined;
+  /** What the machines receive: `poolPayload`. */
+  readonly payload: MachinePayload;
+  /** Scripts of Windows machines that user data has no room for, and the bucket where they lie; Linux pools have none. */
+  readonly scripts:
+    | {
+        readonly bucketName: pulumi.Input<string>;
+        readonly bucketArn: pulumi.Input<string>;
+        readonly object: WindowsScriptsObject;
+      }
+    | undefined;
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
 }
@@ -50,23 +59,10 @@ function poolAccess(spec: ClusterSpec, pool: PoolSpec): PoolAccess {
   };
 }
 
-/** The scripts of a Windows pool that lie in the bucket; nothing for a Linux pool. */
-export function poolScripts(spec: ClusterSpec, pool: PoolSpec): WindowsScriptsObject | undefined {
-  if (pool.os.family === "linux") return undefined;
-  return windowsScriptsObject(windowsWorkerPayload({ spec, pool, access: poolAccess(spec, pool) }));
-}
-
-/**
- * User data of a pool's machines in base64. It names things and holds no secret.
- *
- * @param scriptsBucket name of the bucket with the scripts; read for Windows only.
- */
-export function poolUserData(spec: ClusterSpec, pool: PoolSpec, scriptsBucket: string): string {
-  const access = poolAccess(spec, pool);
-  if (pool.os.family === "linux") return packLinux(linuxWorkerPayload({ spec, pool, access }));
-  return Buffer.from(packWindowsAws(windowsWorkerPayload({ spec, pool, access }), scriptsBucket), "utf8").toString(
-    "base64",
-  );
+/** What a pool's machines receive. It names things and holds no secret. */
+export function poolPayload(spec: ClusterSpec, pool: PoolSpec): MachinePayload {
+  const args = { spec, pool, access: poolAccess(spec, pool) };
+  return pool.os.family === "linux" ? linuxWorkerPayload(args) : windowsWorkerPayload(args);
 }
 
 /**
@@ -109,7 +105,7 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeTemplate(identity: Identity): LaunchTemplate {
-    const { spec, pool, groupId, scripts } = this.#args;
+    const { spec, pool, payload, groupId, scripts } = this.#args;
     return new LaunchTemplate(
       `${this.#name}-template`,
       {
@@ -122,8 +118,10 @@ export class Pool extends pulumi.ComponentResource {
           profileArn: identity.profileArn,
           userData:
             scripts === undefined
-              ? poolUserData(spec, pool, "")
-              : pulumi.output(scripts.bucketName).apply((bucket) => poolUserData(spec, pool, bucket)),
+              ? packLinux(payload)
+              : pulumi
+                  .output(scripts.bucketName)
+                  .apply((bucket) => Buffer.from(packWindowsAws(payload, scripts.object, bucket)).toString("base64")),
           tags: spec.tags,
           makesInterface: true,
         }),

@@ -34,19 +34,35 @@ export interface WindowsScriptsObject {
   readonly contentBase64: string;
 }
 
-/** The second part of a payload on AWS. It is the same for all pools of a release of Fenestra. */
+/** The second part of a payload on AWS. It holds scripts only, so most pools of a release of Fenestra have the same. */
 export function windowsScriptsObject({ files, entry }: MachinePayload): WindowsScriptsObject {
   const bytes = gzip(archive(files.filter(isSecond), entry));
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   return { key: `windows/${sha256}.json.gz`, sha256, contentBase64: bytes.toString("base64") };
 }
 
+/** `windowsScriptsObject` for the pools of one cluster: the same scripts are packed once. */
+export function windowsScriptsObjects(): typeof windowsScriptsObject {
+  const packed = new Map<string, WindowsScriptsObject>();
+  return (payload) => {
+    const value = JSON.stringify([payload.entry, payload.files.filter(isSecond)]);
+    const object = packed.get(value) ?? windowsScriptsObject(payload);
+    packed.set(value, object);
+    return object;
+  };
+}
+
 /**
- * User data of an AWS instance, as EC2Launch v2 takes it; the other scripts lie in `bucket` (see `windowsScriptsObject`), which must be in
- * the region of the machine. The limit of 16,384 bytes is AWS's; the caller checks it.
+ * User data of an AWS instance, as EC2Launch v2 takes it. The limit of 16,384 bytes is AWS's; the caller checks it.
+ *
+ * @param object what `windowsScriptsObject` gives for the payload: the other scripts.
+ * @param bucket where the object lies; it must be in the region of the machine.
  */
-export function packWindowsAws(payload: MachinePayload, bucket: string): string {
-  const { key, sha256 } = windowsScriptsObject(payload);
+export function packWindowsAws(
+  payload: MachinePayload,
+  { key, sha256 }: Pick<WindowsScriptsObject, "key" | "sha256">,
+  bucket: string,
+): string {
   const files = [
     ...payload.files.filter((file) => !isSecond(file)),
     { path: `${windowsPaths.root}\\scripts.json`, content: JSON.stringify({ bucket, key, sha256 }) },

@@ -8,6 +8,7 @@ import {
   slimScript,
   windowsExtensionCommand,
   windowsScriptsObject,
+  windowsScriptsObjects,
 } from "../../components/machine/packWindows.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { syntaxErrors } from "../support/powershell.ts";
@@ -28,7 +29,7 @@ function archiveOf(script: string): Archive {
   return JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString("utf8"));
 }
 
-const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, bucket);
+const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, windowsScriptsObject(payload), bucket);
 const azureScript = (payload: MachinePayload): string =>
   Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
 
@@ -103,6 +104,19 @@ describe("a packed Windows payload", () => {
   it("has one object for all pools", () => {
     const keys = new Set(windowsExamples("aws").map(({ payload }) => windowsScriptsObject(payload).key));
     assert.equal(keys.size, 1);
+  });
+
+  it("packs the same scripts once for a cluster, and others anew", () => {
+    const [example] = windowsExamples("aws");
+    assert.ok(example !== undefined);
+    const objectOf = windowsScriptsObjects();
+    const object = objectOf(example.payload);
+    assert.deepEqual(object, windowsScriptsObject(example.payload));
+    const { files, entry } = example.payload;
+    const machine = { path: "C:\\fenestra\\machine.json", content: "{}" };
+    assert.equal(objectOf({ kind: "windows", files: [machine, ...files.slice(1)], entry }), object);
+    const script = { path: "C:\\fenestra\\more.ps1", content: "exit 0\n" };
+    assert.notEqual(objectOf({ kind: "windows", files: [...files, script], entry }).key, object.key);
   });
 
   it("keeps data files as they are but for spaces, and drops from scripts only what people read", () => {

@@ -104,7 +104,7 @@ describe("user data of a Windows machine", () => {
   const object = windowsScriptsObject(payload);
   const objects = (bucket: string, key: string): Buffer | undefined =>
     bucket === "scripts" && key === object.key ? Buffer.from(object.contentBase64, "base64") : undefined;
-  const packed = packWindowsAws(payload, "scripts");
+  const packed = packWindowsAws(payload, object, "scripts");
 
   it("is what packWindowsAws packs, with the object that it names", () => {
     const decoded = decodeUserData(Buffer.from(packed), objects);
