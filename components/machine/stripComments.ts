@@ -39,9 +39,13 @@ interface Scan {
   readonly heredocs: Heredoc[];
 }
 
+/** Characters with which anything begins or ends that a scan follows. */
+const marks: ReadonlySet<string> = new Set("\\\"'()$<#");
+
 /** Follows quotes, substitutions and here-documents through one line. Tells whether the line continues on the next. */
 function scanLine(line: string, scan: Scan, following: readonly string[]): boolean {
   for (let at = 0; at < line.length; at += 1) {
+    if (!marks.has(line.charAt(at))) continue;
     const rest = line.slice(at);
     if (scan.single) {
       scan.single = !rest.startsWith("'");
