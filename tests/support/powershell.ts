@@ -1,1 +1,1 @@
-export { syntaxErrors } from "../../rehearsal/checkers/powershell.ts";
+export { commandNames, syntaxErrors } from "../../rehearsal/checkers/powershell.ts";

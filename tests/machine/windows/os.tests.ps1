@@ -106,13 +106,13 @@ function Get-PartitionSupportedSize {
     if ($system.fail -eq 'partition') {
         throw 'the partition is in use'
     }
-    @{ SizeMax = 100GB }
+    @{ SizeMax = 107374182400 }
 }
 function Get-Partition {
     param(
         [string] $DriveLetter
     )
-    @{ Size = 30GB }
+    @{ Size = 32212254720 }
 }
 function Resize-Partition {
     param(
@@ -176,7 +176,7 @@ Test 'a stock image: the feature is installed, everything is set, one reboot is 
     )
     Assert-Equal $system.excluded @('kubelet.exe', 'C:\fenestra\bin')
     Assert-Equal @($system.managed, $system.pagefile.Name, $system.sizes[0], $system.sizes[1]) @($false, 'C:\pagefile.sys', 4096, 6144)
-    Assert-Equal $system.resized 100GB
+    Assert-Equal $system.resized 107374182400
 }
 Test 'after the reboot nothing is installed again and none is asked for' {
     Reset-System
