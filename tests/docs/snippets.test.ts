@@ -78,9 +78,9 @@ describe("snippets of the documentation", () => {
     });
   }
 
-  it("have a stack file in the README and in both tutorials, that of the README of at most ten lines", () => {
+  it("have a stack file in the README, in both tutorials and for Windows workloads, that of the README of at most ten lines", () => {
     const files = stackSnippets.map(({ at }) => at.split(":")[0]);
-    assert.deepEqual([...new Set(files)].sort(), ["README.md", "docs/aws.md", "docs/azure.md"]);
+    assert.deepEqual([...new Set(files)].sort(), ["README.md", "docs/aws.md", "docs/azure.md", "docs/domain.md"]);
     const readme = stackSnippets.find(({ at }) => at.startsWith("README.md"));
     assert.ok((readme?.text.trimEnd().split("\n").length ?? 99) <= 10);
   });
@@ -120,7 +120,7 @@ describe("snippets of the documentation", () => {
     const trusts = ofLanguage("json").filter(({ text }) => text.includes("token.actions.githubusercontent.com"));
     assert.equal(trusts.length, 2);
     for (const { at, text } of trusts) {
-      assert.match(text, /"repo:OWNER\/REPOSITORY:environment:preview"/, at);
+      assert.match(text, /"repo:OWNER@OWNER_ID\/REPOSITORY@REPOSITORY_ID:environment:preview-STACK"/, at);
       assert.doesNotMatch(text, /\*|StringLike/, at);
     }
   });
