@@ -1,0 +1,129 @@
+# Ready: waits for the API's word, then forgets the token and lets the group go on.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/lib.ps1"
+
+$cloud = @{ answers = @(); asked = 0; hooks = @(); refusal = ''; told = @() }
+function Write-Log {
+    param(
+        [string] $Message
+    )
+}
+function Write-Notice {
+    param(
+        [string] $Message,
+        [string] $Kind
+    )
+    $cloud.told += $Message
+}
+function Start-Sleep {
+}
+# kubectl: the next answer, the last one for ever; an empty one is an API that cannot be reached.
+function Invoke-Program {
+    param(
+        [string] $Path,
+        [string[]] $Arguments
+    )
+    $answer = $cloud.answers[[Math]::Min($cloud.asked, $cloud.answers.Count - 1)]
+    $cloud.asked += 1
+    if (-not $answer) {
+        throw 'kubectl ended with 1: connection refused'
+    }
+    $answer
+}
+function Invoke-RestMethod {
+    param(
+        [string] $Method,
+        [string] $Uri,
+        [hashtable] $Headers,
+        [string] $ContentType,
+        [string] $Body,
+        [int] $TimeoutSec,
+        [switch] $UseBasicParsing
+    )
+    switch -Wildcard ($Uri) {
+        '*/api/token' {
+            return 'session'
+        }
+        '*/instance-id' {
+            return 'i-0123'
+        }
+        '*/security-credentials/' {
+            return 'role'
+        }
+        '*/security-credentials/role' {
+            return '{"AccessKeyId":"AKIDEXAMPLE","SecretAccessKey":"secret","Token":"session"}'
+        }
+        'https://autoscaling.eu-central-1.amazonaws.com/' {
+            $cloud.hooks += $Body
+            if ($cloud.refusal) {
+                throw $cloud.refusal
+            }
+            return
+        }
+    }
+    throw "unexpected call of $Uri"
+}
+function New-Case {
+    param(
+        [string[]] $Answers,
+        [string] $Refusal = ''
+    )
+    $folder = "$temp/$([Guid]::NewGuid())"
+    New-Folder $folder
+    Set-Content -Path "$folder/bootstrap.conf" -Value 'token'
+    Set-Content -Path "$folder/node.json" -Value '{"name":"i-0123"}'
+    $cloud.answers = @($Answers)
+    $cloud.asked = 0
+    $cloud.hooks = @()
+    $cloud.told = @()
+    $cloud.refusal = $Refusal
+    ConvertTo-Data @{
+        readySeconds = 30
+        cloud        = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com' }
+        lifecycle    = @{ group = 'demo-win'; launchHook = 'join'; terminateHook = 'drain' }
+        programs     = @{ kubectl = 'kubectl.exe' }
+        paths        = @{ node = "$folder/node.json"; kubeconfig = "$folder/kubelet.conf"; bootstrapKubeconfig = "$folder/bootstrap.conf" }
+    }
+}
+$ready = 'MemoryPressure=False;Ready=True;'
+
+Test 'a Ready node forgets the token and completes the launch hook' {
+    $machine = New-Case @($ready)
+    & "$scripts/stage-ready.ps1" -Machine $machine
+    Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
+    Assert-Equal $cloud.told @('node i-0123 is Ready')
+    Assert-Equal $cloud.hooks @('Action=CompleteLifecycleAction&Version=2011-01-01&AutoScalingGroupName=demo-win&LifecycleHookName=join&InstanceId=i-0123&LifecycleActionResult=CONTINUE')
+}
+Test 'an API that cannot be reached and a node that is not Ready yet are waited for' {
+    $machine = New-Case @('', 'Ready=False;', 'NotReady=True;', $ready)
+    & "$scripts/stage-ready.ps1" -Machine $machine
+    Assert-Equal $cloud.asked 4
+    Assert-Equal $cloud.hooks.Count 1
+}
+Test 'a node that does not become Ready keeps its token for the next attempt, and the hook waits' {
+    $machine = New-Case @('Ready=False;')
+    $machine.readySeconds = 1
+    Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'waited 1 s in vain for node i-0123 to be Ready'
+    Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $true
+    Assert-Equal $cloud.hooks @()
+}
+Test 'a hook that waits no more is no error' {
+    $machine = New-Case @($ready) 'ValidationError: No active Lifecycle Action found with instance ID i-0123'
+    & "$scripts/stage-ready.ps1" -Machine $machine
+    Assert-Equal ($cloud.hooks.Count -ge 1) $true
+}
+Test 'any other refusal fails the stage, and a repeat tells the group again' {
+    $machine = New-Case @($ready) 'AccessDenied'
+    Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'AccessDenied'
+    $cloud.refusal = ''
+    $cloud.hooks = @()
+    & "$scripts/stage-ready.ps1" -Machine $machine
+    Assert-Equal $cloud.hooks.Count 1
+}
+Test 'without a group nobody is told' {
+    $machine = New-Case @($ready)
+    $machine.lifecycle = $null
+    & "$scripts/stage-ready.ps1" -Machine $machine
+    Assert-Equal $cloud.hooks @()
+}
+Complete-Tests
