@@ -130,7 +130,11 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       etcdDiskGb: fc.integer({ min: 8, max: 256 }),
     }),
     access: some({ public: fc.constant({ allow: ["203.0.113.0/24", "198.51.100.7/32"] }) }),
-    addons: some({ samples: fc.boolean() }),
+    addons: some({
+      samples: fc.boolean(),
+      smb: fc.constantFrom({}, { shares: [{ name: "files", source: "//files.test/pods", secret: "smb-files" }] }),
+      gmsa: fc.constantFrom({}, { credentialSpecs: [] }),
+    }),
     httpProxy: fc.constant("http://proxy.example.com:3128"),
     encryptionAtHost: cloud === "aws" ? fc.constant(false) : fc.boolean(),
     tags: fc.dictionary(fc.constantFrom("owner", "cost-center", "Umgebung"), fc.string({ maxLength: 256 })),
