@@ -81,7 +81,8 @@ export function awsRightsTable(): string {
   );
 }
 
-function statementCells({ Sid, Action, Resource, Condition }: Statement): readonly string[] {
+/** Cells of a statement: its id, actions, resources and conditions. */
+export function statementCells({ Sid, Action, Resource, Condition }: Statement): readonly string[] {
   return [
     Sid,
     lines(Action),

@@ -53,7 +53,13 @@ const paths: Readonly<Record<string, Path>> = {
   "compute:ProximityPlacementGroup": ["Microsoft.Compute", ["proximityPlacementGroups", "proximityPlacementGroupName"]],
   "keyvault:Vault": ["Microsoft.KeyVault", ["vaults", "vaultName"]],
   "keyvault:Secret": ["Microsoft.KeyVault", ["vaults", "vaultName"], ["secrets", "secretName"]],
+  "keyvault:Key": ["Microsoft.KeyVault", ["vaults", "vaultName"], ["keys", "keyName"]],
   "managedidentity:UserAssignedIdentity": ["Microsoft.ManagedIdentity", ["userAssignedIdentities", "resourceName"]],
+  "managedidentity:FederatedIdentityCredential": [
+    "Microsoft.ManagedIdentity",
+    ["userAssignedIdentities", "resourceName"],
+    ["federatedIdentityCredentials", "federatedIdentityCredentialResourceName"],
+  ],
   "storage:StorageAccount": ["Microsoft.Storage", ["storageAccounts", "accountName"]],
   "storage:BlobContainer": [
     "Microsoft.Storage",

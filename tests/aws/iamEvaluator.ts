@@ -37,6 +37,9 @@ function holds(condition: Condition, context: Readonly<Record<string, string>>):
           return actual !== undefined && values.includes(actual);
         case "Bool":
           return actual !== undefined && values.includes(actual);
+        case "ArnLike":
+        case "StringLike":
+          return actual !== undefined && values.some((pattern) => matches(pattern, actual));
         default:
           throw new Error(`the evaluator does not know the condition operator ${operator}`);
       }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { ciParts } from "../../cli/docs/ciParts.ts";
 import {
   awsPortsTable,
   awsRightsTable,
@@ -92,6 +93,7 @@ describe("generated parts of the documentation", () => {
       "azure-rights": azureRightsTable(await planOf("azure", configOf("azure"))),
       "aws-ports": awsPortsTable(exampleSpec("aws")),
       "azure-ports": azurePortsTable(exampleSpec("azure")),
+      ...ciParts(),
     });
   });
 

@@ -1,0 +1,217 @@
+import * as authorization from "@pulumi/azure-native/authorization/index.js";
+import * as keyvault from "@pulumi/azure-native/keyvault/index.js";
+import * as managedidentity from "@pulumi/azure-native/managedidentity/index.js";
+import * as azure from "@pulumi/azure-native/provider.js";
+import * as resources from "@pulumi/azure-native/resources/index.js";
+import * as storage from "@pulumi/azure-native/storage/index.js";
+import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
+import { type CiRole, ciRoles, federatedCredential, type RoleScope, rolesOf } from "./azureRoles.ts";
+import type { CiSpec, CiStack } from "./config.ts";
+import { environmentName, type Purpose, purposes, type Repository, subject } from "./environments.ts";
+import type { CiOutputs, Variables } from "./index.ts";
+
+/** How long a deleted state, container or key can be brought back, in days. */
+const retentionDays = 90;
+
+/** What the stacks of a subscription share. Rights are given on a container and a key of it, never on the whole. */
+interface Shared {
+  readonly repository: Repository;
+  readonly location: string;
+  readonly group: pulumi.Output<string>;
+  readonly subscriptionId: pulumi.Output<string>;
+  readonly tenantId: pulumi.Output<string>;
+  readonly account: storage.StorageAccount;
+  readonly vault: keyvault.Vault;
+}
+
+/** What the workflows need on Azure: an account and a vault for the states, and for each stack a container, a key and identities. */
+export function setUpAzure({ region: location, accountId, repository, stacks }: CiSpec): CiOutputs {
+  const provider = new azure.Provider("fenestra-ci", {
+    location,
+    ...(accountId === undefined ? {} : { subscriptionId: accountId }),
+  });
+  const opts = { provider };
+  const group = new resources.ResourceGroup(
+    "fenestra-state",
+    { resourceGroupName: "fenestra-state", location },
+    { ...opts, protect: true },
+  );
+  // Names of accounts and vaults are unique in the whole of Azure.
+  const suffix = new random.RandomString("fenestra-state-suffix", { length: 8, upper: false, special: false }).result;
+  const account = stateAccount(group.name, location, suffix, opts);
+  // Any identity tells the tenant, of which a vault is part; this one has no rights.
+  const tenant = new managedidentity.UserAssignedIdentity(
+    "fenestra-ci-tenant",
+    { resourceGroupName: group.name, location },
+    opts,
+  );
+  const vault = stateVault(group.name, location, suffix, tenant.tenantId, opts);
+  const shared: Shared = {
+    repository,
+    location,
+    group: group.name,
+    // /subscriptions/ID/resourceGroups/NAME
+    subscriptionId: group.id.apply((id) => id.split("/")[2] ?? ""),
+    tenantId: tenant.tenantId,
+    account,
+    vault,
+  };
+  const made = stacks.map((stack) => new AzureStack(stack, shared, { providers: { "azure-native": provider } }));
+  return { environments: Object.assign({}, ...made.map(({ environments }) => environments)) };
+}
+
+function stateAccount(
+  resourceGroupName: pulumi.Output<string>,
+  location: string,
+  suffix: pulumi.Output<string>,
+  opts: pulumi.CustomResourceOptions,
+): storage.StorageAccount {
+  const account = new storage.StorageAccount(
+    "fenestra-state-account",
+    {
+      resourceGroupName,
+      location,
+      accountName: pulumi.interpolate`fenestrastate${suffix}`,
+      kind: "StorageV2",
+      sku: { name: "Standard_ZRS" },
+      allowBlobPublicAccess: false,
+      // No key of the account opens it: roles only.
+      allowSharedKeyAccess: false,
+      enableHttpsTrafficOnly: true,
+      minimumTlsVersion: "TLS1_2",
+    },
+    { ...opts, protect: true },
+  );
+  const policy = { enabled: true, days: retentionDays };
+  new storage.BlobServiceProperties(
+    "fenestra-state-versions",
+    {
+      resourceGroupName,
+      accountName: account.name,
+      // The only name that Azure takes.
+      blobServicesName: "default",
+      isVersioningEnabled: true,
+      deleteRetentionPolicy: policy,
+      containerDeleteRetentionPolicy: policy,
+    },
+    opts,
+  );
+  return account;
+}
+
+function stateVault(
+  resourceGroupName: pulumi.Output<string>,
+  location: string,
+  suffix: pulumi.Output<string>,
+  tenantId: pulumi.Output<string>,
+  opts: pulumi.CustomResourceOptions,
+): keyvault.Vault {
+  return new keyvault.Vault(
+    "fenestra-state-vault",
+    {
+      resourceGroupName,
+      location,
+      vaultName: pulumi.interpolate`fenestra-state-${suffix}`,
+      properties: {
+        tenantId,
+        sku: { family: "A", name: "standard" },
+        enableRbacAuthorization: true,
+        enableSoftDelete: true,
+        softDeleteRetentionInDays: retentionDays,
+        // A key that is gone for good takes every state with it.
+        enablePurgeProtection: true,
+      },
+    },
+    { ...opts, protect: true },
+  );
+}
+
+/** The place of one stack's state and the identities that handle it. Each stack has its own, so that a preview of one reads no other's secrets. */
+class AzureStack extends pulumi.ComponentResource {
+  readonly environments: Readonly<Record<string, Variables>>;
+  readonly #shared: Shared;
+
+  constructor({ stack }: CiStack, shared: Shared, opts: pulumi.ComponentResourceOptions) {
+    const name = `fenestra-state-${stack}`;
+    super("fenestra:ci:AzureStack", name, {}, opts);
+    this.#shared = shared;
+    const { account, vault, group, repository, subscriptionId, tenantId } = shared;
+    const container = new storage.BlobContainer(
+      `${name}-container`,
+      { resourceGroupName: group, accountName: account.name, containerName: stack, publicAccess: "None" },
+      { parent: this, protect: true },
+    );
+    const key = new keyvault.Key(
+      `${name}-key`,
+      { resourceGroupName: group, vaultName: vault.name, keyName: stack, properties: { kty: "RSA", keySize: 3072 } },
+      { parent: this, protect: true },
+    );
+    // The id of an ARM key without its version, as roles are given on it.
+    const scopes: Readonly<Record<RoleScope, pulumi.Output<string>>> = {
+      state: container.id,
+      key: key.id,
+      subscription: pulumi.interpolate`/subscriptions/${subscriptionId}`,
+    };
+    const backend = {
+      AZURE_TENANT_ID: tenantId,
+      AZURE_SUBSCRIPTION_ID: subscriptionId,
+      PULUMI_BACKEND_URL: pulumi.interpolate`azblob://${stack}?storage_account=${account.name}`,
+      PULUMI_SECRETS_PROVIDER: pulumi.interpolate`azurekeyvault://${vault.name}.vault.azure.net/keys/${stack}`,
+    };
+    this.environments = Object.fromEntries(
+      purposes.map((purpose) => {
+        const environment = environmentName(purpose, stack);
+        const identity = this.#identity(`fenestra-ci-${purpose}-${stack}`, subject(repository, environment));
+        this.#giveRoles(`fenestra-ci-${purpose}-${stack}`, purpose, identity, scopes);
+        return [environment, { ...backend, AZURE_CLIENT_ID: identity.clientId }];
+      }),
+    );
+    this.registerOutputs({});
+  }
+
+  #identity(name: string, subjectOfRuns: string): managedidentity.UserAssignedIdentity {
+    const { group, location } = this.#shared;
+    const identity = new managedidentity.UserAssignedIdentity(
+      name,
+      { resourceGroupName: group, location, resourceName: name },
+      { parent: this },
+    );
+    new managedidentity.FederatedIdentityCredential(
+      `${name}-github`,
+      {
+        resourceGroupName: group,
+        resourceName: identity.name,
+        federatedIdentityCredentialResourceName: "github",
+        ...federatedCredential(subjectOfRuns),
+      },
+      { parent: this },
+    );
+    return identity;
+  }
+
+  #giveRoles(
+    name: string,
+    purpose: Purpose,
+    identity: managedidentity.UserAssignedIdentity,
+    scopes: Readonly<Record<RoleScope, pulumi.Output<string>>>,
+  ): void {
+    for (const { role, on, condition } of rolesOf(purpose))
+      new authorization.RoleAssignment(
+        `${name}-${role}`,
+        {
+          principalId: identity.principalId,
+          // Without it a role for an identity that was made a moment ago is refused (Azure RBAC, troubleshooting).
+          principalType: "ServicePrincipal",
+          roleDefinitionId: this.#shared.subscriptionId.apply((id) => roleDefinitionId(id, role)),
+          scope: scopes[on],
+          ...(condition === undefined ? {} : { condition, conditionVersion: "2.0" }),
+        },
+        { parent: this },
+      );
+  }
+}
+
+function roleDefinitionId(subscriptionId: string, role: CiRole["role"]): string {
+  return `/subscriptions/${subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${ciRoles[role]}`;
+}
