@@ -136,13 +136,21 @@ export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv
 /** Label of nodes that run Hyper-V isolated containers. */
 export const hyperVLabel = "fenestra.dev/hyperv";
 
+/** Label of nodes that have the plug-in for accounts of a domain that they have not joined. */
+export const ccgPluginLabel = "fenestra.dev/ccg-plugin";
+
 /** The promise of one group of machines. */
 export function poolContract(pool: PoolConfig, group: string, size: MachineSize): PoolContract {
   const os = operatingSystem(pool.os);
   const windows = os.family === "windows";
   const taints: Taint[] = [...(windows ? [windowsTaint] : []), ...pool.taints];
   return {
-    kubeletLabels: { [poolLabel]: group, ...(pool.hyperV ? { [hyperVLabel]: "true" } : {}), ...pool.labels },
+    kubeletLabels: {
+      [poolLabel]: group,
+      ...(pool.hyperV ? { [hyperVLabel]: "true" } : {}),
+      ...(pool.ccgPlugin ? { [ccgPluginLabel]: "true" } : {}),
+      ...pool.labels,
+    },
     ownLabels: {
       "kubernetes.io/os": os.family,
       "kubernetes.io/arch": size.arch,

@@ -393,6 +393,23 @@ describe("samples", () => {
     );
   });
 
+  it("act as an account of a domain only on nodes that can fetch it", () => {
+    const year = (spec: typeof aws): readonly string[] =>
+      manifestsOf(spec).flatMap(({ kind, metadata: { name } }) =>
+        kind === "Deployment" && name.startsWith("gmsa-2") ? [name] : [],
+      );
+    const { credentialSpecs } = gmsa("aws");
+    const with2022 = aws.pools.map((pool) => ({ ...pool, ccgPlugin: pool.os.name === "windows-2022" }));
+    const plugin = { ...aws, pools: with2022, addons: { ...aws.addons, gmsa: { credentialSpecs } } };
+    assert.deepEqual(year(plugin), ["gmsa-2022"]);
+    const pod = podSpec(manifest(manifestsOf(plugin), "Deployment", "gmsa-2022"));
+    assert.deepEqual(pod?.nodeSelector, { "fenestra.dev/ccg-plugin": "true" });
+    assert.deepEqual(pod?.securityContext, { windowsOptions: { gmsaCredentialSpecName: "web" } });
+    const joined = { ...aws, addons: { ...aws.addons, gmsa: { credentialSpecs: credentialSpecs.slice(1) } } };
+    assert.deepEqual(year(joined), ["gmsa-2019", "gmsa-2022"]);
+    assert.equal(podSpec(manifest(manifestsOf(joined), "Deployment", "gmsa-2022"))?.nodeSelector, undefined);
+  });
+
   it("are left out in production", () => {
     assert.ok(!planOf(exampleSpec("aws-prod")).some(({ name }) => name === "samples"));
   });

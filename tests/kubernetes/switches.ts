@@ -88,10 +88,12 @@ export const combinations: readonly Combination[] = (
   ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const
 ).flatMap((stack) => {
   const spec = exampleSpec(stack);
-  const hyperV = spec.pools.map((pool) => (pool.os.family === "windows" ? { ...pool, hyperV: true } : pool));
+  const full = spec.pools.map((pool) =>
+    pool.os.family === "windows" ? { ...pool, hyperV: true, ccgPlugin: true } : pool,
+  );
   return [
     { title: stack, spec },
-    { title: `${stack}, everything on`, spec: { ...spec, pools: hyperV, addons: everythingOn(spec.cloud) } },
+    { title: `${stack}, everything on`, spec: { ...spec, pools: full, addons: everythingOn(spec.cloud) } },
     { title: `${stack}, everything off`, spec: { ...spec, addons: everythingOff } },
     { title: `${stack}, samples alone`, spec: { ...spec, addons: { ...everythingOff, samples: true } } },
     {

@@ -1,15 +1,23 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { ccgPluginLabel } from "../../model/pools.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { credentialSpecRole } from "../gmsa.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import { serviceAccount } from "../workload.ts";
-import { sampleLabels, sampleResources, samplesNamespace, windowsPod, yearOf } from "./sampleSite.ts";
+import { samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
 
-/** A pod per Windows build that acts in the domain as the first configured account, and says whether the domain answers. */
+/**
+ * A pod per Windows build that acts in the domain as the first configured account, and says whether the domain answers. With an account that
+ * the plug-in fetches, only where a pool has it.
+ */
 export function gmsaSampleManifests(spec: ClusterSpec): readonly Manifest[] {
   const [first] = spec.addons.gmsa?.credentialSpecs ?? [];
   if (first === undefined) return [];
+  const needsPlugin = first.secret !== undefined;
+  const builds = windowsBuilds(spec).filter(
+    ({ name }) => !needsPlugin || spec.pools.some((pool) => pool.ccgPlugin && pool.os.name === name),
+  );
   const account = { name: "gmsa-user", namespace: samplesNamespace };
   return [
     serviceAccount(account),
@@ -20,9 +28,9 @@ export function gmsaSampleManifests(spec: ClusterSpec): readonly Manifest[] {
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: credentialSpecRole(first.name) },
       subjects: [{ kind: "ServiceAccount", ...account }],
     },
-    ...windowsBuilds(spec).map((os): Manifest => {
-      const name = `gmsa-${yearOf(os)}`;
-      const pod = windowsPod({
+    ...builds.map((os) =>
+      windowsDeployment({
+        name: `gmsa-${yearOf(os)}`,
         os,
         container: {
           name: "domain",
@@ -35,25 +43,12 @@ export function gmsaSampleManifests(spec: ClusterSpec): readonly Manifest[] {
             `while ($true) { nltest.exe /sc_verify:${first.domain.dnsName}; Start-Sleep -Seconds 60 }`,
           ],
         },
-      });
-      return {
-        apiVersion: "apps/v1",
-        kind: "Deployment",
-        metadata: { name, namespace: samplesNamespace, labels: sampleLabels(name) },
-        spec: {
-          replicas: 1,
-          selector: { matchLabels: sampleLabels(name) },
-          template: {
-            metadata: { labels: sampleLabels(name) },
-            spec: {
-              ...pod,
-              serviceAccountName: account.name,
-              securityContext: { windowsOptions: { gmsaCredentialSpecName: first.name } },
-              containers: pod.containers.map((container) => ({ ...container, resources: sampleResources })),
-            },
-          },
+        pod: {
+          serviceAccountName: account.name,
+          securityContext: { windowsOptions: { gmsaCredentialSpecName: first.name } },
+          ...(needsPlugin ? { nodeSelector: { [ccgPluginLabel]: "true" } } : {}),
         },
-      };
-    }),
+      }),
+    ),
   ];
 }

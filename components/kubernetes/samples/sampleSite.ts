@@ -32,6 +32,8 @@ export interface WindowsSite {
   readonly container: Omit<Container, "resources">;
   readonly volumes?: Volume[];
   readonly initContainers?: Container[];
+  /** What else the pod says: who it runs as, which nodes of its build it needs. */
+  readonly pod?: Pick<PodSpec, "serviceAccountName" | "securityContext" | "nodeSelector">;
   /** How a new version takes over. A disk can be on one machine only, so its pod is recreated. Default a rolling update. */
   readonly strategy?: "Recreate";
 }
@@ -42,13 +44,9 @@ export function sampleLabels(name: string): Record<string, string> {
 }
 
 /** Pods of a Windows sample: `runtimeClassName` brings node selector and toleration of the build. */
-export function windowsPod({
-  os,
-  container,
-  volumes,
-  initContainers,
-}: Omit<WindowsSite, "name" | "strategy">): PodSpec {
+function windowsPod({ os, container, volumes, initContainers, pod }: WindowsSite): PodSpec {
   return {
+    ...pod,
     os: { name: "windows" },
     runtimeClassName: os.name,
     automountServiceAccountToken: false,
