@@ -72,10 +72,7 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
       `${prefix}stacks: they lie in different places; allowed: stacks of one cloud, region and account. Give each place a stack of this program`,
     ]);
   const clusters = files.map(({ config: { name: cluster } }) => cluster);
-  // Rights are told apart by what names begin with; those of this program begin with "fenestra-".
-  const overlaps = clusters.filter((name) =>
-    ["fenestra-ci", ...clusters].some((other) => other.startsWith(`${name}-`)),
-  );
+  const overlaps = overlapping(clusters);
   if (overlaps.length > 0)
     throw new CiConfigError([
       `${prefix}stacks: the cluster ${overlaps.join(", ")} has a name with which other names begin; allowed: names that can be told apart by their beginning. Give it an account of its own, or another name`,
@@ -88,6 +85,14 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
     stacks: files.map(({ stack, config: { name: cluster } }) => ({ stack, cluster })),
     oidcProviderArn,
   };
+}
+
+/**
+ * Clusters with whose names other names begin. Rights are told apart by the beginning of names, and those of this program begin with
+ * `fenestra-`.
+ */
+export function overlapping(clusters: readonly string[]): readonly string[] {
+  return clusters.filter((name) => ["fenestra-ci", ...clusters].some((other) => other.startsWith(`${name}-`)));
 }
 
 /** A text that is not JSON is left as it is, for the schema to refuse. */

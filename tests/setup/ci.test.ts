@@ -18,7 +18,7 @@ import {
   type StackScope,
   trustPolicy,
 } from "../../setup/ci/awsPolicies.ts";
-import { CiConfigError, loadCiConfig } from "../../setup/ci/config.ts";
+import { CiConfigError, loadCiConfig, overlapping } from "../../setup/ci/config.ts";
 import { environmentName, purposes, subject } from "../../setup/ci/environments.ts";
 import { allows, type Call } from "../aws/iamEvaluator.ts";
 import { inventory } from "../support/mocks.ts";
@@ -380,6 +380,12 @@ describe("the config of the setup", () => {
       { "fenestra-ci:oidcProviderArn": "arn:aws:iam::1:user/x" },
       /fenestra-ci:oidcProviderArn: allowed: the ARN/,
     );
+  });
+
+  it("knows clusters whose names the rights could not tell apart", () => {
+    assert.deepEqual(overlapping(["aws-dev", "aws-prod", "aws-development"]), []);
+    assert.deepEqual(overlapping(["aws", "aws-prod"]), ["aws"]);
+    assert.deepEqual(overlapping(["fenestra"]), ["fenestra"]);
   });
 
   it("refuses stacks of different places", () => {
