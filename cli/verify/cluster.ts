@@ -35,17 +35,28 @@ export async function clusterFacts(api: ClusterApi, outbound: string | undefined
   };
 }
 
-/** Makes the namespace of a run; its name is new. */
+/** Longest that the service account of a new namespace may take, in milliseconds. */
+const accountMs = 30_000;
+
+/** Makes the namespace of a run; its name is new. It returns when pods can be made in it: each needs the account `default`. */
 export async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   const name = `${prefix}-${randomBytes(3).toString("hex")}`;
   await api.core.createNamespace({
     body: { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: verifyNamespaceLabels } },
   });
+  await until(
+    `the service account of namespace ${name}`,
+    () => api.core.readNamespacedServiceAccount({ namespace: name, name: "default" }),
+    { signal: AbortSignal.timeout(accountMs), intervalMs: 200, lookAt: "the controller-manager's log" },
+  ).catch(async (error: unknown) => {
+    await api.core.deleteNamespace({ name });
+    throw error;
+  });
   return name;
 }
 
 /** Longest that a namespace may take to go: a load balancer or a disk of it must go in the cloud first. */
-const goneMs = 300_000;
+const goneMs = 600_000;
 
 /** What became of a namespace. */
 export interface Removal {

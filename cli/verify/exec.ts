@@ -18,14 +18,16 @@ const limitMs = 60_000;
 /** Commands in pods of a namespace, by the API server and the kubelet, as `kubectl exec` does it. */
 export function executor(config: KubeConfig, namespace: string, container = "station"): Execute {
   return async (pod, command) => {
-    const output = { stdout: "", stderr: "" };
+    // Bytes, since a character may be cut in two between chunks.
+    const output: { readonly stdout: Buffer[]; readonly stderr: Buffer[] } = { stdout: [], stderr: [] };
     const collect = (name: keyof typeof output): Writable =>
       new Writable({
         write: (chunk: Buffer, _encoding, done) => {
-          output[name] += chunk.toString("utf8");
+          output[name].push(chunk);
           done();
         },
       });
+    const textOf = (name: keyof typeof output): string => Buffer.concat(output[name]).toString("utf8");
     const end = Promise.withResolvers<V1Status>();
     // A failure before the socket is there is thrown by the call itself; this keeps the other promise from being unheard of.
     end.promise.catch(() => undefined);
@@ -47,7 +49,8 @@ export function executor(config: KubeConfig, namespace: string, container = "sta
       );
       socket.addEventListener("close", () => end.reject(new Error(`the connection to pod ${pod} broke off`)));
       try {
-        return { code: exitCode(await end.promise), ...output };
+        const code = exitCode(await end.promise);
+        return { code, stdout: textOf("stdout"), stderr: textOf("stderr") };
       } finally {
         socket.close();
       }

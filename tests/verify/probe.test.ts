@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { V1Status } from "@kubernetes/client-node";
-import { metadataTargets } from "../../cli/verify/checks/network.ts";
+import { metadataTargets, serviceNames, unknownNameProblem } from "../../cli/verify/checks/network.ts";
 import { exitCode } from "../../cli/verify/exec.ts";
 import { curl, reaches, staysSilent } from "../../cli/verify/probe.ts";
 import { ended, fakeStart } from "./network.ts";
@@ -79,6 +79,19 @@ describe("probes of verify", () => {
       "http://168.63.129.16/?comp=versions",
       "http://168.63.129.16:32526/status",
     ]);
+  });
+});
+
+describe("names that verify asks for", () => {
+  it("leave out on Windows what its one DNS suffix cannot complete", () => {
+    assert.deepEqual(serviceNames("linux", "to-x", "ns"), ["to-x", "to-x.ns", "to-x.ns.svc.cluster.local"]);
+    assert.deepEqual(serviceNames("windows", "to-x", "ns"), ["to-x", "to-x.ns.svc.cluster.local"]);
+  });
+
+  it("are asked again after a lost packet, and any answer for one that is not there is a failure", () => {
+    assert.equal(unknownNameProblem(6), undefined);
+    assert.equal(unknownNameProblem(28)?.final, false);
+    for (const code of [0, 7, 52, 56]) assert.equal(unknownNameProblem(code)?.final, true);
   });
 });
 

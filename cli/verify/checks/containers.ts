@@ -1,4 +1,4 @@
-import { messageOf } from "../api.ts";
+import { ifFound, messageOf } from "../api.ts";
 import { CheckFailure, expect, type VerifyCheck } from "../check.ts";
 import { executor } from "../exec.ts";
 import { forGroup, stationImage, verifyPod } from "../manifests.ts";
@@ -90,6 +90,8 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined):
               name: "station",
               image: stationImage(group),
               args: ["pause"],
+              // The root of a new NTFS volume lets only administrators make files.
+              securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } },
               volumeMounts: [{ name: "disk", mountPath: "C:\\data" }],
             },
           ],
@@ -105,9 +107,19 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined):
         const { code, stdout, stderr } = await executor(api.config, namespace)(name, ["cmd.exe", "/c", line]);
         expect(code === 0, `"${line}" ended with ${code}: ${stderr.trim()}`, lookAt);
         await api.core.deleteNamespacedPod({ namespace, name });
+        // While it ends its node holds the disk, and the next pod would read through the same mount.
+        await until(
+          `pod ${name} to be gone`,
+          async () => {
+            if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined)
+              throw new NotYet("it is still there");
+          },
+          { signal, intervalMs: 1_000, lookAt },
+        );
         return stdout.trim();
       };
-      await withPod("writer", `echo ${text}> C:\\data\\probe.txt`);
+      // The redirection first: a digit right before it would be taken for the number of a stream.
+      await withPod("writer", `>C:\\data\\probe.txt echo ${text}`);
       const read = await withPod("reader", "type C:\\data\\probe.txt");
       expect(read === text, `the second pod read "${read}", wanted "${text}"`, `kubectl -n ${namespace} get pvc,pv`);
       note(`StorageClass ${storageClass}`);

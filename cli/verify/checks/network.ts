@@ -123,6 +123,24 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
   };
 }
 
+/**
+ * Names by which a pod finds a Service of its namespace. Windows appends the one suffix of the pod's namespace only, so a name with the
+ * namespace and nothing more is not found there (kubernetes.io: "DNS for Services and Pods", DNS resolution on Windows nodes).
+ */
+export function serviceNames(os: NodeGroup["os"], name: string, namespace: string): readonly string[] {
+  return [name, ...(os === "windows" ? [] : [`${name}.${namespace}`]), `${name}.${namespace}.svc.cluster.local`];
+}
+
+/**
+ * What is wrong with curl's exit code for a name that is not there. 6 says that the name could not be resolved; 28 may be a lost packet to
+ * the DNS server, so it is asked again (curl(1), "EXIT CODES"). Anything else means that the name was found.
+ */
+export function unknownNameProblem(code: number): { readonly final: boolean; readonly text: string } | undefined {
+  if (code === 6) return undefined;
+  const text = `a name that is not there gave exit code ${code} of curl, wanted 6`;
+  return code === 28 ? { final: false, text } : { final: true, text: `${text}: something answers for every name` };
+}
+
 /** Services are found by name. */
 export function dnsCheck(group: NodeGroup): VerifyCheck {
   return {
@@ -137,7 +155,7 @@ export function dnsCheck(group: NodeGroup): VerifyCheck {
       const lookAt =
         "kubectl -n kube-system logs -l k8s-app=kube-dns; in the pod: cat /etc/resolv.conf, on Windows Get-DnsClientServerAddress";
       const start = from(context, asking);
-      for (const known of [name, `${name}.${namespace}`, `${name}.${namespace}.svc.cluster.local`]) {
+      for (const known of serviceNames(group.os, name, namespace)) {
         await reaches(start, hostname(known, servicePort), {
           signal,
           judge: answeredBy(pods.map(({ pod }) => pod)),
@@ -145,12 +163,15 @@ export function dnsCheck(group: NodeGroup): VerifyCheck {
         });
       }
       const unknown = hostname(`missing.${namespace}.svc.cluster.local`, servicePort);
-      const { code } = await start.run(curl(start.os, unknown));
-      // 6: the name could not be resolved (curl(1), "EXIT CODES").
-      expect(
-        code === 6,
-        `a name that is not there gave exit code ${code} of curl, wanted 6: something answers for every name`,
-        lookAt,
+      await until(
+        "curl to say that there is no such name",
+        async () => {
+          const { code } = await start.run(curl(start.os, unknown));
+          const problem = unknownNameProblem(code);
+          if (problem?.final === true) throw new CheckFailure(problem.text, lookAt);
+          if (problem !== undefined) throw new NotYet(problem.text);
+        },
+        { signal, intervalMs: 2_000, lookAt },
       );
     },
   };
@@ -236,7 +257,7 @@ export function outboundCheck(group: NodeGroup, url: string | undefined): Verify
       expect(asking !== undefined && url !== undefined, `there is no pod on ${group.id}`);
       const start = from(context, asking);
       // Whatever the status: that somebody answered is what counts. Certificates are not the matter here.
-      const run: ProbeStart["run"] = (command) => start.run([...command, "-k", "-w", "\n%{http_code}"]);
+      const run: ProbeStart["run"] = (command) => start.run([...command, "-k", "-w", "\\n%{http_code}"]);
       await reaches({ ...start, run }, url, {
         signal,
         judge: (answer) => (/[1-5]\d\d$/.test(answer) ? undefined : `no HTTP status in "${answer.slice(-100)}"`),
