@@ -1,4 +1,5 @@
-import { addonsSchema, poolSchema } from "../../../components/config/schema.ts";
+import { addonsSchema } from "../../../components/config/addOnSchema.ts";
+import { poolSchema } from "../../../components/config/schema.ts";
 import type { Row } from "./row.ts";
 
 /** Keys, types and names. */
@@ -52,14 +53,7 @@ export const keyRows: readonly Row[] = [
     "an unknown key of a pool",
     "aws",
     { "pools.1.minSize": 3 },
-    [
-      [
-        "pools[1].minSize",
-        3,
-        "is not a key that Fenestra knows",
-        `one of ${Object.keys(poolSchema.shape).join(", ")}`,
-      ],
-    ],
+    [["pools[1].minSize", 3, "is not a key that Fenestra knows", `one of ${Object.keys(poolSchema.shape).join(", ")}`]],
   ],
   [
     "an unknown key of autoscale",

@@ -1,0 +1,163 @@
+import { z } from "zod";
+import { dnsName, nameForm } from "./nameForm.ts";
+
+const switchOn = (description: string) => z.boolean().default(true).meta({ description });
+const switchOff = (description: string) => z.boolean().default(false).meta({ description });
+
+/** A group Managed Service Account that pods may use. */
+export const credentialSpecSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(dnsName, "is not a lower-case name")
+      .meta({
+        ...nameForm,
+        description: "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.",
+      }),
+    account: z
+      .string()
+      .min(1)
+      .max(15)
+      .meta({ description: "Name of the account in Active Directory, without domain and without $." }),
+    domain: z
+      .strictObject({
+        dnsName: z.string().min(1).meta({ description: "DNS name of the domain: corp.example.com." }),
+        netBiosName: z.string().min(1).max(15).meta({ description: "NetBIOS name of the domain: CORP." }),
+        forest: z.string().optional().meta({ description: "DNS name of the forest. Default the domain." }),
+        sid: z
+          .string()
+          .regex(/^S-1-5-21(-\d+){3}$/, "is not the SID of a domain")
+          .meta({
+            patternErrorMessage: "S-1-5-21 and three numbers with hyphens",
+            examples: ["S-1-5-21-2126449477-2524075714-3094792973"],
+            description: "Security identifier of the domain.",
+          }),
+        guid: z.guid().meta({ description: "GUID of the domain object." }),
+      })
+      .meta({ description: "The account's domain." }),
+    secret: z.string().optional().meta({
+      description:
+        "For nodes that have not joined the domain: the secret with an account that may read the gMSA's password. AWS: ARN of a secret of Secrets Manager; its text is JSON with username, password and domainName. Azure: resource id of a secret of a Key Vault; its text is domain\\user:password.",
+    }),
+    kmsKey: z
+      .string()
+      .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-f-]{36}$/, "is not the ARN of a key")
+      .optional()
+      .meta({
+        patternErrorMessage: "the ARN of a KMS key",
+        examples: ["arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
+        description: "AWS: key that encrypts the secret, where that is not the account's aws/secretsmanager.",
+      }),
+  })
+  .meta({ description: "A group Managed Service Account that pods may use." });
+
+/** A Windows share that a StorageClass makes volumes in. */
+export const shareSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(dnsName, "is not a lower-case name")
+      .meta({ ...nameForm, description: "Name of the StorageClass." }),
+    source: z
+      .string()
+      .regex(/^\/\/[^/\\\s]+(\/[^/\\\s]+)+$/, "is not the address of a share")
+      .meta({
+        patternErrorMessage: "two slashes, the server, a slash, the share",
+        examples: ["//files.corp.example.com/pods"],
+        description:
+          "Address of the share. Nodes look the server's name up, Windows ones by their own DNS: a Service's name is not found there.",
+      }),
+    secret: z
+      .string()
+      .regex(dnsName, "is not a lower-case name")
+      .meta({
+        ...nameForm,
+        description:
+          "Name of a Secret in kube-system that you make yourself, with username, password and, for an account of Active Directory, domain.",
+      }),
+    mountOptions: z
+      .array(z.string().min(1))
+      .default([])
+      .meta({ description: "Options of the mount on Linux, such as dir_mode=0777; Windows reads none." }),
+  })
+  .meta({ description: "A Windows share that a StorageClass makes volumes in." });
+
+/** In-cluster add-ons. */
+export const addonsSchema = z
+  .strictObject({
+    cloudController: switchOn(
+      "Cloud controller manager: removes the uninitialized taint, labels zones, makes load balancers. Off only when you run your own, or no node gets ready.",
+    ),
+    storage: switchOn("Disks of the cloud for pods on both systems: CSI driver and StorageClasses."),
+    smb: z
+      .strictObject({
+        shares: z
+          .array(shareSchema)
+          .default([])
+          .meta({ description: "Shares that pods may ask volumes of, each with its StorageClass." }),
+      })
+      .optional()
+      .meta({ description: "Windows shares as volumes for pods on both systems: SMB CSI driver." }),
+    guardRails: switchOn(
+      "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods and the control plane are kept to allowed namespaces.",
+    ),
+    csrApprover: switchOn(
+      "Approves the kubelets' serving certificates. Without it nobody does, and logs, exec and metrics fail.",
+    ),
+    metricsServer: switchOn("Metrics for kubectl top and the horizontal autoscaler; needs csrApprover."),
+    exporters: switchOff("Prometheus exporters for Linux and Windows nodes."),
+    serviceMonitors: switchOff(
+      "ServiceMonitor objects for the exporters; needs the Prometheus operator's CRD in the cluster.",
+    ),
+    nodeProblemDetector: switchOff(
+      "Node conditions for failures of the kubelet, kube-proxy, containerd and the kernel.",
+    ),
+    autoscaler: z.boolean().optional().meta({
+      description: "Cluster autoscaler. Default on when a pool has autoscale bounds.",
+    }),
+    gmsa: z
+      .strictObject({
+        credentialSpecs: z
+          .array(credentialSpecSchema)
+          .default([])
+          .meta({ description: "Accounts that pods may use; a pod's service account needs the right to use each." }),
+        plugin: z
+          .strictObject({
+            url: z.url({ protocol: /^https$/ }).meta({
+              patternErrorMessage: "an https URL",
+              examples: ["https://files.example.com/ccg-plugin.zip"],
+              description:
+                "Where the zip archive lies. Azure publishes one as part of AKS; AWS publishes none, so there it is a copy of your own.",
+            }),
+            sha256: z
+              .string()
+              .regex(/^[0-9a-f]{64}$/, "is not a SHA-256")
+              .meta({
+                patternErrorMessage: "64 hexadecimal digits in lower case",
+                examples: ["0".repeat(64)],
+                description: "Digest of the archive: nodes install nothing else.",
+              }),
+            dll: z
+              .string()
+              .regex(/^[A-Za-z0-9_.-]+\.dll$/i, "is not the name of a library")
+              .optional()
+              .meta({
+                patternErrorMessage: "a file name that ends in .dll",
+                examples: ["CCGAKVPlugin.dll"],
+                description: "Name of the plug-in's library in the archive. Default CCGAKVPlugin.dll on Azure.",
+              }),
+          })
+          .optional()
+          .meta({
+            description:
+              "Archive of the Container Credential Guard plug-in for pools with ccgPlugin. Without it their image must have the plug-in, as AWS's images for EKS and ECS do.",
+          }),
+      })
+      .optional()
+      .meta({ description: "Group Managed Service Accounts: admission webhook and credential specifications." }),
+    samples: z
+      .boolean()
+      .optional()
+      .meta({ description: "Sample workloads per Windows build. Default on, off in production." }),
+  })
+  .meta({ description: "In-cluster add-ons." });
