@@ -5,6 +5,7 @@ import { readStackFile } from "../components/config/stackFile.ts";
 import { breakages } from "../rehearsal/breakages.ts";
 import { type Checkers, obtainCheckers } from "../rehearsal/checkers/obtain.ts";
 import type { CheckReport } from "../rehearsal/checks/run.ts";
+import { withEveryAddOn } from "../rehearsal/everyAddOn.ts";
 import { minorOf } from "../rehearsal/programs/catalog.ts";
 import { obtainPrograms, type Programs } from "../rehearsal/programs/obtain.ts";
 import { rehearse } from "../rehearsal/rehearse.ts";
@@ -15,13 +16,15 @@ import { type Command, type ExitCode, exitCodes, UsageError } from "./exit.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
 
-const help = `Usage: fenestra rehearse --stack <stack> [--keep] [--full] [--only <checks>] [--break <name>]
+const help = `Usage: fenestra rehearse --stack <stack> [--every-add-on] [--keep] [--full] [--only <checks>]
+                         [--break <name>]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler and the scripts of the machines. Cloud APIs, kernels, container starts and packets
 are simulated. The last line of the output is: N passed, N failed[, N skipped].
 
   --stack <stack>  Name of the stack: stacks/Pulumi.<stack>.yaml
+  --every-add-on   Switch every add-on and all samples on, with a node in every pool
   --keep           Leave everything running until Ctrl-C, and tell how to use kubectl
   --full           Run the slow checks too: those that wait for time to pass
   --only <checks>  Run only the checks whose id begins with this text
@@ -49,6 +52,7 @@ export const rehearseCommand: Command = {
 /** Settings of a rehearsal as the command line gives them. */
 interface Settings {
   readonly stack: string;
+  readonly everyAddOn: boolean;
   readonly keep: boolean;
   readonly full: boolean;
   readonly only: string;
@@ -61,6 +65,7 @@ function parseArguments(args: readonly string[]): Settings {
       args: [...args],
       options: {
         stack: { type: "string" },
+        "every-add-on": { type: "boolean", default: false },
         keep: { type: "boolean", default: false },
         full: { type: "boolean", default: false },
         only: { type: "string", default: "" },
@@ -69,19 +74,22 @@ function parseArguments(args: readonly string[]): Settings {
     });
     if (values.stack === undefined)
       throw new UsageError("--stack is missing; allowed: the name of a stack file, as in --stack aws-dev");
-    return { stack: values.stack, keep: values.keep, full: values.full, only: values.only, broken: values.break };
+    const { stack, keep, full, only, break: broken } = values;
+    return { stack, everyAddOn: values["every-add-on"], keep, full, only, broken };
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError(messageOf(error));
   }
 }
 
-async function runRehearsal({ stack, keep, full, only, broken }: Settings): Promise<ExitCode> {
+async function runRehearsal({ stack, everyAddOn, keep, full, only, broken }: Settings): Promise<ExitCode> {
   const started = process.env[startVariable];
   const progress = createProgress({
     stream: process.stdout,
     ...(started === undefined ? {} : { startedAt: Number(started) }),
   });
-  const config = readStackFile(stack);
+  const written = readStackFile(stack);
+  loadConfig(written);
+  const config = everyAddOn ? withEveryAddOn(written) : written;
   loadConfig(config);
   const breakage = broken === undefined ? undefined : breakages[broken];
   if (broken !== undefined && breakage === undefined) {
@@ -90,7 +98,7 @@ async function runRehearsal({ stack, keep, full, only, broken }: Settings): Prom
   const inside = insideNamespaces();
   if (inside === undefined) {
     progress.line(
-      `rehearsal of ${stack}: cloud APIs, kernels, container starts and packets are simulated; the control plane is real`,
+      `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, container starts and packets are simulated; the control plane is real`,
     );
     await checkersFor(await obtainPrograms({ progress }), progress);
     const code = await runInsideNamespaces(ownCommand(), { env: { [startVariable]: String(progress.startedAt) } });

@@ -9,16 +9,17 @@ import { ControlPlaneLab } from "./checks/controlPlane.ts";
 import { fileChecks } from "./checks/files.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
 import { type CheckReport, reportLines, runChecks } from "./checks/run.ts";
-import { applyAll, isKubernetesObject } from "./cluster/apply.ts";
+import { applyAll, isGate, isKubernetesObject } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import type { CloudSide } from "./cluster/cloudSide.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import type { LinuxMachine } from "./cluster/linuxMachine.ts";
+import { defineServiceMonitors } from "./cluster/monitoringStandIn.ts";
 import { sideOf } from "./cluster/sides.ts";
 import type { PinnedImages } from "./cluster/windowsNode.ts";
 import type { DecodedUserData } from "./decode/machine.ts";
 import { decodeUserData } from "./decode/userData.ts";
-import { runProgram } from "./program/runProgram.ts";
+import { runProgramWithHooks } from "./program/runProgram.ts";
 import { textOf } from "./program/values.ts";
 import { minorOf } from "./programs/catalog.ts";
 import type { Programs } from "./programs/obtain.ts";
@@ -54,7 +55,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const config = withVersionOf(options.config, programs, progress);
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);
-  const program = await runProgram({
+  const { program, hooks } = await runProgramWithHooks({
     entry: fileURLToPath(new URL("../index.ts", import.meta.url)),
     stack,
     config,
@@ -105,12 +106,20 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
   await cluster.startControlPlane(controlPlane);
   await cluster.startKwok();
-  const applied = applyAll(program, cluster.kubectl);
+  const passGate = async (name: string): Promise<void> => {
+    const hook = hooks.get(name);
+    if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
+    // Our gates' hooks look at nothing that the engine tells them.
+    await Reflect.apply(hook.callback, undefined, [{}]);
+    progress.line(`gate ${name}: open`);
+  };
+  await defineServiceMonitors(program, cluster.kubectl);
+  const applied = applyAll(program, cluster.kubectl, passGate);
   await cluster.startWorkers(workers);
   progress.line(`workers: ${workers.length} machines have read the join secret and registered their nodes`);
   await cluster.untilNodesReady(decoded.length);
   cluster.playCloud();
-  const refused = await applied;
+  const { refused, warnings } = await applied;
   progress.line(
     `objects: ${program.resources.filter(isKubernetesObject).length} applied with strict validation, ${refused.length} refused`,
   );
@@ -129,6 +138,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
       acceptanceChecks(
         pools,
         spec.addons.samples,
+        program.resources.filter(isGate).map(({ name }) => name),
         lab,
         worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)],
         cloud.nodeTemplates,
@@ -144,6 +154,8 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
       cloud,
       linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
       refusedObjects: refused,
+      warnings,
+      passGate,
       rawEtcd: async (key) => (first === undefined ? "" : await rawEtcd(first, key)),
       repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
     }),

@@ -52,10 +52,34 @@ export function askApi(api: ApiClient, path: string, body?: object): Promise<Api
   });
 }
 
-/** What is wrong with the API as a whole, or `undefined` when it is ready. */
+/** Asks whether the client may do everything. */
+const mayDoAll = {
+  apiVersion: "authorization.k8s.io/v1",
+  kind: "SelfSubjectAccessReview",
+  spec: { resourceAttributes: { group: "*", resource: "*", verb: "*" } },
+};
+
+/**
+ * What is wrong with the API as a whole, or `undefined` when it is ready and the client has an administrator's rights: kubeadm binds them a
+ * moment after the API server is ready.
+ */
 export async function apiProblem(api: ApiClient): Promise<string | undefined> {
   const { status, body } = await askApi(api, "/readyz");
-  return status === 200 ? undefined : `/readyz answers ${status}: ${body.slice(0, 200)}`;
+  if (status !== 200) return `/readyz answers ${status}: ${body.slice(0, 200)}`;
+  if (api.client === undefined) return undefined;
+  const review = await askApi(api, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", mayDoAll);
+  if (review.status !== 201) return `a review of the administrator's rights is answered ${review.status}`;
+  const allowed = field(field(parsed(review.body), "status"), "allowed");
+  return allowed === true ? undefined : "the administrator has no rights yet";
+}
+
+/** An answer's object; `undefined` for what is no JSON. */
+export function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A control-plane machine as its node. */

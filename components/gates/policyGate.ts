@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
-import { type ApiClient, askApi, field } from "./apiProbe.ts";
+import { type ApiClient, askApi, field, parsed } from "./apiProbe.ts";
 import { known } from "./known.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
@@ -111,12 +111,4 @@ function probePod(image: string): object {
       containers: [{ name: "probe", image, resources: { requests: amounts, limits: amounts } }],
     },
   };
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -6,6 +6,7 @@ import type { Check, ExpectedPool } from "./check.ts";
 import { availabilityChecks, type ControlPlaneLab } from "./controlPlane.ts";
 import { guardRailChecks } from "./guardRails.ts";
 import { poolChecks } from "./nodes.ts";
+import { daemonSetNodes, noPodPending, policyGateCheck } from "./pods.ts";
 import {
   ambiguousPod,
   linuxPods,
@@ -38,11 +39,13 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
 /**
  * Every acceptance check of a stack, in the order of the report.
  *
+ * @param gates names of the program's gates
  * @param later checks that change the cluster; they come after those that only look, and before those that break the control plane.
  */
 export function acceptanceChecks(
   pools: readonly ExpectedPool[],
   samples: boolean,
+  gates: readonly string[],
   lab: ControlPlaneLab,
   later: readonly Check[],
   templates: readonly NodeTemplate[],
@@ -53,16 +56,21 @@ export function acceptanceChecks(
       : [{ ...pool, runtimeClass: pool.runtimeClass, build: pool.build }],
   );
   const builds = new Map(windows.filter(({ count }) => count > 0).map((pool) => [pool.runtimeClass, pool]));
+  const policyGate = gates.find((name) => name.endsWith("-guard-rails-in-force"));
+  const [someClass] = builds.keys();
   return [
     ...pools.flatMap(poolChecks),
     ...secretChecks,
     objectsAccepted,
     workloads,
+    daemonSetNodes,
+    noPodPending(pools),
     linuxPods,
     ...[...builds.values()].map(({ runtimeClass, build }) => runtimeClassCheck(runtimeClass, build)),
     ambiguousPod,
     refusedByServer,
     ...guardRailChecks([...builds.keys()]),
+    ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),
     autoscalerCheck(templates),
     ...(samples ? [...builds.values()].map(sampleCheck) : []),
     ...verifyChecks(pools, samples),

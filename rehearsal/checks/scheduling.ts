@@ -168,8 +168,13 @@ export const refusedByServer: Check = {
 /** Every object of the program is accepted. */
 export const objectsAccepted: Check = {
   id: "objects",
-  title: "the API server accepts every object of the program with strict validation",
-  run: async ({ refusedObjects }) => expect(refusedObjects.length === 0, refusedObjects.join("\n")),
+  title:
+    "the API server accepts every object of the program with strict validation, and the program's own policies have nothing to say of them",
+  run: async ({ refusedObjects, warnings }) => {
+    expect(refusedObjects.length === 0, refusedObjects.join("\n"));
+    const ours = warnings.filter((warning) => warning.includes("ValidatingAdmissionPolicy"));
+    expect(ours.length === 0, ours.join("\n"));
+  },
 };
 
 /** Every Deployment and DaemonSet that is there gets its pods running. */

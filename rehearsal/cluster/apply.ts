@@ -1,6 +1,7 @@
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../program/values.ts";
 import { type CommandResult, runCommand } from "../system/command.ts";
+import { messageOf } from "../system/errors.ts";
 
 /** Runs kubectl with the program's own admin kubeconfig. */
 export type Kubectl = (args: readonly string[], stdin?: string) => Promise<CommandResult>;
@@ -20,6 +21,11 @@ export type KubernetesObject = Readonly<Record<string, unknown>>;
 /** Whether a resource is an object for the API server. */
 export function isKubernetesObject({ type, custom }: RecordedResource): boolean {
   return custom && type.startsWith("kubernetes:");
+}
+
+/** Whether a resource is a gate: the engine makes it only after its hook has seen what it waits for. */
+export function isGate({ type, options }: RecordedResource): boolean {
+  return type === "pulumi:index:Stash" && (options.hooks.beforeCreate ?? []).length > 0;
 }
 
 /** The object that a resource asks for, as the provider would send it. Throws when a part of it is not known. */
@@ -49,9 +55,10 @@ function isList(value: PropertyValue): value is readonly PropertyValue[] {
   return Array.isArray(value);
 }
 
-/** The Kubernetes resources of a program in layers: those of one layer wait only for those of earlier ones. */
+/** The Kubernetes resources and the gates of a program in layers: those of one layer wait only for those of earlier ones. */
 export function layers(program: RecordedProgram): readonly (readonly RecordedResource[])[] {
   const byUrn = new Map(program.resources.map((resource) => [resource.urn, resource]));
+  const isStep = (resource: RecordedResource): boolean => isKubernetesObject(resource) || isGate(resource);
   const depths = new Map<string, number>();
   const depthOf = (urn: string): number => {
     const known = depths.get(urn);
@@ -61,41 +68,83 @@ export function layers(program: RecordedProgram): readonly (readonly RecordedRes
     const resource = byUrn.get(urn);
     if (resource === undefined) return 0;
     const before = Math.max(0, ...resource.dependencies.map(depthOf));
-    const depth = isKubernetesObject(resource) ? before + 1 : before;
+    const depth = isStep(resource) ? before + 1 : before;
     depths.set(urn, depth);
     return depth;
   };
-  const objects = program.resources.filter(isKubernetesObject);
-  const deepest = Math.max(0, ...objects.map(({ urn }) => depthOf(urn)));
-  return Array.from({ length: deepest }, (_, index) => objects.filter(({ urn }) => depthOf(urn) === index + 1)).filter(
+  const steps = program.resources.filter(isStep);
+  const deepest = Math.max(0, ...steps.map(({ urn }) => depthOf(urn)));
+  return Array.from({ length: deepest }, (_, index) => steps.filter(({ urn }) => depthOf(urn) === index + 1)).filter(
     (layer) => layer.length > 0,
   );
 }
 
-/**
- * Applies every Kubernetes resource of a program in the order of its dependencies, with server-side apply and strict validation.
- *
- * @returns what the API server refused, one text for each object
- */
-export async function applyAll(program: RecordedProgram, kubectl: Kubectl): Promise<readonly string[]> {
-  const refused: string[] = [];
-  for (const layer of layers(program)) refused.push(...(await applyLayer(layer.map(objectOf), kubectl)));
-  return refused;
+/** What the API server said to the program's objects, one text for each. */
+export interface Applied {
+  /** What it refused, and gates that did not open. */
+  readonly refused: readonly string[];
+  /** Its warnings. */
+  readonly warnings: readonly string[];
 }
 
-async function applyLayer(objects: readonly KubernetesObject[], kubectl: Kubectl): Promise<readonly string[]> {
+/**
+ * Applies every Kubernetes resource of a program in the order of its dependencies, with server-side apply and strict validation, and passes
+ * the gates in between.
+ *
+ * @param passGate runs the hook of the gate with this name, as the engine would
+ */
+export async function applyAll(
+  program: RecordedProgram,
+  kubectl: Kubectl,
+  passGate: (name: string) => Promise<void>,
+): Promise<Applied> {
+  const [refused, warnings]: [string[], string[]] = [[], []];
+  for (const layer of layers(program)) {
+    const objects = layer.filter(isKubernetesObject).map(objectOf);
+    const said = objects.length === 0 ? { refused: [], warnings: [] } : await applyLayer(objects, kubectl);
+    refused.push(...said.refused);
+    warnings.push(...said.warnings);
+    for (const { name } of layer.filter(isGate))
+      await passGate(name).catch((error: unknown) => refused.push(`gate ${name}: ${messageOf(error)}`));
+  }
+  return { refused, warnings };
+}
+
+async function applyLayer(objects: readonly KubernetesObject[], kubectl: Kubectl): Promise<Applied> {
   const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
   const apply = ["apply", "--server-side", "--validate=strict", "--field-manager=fenestra", "--filename=-"];
   const first = await kubectl(apply, list);
-  if (first.code === 0) return [];
+  if (first.code === 0) return { refused: [], warnings: warningsIn(first) };
   // A type made a moment ago may not be served yet: once more, each by itself, so that one bad object does not hide the others.
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const results = await Promise.all(
-    objects.map(async (object) => ({ object, result: await kubectl(apply, JSON.stringify(object)) })),
+    objects.map(async (object) => ({ object, result: await answered(() => kubectl(apply, JSON.stringify(object))) })),
   );
-  return results
-    .filter(({ result }) => result.code !== 0)
-    .map(({ object, result }) => `${String(object.kind)} ${nameOf(object)}: ${result.stderr.trim()}`);
+  return {
+    refused: results
+      .filter(({ result }) => result.code !== 0)
+      .map(({ object, result }) => `${String(object.kind)} ${nameOf(object)}: ${result.stderr.trim()}`),
+    warnings: results.flatMap(({ result }) => warningsIn(result)),
+  };
+}
+
+/** The API server gave no answer, for instance because it was started anew. What it refuses reads otherwise. */
+const noAnswer = /Unable to connect to the server|unexpected EOF|connection re(set|fused)|server is currently unable/;
+/** Longest that an object waits for an answer, in milliseconds. */
+const answerLimitMs = 60_000;
+
+/** Repeats a command while the API server does not answer, as the provider does. */
+async function answered(command: () => Promise<CommandResult>): Promise<CommandResult> {
+  const end = performance.now() + answerLimitMs;
+  for (;;) {
+    const result = await command();
+    if (result.code === 0 || !noAnswer.test(result.stderr) || performance.now() > end) return result;
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+}
+
+function warningsIn({ stderr }: CommandResult): readonly string[] {
+  return stderr.split("\n").filter((line) => line.startsWith("Warning: "));
 }
 
 function nameOf({ metadata }: KubernetesObject): string {

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { machineSize } from "../../components/model/pools.ts";
 import type { RegisteredNode } from "../checks/check.ts";
 import type { Programs } from "../programs/obtain.ts";
 import { messageOf } from "../system/errors.ts";
@@ -15,6 +16,7 @@ import { kwokAnnotation } from "./kubelet.ts";
 import { kwokStages } from "./kwokStages.ts";
 import { type LinuxMachine, startLinuxMachine, wipeDisk } from "./linuxMachine.ts";
 import { linuxKubelet, windowsKubelet } from "./nodes.ts";
+import { answerForWebhook } from "./webhookStandIn.ts";
 import type { PinnedImages } from "./windowsNode.ts";
 
 /** Programs that the static pods' images would bring along. */
@@ -136,7 +138,8 @@ export class Cluster {
     const { programs, pinnedImages } = this.#parts;
     return {
       machine,
-      capacity: undefined,
+      // What the cloud gives a machine of this size, so that requests must fit as they must there.
+      capacity: machineSize(machine.cloud, machine.size),
       pinnedImages,
       kubeletVersion: `v${programs["kube-apiserver"].version}`,
       record: (node: RegisteredNode) => this.registered.set(node.name, node),
@@ -197,10 +200,12 @@ export class Cluster {
     progress.line(`nodes: ${state}; the cloud controller is a stand-in`);
   }
 
-  /** Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, new nodes. */
+  /** Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, the gMSA webhook, new nodes. */
   playCloud(): void {
-    const { cloud } = this.#parts;
+    const { cloud, surroundings } = this.#parts;
+    let answersForWebhook = false;
     const round = async (): Promise<void> => {
+      if (!answersForWebhook) answersForWebhook = await answerForWebhook(this.api, surroundings.network);
       await giveBalancers(this.api);
       await provideVolumes(this.api);
       await initialiseNodes(this.api, cloud.machines.map(cloud.instance));

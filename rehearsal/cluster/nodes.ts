@@ -15,7 +15,7 @@ import {
 import type { LinuxMachine } from "./linuxMachine.ts";
 import { joinWindowsNode, type PinnedImages, windowsBuild } from "./windowsNode.ts";
 
-/** Processors and memory of a size of which the simulated cloud knows nothing: the smallest that Fenestra uses by default. */
+/** Processors and memory of a size whose name does not tell them: the smallest that Fenestra uses by default. */
 const defaultCapacity = { vcpus: 2, memoryGib: 8 };
 
 /** What the registration needs besides the payload. */

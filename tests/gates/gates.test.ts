@@ -5,7 +5,7 @@ import { type ApiClient, apiProblem, memberProblem, podProblem } from "../../com
 import { memberGate } from "../../components/gates/memberGate.ts";
 import { stateProblem } from "../../components/gates/upgradeGuard.ts";
 import { type Clock, waitFor } from "../../components/gates/waitFor.ts";
-import { newAuthority } from "../../rehearsal/simulated/certificates.ts";
+import { issueServerCertificate, newAuthority } from "../../rehearsal/simulated/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { serving } from "./serving.ts";
 
@@ -20,6 +20,9 @@ function fakeClock(): Clock & { readonly slept: number[] } {
     },
   };
 }
+
+/** Any certificate with its key: the fake server asks for none. */
+const issueClient = () => issueServerCertificate(newAuthority("clients"), { commonName: "admin", dnsNames: ["admin"] });
 
 const pod = (ready: string, startedAt?: string): object => ({
   status: {
@@ -62,6 +65,28 @@ describe("asking the API", () => {
       () => ({ status: 500, body: "[-]etcd failed" }),
       async (api) => assert.equal(await apiProblem(api), "/readyz answers 500: [-]etcd failed"),
     );
+  });
+
+  it("waits until the administrator has his rights, which kubeadm binds after /readyz answers", async () => {
+    const client = issueClient();
+    const review = { status: 201, body: JSON.stringify({ status: { allowed: false } }) };
+    const asked: string[] = [];
+    await serving(
+      (path, sent) => {
+        if (path === "/readyz") return { status: 200, body: "ok" };
+        asked.push(`${path} ${JSON.stringify(JSON.parse(sent).spec.resourceAttributes)}`);
+        return review;
+      },
+      async (api) => {
+        assert.equal(await apiProblem({ ...api, client }), "the administrator has no rights yet");
+        review.body = JSON.stringify({ status: { allowed: true } });
+        assert.equal(await apiProblem({ ...api, client }), undefined);
+        review.status = 403;
+        assert.equal(await apiProblem({ ...api, client }), "a review of the administrator's rights is answered 403");
+      },
+    );
+    const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    assert.deepEqual(asked, Array(3).fill(`${path} {"group":"*","resource":"*","verb":"*"}`));
   });
 
   it("trusts the cluster's own authority alone", async () => {

@@ -1,0 +1,208 @@
+import type { V1Node, V1Pod } from "@kubernetes/client-node";
+import { waitFor } from "../system/processes.ts";
+import { type Check, type CheckContext, type ExpectedPool, expect, expectEqual } from "./check.ts";
+
+/** The nodes that a DaemonSet is meant for. */
+type Place = "linux" | "windows" | "control plane";
+
+/** Every DaemonSet that may be there, written out: a check must not learn it from the program's selectors. */
+const places: Readonly<Record<string, Place>> = {
+  "kube-flannel/kube-flannel": "linux",
+  "kube-flannel/kube-flannel-windows": "windows",
+  "kube-system/kube-proxy": "linux",
+  "kube-system/kube-proxy-windows": "windows",
+  "kube-system/cloud-controller-manager": "control plane",
+  "kube-system/cloud-node-manager": "linux",
+  "kube-system/cloud-node-manager-windows": "windows",
+  "kube-system/ebs-csi-node": "linux",
+  "kube-system/ebs-csi-node-windows": "windows",
+  "kube-system/csi-azuredisk-node": "linux",
+  "kube-system/csi-azuredisk-node-windows": "windows",
+  "kube-system/csi-smb-node": "linux",
+  "kube-system/csi-smb-node-windows": "windows",
+  "fenestra-monitoring/node-exporter": "linux",
+  "fenestra-monitoring/windows-exporter": "windows",
+  "fenestra-monitoring/node-problem-detector": "linux",
+  "fenestra-monitoring/node-problem-detector-windows": "windows",
+  "fenestra-samples-host/host-process": "windows",
+};
+
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane";
+
+/** Names of the nodes of a place. Linux means every Linux node, the control plane's too. Pure. */
+export function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string[] {
+  const isMeant = ({ metadata }: V1Node): boolean =>
+    place === "control plane"
+      ? controlPlaneLabel in (metadata?.labels ?? {})
+      : metadata?.labels?.["kubernetes.io/os"] === place;
+  return nodes
+    .filter(isMeant)
+    .map(({ metadata }) => metadata?.name ?? "")
+    .toSorted();
+}
+
+/** The DaemonSets that have other nodes than they are meant for, in words. Pure. */
+export function daemonSetProblems(
+  daemonSets: readonly string[],
+  pods: readonly V1Pod[],
+  nodes: readonly V1Node[],
+): readonly string[] {
+  return daemonSets.flatMap((daemonSet) => {
+    const place = places[daemonSet];
+    if (place === undefined) return [`DaemonSet ${daemonSet}: this check does not know its nodes`];
+    const [namespace, name] = daemonSet.split("/");
+    const own = pods.filter(
+      ({ metadata }) =>
+        metadata?.namespace === namespace &&
+        metadata?.ownerReferences?.some((owner) => owner.kind === "DaemonSet" && owner.name === name),
+    );
+    const found = own.map(({ spec }) => spec?.nodeName ?? "none").toSorted();
+    const wanted = nodesOf(place, nodes);
+    return JSON.stringify(found) === JSON.stringify(wanted)
+      ? []
+      : [`DaemonSet ${daemonSet} has pods on ${found.join(", ") || "no node"}; wanted ${wanted.join(", ") || "none"}`];
+  });
+}
+
+/** DaemonSets get exactly the nodes they are meant for. */
+export const daemonSetNodes: Check = {
+  id: "daemon sets",
+  title: "every DaemonSet has one pod on each node that it is meant for, and none elsewhere",
+  run: async ({ api, note }) => {
+    let problems: readonly string[] = [];
+    let count = 0;
+    const look = async (): Promise<boolean> => {
+      const [daemonSets, pods, nodes] = await Promise.all([
+        api.apps.listDaemonSetForAllNamespaces(),
+        api.core.listPodForAllNamespaces(),
+        api.core.listNode(),
+      ]);
+      const names = daemonSets.items.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);
+      count = names.length;
+      problems = daemonSetProblems(names, pods.items, nodes.items);
+      return count > 0 && problems.length === 0;
+    };
+    await waitFor("all DaemonSets", look, { timeoutMs: 60_000, intervalMs: 500 }).catch(() =>
+      expect(false, problems.join("\n      ") || "there are no DaemonSets"),
+    );
+    note(`${count} DaemonSets`);
+  },
+};
+
+/** What the scheduler or the kubelet says of a pod that does not run; `undefined` for one that does, or has ended well. Pure. */
+export function podTrouble({ metadata, spec, status }: V1Pod): string | undefined {
+  if (status?.phase === "Running" || status?.phase === "Succeeded") return undefined;
+  const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
+  const why = scheduled?.status === "False" ? `: ${scheduled.message}` : spec?.nodeName ? ` on ${spec.nodeName}` : "";
+  return `${metadata?.namespace}/${metadata?.name} is ${status?.phase ?? "not begun"}${why}`;
+}
+
+/**
+ * No pod waits for a node, but those for a Windows build whose pools have no node now.
+ *
+ * @param pools as the stack file asks for them
+ */
+export function noPodPending(pools: readonly ExpectedPool[]): Check {
+  const served = new Set(pools.filter(({ count }) => count > 0).map(({ runtimeClass }) => runtimeClass));
+  const absent = new Set(pools.map(({ runtimeClass }) => runtimeClass).filter((name) => !served.has(name)));
+  return {
+    id: "pods",
+    title: "every pod runs; none is Pending but those for a build whose pools have no node",
+    run: async ({ api, note }) => {
+      let trouble: readonly string[] = [];
+      let [all, waiting] = [0, 0];
+      const look = async (): Promise<boolean> => {
+        const { items } = await api.core.listPodForAllNamespaces();
+        const isExpected = ({ spec, status }: V1Pod): boolean =>
+          spec?.runtimeClassName !== undefined && absent.has(spec.runtimeClassName) && status?.phase === "Pending";
+        all = items.length;
+        waiting = items.filter(isExpected).length;
+        trouble = items.filter((each) => !isExpected(each)).flatMap((each) => podTrouble(each) ?? []);
+        return all > 0 && trouble.length === 0;
+      };
+      await waitFor("all pods to run", look, { timeoutMs: 60_000, intervalMs: 500 }).catch(() =>
+        expect(false, trouble.join("\n      ") || "there are no pods"),
+      );
+      note(`${all} pods${waiting > 0 ? `, of which ${waiting} wait for a node of ${[...absent].join(", ")}` : ""}`);
+    },
+  };
+}
+
+/** Name of the policy that chooses the RuntimeClass, and of its binding. */
+const policy = "fenestra-windows-runtime-class";
+
+/** The RuntimeClass that a Windows pod with an image of this class's release is given in a dry run. */
+async function given({ kubectl }: CheckContext, runtimeClass: string): Promise<string | undefined> {
+  const container = {
+    name: "app",
+    image: `registry.example.test/app:ltsc${runtimeClass.slice(-4)}`,
+    resources: { limits: { memory: "64Mi" } },
+  };
+  const probe = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { generateName: "policy-gate-" },
+    spec: { os: { name: "windows" }, containers: [container] },
+  };
+  const { code, stdout, stderr } = await kubectl(
+    ["create", "--dry-run=server", "--output=json", "--namespace=default", "--filename=-"],
+    JSON.stringify(probe),
+  );
+  expectEqual(code, 0, `exit code of a dry run (${stderr.trim()})`);
+  const answer: { readonly spec: { readonly runtimeClassName?: string } } = JSON.parse(stdout);
+  return answer.spec.runtimeClassName;
+}
+
+/**
+ * The gate behind the policy is shut while no API server enforces the policy, and open when all of them do: its binding is taken away and
+ * made again under the eyes of the program's own hook.
+ */
+export function policyGateCheck(gate: string, runtimeClass: string): Check {
+  return {
+    id: "policy gate",
+    slow: true,
+    title: "what needs the policy on RuntimeClasses is held back until every API server enforces it",
+    run: async (context) => {
+      const { kubectl, passGate, note } = context;
+      const kind = "mutatingadmissionpolicybinding";
+      const { stdout } = await kubectl(["get", kind, policy, "--output=json"]);
+      const { apiVersion, kind: kindName, spec } = JSON.parse(stdout);
+      const restore = async (): Promise<void> => {
+        const { code, stderr } = await kubectl(
+          ["apply", "--server-side", "--field-manager=fenestra", "--filename=-"],
+          JSON.stringify({ apiVersion, kind: kindName, metadata: { name: policy }, spec }),
+        );
+        expectEqual(code, 0, `exit code of making the binding again (${stderr.trim()})`);
+      };
+      await kubectl(["delete", kind, policy]);
+      try {
+        // Several in a row: behind the load balancer each API server learns of it by itself.
+        let row = 0;
+        await waitFor(
+          "the policy to be out of force",
+          async () => {
+            row = (await given(context, runtimeClass)) === undefined ? row + 1 : 0;
+            return row >= 6;
+          },
+          { timeoutMs: 30_000, intervalMs: 100 },
+        );
+        let opened = false;
+        const passing = passGate(gate).then(() => {
+          opened = true;
+        });
+        // Its failure is told where it is awaited.
+        passing.catch(() => undefined);
+        await new Promise((resolve) => setTimeout(resolve, 3_000));
+        expect(!opened, "the gate is open although the policy has no binding");
+        const made = performance.now();
+        await restore();
+        await passing;
+        note(`open ${((performance.now() - made) / 1000).toFixed(1)} s after the binding was made`);
+        for (let asked = 0; asked < 12; asked += 1)
+          expectEqual(await given(context, runtimeClass), runtimeClass, "RuntimeClass right behind the gate");
+      } finally {
+        await restore();
+      }
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { z } from "zod";
+import type { StackConfigInput } from "../components/config/schema.ts";
+
+/** An account and a share of documentation: nobody asks for either in a rehearsal. */
+const examples = {
+  gmsa: {
+    credentialSpecs: [
+      {
+        name: "web",
+        account: "web1",
+        domain: {
+          dnsName: "corp.example.com",
+          netBiosName: "CORP",
+          sid: "S-1-5-21-2126449477-2524075714-3094792973",
+          guid: "244818ae-87ac-4fcd-92ec-e79e5252348a",
+        },
+      },
+    ],
+  },
+  smb: { shares: [{ name: "files", source: "//files.corp.example.com/pods", secret: "files" }] },
+};
+
+/** Every add-on, switched on. A test compares it with the schema, so that no add-on is forgotten. */
+export const everyAddOn = {
+  cloudController: true,
+  storage: true,
+  guardRails: true,
+  csrApprover: true,
+  metricsServer: true,
+  exporters: true,
+  serviceMonitors: true,
+  nodeProblemDetector: true,
+  autoscaler: true,
+  samples: true,
+  ...examples,
+} satisfies StackConfigInput["addons"];
+
+const poolsSchema = z.array(
+  z.looseObject({ autoscale: z.looseObject({ min: z.number(), max: z.number() }).optional() }),
+);
+
+/**
+ * A stack's config with every add-on and all samples, and at least one node in every pool, so that each of their pods has a place. All else
+ * stays as the stack file has it, sizes of the machines included.
+ */
+export function withEveryAddOn(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const pools = poolsSchema.parse(JSON.parse(config["fenestra:pools"] ?? "[]"));
+  const manned = pools.map((pool) =>
+    pool.autoscale === undefined
+      ? pool
+      : { ...pool, autoscale: { ...pool.autoscale, min: Math.max(1, pool.autoscale.min) } },
+  );
+  return { ...config, "fenestra:addons": JSON.stringify(everyAddOn), "fenestra:pools": JSON.stringify(manned) };
+}

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import type { V1Node, V1Pod } from "@kubernetes/client-node";
+import { loadConfig } from "../../components/config/load.ts";
+import { addonsSchema } from "../../components/config/addOnSchema.ts";
+import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { expectedPools } from "../../rehearsal/checks/all.ts";
+import { daemonSetProblems, podTrouble } from "../../rehearsal/checks/pods.ts";
+import { everyAddOn, withEveryAddOn } from "../../rehearsal/everyAddOn.ts";
+
+describe("a rehearsal with every add-on", () => {
+  it("knows every add-on of the schema", () => {
+    assert.deepEqual(Object.keys(everyAddOn).toSorted(), Object.keys(addonsSchema.shape).toSorted());
+  });
+
+  for (const stack of stackNames()) {
+    it(`has a valid config with a node in every pool: ${stack}`, () => {
+      const config = loadConfig(withEveryAddOn(readStackFile(stack)));
+      assert.ok(config.addons.samples === true && config.addons.exporters && config.addons.gmsa !== undefined);
+      for (const { name, count } of expectedPools(config)) assert.ok(count > 0, name);
+      const written = loadConfig(readStackFile(stack));
+      assert.deepEqual(
+        config.pools.map(({ name, os, size }) => [name, os, size]),
+        written.pools.map(({ name, os, size }) => [name, os, size]),
+      );
+    });
+  }
+});
+
+describe("checks of pods", () => {
+  const node = (name: string, os: string): V1Node => ({ metadata: { name, labels: { "kubernetes.io/os": os } } });
+  const nodes = [node("l1", "linux"), node("w1", "windows"), node("w2", "windows")];
+  const name = "kube-flannel/kube-flannel-windows";
+  const on = (nodeName: string): V1Pod => ({
+    metadata: {
+      namespace: "kube-flannel",
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "DaemonSet", name: "kube-flannel-windows", uid: "1" }],
+    },
+    spec: { nodeName, containers: [] },
+  });
+
+  it("see a DaemonSet with a node too few, one too many, or two pods on one", () => {
+    assert.deepEqual(daemonSetProblems([name], [on("w2"), on("w1")], nodes), []);
+    for (const [pods, found] of [
+      [[on("w1")], "w1"],
+      [[on("w1"), on("w2"), on("l1")], "l1, w1, w2"],
+      [[on("w1"), on("w1")], "w1, w1"],
+      [[], "no node"],
+    ] as const)
+      assert.deepEqual(daemonSetProblems([name], pods, nodes), [
+        `DaemonSet ${name} has pods on ${found}; wanted w1, w2`,
+      ]);
+  });
+
+  it("do not pass over a DaemonSet that they do not know", () => {
+    assert.deepEqual(daemonSetProblems(["a/b"], [], nodes), ["DaemonSet a/b: this check does not know its nodes"]);
+  });
+
+  it("tell of a pod that waits, with the scheduler's reason", () => {
+    const metadata = { namespace: "n", name: "p" };
+    const conditions = [{ type: "PodScheduled", status: "False", message: "0/3 nodes: Insufficient memory" }];
+    assert.equal(podTrouble({ metadata, status: { phase: "Running" } }), undefined);
+    assert.equal(podTrouble({ metadata, status: { phase: "Succeeded" } }), undefined);
+    assert.equal(
+      podTrouble({ metadata, status: { phase: "Pending", conditions } }),
+      "n/p is Pending: 0/3 nodes: Insufficient memory",
+    );
+    assert.equal(podTrouble({ metadata, status: { phase: "Failed" } }), "n/p is Failed");
+  });
+});
