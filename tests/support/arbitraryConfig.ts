@@ -246,7 +246,8 @@ export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
     for (const { at, key, value } of edits) {
       const paths = pathsOf(config);
       const path = paths[at % paths.length] ?? [];
-      setAt(config, key === undefined ? path : [...path, key], value);
+      // A copy, since one value may come for two edits, and a value that lay in itself would have no end.
+      setAt(config, key === undefined ? path : [...path, key], structuredClone(value));
     }
     return config;
   });
