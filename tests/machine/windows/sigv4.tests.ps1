@@ -1,55 +1,70 @@
-# The signature against the published vectors (awslabs/aws-c-auth, tests/aws-signing-test-suite/v4; AWS General Reference).
+# The signature against AWS's published vectors and those of another implementation. The rehearsal's own test reads the same file.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/sigv4.ps1"
 
-$access = 'AKIDEXAMPLE'
-$secret = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
+$file = Get-Content -Raw -Encoding UTF8 -Path "$PSScriptRoot/../../support/sigv4Vectors.json" | ConvertFrom-Json
+$get = @{ Method = 'GET'; Path = '/'; Query = ''; Body = ''; AccessKey = $file.accessKeyId; Secret = $file.secretAccessKey; Region = $file.region; Service = 'service' }
 
-# Signature of a request with the suite's key, date and region.
-function Get-SuiteSignature {
+function Get-HeaderTable {
     param(
-        [string] $Method,
-        [string] $Query = '',
-        [hashtable] $More = @{},
-        [string] $Body = '',
-        [string] $Service = 'service',
-        [string] $Name = 'example.amazonaws.com'
+        [object] $Object
     )
-    $headers = @{ 'host' = $Name; 'x-amz-date' = '20150830T123600Z' } + $More
-    $value = Get-Authorization -Method $Method -Path '/' -Query $Query -Headers $headers -Body $Body -AccessKey $access -Secret $secret -Region 'us-east-1' -Service $Service
-    $value -replace '^.*Signature=', ''
+    $table = @{}
+    foreach ($property in $Object.PSObject.Properties) {
+        $table[$property.Name] = [string] $property.Value
+    }
+    $table
 }
 
-Test 'get-vanilla' {
-    Assert-Equal (Get-SuiteSignature GET) '5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31'
+# The header that a vector must give: the names of what is signed, in the order of their bytes, and the signature.
+function Get-Expected {
+    param(
+        [object] $Vector
+    )
+    $names = [string[]] @($Vector.headers.PSObject.Properties | ForEach-Object { $_.Name })
+    [Array]::Sort($names, [StringComparer]::Ordinal)
+    $scope = "$($file.accessKeyId)/$($file.time.Substring(0, 8))/$($file.region)/$($Vector.service)/aws4_request"
+    "AWS4-HMAC-SHA256 Credential=$scope, SignedHeaders=$($names -join ';'), Signature=$($Vector.signature)"
 }
-Test 'post-vanilla' {
-    Assert-Equal (Get-SuiteSignature POST) '5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b'
-}
-Test 'get-vanilla-query-order-key-case' {
-    Assert-Equal (Get-SuiteSignature GET -Query 'Param1=value1&Param2=value2') 'b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500'
-}
-Test 'post-x-www-form-urlencoded' {
-    $type = @{ 'content-type' = 'application/x-www-form-urlencoded' }
-    Assert-Equal (Get-SuiteSignature POST -More $type -Body 'Param1=value1') 'ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a'
-}
-Test 'the signing key of the documentation' {
-    $key = Get-SigningKey $secret '20150830' 'us-east-1' 'iam'
-    Assert-Equal (ConvertTo-Hex $key) 'c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9'
-}
-Test 'IAM ListUsers of the documentation, with its whole header' {
-    $headers = @{ 'host' = 'iam.amazonaws.com'; 'x-amz-date' = '20150830T123600Z'; 'content-type' = 'application/x-www-form-urlencoded; charset=utf-8' }
-    $value = Get-Authorization -Method GET -Path '/' -Query 'Action=ListUsers&Version=2010-05-08' -Headers $headers -Body '' -AccessKey $access -Secret $secret -Region 'us-east-1' -Service 'iam'
-    Assert-Equal $value 'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, SignedHeaders=content-type;host;x-amz-date, Signature=5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7'
-}
-Test 'a changed body changes the signature' {
-    $one = Get-SuiteSignature POST -Body 'a'
-    $two = Get-SuiteSignature POST -Body 'b'
-    if ($one -eq $two) {
-        throw 'the body is not signed'
+
+foreach ($vector in $file.vectors) {
+    Test "$($vector.name) ($($vector.source))" {
+        $value = @{ Method = $vector.method; Path = $vector.url -replace '\?.*$', ''; Query = $vector.query; Body = $vector.body; Service = $vector.service }
+        $request = $get + @{}
+        foreach ($name in $value.Keys) {
+            $request[$name] = $value[$name]
+        }
+        Assert-Equal (Get-Authorization @request -Headers (Get-HeaderTable $vector.headers)) (Get-Expected $vector)
     }
 }
-Test 'blanks inside and around a value are folded' {
-    Assert-Equal (Get-SuiteSignature GET -More @{ 'my-header' = '  a   b ' }) (Get-SuiteSignature GET -More @{ 'my-header' = 'a b' })
+Test 'there are vectors of each kind' {
+    $kinds = @($file.vectors | ForEach-Object { $_.service } | Sort-Object -Unique)
+    Assert-Equal $kinds @('autoscaling', 'iam', 's3', 'service', 'ssm')
+}
+Test 'the signing key of the documentation' {
+    $key = Get-SigningKey $file.secretAccessKey '20150830' 'us-east-1' 'iam'
+    Assert-Equal (ConvertTo-Hex $key) 'c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9'
+}
+Test 'a changed body, header or path changes the signature' {
+    $headers = @{ 'host' = 'example.amazonaws.com'; 'x-amz-date' = $file.time }
+    $one = Get-Authorization @get -Headers $headers
+    foreach ($change in @{ Body = 'a' }, @{ Path = '/a' }, @{ Query = 'a=b' }, @{ Method = 'POST' }, @{ Region = 'eu-central-1' }) {
+        $request = $get + @{}
+        foreach ($name in $change.Keys) {
+            $request[$name] = $change[$name]
+        }
+        if ((Get-Authorization @request -Headers $headers) -eq $one) {
+            throw "not signed: $($change.Keys)"
+        }
+    }
+    $headers['x-amz-date'] = '20150830T123601Z'
+    if ((Get-Authorization @get -Headers $headers) -eq $one) {
+        throw 'the time is not signed'
+    }
+}
+Test 'names of headers are written in lower case and sorted by their bytes, whatever the culture' {
+    $headers = @{ 'Host' = 'example.amazonaws.com'; 'X-Amz-Date' = $file.time; 'x-a-b' = '1'; 'x-ab' = '2'; 'xab' = '3' }
+    $value = Get-Authorization @get -Headers $headers
+    Assert-Equal ($value -replace '^.*SignedHeaders=(.*), .*$', '$1') 'host;x-a-b;x-ab;x-amz-date;xab'
 }
 Complete-Tests
