@@ -41,7 +41,14 @@ export function objectOf(resource: RecordedResource): KubernetesObject {
 }
 
 function plainMap(map: PropertyMap, where: string): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, plainValue(value, `${where}.${key}`)]));
+  return Object.fromEntries(
+    Object.entries(map).map(([key, value]) => [fieldName(key), plainValue(value, `${where}.${key}`)]),
+  );
+}
+
+/** The SDK spells fields of a definition's schema with underscores; the provider sends them with hyphens. */
+function fieldName(key: string): string {
+  return key.startsWith("x_kubernetes_") ? key.replaceAll("_", "-") : key;
 }
 
 function plainValue(value: PropertyValue, where: string): unknown {
