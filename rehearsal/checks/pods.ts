@@ -3,7 +3,7 @@ import { waitFor } from "../system/processes.ts";
 import { type Check, type CheckContext, type ExpectedPool, expect, expectEqual } from "./check.ts";
 
 /** The nodes that a DaemonSet is meant for. */
-type Place = "linux" | "windows" | "control plane";
+type Place = "linux" | "linux workers" | "windows" | "control plane";
 
 /** Every DaemonSet that may be there, written out: a check must not learn it from the program's selectors. */
 const places: Readonly<Record<string, Place>> = {
@@ -14,11 +14,11 @@ const places: Readonly<Record<string, Place>> = {
   "kube-system/cloud-controller-manager": "control plane",
   "kube-system/cloud-node-manager": "linux",
   "kube-system/cloud-node-manager-windows": "windows",
-  "kube-system/ebs-csi-node": "linux",
+  "kube-system/ebs-csi-node": "linux workers",
   "kube-system/ebs-csi-node-windows": "windows",
-  "kube-system/csi-azuredisk-node": "linux",
+  "kube-system/csi-azuredisk-node": "linux workers",
   "kube-system/csi-azuredisk-node-windows": "windows",
-  "kube-system/csi-smb-node": "linux",
+  "kube-system/csi-smb-node": "linux workers",
   "kube-system/csi-smb-node-windows": "windows",
   "fenestra-monitoring/node-exporter": "linux",
   "fenestra-monitoring/windows-exporter": "windows",
@@ -31,10 +31,12 @@ const controlPlaneLabel = "node-role.kubernetes.io/control-plane";
 
 /** Names of the nodes of a place. Linux means every Linux node, the control plane's too. Pure. */
 export function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string[] {
-  const isMeant = ({ metadata }: V1Node): boolean =>
-    place === "control plane"
-      ? controlPlaneLabel in (metadata?.labels ?? {})
-      : metadata?.labels?.["kubernetes.io/os"] === place;
+  const isMeant = ({ metadata }: V1Node): boolean => {
+    const labels = metadata?.labels ?? {};
+    const controls = controlPlaneLabel in labels;
+    if (place === "control plane") return controls;
+    return labels["kubernetes.io/os"] === place.split(" ")[0] && !(place === "linux workers" && controls);
+  };
   return nodes
     .filter(isMeant)
     .map(({ metadata }) => metadata?.name ?? "")
