@@ -1,20 +1,28 @@
+import type { DecodedMachine } from "./cluster/bringUp.ts";
 import type { DecodedFile } from "./decode/machine.ts";
 import type { Breakage } from "./rehearse.ts";
 
-/** Changes the content of the files of all machines. */
-function inFiles(change: (file: DecodedFile) => string): Breakage {
-  return ({ payload }) => ({ ...payload, files: payload.files.map((file) => ({ ...file, content: change(file) })) });
+type Changed = (machine: DecodedMachine) => boolean;
+
+/** Changes the content of the files of all machines, or of some. */
+function inFiles(change: (file: DecodedFile) => string, changed: Changed = () => true): Breakage {
+  return {
+    payload: (machine) => {
+      const { payload } = machine;
+      if (!changed(machine)) return payload;
+      return { ...payload, files: payload.files.map((file) => ({ ...file, content: change(file) })) };
+    },
+  };
 }
 
 /** Changes the content of the files of Windows machines. */
 function inWindowsFiles(change: (file: DecodedFile) => string): Breakage {
-  const everywhere = inFiles(change);
-  return (machine) => (machine.payload.system === "windows" ? everywhere(machine) : machine.payload);
+  return inFiles(change, ({ payload }) => payload.system === "windows");
 }
 
 /**
- * Negative controls: each breaks one thing in the decoded payloads, after the program and before the machines, and the named check must then
- * fail. A check that cannot fail would be worth nothing.
+ * Negative controls: each breaks one thing in the decoded payloads or around them, after the program and before the machines, and the named
+ * check must then fail. A check that cannot fail would be worth nothing.
  */
 export const breakages: Readonly<Record<string, Breakage>> = {
   /** Windows nodes register `os=Windows` instead of `os=windows`. Fails `pool <windows pool>: registration`. */
@@ -33,4 +41,8 @@ export const breakages: Readonly<Record<string, Breakage>> = {
   "containerd-unknown-key": inFiles(({ path, content }) =>
     path.endsWith("config.toml") ? content.replace(/^config_path = /m, "confg_path = ") : content,
   ),
+  /** The mirror lacks crictl for Linux. The rehearsal breaks off with a MirrorLacksError. Needs a stack with a mirror. */
+  "mirror-without-crictl": {
+    mirror: (list) => ({ ...list, files: list.files.filter(({ url }) => !/crictl-.*linux-amd64/.test(url)) }),
+  },
 };

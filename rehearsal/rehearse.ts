@@ -1,19 +1,22 @@
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { type MirrorList, mirrorList } from "../cli/mirror/list.ts";
 import { loadConfig } from "../components/config/load.ts";
 import type { StackConfig } from "../components/config/schema.ts";
-import { clusterSpec } from "../components/model/clusterSpec.ts";
+import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
 import type { Checkers } from "./checkers/obtain.ts";
 import { acceptanceChecks, expectedPools } from "./checks/all.ts";
 import { ControlPlaneLab } from "./checks/controlPlane.ts";
 import { fileChecks } from "./checks/files.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
+import { mirrorChecks } from "./checks/mirror.ts";
 import { type CheckReport, reportLines, runChecks } from "./checks/run.ts";
 import { applyAll, isGate, isKubernetesObject } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import type { CloudSide } from "./cluster/cloudSide.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import type { LinuxMachine } from "./cluster/linuxMachine.ts";
+import type { MirrorSettings } from "./cluster/mirrorOnly.ts";
 import { defineServiceMonitors } from "./cluster/monitoringStandIn.ts";
 import { sideOf } from "./cluster/sides.ts";
 import type { PinnedImages } from "./cluster/windowsNode.ts";
@@ -23,11 +26,19 @@ import { runProgramWithHooks } from "./program/runProgram.ts";
 import { textOf } from "./program/values.ts";
 import { minorOf } from "./programs/catalog.ts";
 import type { Programs } from "./programs/obtain.ts";
+import { makePlan } from "./review/makePlan.ts";
 import { placeOf, simulatedCloud } from "./simulated/cloud.ts";
 import type { Progress } from "./system/progress.ts";
 
-/** Changes a machine's decoded files before it boots: a negative control breaks something and expects a check to see it. */
-export type Breakage = (machine: DecodedMachine) => DecodedUserData;
+/** Breaks something on purpose: a negative control expects that this is seen. */
+export interface Breakage {
+  /** Changes a machine's decoded files before it boots. */
+  readonly payload?: (machine: DecodedMachine) => DecodedUserData;
+  /** Changes the list by which the mirror is filled. */
+  readonly mirror?: (list: MirrorList) => MirrorList;
+}
+
+const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
 
 /** Settings of a rehearsal. */
 export interface RehearsalOptions {
@@ -56,7 +67,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);
   const { program, hooks } = await runProgramWithHooks({
-    entry: fileURLToPath(new URL("../index.ts", import.meta.url)),
+    entry,
     stack,
     config,
     mode: "known-outputs",
@@ -89,8 +100,14 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     tell,
   );
 
-  const surroundings = await buildSurroundings(cloud, decoded, spec.network.cidr, programs, workFolder);
+  const settings = await mirrorSettings(stack, config, spec, options.breakage);
+  const surroundings = await buildSurroundings(cloud, decoded, spec.network.cidr, programs, workFolder, settings);
+  const { mirror } = surroundings;
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
+  if (mirror !== undefined) progress.line(mirrorLine(mirror));
+  /** A file that the mirror lacks ends the waiting for what cannot come. */
+  const unlessLacking = async (waiting: Promise<unknown>): Promise<void> =>
+    void (await Promise.race([waiting, ...(mirror === undefined ? [] : [mirror.lacks])]));
   const kubeconfig = textOf(program.outputs.kubeconfig);
   if (kubeconfig === undefined) throw new Error("the program exports no kubeconfig");
   const cluster = new Cluster({
@@ -104,7 +121,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   });
   const controlPlane = decoded.filter(({ machine }) => machine.group === undefined);
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
-  await cluster.startControlPlane(controlPlane);
+  await unlessLacking(cluster.startControlPlane(controlPlane));
   await cluster.startKwok();
   const passGate = async (name: string): Promise<void> => {
     const hook = hooks.get(name);
@@ -117,13 +134,13 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const applied = applyAll(program, cluster.kubectl, passGate);
   await cluster.startWorkers(workers);
   progress.line(`workers: ${workers.length} machines have read the join secret and registered their nodes`);
-  await cluster.untilNodesReady(decoded.length);
+  await unlessLacking(cluster.untilNodesReady(decoded.length));
   cluster.playCloud();
   const { refused, warnings } = await applied;
   progress.line(
     `objects: ${program.resources.filter(isKubernetesObject).length} applied with strict validation, ${refused.length} refused`,
   );
-  await cluster.untilBooted();
+  await unlessLacking(cluster.untilBooted());
   progress.line("bootstraps: every stage of every machine has ended well");
 
   const pools = expectedPools(stackConfig);
@@ -140,7 +157,18 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
         spec.addons.samples,
         program.resources.filter(isGate).map(({ name }) => name),
         lab,
-        worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)],
+        [
+          ...(mirror === undefined
+            ? []
+            : mirrorChecks({
+                mirror,
+                registries: spec.mirror.registries,
+                wayOut: spec.network.nat !== "none",
+                decoded,
+                running: () => [...cluster.machines.values()],
+              })),
+          ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)]),
+        ],
         cloud.nodeTemplates,
       ),
     ),
@@ -243,5 +271,26 @@ function withVersionOf(
 
 function decode(machine: DecodedMachine["machine"], cloud: CloudSide, breakage: Breakage | undefined): DecodedMachine {
   const decoded = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
-  return breakage === undefined ? decoded : { machine, payload: breakage(decoded) };
+  return breakage?.payload === undefined ? decoded : { machine, payload: breakage.payload(decoded) };
+}
+
+/** What `fenestra mirror --list` tells of a stack with a mirror of files; nothing for a stack without. */
+async function mirrorSettings(
+  stack: string,
+  config: Readonly<Record<string, string>>,
+  spec: ClusterSpec,
+  breakage: Breakage | undefined,
+): Promise<MirrorSettings | undefined> {
+  const { artifacts } = spec.mirror;
+  if (artifacts === undefined) {
+    if (breakage?.mirror === undefined) return undefined;
+    throw new Error(`${stack} has no fenestra:mirror.artifacts, so nothing can be left out of its mirror`);
+  }
+  const list = mirrorList(await makePlan({ stack, config, entry }), spec);
+  return { artifacts, httpProxy: spec.httpProxy, list: breakage?.mirror?.(list) ?? list };
+}
+
+function mirrorLine({ artifacts, httpProxy, list }: MirrorSettings): string {
+  const way = httpProxy === undefined ? "" : ` by the proxy ${httpProxy}`;
+  return `mirror: ${artifacts}${way} holds the ${list.files.length} files of \`fenestra mirror --list\`; no publisher can be reached`;
 }

@@ -67,7 +67,8 @@ export function acceptanceChecks(
     noPodPending(pools),
     linuxPods,
     ...[...builds.values()].map(({ runtimeClass, build }) => runtimeClassCheck(runtimeClass, build)),
-    ambiguousPod,
+    // A pod for Windows in a stack of one build gets that build.
+    ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod] : []),
     refusedByServer,
     ...guardRailChecks([...builds.keys()]),
     ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),

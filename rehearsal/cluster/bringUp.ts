@@ -17,10 +17,12 @@ import { runOrFail } from "../system/command.ts";
 import { type LoadBalancer, startLoadBalancer } from "../system/loadBalancer.ts";
 import { createNetwork, type Network } from "../system/network.ts";
 import type { CloudSide } from "./cloudSide.ts";
+import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "./mirrorOnly.ts";
 
 /** Where the simulated endpoints and load balancers listen: TEST-NET-2 (RFC 5737), outside of every planned network. */
 const outside = cidr("198.51.100.0/24");
 const endpointIndex = 10;
+const firstMirrorIndex = 11;
 const firstBalancerIndex = 20;
 const metadataAddress = "169.254.169.254";
 /** Path of the payload's list of artifacts on a Linux machine. */
@@ -43,17 +45,22 @@ export interface Surroundings {
   readonly endpointCa: string;
   readonly balancers: readonly LoadBalancer[];
   readonly artifacts: ArtifactFiles;
-  /** URLs that machines fetched, with how often. */
-  readonly served: ReadonlyMap<string, number>;
+  /** What takes the publishers' place in a network that reaches nothing but a mirror. */
+  readonly mirror: MirrorOnly | undefined;
 }
 
-/** Builds the surroundings in the rehearsal's own namespaces. */
+/**
+ * Builds the surroundings in the rehearsal's own namespaces.
+ *
+ * @param mirror the stack's mirror; with it publishers cannot be reached.
+ */
 export async function buildSurroundings(
   cloud: CloudSide,
   decoded: readonly DecodedMachine[],
   networkCidr: string,
   programs: Programs,
   workFolder: string,
+  mirror?: MirrorSettings,
 ): Promise<Surroundings> {
   const whole = cidr(networkCidr);
   const gateway = addressAt(whole, 1);
@@ -71,7 +78,7 @@ export async function buildSurroundings(
   );
   await mkdir(path.join(workFolder, "artifacts"), { recursive: true });
   const files = await artifactFiles(lines, programs, workFolder);
-  const publishers = artifactServer(lines, files);
+  const publishers = artifactServer(mirror === undefined ? lines : [], files);
 
   const authority = newAuthority("Fenestra rehearsal");
   const names = [...cloud.hosts, ...publishers.hosts];
@@ -84,12 +91,29 @@ export async function buildSurroundings(
       publishers.hosts.includes(request.host) ? publishers.handle(request) : cloud.endpoints(request),
     { cert: identity.certificate, key: identity.key },
   );
+  let mirrorIndex = firstMirrorIndex;
+  const mirrorOnly =
+    mirror === undefined
+      ? undefined
+      : await startMirrorOnly({
+          settings: mirror,
+          authority,
+          newAddress: async (wanted = addressAt(outside, mirrorIndex++)) => {
+            await network.addAddress(wanted);
+            return wanted;
+          },
+          contents: (place) => {
+            const file = files.get(lines.find(({ url }) => url === place)?.name ?? "");
+            // Windows does not run here: nothing but its digest in the list is looked at.
+            return file ?? Buffer.from(`Stand-in of the rehearsal for ${place}\n`);
+          },
+        });
   const balancers = await Promise.all(
     balancerAddresses.map(({ address, port, targets, healthPath }) =>
       startLoadBalancer({ host: address, port, backends: targets, healthPath }),
     ),
   );
-  const endpointLines = names.map((name) => `${endpointAddress} ${name}`);
+  const endpointLines = [...names.map((name) => `${endpointAddress} ${name}`), ...(mirrorOnly?.hosts ?? [])];
   const hosts = (reader?: string): readonly string[] => [
     ...endpointLines,
     ...balancerAddresses
@@ -105,7 +129,7 @@ export async function buildSurroundings(
     endpointCa: authority.certificate,
     balancers,
     artifacts: files,
-    served: publishers.served,
+    mirror: mirrorOnly,
   };
 }
 

@@ -115,6 +115,7 @@ export class Cluster {
       network: surroundings.network,
       workFolder,
       hosts: surroundings.hosts,
+      resolvConf: surroundings.mirror?.resolvConf,
       endpointCa: surroundings.endpointCa,
       programs: controlPlane
         ? Object.fromEntries(imagePrograms.map((program) => [program, programs[program].path]))

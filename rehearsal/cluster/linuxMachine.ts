@@ -22,6 +22,8 @@ export interface LinuxMachineOptions {
   readonly workFolder: string;
   /** Lines of /etc/hosts for the simulated endpoints, by the machine's address. */
   readonly hosts: (address: string) => readonly string[];
+  /** Content of /etc/resolv.conf. Default: no name server. */
+  readonly resolvConf?: string | undefined;
   /** CA of the simulated endpoints, PEM. */
   readonly endpointCa: string;
   /** Programs of the host that containers would bring along: etcd, kube-apiserver and so on. */
@@ -63,6 +65,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
   await createMachineRoot(machine, {
     workFolder,
     hosts: [`${options.address} ${name}`, ...options.hosts(options.address)],
+    ...(options.resolvConf === undefined ? {} : { resolvConf: options.resolvConf }),
     extraCa: options.endpointCa,
     commands: standInCommands,
     programs: options.programs,

@@ -178,7 +178,7 @@ describe("the rehearsal's checks of files", () => {
       ["containerd-unknown-key", "containerd", "plugin io.containerd.cri.v1.images: unknown key registry.confg_path"],
     ] as const) {
       it(`fail when a rehearsal breaks ${name}`, async () => {
-        const breakage = breakages[name];
+        const breakage = breakages[name]?.payload;
         assert.ok(breakage !== undefined);
         const broken = machines.map((one) => ({ ...one, payload: breakage(one) }));
         const lines = (await failure(kind, broken, checkers))?.split("\n").map((line) => line.trim()) ?? [];

@@ -1,0 +1,264 @@
+import { z } from "zod";
+import type { MirrorList } from "../../cli/mirror/list.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
+import type { LinuxMachine } from "../cluster/linuxMachine.ts";
+import type { MirrorOnly } from "../cluster/mirrorOnly.ts";
+import { type DecodedFile, fileContent } from "../decode/machine.ts";
+import { placeOnMirror } from "../endpoints/mirror.ts";
+import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
+
+/** What the checks of a network that reaches only a mirror look at. */
+export interface MirrorSources {
+  readonly mirror: MirrorOnly;
+  /** Registry to the URL of its mirror, as the stack file has it. */
+  readonly registries: Readonly<Record<string, string>>;
+  /** Whether the machines may also ask publishers, because the stack has a way to them. */
+  readonly wayOut: boolean;
+  readonly decoded: readonly DecodedMachine[];
+  /** Machines that run in namespaces, a live list. */
+  readonly running: () => readonly LinuxMachine[];
+}
+
+/** Checks of a stack whose machines reached nothing but its mirror. */
+export function mirrorChecks(of: MirrorSources): readonly Check[] {
+  return [filesCheck(of), windowsCheck(of), nothingElseCheck(of), registriesCheck(of), imagesCheck(of)];
+}
+
+/** A file of the list as machines name it: its place on the mirror and its digest, `-` for none. */
+function heldFiles({ artifacts, list }: MirrorOnly): ReadonlyMap<string, string> {
+  return new Map(list.files.map(({ url, digest }) => [placeOnMirror(artifacts, url), digest ?? "-"]));
+}
+
+/** Where the scripts of a Linux machine note what they have installed: URL and digest, one file per artifact. */
+const installedFolder = "/var/lib/fenestra/artifacts";
+
+function filesCheck({ mirror, decoded, running }: MirrorSources): Check {
+  return {
+    id: "mirror: files",
+    title: "every program on a Linux machine came from the mirror, which held only what `fenestra mirror --list` names",
+    run: async ({ note }) => {
+      const held = heldFiles(mirror);
+      for (const { machine, payload } of decoded.filter(({ payload: { system } }) => system === "linux")) {
+        for (const line of fileContent(payload, "/etc/fenestra/artifacts.tsv").trimEnd().split("\n")) {
+          const [name, url = "", algorithm, digest] = line.split("\t");
+          const named = digest === "-" ? "-" : `${algorithm}:${digest}`;
+          expectEqual(held.get(url), named, `digest of ${name} for ${machine.name} in the list, by ${url}`);
+        }
+      }
+      const fetched = new Set(mirror.requests.filter(({ status }) => status === 200).map(({ url }) => url));
+      let installed = 0;
+      for (const { name, run } of running()) {
+        const { stdout } = await run(["bash", "-c", `cat ${installedFolder}/*`]);
+        const urls = stdout
+          .trimEnd()
+          .split("\n")
+          .map((line) => line.split(" ")[0] ?? "");
+        expect(urls.length > 1, `${name} has installed nothing`);
+        for (const url of urls) expect(fetched.has(url), `${name} has ${url}, which the mirror did not hand out`);
+        installed += urls.length;
+      }
+      note(
+        `${mirror.list.files.length} files on the mirror, ${installed} installed from it on ${running().length} machines`,
+      );
+    },
+  };
+}
+
+const windowsMachine = z.looseObject({
+  curl: z.array(z.string()),
+  artifacts: z.array(
+    z.looseObject({
+      name: z.string(),
+      urls: z.array(z.string()),
+      checksumUrls: z.array(z.string()),
+      algorithm: z.string(),
+      digest: z.string(),
+    }),
+  ),
+});
+
+function windowsCheck(of: MirrorSources): Check {
+  const { mirror, decoded, running, wayOut } = of;
+  return {
+    id: "mirror: downloads of Windows",
+    title: "what Windows machines and pods would download is on the mirror, by their own arguments for curl",
+    run: async ({ kubectl, note }) => {
+      const held = heldFiles(mirror);
+      const wanted = new Set<string>();
+      let curl: readonly string[] = [];
+      for (const { machine, payload } of decoded.filter(({ payload: { system } }) => system === "windows")) {
+        const settings = windowsMachine.parse(JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")));
+        curl = settings.curl;
+        for (const { name, urls, checksumUrls, algorithm, digest } of settings.artifacts) {
+          const [first = ""] = urls;
+          const named = digest === "" ? "-" : `${algorithm}:${digest}`;
+          expectEqual(held.get(first), named, `digest of ${name} for ${machine.name} in the list, by ${first}`);
+          for (const url of [first, ...checksumUrls.slice(0, 1)]) wanted.add(url);
+        }
+        if (!wayOut) expectNoPublisher(mirror.list, machine.name, payload.files);
+      }
+      const objects = await workloads(kubectl, "json");
+      if (!wayOut) expectNoPublisher(mirror.list, "the cluster", [{ path: "workloads", content: objects, mode: "" }]);
+      for (const url of urlsBelow(mirror.artifacts, objects)) wanted.add(url);
+      const [from] = running();
+      expect(from !== undefined && wanted.size > 0, "there is nothing to download, or no machine to do it");
+      for (const url of wanted) {
+        const { code, stderr } = await from.run(["curl", ...curl, "--output", "/dev/null", url]);
+        expect(code === 0, `${url}: ${stderr.trim()}`);
+      }
+      note(`${wanted.size} downloads tried from ${from.name}`);
+    },
+  };
+}
+
+/** URLs below a base URL that a text names. */
+function urlsBelow(base: string, text: string): readonly string[] {
+  const root = base.replace(/\/+$/, "");
+  return (text.match(/https?:\/\/[^\s"'\\,<>]+/g) ?? []).filter((url) => url.startsWith(`${root}/`));
+}
+
+function expectNoPublisher({ files }: MirrorList, who: string, texts: readonly DecodedFile[]): void {
+  for (const { path, content } of texts)
+    for (const { url } of files) expect(!content.includes(url), `${who}: ${path} names ${url}, which nobody reaches`);
+}
+
+function nothingElseCheck({ mirror, running }: MirrorSources): Check {
+  const { list, httpProxy, lookUps, proxied } = mirror;
+  const publishers = new Set([
+    ...list.files.map(({ url }) => new URL(url).hostname),
+    ...list.images.map(({ reference }) => reference.split("/")[0] ?? ""),
+  ]);
+  return {
+    id: "mirror: nothing else",
+    title: "no machine looked for another host, and no publisher can be reached",
+    run: async ({ note }) => {
+      const names = lookUps.map(({ caller, name }) => `${name} by ${caller}`);
+      expectEqual([...new Set(names)], [], "names that machines looked up and that this network does not have");
+      const refused = proxied.filter((request) => request.refused);
+      expectEqual([...new Set(refused.map(({ target }) => target))], [], "hosts that the proxy was asked for in vain");
+      const machines = running();
+      if (httpProxy !== undefined) {
+        const callers = [...new Set(proxied.map(({ caller }) => caller))].sort();
+        expectEqual(callers, machines.map(({ address }) => address).sort(), "machines that used the proxy");
+      }
+      const [from] = machines;
+      expect(from !== undefined, "no machine runs");
+      // What follows also shows that look-ups and requests are seen at all.
+      for (const host of publishers) {
+        const asked = lookUps.length;
+        const direct = await head(from, host, ["--noproxy", "*"]);
+        expectEqual(direct, cannotResolve, `exit code of curl to ${host}`);
+        expect(
+          lookUps.slice(asked).some(({ name }) => name === host),
+          `the name server did not see the look-up of ${host}`,
+        );
+        if (httpProxy === undefined) continue;
+        expect((await head(from, host, ["--proxy", httpProxy])) !== 0, `the proxy leads to ${host}`);
+        expect(
+          proxied.some((request) => request.refused && request.target === `${host}:443`),
+          `the proxy did not see the request for ${host}`,
+        );
+      }
+      const way =
+        httpProxy === undefined ? "" : `; ${proxied.length - refused.length - publishers.size} requests by the proxy`;
+      note(`out of reach: ${[...publishers].sort().join(", ")}${way}`);
+    },
+  };
+}
+
+/** curl's exit code for a host name that it cannot resolve (curl(1)). */
+const cannotResolve = 6;
+
+/** Exit code of a curl that asks a host. */
+async function head(from: LinuxMachine, host: string, options: readonly string[]): Promise<number> {
+  const { code } = await from.run([
+    "curl",
+    "--silent",
+    "--head",
+    "--connect-timeout",
+    "5",
+    ...options,
+    `https://${host}/`,
+  ]);
+  return code;
+}
+
+function registriesCheck({ mirror, registries, decoded }: MirrorSources): Check {
+  return {
+    id: "mirror: registries",
+    title: "containerd asks the mirror for every registry that the stack's images come from, on both systems",
+    run: async ({ note }) => {
+      const used = new Set(mirror.list.images.map(({ reference }) => reference.split("/")[0] ?? ""));
+      const problems = decoded.flatMap((machine) =>
+        [...used].flatMap((registry) => registryProblem(machine, registry, registries)),
+      );
+      expect(problems.length === 0, problems.join("\n      "));
+      note(`${[...used].sort().join(", ")}, on ${decoded.length} machines`);
+    },
+  };
+}
+
+/** What keeps containerd of a machine from asking the mirror of a registry (containerd: docs/hosts.md). */
+export function registryProblem(
+  { machine, payload }: DecodedMachine,
+  registry: string,
+  mirrors: Readonly<Record<string, string>>,
+): readonly string[] {
+  const wanted = mirrors[registry] ?? mirrors._default;
+  if (wanted === undefined) return [`fenestra:mirror.registries has no mirror of ${registry}`];
+  const separator = payload.system === "windows" ? "\\" : "/";
+  const config = payload.files.find(({ path }) => path.endsWith(`containerd${separator}config.toml`));
+  const folder = /^config_path = '(.+)'$/m.exec(config?.content ?? "")?.[1];
+  const named = mirrors[registry] === undefined ? "_default" : registry;
+  // A folder of Windows holds no colon.
+  const own = payload.system === "windows" ? named.replace(/:(\d+)$/, "_$1_") : named;
+  const path = [folder, own, "hosts.toml"].join(separator);
+  const hosts = payload.files.find((file) => file.path === path)?.content;
+  if (hosts === undefined) return [`${machine.name} has no ${path}`];
+  const first = /^\[host\."([^"]+)"\]\ncapabilities = \[(.*)\]/m.exec(hosts);
+  return first?.[1] === wanted.replace(/\/+$/, "") && /"pull"/.test(first[2] ?? "") && /"resolve"/.test(first[2] ?? "")
+    ? []
+    : [`${machine.name}: ${path} does not ask ${wanted} first`];
+}
+
+function imagesCheck({ mirror, decoded, running }: MirrorSources): Check {
+  return {
+    id: "mirror: images",
+    title: "the list names the image of every workload, of kubeadm's static pods, and of containerd's pause",
+    run: async ({ kubectl, note }) => {
+      const used = new Map<string, string>();
+      const images = (await workloads(kubectl, "jsonpath={..image}")).split(/\s+/).filter((image) => image !== "");
+      for (const image of images) used.set(image, "a workload");
+      let manifests = 0;
+      for (const { name, run } of running()) {
+        const { stdout } = await run(["bash", "-c", "cat /etc/kubernetes/manifests/*.yaml 2>/dev/null || true"]);
+        for (const [, image = ""] of stdout.matchAll(/^\s*(?:- )?image: *["']?([^\s"']+)/gm)) {
+          used.set(image, `a static pod of ${name}`);
+          manifests += 1;
+        }
+      }
+      expect(manifests >= 4, `found ${manifests} images of static pods, wanted those of a control plane`);
+      for (const { machine, payload } of decoded) {
+        const config = payload.files.find(({ path }) => /containerd[\\/]config\.toml$/.test(path))?.content ?? "";
+        const pause = /^sandbox = '(.+)'$/m.exec(config)?.[1];
+        expect(pause !== undefined, `${machine.name} names no pause image`);
+        used.set(pause, `containerd of ${machine.name}`);
+      }
+      const listed = new Set(mirror.list.images.map(({ reference }) => reference));
+      const missing = [...used].filter(([image]) => !listed.has(image));
+      expect(
+        missing.length === 0,
+        missing.map(([image, user]) => `${image} of ${user} is not in the list`).join("\n      "),
+      );
+      note(`${used.size} images in use, ${listed.size} in the list`);
+    },
+  };
+}
+
+/** The cluster's workloads, in an output format of kubectl. */
+async function workloads(kubectl: CheckContext["kubectl"], output: string): Promise<string> {
+  const kinds = "deployments,daemonsets,statefulsets,jobs,cronjobs";
+  const { code, stdout, stderr } = await kubectl(["get", kinds, "--all-namespaces", "--output", output]);
+  expect(code === 0, `kubectl get: ${stderr}`);
+  return stdout;
+}
