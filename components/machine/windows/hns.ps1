@@ -17,6 +17,10 @@ function Invoke-Hns {
     }
     $text = ''
     [Fenestra.Hns]::HNSCall($Method, $Path, $Body, [ref] $text)
+    # The call returns nothing at all while the service stops or starts.
+    if (-not $text) {
+        throw "HNS $Method ${Path}: no answer"
+    }
     $answer = $text | ConvertFrom-Json
     if (-not $answer.Success) {
         throw "HNS $Method ${Path}: $($answer.Error) $text"

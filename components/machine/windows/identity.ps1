@@ -12,9 +12,15 @@ function Invoke-Web {
     param(
         [hashtable] $Request,
         [int] $Attempts = 6,
-        [int[]] $Final = @()
+        # What does not exist is no error and gives an empty text.
+        [switch] $Optional,
+        # Gives the headers anew for each attempt: session tokens, keys and signatures run out.
+        [scriptblock] $Fresh
     )
     for ($attempt = 1; $true; $attempt += 1) {
+        if ($Fresh) {
+            $Request.Headers = & $Fresh
+        }
         try {
             return Invoke-RestMethod -UseBasicParsing -TimeoutSec 20 @Request
         }
@@ -23,7 +29,10 @@ function Invoke-Web {
             if ($_.Exception.Response) {
                 $status = [int] $_.Exception.Response.StatusCode
             }
-            if ($attempt -ge $Attempts -or $Final -contains $status) {
+            if ($Optional -and $status -eq 404) {
+                return ''
+            }
+            if ($attempt -ge $Attempts) {
                 throw
             }
             Start-Sleep -Seconds ([Math]::Min(30, [Math]::Pow(2, $attempt)))
@@ -37,23 +46,17 @@ function Get-AwsMetadata {
         [string] $Path
     )
     $base = 'http://169.254.169.254/latest'
-    $token = Invoke-Web @{ Method = 'PUT'; Uri = "$base/api/token"; Headers = @{ 'X-aws-ec2-metadata-token-ttl-seconds' = '300' } }
-    try {
-        Invoke-Web @{ Uri = "$base/meta-data/$Path"; Headers = @{ 'X-aws-ec2-metadata-token' = $token } } -Final 404
-    }
-    catch {
-        if ($_.Exception.Response -and [int] $_.Exception.Response.StatusCode -eq 404) {
-            return ''
-        }
-        throw
+    Invoke-Web @{ Uri = "$base/meta-data/$Path" } -Optional -Fresh {
+        @{ 'X-aws-ec2-metadata-token' = Invoke-Web @{ Method = 'PUT'; Uri = "$base/api/token"; Headers = @{ 'X-aws-ec2-metadata-token-ttl-seconds' = '300' } } }
     }
 }
 
 function Get-AzureMetadata {
     param(
-        [string] $Path
+        [string] $Path,
+        [int] $Attempts = 6
     )
-    Invoke-Web @{ Uri = "http://169.254.169.254/metadata/$Path"; Headers = @{ Metadata = 'true' } }
+    Invoke-Web @{ Uri = "http://169.254.169.254/metadata/$Path"; Headers = @{ Metadata = 'true' } } -Attempts $Attempts
 }
 
 # Temporary keys of the instance's role.
@@ -69,8 +72,8 @@ function Get-AwsKey {
     $key
 }
 
-# Adds the signature to a request's headers. Those that .NET sets itself, from the address and from ContentType, are taken out again.
-function Add-Signature {
+# A request's headers with the signature. Those that .NET sets itself, from the address and from ContentType, are signed and left out.
+function Get-SignedHeaders {
     param(
         [object] $Cloud,
         [string] $Service,
@@ -80,12 +83,14 @@ function Add-Signature {
         [string] $Body = ''
     )
     $key = Get-AwsKey
-    $Headers['x-amz-date'] = [DateTime]::UtcNow.ToString('yyyyMMddTHHmmssZ', [Globalization.CultureInfo]::InvariantCulture)
-    $Headers['x-amz-security-token'] = $key.Token
-    $authorization = Get-Authorization -Method $Method -Path $Path -Query '' -Headers $Headers -Body $Body -AccessKey $key.AccessKeyId -Secret $key.SecretAccessKey -Region $Cloud.region -Service $Service
-    $Headers.Remove('host')
-    $Headers.Remove('content-type')
-    $Headers['authorization'] = $authorization
+    $signed = $Headers.Clone()
+    $signed['x-amz-date'] = [DateTime]::UtcNow.ToString('yyyyMMddTHHmmssZ', [Globalization.CultureInfo]::InvariantCulture)
+    $signed['x-amz-security-token'] = $key.Token
+    $authorization = Get-Authorization -Method $Method -Path $Path -Query '' -Headers $signed -Body $Body -AccessKey $key.AccessKeyId -Secret $key.SecretAccessKey -Region $Cloud.region -Service $Service
+    $signed.Remove('host')
+    $signed.Remove('content-type')
+    $signed['authorization'] = $authorization
+    $signed
 }
 
 # A signed call to an AWS API by the role of the instance.
@@ -102,8 +107,9 @@ function Invoke-Aws {
     if ($Target) {
         $headers['x-amz-target'] = $Target
     }
-    Add-Signature $Cloud $Service 'POST' '/' $headers $Body
-    Invoke-Web @{ Method = 'POST'; Uri = "https://$name/"; Headers = $headers; ContentType = $ContentType; Body = $Body }
+    Invoke-Web @{ Method = 'POST'; Uri = "https://$name/"; ContentType = $ContentType; Body = $Body } -Fresh {
+        Get-SignedHeaders $Cloud $Service 'POST' '/' $headers $Body
+    }
 }
 
 # Saves an object of S3, which wants the hash of the body, here an empty one, among the headers.
@@ -115,8 +121,9 @@ function Save-AwsObject {
     )
     $name = "$($Object.bucket).s3.$($Cloud.region).$($Cloud.domain)"
     $headers = @{ 'host' = $name; 'x-amz-content-sha256' = Get-Sha256Hex '' }
-    Add-Signature $Cloud 's3' 'GET' "/$($Object.key)" $headers
-    Invoke-Web @{ Uri = "https://$name/$($Object.key)"; Headers = $headers; OutFile = $File }
+    Invoke-Web @{ Uri = "https://$name/$($Object.key)"; OutFile = $File } -Fresh {
+        Get-SignedHeaders $Cloud 's3' 'GET' "/$($Object.key)" $headers
+    }
 }
 
 # Tells the Auto Scaling group how a lifecycle hook ended, or that it takes longer.
@@ -172,7 +179,9 @@ function Get-JoinSecret {
         $body = @{ Name = $Cloud.joinSecret; WithDecryption = $true } | ConvertTo-Json -Compress
         return (Invoke-Aws $Cloud 'ssm' 'application/x-amz-json-1.1' $body 'AmazonSSM.GetParameter').Parameter.Value | ConvertFrom-Json
     }
-    $token = Get-AzureMetadata "identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net&client_id=$($Cloud.clientId)"
+    # While it is being updated the service answers 410 for up to 70 seconds (Azure documentation, "Use managed identities on a virtual
+    # machine"), which is longer than the pauses of six attempts.
+    $token = Get-AzureMetadata "identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net&client_id=$($Cloud.clientId)" 7
     $secret = Invoke-Web @{
         Uri     = "$($Cloud.joinVault.TrimEnd('/'))/secrets/$($Cloud.joinSecret)?api-version=7.4"
         Headers = @{ Authorization = "Bearer $($token.access_token)" }

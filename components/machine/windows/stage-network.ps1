@@ -20,11 +20,22 @@ function Clear-Hns {
     }
 }
 
-# The service's own file is the last resort when it no longer answers.
+# The service's own file is the last resort when it does not answer or does not let go: the virtual switch may stay behind without its network.
 function Reset-Hns {
     Stop-Service -Force -Name hns
-    Remove-Item -Force -LiteralPath "$env:ProgramData\Microsoft\Windows\HNS\HNS.data" -ErrorAction SilentlyContinue
+    Remove-Item -Force -LiteralPath "$env:ProgramData/Microsoft/Windows/HNS/HNS.data" -ErrorAction SilentlyContinue
     Start-Service -Name hns
+}
+
+# A service that has just been started says it runs before it answers.
+function Test-Hns {
+    try {
+        Invoke-Hns GET '/networks/' | Out-Null
+        $true
+    }
+    catch {
+        $false
+    }
 }
 
 # Reservations of pods that did not survive the boot; kube-proxy's own stays.
@@ -54,10 +65,10 @@ function New-ExternalNetwork {
     Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 10 -Compress) | Out-Null
 }
 
-Stop-Service -Force -Name @('kubelet', 'containerd') -ErrorAction SilentlyContinue
 Set-Service -Name hns -StartupType Automatic
 Start-Service -Name hns
 try {
+    Wait-Until { Test-Hns } 60 'HNS to answer' | Out-Null
     Clear-Hns
 }
 catch {
@@ -73,7 +84,17 @@ if ($null -eq (Get-HnsNetworkNamed $network.external.name)) {
     New-ExternalNetwork $route.InterfaceAlias
     Wait-Until { (Get-DefaultRoute).InterfaceAlias -like 'vEthernet*' } 120 'the default route to move behind the virtual switch' | Out-Null
 }
-Wait-Until { (Get-HnsNetworkNamed $network.external.name).ManagementIP } 120 'the external network to get its address' | Out-Null
+try {
+    Wait-Until { (Get-HnsNetworkNamed $network.external.name).ManagementIP } 120 'the external network to get its address' | Out-Null
+}
+catch {
+    # One that came with an image of another machine is bound to an adapter that is not here: the next attempt makes it anew.
+    $external = Get-HnsNetworkNamed $network.external.name
+    if ($external) {
+        Invoke-Hns DELETE "/networks/$($external.ID)" | Out-Null
+    }
+    throw
+}
 Repair-Routes $network.routes | Out-Null
 foreach ($rule in $network.firewall) {
     Get-NetFirewallRule -Name $rule.name -ErrorAction SilentlyContinue | Remove-NetFirewallRule

@@ -23,14 +23,31 @@ function Test {
     }
 }
 
+# What a value holds, without what Get-Content ties to its lines: Windows PowerShell would write that into the JSON.
+function Get-Plain {
+    param(
+        [object] $Value
+    )
+    if ($Value -is [string]) {
+        return -join $Value.ToCharArray()
+    }
+    if ($Value -is [array]) {
+        $items = @(foreach ($item in $Value) {
+            Get-Plain $item
+        })
+        return , $items
+    }
+    $Value
+}
+
 # Compares as JSON, so that arrays and tables are compared by their contents.
 function Assert-Equal {
     param(
         [object] $Actual,
         [object] $Expected
     )
-    $left = ConvertTo-Json -Depth 10 -Compress -InputObject $Actual
-    $right = ConvertTo-Json -Depth 10 -Compress -InputObject $Expected
+    $left = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Actual)
+    $right = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Expected)
     if ($left -cne $right) {
         throw "is $left, expected $right"
     }

@@ -1,5 +1,6 @@
 # Routes, the node's subnet, and the source address of kube-proxy.
 . "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/network-fakes.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/routes.ps1"
 . "$scripts/pod.ps1"
@@ -10,42 +11,6 @@ function Write-Log {
         [string] $Message
     )
 }
-$table = @{ routes = @(); removed = @() }
-function Get-NetRoute {
-    param(
-        [string] $AddressFamily,
-        [string] $DestinationPrefix,
-        [string] $PolicyStore
-    )
-    $table.routes | Where-Object { $_.DestinationPrefix -eq $DestinationPrefix }
-}
-function New-NetRoute {
-    param(
-        [string] $DestinationPrefix,
-        [int] $InterfaceIndex,
-        [string] $NextHop,
-        [int] $RouteMetric
-    )
-    $table.routes += New-Route $DestinationPrefix $InterfaceIndex $NextHop
-}
-function Remove-NetRoute {
-    param(
-        [string] $DestinationPrefix,
-        [string] $PolicyStore,
-        [switch] $Confirm
-    )
-    $table.removed += "$PolicyStore $DestinationPrefix"
-    $table.routes = @($table.routes | Where-Object { $_.DestinationPrefix -ne $DestinationPrefix })
-}
-function New-Route {
-    param(
-        [string] $Prefix,
-        [int] $Index,
-        [string] $NextHop
-    )
-    New-Object PSObject -Property @{ DestinationPrefix = $Prefix; InterfaceIndex = $Index; NextHop = $NextHop; RouteMetric = 0; InterfaceMetric = 15; InterfaceAlias = "nic$Index" }
-}
-
 $metadata = '169.254.169.254/32'
 Test 'a route that is right is left alone' {
     $table.routes = @((New-Route '0.0.0.0/0' 7 '10.0.0.1'), (New-Route $metadata 7 '10.0.0.1'))
@@ -63,6 +28,44 @@ Test 'a route over the adapter of before is replaced in both stores' {
     Assert-Equal $table.removed @("PersistentStore $metadata", "ActiveStore $metadata")
     $route = @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata })
     Assert-Equal @($route.Count, $route[0].InterfaceIndex, $route[0].NextHop) @(1, 12, '10.0.0.1')
+}
+Test 'a route that was made is there after the next boot too' {
+    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
+    $table.kept = @()
+    Repair-Routes @($metadata) | Out-Null
+    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1') + $table.kept
+    Assert-Equal @(Repair-Routes @($metadata)) @()
+}
+Test 'a second route to the same place, over an adapter that is gone, is taken out' {
+    $table.routes = @((New-Route '0.0.0.0/0' 12 '10.0.0.1'), (New-Route $metadata 12 '10.0.0.1'), (New-Route $metadata 7 '10.0.9.1'))
+    Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
+    Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata }).Count 1
+}
+Test 'of the addresses of AWS only those that are lost are mended' {
+    $clock = '169.254.169.123/32'
+    $activation = '169.254.169.250/32', '169.254.169.251/32'
+    $table.routes = @((New-Route '0.0.0.0/0' 7 '10.0.0.1'), (New-Route $clock 7 '10.0.0.1'), (New-Route $activation[1] 4 '10.0.0.1'))
+    $table.kept = @()
+    Assert-Equal @(Repair-Routes (@($metadata, $clock) + $activation)) (@($metadata) + $activation)
+    Assert-Equal @($table.kept | ForEach-Object { $_.DestinationPrefix }) (@($metadata) + $activation)
+    Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -like '169.254.*' -and $_.InterfaceIndex -eq 7 }).Count 4
+    Assert-Equal @(Repair-Routes (@($metadata, $clock) + $activation)) @()
+}
+Test 'routes that the network of Azure hands out are left alone, that to the platform''s own address too' {
+    $table.removed = @()
+    $platform = '168.63.129.16/32'
+    $table.routes = @((New-Route '0.0.0.0/0' 9 '10.1.0.1'), (New-Route $metadata 9 '10.1.0.1'), (New-Route $platform 9 '10.1.0.1'))
+    Assert-Equal @(Repair-Routes @($metadata)) @()
+    Assert-Equal $table.removed @()
+    $table.routes = @((New-Route '0.0.0.0/0' 9 '10.1.0.1'), (New-Route $platform 9 '10.1.0.1'))
+    Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
+    Assert-Equal $table.removed @("PersistentStore $metadata", "ActiveStore $metadata")
+}
+Test 'of two default routes the one with the lower sum of metrics counts, and one without a gateway never' {
+    $dear = New-Route '0.0.0.0/0' 5 '10.0.0.1'
+    $dear.RouteMetric = 500
+    $table.routes = @($dear, (New-Route '0.0.0.0/0' 3 '0.0.0.0'), (New-Route '0.0.0.0/0' 7 '10.0.0.2'))
+    Assert-Equal (Get-DefaultRoute).InterfaceIndex 7
 }
 Test 'without a default route nothing is touched' {
     $table.routes = @(New-Route '0.0.0.0/0' 3 '0.0.0.0')

@@ -1,0 +1,265 @@
+# Identity in both clouds: tokens that are refused, keys that run out, services that are not ready, and what is asked of whom.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/lib.ps1"
+. "$scripts/identity.ps1"
+
+# What a web call throws, as far as the scripts look at it.
+Add-Type -TypeDefinition '
+namespace FenestraTests
+{
+    public class Answer
+    {
+        public System.Net.HttpStatusCode StatusCode;
+    }
+    public class Refusal : System.Exception
+    {
+        public Answer Response = new Answer();
+        public Refusal(int code) : base("the remote server returned " + code)
+        {
+            Response.StatusCode = (System.Net.HttpStatusCode) code;
+        }
+    }
+}'
+
+$web = @{ answer = $null; calls = @(); slept = @(); tokens = 0; keys = 0; sent = @(); last = $null }
+function Start-Sleep {
+    param(
+        [int] $Seconds
+    )
+    $web.slept += $Seconds
+}
+function Invoke-RestMethod {
+    param(
+        [string] $Method = 'GET',
+        [string] $Uri,
+        [hashtable] $Headers,
+        [string] $ContentType,
+        [string] $Body,
+        [string] $OutFile,
+        [int] $TimeoutSec,
+        [switch] $UseBasicParsing
+    )
+    $call = "$Method $Uri"
+    $web.calls += $call
+    $web.last = @{ headers = $Headers; type = $ContentType; body = $Body; file = $OutFile }
+    & $web.answer $call $Headers
+}
+function Send-Refusal {
+    param(
+        [int] $Code
+    )
+    throw (New-Object FenestraTests.Refusal $Code)
+}
+# Starts a test: nothing was asked yet, and this is how the web answers.
+function Set-Web {
+    param(
+        [scriptblock] $Answer
+    )
+    $web.answer = $Answer
+    $web.calls = @()
+    $web.slept = @()
+    $web.tokens = 0
+    $web.keys = 0
+    $web.sent = @()
+}
+# How often a call was made.
+function Get-Count {
+    param(
+        [string] $Call
+    )
+    @($web.calls | Where-Object { $_ -like $Call }).Count
+}
+$imds = 'http://169.254.169.254/latest'
+
+# The metadata service of AWS in a few lines: every token and every pair of keys is a new one.
+function Get-AwsAnswer {
+    param(
+        [string] $Call,
+        [hashtable] $Headers
+    )
+    if ($Call -eq "PUT $imds/api/token") {
+        Assert-Equal $Headers['X-aws-ec2-metadata-token-ttl-seconds'] '300'
+        $web.tokens += 1
+        return "session-$($web.tokens)"
+    }
+    if ("$($Headers['X-aws-ec2-metadata-token'])" -notlike 'session-*') {
+        Send-Refusal 401
+    }
+    switch ($Call.Replace("GET $imds/meta-data/", '')) {
+        'instance-id' {
+            return 'i-0123'
+        }
+        'placement/availability-zone' {
+            return 'eu-central-1a'
+        }
+        'local-ipv4' {
+            return '10.0.0.7'
+        }
+        'iam/security-credentials/' {
+            return 'role'
+        }
+        'iam/security-credentials/role' {
+            $web.keys += 1
+            return "{`"AccessKeyId`":`"AKID$($web.keys)`",`"SecretAccessKey`":`"secret`",`"Token`":`"token$($web.keys)`",`"Expiration`":`"2026-01-01T06:00:00Z`"}"
+        }
+    }
+    Send-Refusal 404
+}
+$aws = ConvertTo-Data @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/demo/join' }
+
+Test 'AWS: a machine is known by its instance id, its zone and its address' {
+    Set-Web { Get-AwsAnswer $args[0] $args[1] }
+    $identity = Get-Identity $aws
+    Assert-Equal @($identity.name, $identity.address, $identity.providerId) @('i-0123', '10.0.0.7', 'aws:///eu-central-1a/i-0123')
+}
+Test 'AWS: a token that is refused is replaced by a new one' {
+    Set-Web {
+        if ($args[1]['X-aws-ec2-metadata-token'] -eq 'session-1') {
+            Send-Refusal 401
+        }
+        Get-AwsAnswer $args[0] $args[1]
+    }
+    Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123'
+    Assert-Equal $web.tokens 2
+    Assert-Equal $web.slept @(2)
+}
+Test 'AWS: what does not exist is empty at once' {
+    Set-Web { Get-AwsAnswer $args[0] $args[1] }
+    Assert-Equal (Get-AwsMetadata 'spot/instance-action') ''
+    Assert-Equal $web.calls @("PUT $imds/api/token", "GET $imds/meta-data/spot/instance-action")
+    Assert-Equal $web.slept @()
+}
+Test 'AWS: a service that gives no tokens is an error, not an empty value' {
+    Set-Web { Send-Refusal 404 }
+    Assert-Throws { Get-AwsMetadata 'instance-id' } 'returned 404'
+    Assert-Equal (Get-Count 'GET *') 0
+}
+Test 'AWS: a service that is not reachable yet is asked again, with growing pauses, and given up after six attempts' {
+    Set-Web {
+        if ($web.calls.Count -lt 3) {
+            throw 'Unable to connect to the remote server'
+        }
+        Get-AwsAnswer $args[0] $args[1]
+    }
+    Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123'
+    Assert-Equal $web.slept @(2, 4)
+    Set-Web { throw 'Unable to connect to the remote server' }
+    Assert-Throws { Get-AwsMetadata 'instance-id' } 'Unable to connect'
+    Assert-Equal $web.slept @(2, 4, 8, 16, 30)
+}
+Test 'AWS: a role that has no keys yet is said' {
+    Set-Web {
+        if ($args[0] -like '*/security-credentials/role') {
+            return '{"Code":"Failed"}'
+        }
+        Get-AwsAnswer $args[0] $args[1]
+    }
+    Assert-Throws { Get-AwsKey } 'no credentials yet'
+}
+Test 'AWS: keys that ran out on the way are replaced, and the call is signed anew' {
+    Set-Web {
+        if ($args[0] -eq 'POST https://ssm.eu-central-1.amazonaws.com/') {
+            $web.sent += $args[1]['authorization']
+            if ($args[1]['x-amz-security-token'] -eq 'token1') {
+                Send-Refusal 400
+            }
+            return ConvertTo-Data @{ Parameter = @{ Value = '{"server":"https://api:6443"}' } }
+        }
+        Get-AwsAnswer $args[0] $args[1]
+    }
+    Assert-Equal (Get-JoinSecret $aws).server 'https://api:6443'
+    $used = @($web.sent | ForEach-Object { $_ -replace '^AWS4-HMAC-SHA256 Credential=([^/]+)/.*$', '$1' })
+    Assert-Equal $used @('AKID1', 'AKID2')
+    Assert-Equal $web.slept @(2)
+    Assert-Equal $web.last.body.Contains('"Name":"/fenestra/demo/join"') $true
+    Assert-Equal @($web.last.headers.Keys | Sort-Object) @('authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-target')
+    Assert-Equal $web.last.type 'application/x-amz-json-1.1'
+}
+Test 'AWS: an object of S3 is asked for with the hash of the body among what is signed' {
+    Set-Web {
+        if ($args[0] -like 'GET https://*') {
+            return
+        }
+        Get-AwsAnswer $args[0] $args[1]
+    }
+    Save-AwsObject $aws (ConvertTo-Data @{ bucket = 'demo'; key = 'pool/scripts.gz' }) "$temp/scripts.gz"
+    Assert-Equal $web.calls[-1] 'GET https://demo.s3.eu-central-1.amazonaws.com/pool/scripts.gz'
+    Assert-Equal $web.last.file "$temp/scripts.gz"
+    Assert-Equal $web.last.headers['x-amz-content-sha256'] 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+    $names = $web.last.headers['authorization'] -replace '^.*SignedHeaders=([^,]*),.*$', '$1'
+    Assert-Equal $names 'host;x-amz-content-sha256;x-amz-date;x-amz-security-token'
+}
+
+$azure = ConvertTo-Data @{ kind = 'azure'; clientId = '11111111-2222-3333-4444-555555555555'; joinVault = 'https://demo-join.vault.azure.net/'; joinSecret = 'join' }
+$tokenCall = 'GET http://169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net&client_id=11111111-2222-3333-4444-555555555555'
+$secretCall = 'GET https://demo-join.vault.azure.net/secrets/join?api-version=7.4'
+# The metadata service and the vault of Azure: a token for the pool's own identity opens the vault.
+function Get-AzureAnswer {
+    param(
+        [string] $Call,
+        [hashtable] $Headers
+    )
+    if ($Call -eq $secretCall) {
+        Assert-Equal $Headers['Authorization'] 'Bearer the-token'
+        return ConvertTo-Data @{ value = '{"server":"https://api:6443","token":"abc"}' }
+    }
+    Assert-Equal $Headers['Metadata'] 'true'
+    if ($Call -eq $tokenCall) {
+        return ConvertTo-Data @{ access_token = 'the-token' }
+    }
+    Send-Refusal 404
+}
+Test 'Azure: the join secret is read by the identity that the pool names' {
+    Set-Web { Get-AzureAnswer $args[0] $args[1] }
+    $secret = Get-JoinSecret $azure
+    Assert-Equal @($secret.server, $secret.token) @('https://api:6443', 'abc')
+    Assert-Equal $web.calls @($tokenCall, $secretCall)
+}
+Test 'Azure: what the documentation calls passing is asked again: 404, 410, 429 and 5xx' {
+    foreach ($code in 404, 410, 429, 500, 503) {
+        Set-Web {
+            if ($web.calls.Count -eq 1) {
+                Send-Refusal $code
+            }
+            Get-AzureAnswer $args[0] $args[1]
+        }
+        Assert-Equal (Get-JoinSecret $azure).server 'https://api:6443'
+        Assert-Equal $web.slept @(2)
+        Assert-Equal (Get-Count '*/oauth2/token*') 2
+    }
+}
+Test 'Azure: an update of the metadata service, up to 70 seconds, is waited out' {
+    Set-Web { Send-Refusal 410 }
+    Assert-Throws { Get-JoinSecret $azure } 'returned 410'
+    $sum = 0
+    foreach ($seconds in $web.slept) {
+        $sum += $seconds
+    }
+    Assert-Equal ($sum -ge 70) $true
+}
+Test 'Azure: a role at the vault that has not taken effect yet is waited for' {
+    Set-Web {
+        if ($args[0] -eq $secretCall -and (Get-Count 'GET https://*') -le 2) {
+            Send-Refusal 403
+        }
+        Get-AzureAnswer $args[0] $args[1]
+    }
+    Assert-Equal (Get-JoinSecret $azure).server 'https://api:6443'
+    Assert-Equal $web.slept @(2, 4)
+    Assert-Equal (Get-Count '*/oauth2/token*') 1
+}
+Test 'Azure: a machine of a scale set is known as the cloud controller writes it' {
+    $env:COMPUTERNAME = 'DEMOWIN000003'
+    Set-Web {
+        $resource = '/subscriptions/AAAA/resourceGroups/Demo-RG/providers/Microsoft.Compute/virtualMachineScaleSets/demo-win/virtualMachines/3'
+        $address = @{ privateIpAddress = '10.1.0.9' }
+        ConvertTo-Data @{
+            compute = @{ resourceId = $resource; subscriptionId = 'AAAA'; resourceGroupName = 'Demo-RG' }
+            network = @{ interface = @(@{ ipv4 = @{ ipAddress = @($address) } }) }
+        }
+    }
+    $identity = Get-Identity $azure
+    Assert-Equal @($identity.name, $identity.address) @('demowin000003', '10.1.0.9')
+    Assert-Equal $identity.providerId 'azure:///subscriptions/aaaa/resourceGroups/demo-rg/providers/Microsoft.Compute/virtualMachineScaleSets/demo-win/virtualMachines/3'
+}
+Complete-Tests
