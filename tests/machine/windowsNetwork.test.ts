@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { aclPolicies, firewallRules, hostRoutes, windowsConflist } from "../../components/machine/windowsNetwork.ts";
+import {
+  aclPolicies,
+  firewallRules,
+  hostRoutes,
+  windowsConflist,
+  windowsNetwork,
+} from "../../components/machine/windowsNetwork.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 /** Keys that each type of policy may have below `Settings` in HCN version 2, from microsoft/hcsshim, hcn/hcnpolicy.go. */
@@ -113,6 +119,19 @@ describe("the CNI configuration of a Windows node", () => {
 });
 
 describe("the network of a Windows node", () => {
+  for (const stack of ["aws-prod", "azure-prod"] as const) {
+    it(`${stack}: has one name in the scripts, the CNI configuration and the folder of the pods' addresses`, () => {
+      const spec = exampleSpec(stack);
+      const network = windowsNetwork(spec.cloud);
+      assert.equal(network.name, "flannel.4096");
+      assert.equal(JSON.parse(windowsConflist(spec)).name, network.name);
+      assert.equal(network.reservations.split("\\").at(-1), network.name);
+      assert.equal(network.reservations, `${network.hostLocal}\\${network.name}`);
+      // The clearing at boot spares the throw-away network by its name: it must not be the pods' own.
+      assert.notEqual(network.external.name, network.name);
+    });
+  }
+
   it("keeps these host routes", () => {
     assert.deepEqual(hostRoutes("aws"), [
       "169.254.169.254/32",

@@ -85,7 +85,7 @@ if ($null -eq (Get-HnsNetworkNamed $network.external.name)) {
     Wait-Until { (Get-DefaultRoute).InterfaceAlias -like 'vEthernet*' } 120 'the default route to move behind the virtual switch' | Out-Null
 }
 try {
-    Wait-Until { (Get-HnsNetworkNamed $network.external.name).ManagementIP } 120 'the external network to get its address' | Out-Null
+    Wait-Until { (Test-Hns) -and (Get-HnsNetworkNamed $network.external.name).ManagementIP } 120 'the external network to get its address' | Out-Null
 }
 catch {
     # One that came with an image of another machine is bound to an adapter that is not here: the next attempt makes it anew.

@@ -157,10 +157,11 @@ function Get-HnsAnswer {
     }
     '{"Success":true}'
 }
-[Fenestra.Hns]::Answer = {
+$answer = {
     param($Method, $Path, $Body)
     Get-HnsAnswer $Method $Path $Body
 }
+[Fenestra.Hns]::Answer = $answer
 
 # A machine that has just started: bare, or with what the boot before left.
 function New-Case {
@@ -312,6 +313,27 @@ Test 'a throw-away network that never gets its address is deleted, and the next 
     Assert-Equal @($hns.networks | ForEach-Object { $_.Name }) @('nat')
     Invoke-Network $machine
     Assert-Equal (Get-State $machine) $expected
+}
+Test 'HNS that is silent for a moment while the address is waited for does not cost the network' {
+    $machine = New-Case -Stale
+    $quiet = @{ left = 2 }
+    [Fenestra.Hns]::Answer = {
+        param($Method, $Path, $Body)
+        if ($hns.made -and $quiet.left -gt 0) {
+            $quiet.left -= 1
+            return ''
+        }
+        Get-HnsAnswer $Method $Path $Body
+    }
+    try {
+        Invoke-Network $machine
+    }
+    finally {
+        [Fenestra.Hns]::Answer = $answer
+    }
+    Assert-Equal $quiet.left 0
+    Assert-Equal (Get-State $machine) $expected
+    Assert-Equal @($hns.calls | Where-Object { $_ -like 'POST *' -or $_ -like 'DELETE /networks/made*' }) @('POST /networks/')
 }
 Test 'power that goes at any point leaves nothing that the next attempt does not mend' {
     $machine = New-Case -Stale
