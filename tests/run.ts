@@ -89,12 +89,15 @@ async function mocha(): Promise<Counts> {
   }
 }
 
+/** A small stack of each cloud, rehearsed once more with every add-on and all samples. */
+const everyAddOnStacks = ["aws-dev", "azure-dev"];
+
 /** How a rehearsal prints a check that failed; its reason is in the lines below. */
 const failedCheck = /^\[[ \d.]+ s\] FAIL /;
 
 /** A rehearsal ends with the line `N passed, N failed[, N skipped]`. */
-async function rehearsal(stack: string): Promise<Counts> {
-  const { code, lines } = await show([path.join(root, "cli/fenestra"), "rehearse", "--stack", stack, "--full"]);
+async function rehearsal(stack: string, option: "--full" | "--every-add-on"): Promise<Counts> {
+  const { code, lines } = await show([path.join(root, "cli/fenestra"), "rehearse", "--stack", stack, option]);
   const match = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(lines.at(-1) ?? "");
   if (match === null) return { passed: 0, failed: 1, skipped: 0, problems: [lines.slice(-problemLines).join("\n")] };
   const [passed = 0, failed = 0, skipped = 0] = match.slice(1).map((digits) => Number(digits ?? 0));
@@ -107,7 +110,11 @@ const steps: readonly { readonly title: string; readonly run: () => Promise<Coun
   { title: "lint and format", run: () => single([path.join(bin, "biome"), "ci", "."]) },
   { title: "control-plane programs", run: programs },
   { title: "mocha", run: mocha },
-  ...stackNames().map((stack) => ({ title: `rehearsal of ${stack}`, run: () => rehearsal(stack) })),
+  ...stackNames().map((stack) => ({ title: `rehearsal of ${stack}`, run: () => rehearsal(stack, "--full") })),
+  ...everyAddOnStacks.map((stack) => ({
+    title: `rehearsal of ${stack} with every add-on`,
+    run: () => rehearsal(stack, "--every-add-on"),
+  })),
 ];
 
 let total: Counts = { passed: 0, failed: 0, skipped: 0 };
