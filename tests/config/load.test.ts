@@ -214,7 +214,7 @@ describe("reading a stack file", () => {
           path: "stacks/Pulumi.aws-test.yaml",
           value: "aws-test",
           message: "there is no such stack file",
-          allowed: "one of aws-dev, aws-prod, azure-dev, azure-prod",
+          allowed: "one of aws-dev, aws-prod, aws-restricted, azure-dev, azure-prod",
         },
       ]);
     }

@@ -108,8 +108,8 @@ describe("schema of a stack file", () => {
 });
 
 describe("the repository's own stack files", () => {
-  it("are four", () => {
-    assert.deepEqual(stackNames(), ["aws-dev", "aws-prod", "azure-dev", "azure-prod"]);
+  it("are five", () => {
+    assert.deepEqual(stackNames(), ["aws-dev", "aws-prod", "aws-restricted", "azure-dev", "azure-prod"]);
   });
   for (const stack of stackNames()) {
     it(`${stack} names the schema for editors in its first line, and is valid`, () => {

@@ -7,8 +7,12 @@ const run = promisify(execFile);
 const fenestra = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
 
 /** Output and exit code of a rehearsal that breaks something on purpose. */
-async function broken(breakage: string, only: string): Promise<{ code: number; lines: readonly string[] }> {
-  const outcome = await run(fenestra, ["rehearse", "--stack", "aws-dev", "--only", only, "--break", breakage], {
+async function broken(
+  breakage: string,
+  only: string,
+  stack = "aws-dev",
+): Promise<{ code: number; lines: readonly string[] }> {
+  const outcome = await run(fenestra, ["rehearse", "--stack", stack, "--only", only, "--break", breakage], {
     maxBuffer: 16 * 2 ** 20,
   }).then(
     ({ stdout }) => ({ code: 0, stdout }),
@@ -43,5 +47,24 @@ describe("the rehearsal's checks can fail", function () {
       );
     }
     assert.equal(lines.at(-1), "4 passed, 2 failed");
+  });
+
+  it("breaks off when the mirror lacks a file that a machine wants", async () => {
+    const { code, lines } = await broken("mirror-without-crictl", "mirror", "aws-restricted");
+    assert.equal(code, 1);
+    assert.match(
+      lines.at(-2) ?? "",
+      /^The rehearsal broke off: a machine wants https:\/\/mirror\.example\.com\/files\/github\.com\/\S+crictl-v\S+-linux-amd64\.tar\.gz of the mirror, which holds only what `fenestra mirror --list` names$/,
+    );
+    assert.equal(lines.at(-1), "0 passed, 1 failed");
+  });
+
+  it("refuses to leave a file out of a mirror that the stack does not have", async () => {
+    const { code, lines } = await broken("mirror-without-crictl", "mirror");
+    assert.equal(code, 1);
+    assert.equal(
+      lines.at(-2),
+      "The rehearsal broke off: aws-dev has no fenestra:mirror.artifacts, so nothing can be left out of its mirror",
+    );
   });
 });

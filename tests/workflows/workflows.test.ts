@@ -62,13 +62,16 @@ describe("the workflows", () => {
     }
   });
 
-  it("know every stack, development first", () => {
+  it("know every stack but the one whose mirror is an example, development first", () => {
     const listed = [...(texts["deploy.yml"] ?? "").matchAll(/'(\["[a-z][^']+\])'/g)].map(([, list = ""]) =>
       z.array(z.string()).parse(JSON.parse(list)),
     );
     assert.equal(listed.length, 1);
     const [deployed = []] = listed;
-    assert.deepEqual([...deployed].sort(), stackNames());
+    assert.deepEqual(
+      [...deployed].sort(),
+      stackNames().filter((name) => name !== "aws-restricted"),
+    );
     assert.ok(
       deployed.findLastIndex((name) => name.endsWith("-dev")) < deployed.findIndex((name) => name.endsWith("-prod")),
     );

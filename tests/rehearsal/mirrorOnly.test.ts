@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { Resolver } from "node:dns/promises";
+import { promisify } from "node:util";
+import fc from "fast-check";
+import { filledMirror, MirrorLacksError, placeOnMirror } from "../../rehearsal/endpoints/mirror.ts";
+import { readQuestion, startNameServer } from "../../rehearsal/endpoints/nameServer.ts";
+import { startProxy } from "../../rehearsal/endpoints/proxy.ts";
+import { listen } from "../../rehearsal/endpoints/server.ts";
+
+const base = "https://mirror.example.com/files/";
+const release = "https://github.com/etcd-io/etcd/releases/download/v3.6.10";
+const file = (name: string, checksum: string | null = null) => ({
+  url: `${release}/${name}`,
+  digest: checksum === null ? `sha256:${"a".repeat(64)}` : null,
+  checksumUrl: checksum === null ? null : `${release}/${checksum}`,
+  mirror: null,
+});
+
+describe("a mirror that is filled from the list", () => {
+  const mirror = () =>
+    filledMirror(base, [file("plain.tar.gz"), file("one.tar.gz", "SUMS"), file("two.tar.gz", "SUMS")], (place) =>
+      Buffer.from(`content of ${place}`),
+    );
+  const get = async (from: ReturnType<typeof mirror>, url: string) =>
+    await from.handle({ caller: "10.0.0.4", method: "GET", host: "any", url, headers: {}, body: Buffer.alloc(0) });
+  const path = "/files/github.com/etcd-io/etcd/releases/download/v3.6.10";
+
+  it("has each file at host and path of its URL below its own", async () => {
+    assert.equal(placeOnMirror(base, "https://dl.k8s.io/a/b"), "https://mirror.example.com/files/dl.k8s.io/a/b");
+    const from = mirror();
+    const body = Buffer.from(`content of https://mirror.example.com${path}/plain.tar.gz`);
+    assert.deepEqual(await get(from, `${path}/plain.tar.gz`), { status: 200, body });
+    assert.deepEqual(from.requests, [{ url: `https://mirror.example.com${path}/plain.tar.gz`, status: 200 }]);
+  });
+
+  it("has the checksum file of files without a digest, with a line for each", async () => {
+    const { body = "" } = await get(mirror(), `${path}/SUMS`);
+    const line = (name: string) =>
+      `${createHash("sha256").update(`content of https://mirror.example.com${path}/${name}`).digest("hex")}  ${name}\n`;
+    assert.equal(String(body), line("one.tar.gz") + line("two.tar.gz"));
+  });
+
+  it("has nothing else, says so, and tells who waits", async () => {
+    const from = mirror();
+    assert.deepEqual(await get(from, `${path}/three.tar.gz`), { status: 404 });
+    assert.deepEqual(await get(from, "/plain.tar.gz"), { status: 404 });
+    assert.deepEqual(
+      from.requests.map(({ status }) => status),
+      [404, 404],
+    );
+    await assert.rejects(from.lacks, (error) => {
+      assert.ok(error instanceof MirrorLacksError);
+      assert.match(error.message, /^a machine wants https:\/\/mirror\.example\.com\/files\/\S+\/three\.tar\.gz of/);
+      return true;
+    });
+  });
+});
+
+describe("the name server that knows no name", () => {
+  it("reads the name of any query, and answers that there is none", () => {
+    const label = fc.stringMatching(/^[a-z0-9-]{1,20}$/);
+    fc.assert(
+      fc.property(fc.array(label, { maxLength: 6 }), fc.nat(0xffff), (labels, id) => {
+        const header = Buffer.alloc(12);
+        header.writeUInt16BE(id, 0);
+        header.writeUInt16BE(1, 4);
+        // An additional section, which resolvers send and which the answer must not announce.
+        header.writeUInt16BE(1, 10);
+        const name = labels.map((text) => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]));
+        const question = Buffer.concat([...name, Buffer.from([0, 0, 1, 0, 1])]);
+        const read = readQuestion(Buffer.concat([header, question, Buffer.alloc(11)]));
+        assert.equal(read?.name, labels.join("."));
+        assert.equal(read.refusal.readUInt16BE(0), id);
+        assert.equal(read.refusal.readUInt16BE(2) & 0x800f, 0x8003);
+        assert.deepEqual(
+          [4, 6, 8, 10].map((at) => read.refusal.readUInt16BE(at)),
+          [1, 0, 0, 0],
+        );
+        assert.deepEqual(read.refusal.subarray(12), question);
+      }),
+    );
+  });
+
+  it("passes over what is no query", () => {
+    assert.equal(readQuestion(Buffer.alloc(16)), undefined);
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
+        const read = readQuestion(Buffer.from(bytes));
+        return read === undefined || read.refusal.length <= bytes.length;
+      }),
+    );
+  });
+
+  it("is understood by a resolver, and keeps who asked for what", async () => {
+    const lookUps = await startNameServer("127.0.9.53", 53_053);
+    const resolver = new Resolver();
+    resolver.setServers(["127.0.9.53:53053"]);
+    await assert.rejects(resolver.resolve4("dl.k8s.io"), { code: "ENOTFOUND" });
+    assert.deepEqual(lookUps, [{ caller: "127.0.0.1", name: "dl.k8s.io" }]);
+  });
+});
+
+describe("the proxy", () => {
+  const run = promisify(execFile);
+  const proxyUrl = "http://127.0.9.1:33128";
+  let requests: Awaited<ReturnType<typeof startProxy>> = [];
+  let server: Awaited<ReturnType<typeof listen>>;
+  before(async () => {
+    server = await listen("127.0.9.2", 38_080, ({ host, url }) => ({ status: 200, body: `${host} ${url}` }));
+    const upstream = { address: "127.0.9.2", port: 38_080 };
+    requests = await startProxy({
+      address: "127.0.9.1",
+      port: 33_128,
+      routes: new Map([["mirror.test:80", upstream]]),
+    });
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const curl = async (...args: readonly string[]) =>
+    (await run("curl", ["--silent", "--fail", "--noproxy", "", "--max-time", "10", "--proxy", proxyUrl, ...args]))
+      .stdout;
+
+  it("leads to the hosts that it has a way to, by a tunnel or without", async () => {
+    assert.equal(await curl("http://mirror.test/a?b=c"), "mirror.test /a?b=c");
+    assert.equal(await curl("--proxytunnel", "http://mirror.test/d"), "mirror.test /d");
+    const asked = { caller: "127.0.0.1", target: "mirror.test:80", refused: false };
+    assert.deepEqual(requests, [asked, asked]);
+  });
+
+  it("refuses all others, and keeps what they were", async () => {
+    const before = requests.length;
+    await assert.rejects(curl("http://other.test/"), { code: 22 });
+    // Versions of curl differ in the code for a tunnel that is refused.
+    await assert.rejects(curl("https://dl.k8s.io/"), ({ code }: { readonly code: number }) => [22, 56].includes(code));
+    await assert.rejects(curl("http://mirror.test:81/"), { code: 22 });
+    assert.deepEqual(
+      requests.slice(before).map(({ target, refused }) => [target, refused]),
+      [
+        ["other.test:80", true],
+        ["dl.k8s.io:443", true],
+        ["mirror.test:81", true],
+      ],
+    );
+  });
+});
