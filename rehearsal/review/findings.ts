@@ -146,6 +146,21 @@ const rules: readonly Rule[] = [
         : [],
     ),
   ({ spec }) =>
+    spec.pools.flatMap(({ os, image, path }): readonly Finding[] => {
+      if (os.family !== "windows" || !("overlayRepaired" in os) || image === "latest") return [];
+      const made = imageDate(image);
+      if (made !== undefined && made >= os.overlayRepaired) return [];
+      return [
+        {
+          id: "windows-overlay-fault",
+          level: made === undefined ? "note" : "warning",
+          path: `${path}.image`,
+          message: `${os.title} needs the updates of ${os.overlayRepaired} for the pod network; ${made === undefined ? "an AMI id does not tell the day of its updates" : `this image is of ${made}`}.`,
+          remedy: `Pin an image with the updates of ${os.overlayRepaired} or later.`,
+        },
+      ];
+    }),
+  ({ spec }) =>
     [
       { path: key("controlPlane.image"), image: spec.controlPlane.image },
       ...spec.pools.map(({ path, image }) => ({ path: `${path}.image`, image })),
@@ -281,4 +296,10 @@ export function findings(input: FindingInput): readonly Finding[] {
 /** Whether any finding is at a level or worse. */
 export function reaches(all: readonly Finding[], level: Level): boolean {
   return all.some((finding) => levels.indexOf(finding.level) <= levels.indexOf(level));
+}
+
+/** Day of an Azure image's updates, an ISO date: its version ends in yymmdd. `undefined` for an AMI id, which tells no day. */
+function imageDate(image: string): string | undefined {
+  const [, year, month, day] = /^\d+\.\d+\.(\d{2})(\d{2})(\d{2})$/.exec(image) ?? [];
+  return day === undefined ? undefined : `20${year}-${month}-${day}`;
 }

@@ -93,6 +93,30 @@ describe("findings", () => {
       assert.deepEqual(found(given), expected));
   }
 
+  it("tell of a Windows Server 2025 image without the updates that mended overlay networks", () => {
+    const pools = (image: string): object => ({
+      pools: [
+        { name: "linux", os: "linux", image: "24.04.202610010" },
+        { name: "win", os: "windows-2025", image },
+      ],
+    });
+    const azure = (image: string): readonly string[] => {
+      const network = { zones: ["1", "2", "3"], nat: "perZone" };
+      const controlPlane = { replicas: 3, image: "24.04.202610010" };
+      const accountId = "00000000-0000-0000-0000-000000000000";
+      return found(
+        input({ cloud: "azure", region: "westeurope", accountId, network, controlPlane, ...pools(image) }),
+      ).filter((line) => line.includes("overlay"));
+    };
+    assert.deepEqual(azure("26100.6584.250909"), [`warning windows-overlay-fault ${key("pools[1].image")}`]);
+    assert.deepEqual(azure("26100.6899.251014"), []);
+    assert.deepEqual(azure("26100.33296.260809"), []);
+    const linux = { name: "linux", os: "linux", image: "ami-0123456789abcdef0" };
+    assert.deepEqual(found(input({ pools: [linux, { ...pool, os: "windows-2025" }] })), [
+      `note windows-overlay-fault ${key("pools[1].image")}`,
+    ]);
+  });
+
   it("tell of a pool whose machines load too much, or reboot too often, before they are Ready", () => {
     const given = input({ pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0" }, pool] });
     const win = given.spec.pools.find(({ name }) => name === "win");
