@@ -1,3 +1,4 @@
+import { mirrorOf } from "../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { Plan } from "../../rehearsal/review/plan.ts";
@@ -75,7 +76,7 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
     images: [...images].sort(compare).map((reference) => ({
       reference,
       digest: reference.split("@")[1] ?? null,
-      mirror: registries[reference.split("/")[0] ?? ""] ?? null,
+      mirror: mirrorOf(registries, reference.split("/")[0] ?? "") ?? null,
     })),
   };
 }

@@ -6,6 +6,14 @@ export const registryConfigDir = {
   windows: "C:\\ProgramData\\containerd\\certs.d",
 } as const;
 
+/** Stands for every registry that has no mirror of its own (containerd: docs/hosts.md). */
+const defaultRegistry = "_default";
+
+/** URL of the mirror that containerd asks for images of a registry; `undefined` without one. */
+export function mirrorOf(registries: Readonly<Record<string, string>>, registry: string): string | undefined {
+  return registries[registry] ?? registries[defaultRegistry];
+}
+
 /** What `registryMirrorFiles` needs. */
 export interface RegistryMirrorArgs {
   readonly os: "linux" | "windows";
@@ -35,14 +43,18 @@ function registryFolder(os: "linux" | "windows", registry: string): string {
 
 function hostsToml(registry: string, mirror: string): string {
   const { pathname } = new URL(mirror);
-  // Docker Hub's API has another name than the registry in its references.
-  const server = registry === "docker.io" ? "registry-1.docker.io" : registry;
   return [
-    `server = "https://${server}"`,
-    "",
+    ...serverLines(registry),
     `[host."${mirror.replace(/\/+$/, "")}"]`,
     'capabilities = ["pull", "resolve"]',
     ...(/^\/v2\/./.test(pathname) ? ["override_path = true"] : []),
     "",
   ].join("\n");
+}
+
+/** Who is asked after the mirror. Behind the mirror of all registries it is the one that the image names, which containerd takes without being told. */
+function serverLines(registry: string): readonly string[] {
+  if (registry === defaultRegistry) return [];
+  // Docker Hub's API has another name than the registry in its references.
+  return [`server = "https://${registry === "docker.io" ? "registry-1.docker.io" : registry}"`, ""];
 }

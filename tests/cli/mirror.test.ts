@@ -177,4 +177,15 @@ describe("a stack with a mirror", () => {
       }
     }
   });
+
+  it("has one mirror for every registry under _default, behind which each image's own registry is asked", async () => {
+    const { plan, spec } = await planWith({ mirror: { registries: { _default: "https://mirror.example.com" } } });
+    for (const { reference, mirror: at } of mirrorList(plan, spec).images)
+      assert.equal(at, "https://mirror.example.com", reference);
+    for (const { name, files } of plan.machines) {
+      const file = files.find(({ path }) => /certs\.d[\\/]_default[\\/]hosts\.toml$/.test(path));
+      // Without a server containerd asks the registry that the image names (containerd: docs/hosts.md).
+      assert.equal(file?.content, '[host."https://mirror.example.com"]\ncapabilities = ["pull", "resolve"]\n', name);
+    }
+  });
 });
