@@ -74,6 +74,8 @@ export function usage(): string {
 export async function main(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = args;
   try {
+    const [topic = ""] = rest;
+    if (name === "help" && Object.hasOwn(commands, topic)) return await main([topic, "--help"], terminal);
     if (name === undefined || name === "--help" || name === "-h" || name === "help") {
       terminal.out(usage());
       return name === undefined ? exitCodes.badConfig : exitCodes.fine;
@@ -92,8 +94,14 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       terminal.err(error.message);
       return exitCodes.badConfig;
     }
-    if (error instanceof UsageError || isArgumentError(error)) {
+    if (error instanceof UsageError) {
       terminal.err(`fenestra: ${error.message}\n`);
+      return exitCodes.badConfig;
+    }
+    if (isArgumentError(error)) {
+      // Without the rest, which tells how an argument may begin with a hyphen; ours do not.
+      const [mistake = ""] = error.message.split(/\.\s/);
+      terminal.err(`fenestra: ${mistake}; fenestra ${name} --help tells what is allowed\n`);
       return exitCodes.badConfig;
     }
     throw error;
@@ -106,6 +114,11 @@ function isArgumentError(error: unknown): error is Error {
 }
 
 if (import.meta.main) {
+  // A reader that has seen enough, such as head, closes the pipe.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit();
+  });
   process.exitCode = await main(process.argv.slice(2), {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),

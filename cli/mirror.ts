@@ -2,7 +2,7 @@ import "../rehearsal/program/leanSdk.ts";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
-import { readStackFile } from "../components/config/stackFile.ts";
+import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { makePlan } from "../rehearsal/review/makePlan.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
@@ -36,7 +36,8 @@ async function mirror(args: readonly string[], { out, err }: Terminal): Promise<
       json: { type: "boolean", default: false },
     },
   });
-  if (!values.list || values.stack === undefined) throw new UsageError("mirror needs --list and --stack NAME");
+  if (!values.list || values.stack === undefined)
+    throw new UsageError(`mirror needs --list and --stack NAME; allowed: ${stackNames().join(", ")}`);
   const config = readStackFile(values.stack);
   const spec = clusterSpec(loadConfig(config));
   const entry = fileURLToPath(new URL("../index.ts", import.meta.url));

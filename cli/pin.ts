@@ -1,9 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { z } from "zod";
 import { type Artifact, artifactLockFile, readArtifactLock } from "../components/model/artifacts.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { type AskOptions, Publishers } from "./pin/ask.ts";
 import { judge, type PinResult, renderLock, withRelease } from "./pin/lock.ts";
+import { withUserFile } from "./userFiles.ts";
 
 const help = `Usage: fenestra pin [VERSION] [options]
 
@@ -45,13 +47,21 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const [version, ...others] = positionals;
   if (others.length > 0) throw new UsageError(`pin takes one version, not ${positionals.join(" ")}`);
   const file = values.lock ?? artifactLockFile;
-  const before = readArtifactLock(file);
+  const before = withUserFile(`--lock ${file}`, "a lock file in the form of components/model/artifacts.lock.json", () =>
+    readLock(file),
+  );
   const lock = version === undefined ? before : release(before, version.replace(/^v/, ""));
+  const { only } = values;
+  const chosen = ({ name, version: own }: Artifact) => only === undefined || `${name} ${own}`.includes(only);
+  if (only !== undefined && !lock.some(chosen))
+    throw new UsageError(
+      `--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`,
+    );
   const results = await pinLock(lock, {
     via: urlOf(values.via),
     timeoutMs: secondsOf(values.timeout) * 1000,
     acceptMoved: values["accept-moved"],
-    chosen: ({ name, version: own }) => values.only === undefined || `${name} ${own}`.includes(values.only),
+    chosen,
   });
   const text = renderLock(results.map(({ artifact }) => artifact));
   const bad = results.filter(({ outcome }) => outcome === "different" || outcome === "failed");
@@ -113,6 +123,17 @@ function messages(results: readonly { readonly outcome: string; readonly message
     ...of("moved").map((message) => `! ${message}`),
     ...of("unverified").map((message) => `· ${message}`),
   ];
+}
+
+function readLock(file: URL | string): readonly Artifact[] {
+  try {
+    return readArtifactLock(file);
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error;
+    throw new UsageError(
+      `--lock ${file} is not a lock file of artifacts; allowed: the form of ${artifactLockFile.pathname.split("/").slice(-3).join("/")}`,
+    );
+  }
 }
 
 function release(lock: readonly Artifact[], version: string): readonly Artifact[] {

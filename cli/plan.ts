@@ -1,9 +1,9 @@
 import "../rehearsal/program/leanSdk.ts";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { readStackFile } from "../components/config/stackFile.ts";
+import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { UserDataError } from "../rehearsal/decode/machine.ts";
 import { ProgramError } from "../rehearsal/program/runProgram.ts";
 import { ShapeError } from "../rehearsal/program/sameResources.ts";
@@ -15,6 +15,7 @@ import { makePlan } from "../rehearsal/review/makePlan.ts";
 import { planSummary } from "../rehearsal/review/summary.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { planAtRef } from "./plan/gitBase.ts";
+import { withUserFile } from "./userFiles.ts";
 
 const help = `Usage: fenestra plan --stack NAME [options]
 
@@ -61,7 +62,7 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
       "as-of": { type: "string" },
     },
   });
-  if (values.stack === undefined) throw new UsageError("plan needs --stack NAME");
+  if (values.stack === undefined) throw new UsageError(`plan needs --stack NAME; allowed: ${stackNames().join(", ")}`);
   const failOn = levelOf(values["fail-on"]);
   const asOf = dateOf(values["as-of"]);
   const base = values.diff === undefined ? undefined : readBase(values.diff, values.stack);
@@ -71,7 +72,12 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
     entry: fileURLToPath(new URL("../index.ts", import.meta.url)),
     asOf,
   });
-  if (values.out !== undefined) writePlan(values.out, planFiles(plan));
+  if (values.out !== undefined) {
+    writePlan(values.out, planFiles(plan));
+    const names = new Set(plan.machines.map(({ name }) => name));
+    const others = readdirSync(path.join(values.out, "machines")).filter((name) => !names.has(name));
+    if (others.length > 0) err(`not of this plan, left as they are in ${values.out}/machines: ${others.join(", ")}\n`);
+  }
   if (base === undefined) out(values.json ? planJson(plan) : planSummary(plan));
   else {
     const diff = diffPlans(base, plan);
@@ -83,19 +89,32 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
 
 /** A file wins over a commit of the same name. */
 function readBase(fileOrRef: string, stack: string): BasePlan {
-  const text = existsSync(fileOrRef) ? readFileSync(fileOrRef, "utf8") : planAtRef(fileOrRef, stack);
+  const named = `--diff ${fileOrRef}`;
+  const text = existsSync(fileOrRef)
+    ? withUserFile(named, "the plan.json of an earlier run", () => readFileSync(fileOrRef, "utf8"))
+    : planAtRef(fileOrRef, stack);
   const base = readBasePlan(text);
-  if (typeof base === "string") throw new UsageError(`--diff ${fileOrRef}: ${base}`);
+  if (typeof base === "string") throw new UsageError(`${named}: ${base}`);
+  if (base.stack !== stack)
+    throw new UsageError(`${named}: it is a plan of the stack ${base.stack}; allowed: one of ${stack}`);
   return base;
 }
 
-/** Writes files below a folder, which is made when it is not there. */
+/**
+ * Writes files below the folder of `--out`, which is made when it is not there.
+ *
+ * @throws UsageError when that cannot be
+ */
 export function writePlan(folder: string, files: readonly OutputFile[]): void {
-  for (const file of files) {
-    const target = path.join(folder, ...file.path.split("/"));
-    mkdirSync(path.dirname(target), { recursive: true });
-    writeFileSync(target, file.content);
-  }
+  const allowed = "a folder that is yours to write; it is made when it is not there";
+  if (folder === "") throw new UsageError(`--out names no folder; allowed: ${allowed}`);
+  withUserFile(`--out ${folder}`, allowed, () => {
+    for (const file of files) {
+      const target = path.join(folder, ...file.path.split("/"));
+      mkdirSync(path.dirname(target), { recursive: true });
+      writeFileSync(target, file.content);
+    }
+  });
 }
 
 function seconds(milliseconds: number): string {
@@ -109,7 +128,9 @@ function levelOf(text: string): Level {
 }
 
 function dateOf(text: string | undefined): string | undefined {
-  if (text !== undefined && (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text))))
+  // A day that its month does not have is read as one of the next month.
+  const day = text === undefined ? Number.NaN : Date.parse(`${text}T00:00:00Z`);
+  if (text !== undefined && (Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text))
     throw new UsageError(`--as-of ${text} is not a date; allowed: a day such as 2026-11-30`);
   return text;
 }

@@ -1,6 +1,8 @@
-import { writeFileSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { parseArgs } from "node:util";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { withUserFile } from "./userFiles.ts";
 import { type ClusterApi, clusterApi, messageOf } from "./verify/api.ts";
 import type { VerifyCheck } from "./verify/check.ts";
 import { clusterFacts, makeNamespace, type Removal, removeNamespace } from "./verify/cluster.ts";
@@ -88,6 +90,7 @@ function parseArguments(args: readonly string[]): Options {
     );
   if (outbound !== "none" && !/^https?:\/\/[^/]/.test(outbound))
     throw new UsageError(`--outbound ${outbound} is no address; allowed: an http or https URL, or none`);
+  if (junit !== undefined) requireWritable(junit);
   return {
     kubeconfig,
     junit,
@@ -99,6 +102,13 @@ function parseArguments(args: readonly string[]): Options {
     prefix,
     outbound: outbound === "none" ? undefined : outbound,
   };
+}
+
+/** Told before the checks, which take minutes: their results would be lost. */
+function requireWritable(junit: string): void {
+  const allowed = "a file in a folder that is there and yours to write";
+  withUserFile(`--junit ${junit}`, allowed, () => accessSync(path.dirname(junit), constants.W_OK));
+  if (existsSync(junit)) withUserFile(`--junit ${junit}`, allowed, () => closeSync(openSync(junit, "r+")));
 }
 
 /** Says which cluster it is; whether it does not answer. */

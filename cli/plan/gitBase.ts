@@ -57,7 +57,7 @@ export function planAtRef(ref: string, stack: string, options: CheckoutOptions =
 export function openCheckout(ref: string, options: CheckoutOptions = {}): Checkout {
   const { repository = root, option = "--diff", install } = options;
   const named = `${option} ${ref}`;
-  const commit = commitOf(ref, named, repository);
+  const commit = commitOf(ref, option, repository);
   const same = hasSamePackages(commit, repository);
   if (!same && install === undefined)
     throw new UsageError(
@@ -89,13 +89,16 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   }
 }
 
-function commitOf(ref: string, named: string, repository: string): string {
+function commitOf(ref: string, option: string, repository: string): string {
   try {
     // After --end-of-options nothing is taken for an option of git.
     return git(repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${ref}^{commit}`]).trim();
   } catch {
+    const commit = "a commit, branch or tag of this repository";
     throw new UsageError(
-      `${named}: there is no such file and no such commit; allowed: the plan.json of an earlier run, or a commit, branch or tag of this repository`,
+      option === "--diff"
+        ? `--diff ${ref}: there is no such file and no such commit; allowed: the plan.json of an earlier run, or ${commit}`
+        : `${option} ${ref}: there is no such commit; allowed: ${commit}`,
     );
   }
 }

@@ -39,9 +39,16 @@ export function showValue(value: unknown): string {
   return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;
 }
 
+/** The key that a path ends with. What lies above it names no value: `credentialSpecs[0].account` is an account's name. */
+function lastKey(path: string): string {
+  const item = path.replace(/(\[\d+\])+$/, "");
+  return item.slice(item.lastIndexOf(item.endsWith('"]') ? '["' : "."));
+}
+
 /** A problem as the lines that a user reads. The value is left out where the key's name says that it is a secret. */
 export function showProblem(problem: Problem): string {
-  const found = secretName.test(problem.path) && problem.value !== undefined ? "not shown" : showValue(problem.value);
+  const found =
+    secretName.test(lastKey(problem.path)) && problem.value !== undefined ? "not shown" : showValue(problem.value);
   return [
     `${problem.path}: ${problem.message}`,
     `    found:   ${found}`,

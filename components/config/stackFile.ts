@@ -26,7 +26,16 @@ export function readStackFile(stack: string, folder: URL = stacksFolder): Readon
     const allowed = names.length === 0 ? "a file of that name in the folder stacks" : `one of ${names.join(", ")}`;
     throw new ConfigError([{ path, value: stack, message: "there is no such stack file", allowed }]);
   }
-  return Object.fromEntries(configTexts(readFileSync(new URL(`Pulumi.${stack}.yaml`, folder), "utf8"), path));
+  return Object.fromEntries(configTexts(readText(new URL(`Pulumi.${stack}.yaml`, folder), path), path));
+}
+
+function readText(file: URL, path: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error)) throw error;
+    throw notAStackFile(path, `cannot be read: ${error.code}`);
+  }
 }
 
 /** Keys of the `config` mapping with their values as text. */

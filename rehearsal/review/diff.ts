@@ -35,6 +35,7 @@ export interface PlanDiff {
 
 const baseSchema = z.looseObject({
   version: z.literal(planVersion),
+  stack: z.string(),
   resources: z.array(
     z.looseObject({
       urn: z.string(),

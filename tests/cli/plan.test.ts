@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +17,7 @@ import { collectAwsMachines } from "../../rehearsal/simulated/awsMachines.ts";
 import { awsObjects } from "../../rehearsal/simulated/awsObjects.ts";
 import { placeOf, simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
 
+const thisFile = fileURLToPath(import.meta.url);
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
 async function fenestra(...args: readonly string[]) {
@@ -92,6 +93,20 @@ describe("fenestra plan", () => {
     assert.ok(readdirSync(windows).includes("bootstrap.ps1"));
   });
 
+  it("says which machines in the folder are of an earlier plan", async () => {
+    mkdirSync(path.join(folder, "machines", "aws-dev-pool-old-group"));
+    const { err } = await fenestra("plan", "--stack", "aws-dev", "--out", folder);
+    assert.match(err, /^not of this plan, left as they are in .*machines: aws-dev-pool-old-group\n/);
+  });
+
+  it("ends quietly when its reader has seen enough", () => {
+    const command = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
+    const script = `"${command}" plan --stack aws-dev --json | head -1; exit "\${PIPESTATUS[0]}"`;
+    const { status, stdout, stderr } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
+    assert.deepEqual([status, stdout], [0, "{\n"]);
+    assert.doesNotMatch(stderr, /EPIPE/);
+  });
+
   it("exits with 1 when a finding is as bad as asked", async () => {
     assert.equal((await fenestra("plan", "--stack", "aws-dev")).code, 0);
     assert.equal((await fenestra("plan", "--stack", "aws-dev", "--fail-on", "warning")).code, 1);
@@ -101,10 +116,40 @@ describe("fenestra plan", () => {
 
   it("tells a mistake in one line with exit code 2", async () => {
     const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
-      [["plan"], /^fenestra: plan needs --stack NAME\n$/],
+      [["plan"], /^fenestra: plan needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
+      [["mirror"], /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, /],
       [["plan", "--stack", "aws-dev", "--fail-on", "x"], /--fail-on x is not a level; allowed: error, warning, note/],
       [["plan", "--stack", "aws-dev", "--as-of", "soon"], /--as-of soon is not a date/],
-      [["plan", "--stakc", "aws-dev"], /Unknown option '--stakc'/],
+      [["plan", "--stack", "aws-dev", "--as-of", "2026-02-30"], /--as-of 2026-02-30 is not a date/],
+      [
+        ["plan", "--stakc", "aws-dev"],
+        /^fenestra: Unknown option '--stakc'; fenestra plan --help tells what is allowed\n$/,
+      ],
+      [["pin", "--bogus"], /^fenestra: Unknown option '--bogus'; fenestra pin --help tells what is allowed\n$/],
+      [["plan", "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
+      [["plan", "--stack", "aws-dev", "--out", thisFile], /^fenestra: --out .*: EEXIST: .*; allowed: a folder/],
+      [["plan", "--stack", "aws-dev", "--diff", folder], /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/],
+      [
+        ["plan", "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
+        /^fenestra: --diff .*: it is a plan of the stack aws-dev; allowed: one of azure-dev\n$/,
+      ],
+      [
+        ["changes", "--since", "none"],
+        /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/,
+      ],
+      [["pin", "--lock", path.join(folder, "none")], /^fenestra: --lock .*: ENOENT: .*; allowed: a lock file/],
+      [
+        ["pin", "--lock", path.join(folder, "plan.json")],
+        /^fenestra: --lock .* is not a lock file of artifacts; allowed: /,
+      ],
+      [
+        ["pin", "--only", "none-such"],
+        /^fenestra: --only none-such is in the name or version of no artifact; allowed: /,
+      ],
+      [
+        ["verify", "--kubeconfig", "x", "--junit", path.join(folder, "none", "x.xml")],
+        /^fenestra: --junit .*: ENOENT: .*; allowed: a file in a folder that is there/,
+      ],
       [["paln"], /there is no command paln; allowed: plan, rehearse/],
       [["plan", "--stack", "none"], /stacks\/Pulumi\.none\.yaml: there is no such stack file/],
     ];
@@ -120,6 +165,7 @@ describe("fenestra plan", () => {
   it("has help for itself and its commands", async () => {
     assert.match((await fenestra("--help")).out, /^Usage: fenestra <command>/);
     assert.match((await fenestra("plan", "--help")).out, /^Usage: fenestra plan --stack NAME/);
+    assert.equal((await fenestra("help", "plan")).out, (await fenestra("plan", "--help")).out);
     assert.equal((await fenestra("--help")).code, 0);
   });
 

@@ -228,6 +228,11 @@ describe("a problem's text", () => {
       assert.ok(!message.includes("hunter2"), key);
       assert.match(message, /found: {3}not shown/);
     }
+    const accounts = { credentialSpecs: [{ name: "web", account: "", secret: "hunter2" }] };
+    const { message } = errorOf(changed("aws", { "addons.gmsa": accounts, tags: { "a.password/x": 1 } }));
+    assert.match(message, /credentialSpecs\[0\]\.account: is empty\n {4}found: {3}""/);
+    assert.match(message, /tags\["a\.password\/x"\]: .*\n {4}found: {3}not shown/);
+    assert.ok(!message.includes("hunter2"));
     assert.match(
       errorOf(changed("aws", { "pools.1.taints": [{ key: "", effect: "NoSchedule" }] })).message,
       /found: {3}""/,

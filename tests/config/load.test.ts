@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -202,6 +202,16 @@ describe("reading a stack file", () => {
       );
     });
   }
+
+  it("refuses a folder in place of a file", () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));
+    mkdirSync(path.join(folder, "Pulumi.test.yaml"));
+    assert.deepEqual(
+      problemsOf(() => readStackFile("test", pathToFileURL(`${folder}/`))),
+      [["stacks/Pulumi.test.yaml", undefined, "cannot be read: EISDIR"]],
+    );
+    rmSync(folder, { recursive: true });
+  });
 
   it("lists the stacks there are when one is missing", () => {
     try {
