@@ -69,7 +69,8 @@ export async function artifactFiles(
   const files = new Map<string, Buffer>();
   for (const { name, url } of lines) {
     if (files.has(name)) continue;
-    const version = /v?(\d+\.\d+\.\d+)/.exec(url)?.[1] ?? "0.0.0";
+    // The last one: a mirror's address and path come first.
+    const version = url.match(/\d+\.\d+\.\d+/g)?.at(-1) ?? "0.0.0";
     const contents = archives[name]?.(version);
     files.set(
       name,

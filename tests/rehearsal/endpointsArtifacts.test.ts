@@ -160,6 +160,10 @@ describe("the files that stand in", () => {
     assert.equal(run("kubectl"), "the real kubectl\n");
     assert.equal(run("runc", "--version"), "runc stand-in\n");
     assert.equal(run("kubelet", "--version"), "Kubernetes v1.36.4\n");
+    // A mirror may have an address for a name.
+    const [kubelet] = parseArtifacts(list.replaceAll("https://", "http://10.0.0.5:8080/v2.0.0/")).slice(2);
+    const mirrored = await artifactFiles(kubelet === undefined ? [] : [kubelet], programs(), folder);
+    assert.match(String(mirrored.get("kubelet")), /Kubernetes v1\.36\.4/);
     const inside = (name: string, path: string) =>
       execFileSync("tar", ["--extract", "--gzip", "--to-stdout", path], { input: files.get(name), encoding: "utf8" });
     assert.match(inside("crictl", "crictl"), /crictl is simulated/);
