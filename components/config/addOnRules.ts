@@ -82,16 +82,22 @@ const pluginPools: Rule = ({ pools, addons: { gmsa } }) =>
       if (pool.os === "linux") {
         return [{ path, value: true, message: "is meant for Windows pools", allowed: "false on Linux" }];
       }
-      return ccgSecrets(gmsa).length > 0
-        ? []
-        : [
+      if (ccgSecrets(gmsa).length === 0) {
+        const allowed = "true only where an account of addons.gmsa.credentialSpecs has a secret";
+        return [{ path, value: true, message: "has no account to fetch", allowed }];
+      }
+      // The newest image of the cloud is plain Windows Server.
+      return gmsa?.plugin === undefined && pool.image === "latest"
+        ? [
             {
               path,
               value: true,
-              message: "has no account to fetch",
-              allowed: "true only where an account of addons.gmsa.credentialSpecs has a secret",
+              message: "has no plug-in to install, and the image latest has none",
+              allowed: "true only with the plug-in's archive or an image that has the plug-in",
+              remedy: "name the archive in addons.gmsa.plugin, or pin an image of your own",
             },
-          ];
+          ]
+        : [];
     }),
   );
 

@@ -195,6 +195,28 @@ const rules: readonly Rule[] = [
         remedy: "Keep enough machines of another pool for what must not stop.",
       })),
   ({ spec }) =>
+    spec.addons.samples && production(spec)
+      ? [
+          {
+            id: "samples-in-production",
+            level: "warning",
+            path: key("addons.samples"),
+            message: "Sample web servers run beside your workloads, with a load balancer for each Windows build.",
+            remedy: "Leave addons.samples out.",
+          },
+        ]
+      : [],
+  ({ spec }) =>
+    spec.pools
+      .filter(({ nodeLogQuery }) => nodeLogQuery)
+      .map(({ path }) => ({
+        id: "node-logs-by-api",
+        level: worse(spec),
+        path: `${path}.nodeLogQuery`,
+        message: "Whoever may use nodes/proxy reads the event logs and journals of these nodes through the API.",
+        remedy: "Turn nodeLogQuery off when you have found what you look for.",
+      })),
+  ({ spec }) =>
     spec.accountId === undefined && production(spec)
       ? [
           {

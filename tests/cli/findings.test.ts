@@ -50,6 +50,15 @@ describe("findings", () => {
       input({ ...production, network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "single" } }),
       [`warning single-nat-gateway ${key("network.nat")}`],
     ],
+    [input({ ...production, addons: { samples: true } }), [`warning samples-in-production ${key("addons.samples")}`]],
+    [input({ addons: { samples: true } }), []],
+    ...(["development", "production"] as const).map((environment): readonly [FindingInput, readonly string[]] => [
+      input({
+        environment,
+        pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0", nodeLogQuery: true }],
+      }),
+      [`${environment === "production" ? "warning" : "note"} node-logs-by-api ${key("pools[0].nodeLogQuery")}`],
+    ]),
     [
       input({ ...production, controlPlane: { replicas: 1, image: "ami-0123456789abcdef0" } }),
       [`warning single-control-plane ${key("controlPlane.replicas")}`],

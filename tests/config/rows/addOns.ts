@@ -11,6 +11,7 @@ const withSecret = {
   azure: { ...account, secret: gmsaSecrets.azure },
 };
 const archive = { url: "https://files.test/plugin.zip", sha256: "0".repeat(64) };
+const library = { ...archive, dll: "plugin.dll" };
 const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 
 /** Mistakes in the options of add-ons. */
@@ -56,7 +57,11 @@ export const addOnRows: readonly Row[] = [
   [
     "the plug-in on Linux",
     "aws",
-    { "pools.0.ccgPlugin": true, "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws] } },
+    {
+      "pools.0.ccgPlugin": true,
+      "pools.1.ccgPlugin": true,
+      "addons.gmsa": { credentialSpecs: [withSecret.aws], plugin: library },
+    },
     [["pools[0].ccgPlugin", true, "is meant for Windows pools", "false on Linux"]],
   ],
   [
@@ -86,10 +91,25 @@ export const addOnRows: readonly Row[] = [
       ["addons.gmsa.plugin.url", archive.url, "is installed on no node", "an archive only where a pool has ccgPlugin"],
     ],
   ],
+  ...(["aws", "azure"] as const).map(
+    (cloud): Row => [
+      `the plug-in on ${cloud} from nowhere`,
+      cloud,
+      { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret[cloud]] } },
+      [
+        [
+          "pools[1].ccgPlugin",
+          true,
+          "has no plug-in to install, and the image latest has none",
+          "true only with the plug-in's archive or an image that has the plug-in",
+        ],
+      ],
+    ],
+  ),
   [
     "a secret of the other cloud",
     "azure",
-    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws] } },
+    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws], plugin: archive } },
     [
       [
         "addons.gmsa.credentialSpecs[0].secret",
@@ -109,6 +129,7 @@ export const addOnRows: readonly Row[] = [
           { ...withSecret.aws, secret: "arn:aws:secretsmanager:eu-central-1:123456789012:secret:gmsa" },
           { ...account, name: "reports", kmsKey: key },
         ],
+        plugin: library,
       },
     },
     [
@@ -129,7 +150,10 @@ export const addOnRows: readonly Row[] = [
   [
     "a key of AWS on Azure",
     "azure",
-    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [{ ...withSecret.azure, kmsKey: key }] } },
+    {
+      "pools.1.ccgPlugin": true,
+      "addons.gmsa": { credentialSpecs: [{ ...withSecret.azure, kmsKey: key }], plugin: archive },
+    },
     [
       [
         "addons.gmsa.credentialSpecs[0].kmsKey",
