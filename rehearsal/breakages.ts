@@ -41,6 +41,15 @@ export const breakages: Readonly<Record<string, Breakage>> = {
   "containerd-unknown-key": inFiles(({ path, content }) =>
     path.endsWith("config.toml") ? content.replace(/^config_path = /m, "confg_path = ") : content,
   ),
+  /** Linux machines ask a host that is not the mirror, and do not mind that nobody answers. Fails `mirror: nothing else`. */
+  "stray-request": inFiles(({ path, content }) =>
+    path.endsWith("stages/artifacts.sh")
+      ? content.replace(
+          /^\. \/opt\/fenestra\/lib\.sh$/m,
+          "$&\ncurl --silent --noproxy '*' https://stray.example.org/ || true",
+        )
+      : content,
+  ),
   /** The mirror lacks crictl for Linux. The rehearsal breaks off with a MirrorLacksError. Needs a stack with a mirror. */
   "mirror-without-crictl": {
     mirror: (list) => ({ ...list, files: list.files.filter(({ url }) => !/crictl-.*linux-amd64/.test(url)) }),

@@ -189,10 +189,10 @@ function registriesCheck({ mirror, registries, decoded }: MirrorSources): Check 
     title: "containerd asks the mirror for every registry that the stack's images come from, on both systems",
     run: async ({ note }) => {
       const used = new Set(mirror.list.images.map(({ reference }) => reference.split("/")[0] ?? ""));
-      const problems = decoded.flatMap((machine) =>
-        [...used].flatMap((registry) => registryProblem(machine, registry, registries)),
+      const problems = new Set(
+        decoded.flatMap((machine) => [...used].flatMap((registry) => registryProblem(machine, registry, registries))),
       );
-      expect(problems.length === 0, problems.join("\n      "));
+      expect(problems.size === 0, [...problems].join("\n      "));
       note(`${[...used].sort().join(", ")}, on ${decoded.length} machines`);
     },
   };

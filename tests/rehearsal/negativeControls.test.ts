@@ -59,6 +59,17 @@ describe("the rehearsal's checks can fail", function () {
     assert.equal(lines.at(-1), "0 passed, 1 failed");
   });
 
+  it("sees that a machine with a mirror asks another host", async () => {
+    const { code, lines } = await broken("stray-request", "mirror: nothing else", "aws-restricted");
+    assert.equal(code, 1);
+    const [[id, reason] = ["", ""], ...more] = failures(lines);
+    assert.deepEqual([id, more], ["mirror: nothing else", []]);
+    assert.match(
+      reason,
+      /: found \["stray\.example\.org by 10\.30\.\d+\.\d+"(,"stray\.example\.org by [\d.]+"){2}\], wanted \[\]$/,
+    );
+  });
+
   it("refuses to leave a file out of a mirror that the stack does not have", async () => {
     const { code, lines } = await broken("mirror-without-crictl", "mirror");
     assert.equal(code, 1);
