@@ -31,9 +31,11 @@ function Set-Pagefile {
 }
 
 # Features come first: what the component store has to fetch, it fetches by the update service that is switched off below.
-$reboot = $false
-$missing = @(Get-WindowsFeature -Name $os.features | Where-Object { $_.InstallState -ne 'Installed' })
-if ($missing.Count -gt 0) {
+$features = @(Get-WindowsFeature -Name $os.features)
+# An attempt before this one has installed them. Windows refuses more of that until it has restarted.
+$reboot = @($features | Where-Object { $_.InstallState -eq 'InstallPending' }).Count -gt 0
+$missing = @($features | Where-Object { $_.InstallState -ne 'Installed' })
+if ($missing.Count -gt 0 -and -not $reboot) {
     Write-Log "features to install: $($missing.Name -join ', ')"
     $result = Install-WindowsFeature -Name $missing.Name
     if (-not $result.Success) {

@@ -43,10 +43,14 @@ function Install-WindowsFeature {
     param(
         [string[]] $Name
     )
+    # As Windows does while it waits for a restart.
+    if ($system.features.Values -contains 'InstallPending') {
+        throw 'The operation cannot be completed, because the server that you specified requires a restart.'
+    }
     $system.installed += $Name
     if ($system.success) {
         foreach ($feature in $Name) {
-            $system.features[$feature] = 'Installed'
+            $system.features[$feature] = 'InstallPending'
         }
     }
     New-Object PSObject -Property @{ Success = $system.success; RestartNeeded = $system.restart; ExitCode = 'Failed' }
@@ -181,6 +185,7 @@ Test 'a stock image: the feature is installed, everything is set, one reboot is 
 Test 'after the reboot nothing is installed again and none is asked for' {
     Reset-System
     & "$scripts/stage-os.ps1" -Machine $machine | Out-Null
+    $system.features.Containers = 'Installed'
     $system.installed = @()
     Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @()
     Assert-Equal $system.installed @()
@@ -207,6 +212,23 @@ foreach ($step in 'netsh.exe * tcp *', 'netsh.exe * udp *', 'w32tm.exe *') {
         Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
         Assert-Equal @($system.sizes[0], $system.started[-1]) @(4096, 'w32time')
     }
+}
+Test 'an attempt that was repeated for another stage installs nothing twice, and still asks for the reboot' {
+    Reset-System
+    & "$scripts/stage-os.ps1" -Machine $machine | Out-Null
+    $system.installed = @()
+    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
+    Assert-Equal $system.installed @()
+}
+Test 'a feature that is missing beside one that waits for its restart is installed after it' {
+    Reset-System
+    $both = ConvertTo-Data @{ paths = @{ dumps = 'C:\dumps' }; os = $machine.os }
+    $both.os.features = @('Containers', 'Hyper-V')
+    $system.features = @{ Containers = 'InstallPending'; 'Hyper-V' = 'Available' }
+    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $both) @('reboot')
+    $system.features.Containers = 'Installed'
+    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $both) @('reboot')
+    Assert-Equal $system.installed @('Hyper-V')
 }
 Test 'a drive that cannot be made larger costs no node' {
     Reset-System
