@@ -18,7 +18,15 @@ function Test-Ready {
     }
 }
 
-Wait-Until { Test-Ready } $Machine.readySeconds "node $($node.name) to be Ready" 5 | Out-Null
+try {
+    Wait-Until { Test-Ready } $Machine.readySeconds "node $($node.name) to be Ready" 5 | Out-Null
+}
+catch {
+    # The token may have run out while the API was away, and the kubelet reads it at each of its starts: the next attempt joins anew, which
+    # fetches another one unless the node has its certificate.
+    Remove-Item -Force -LiteralPath "$($Machine.paths.state)/join.json" -ErrorAction SilentlyContinue
+    throw
+}
 Write-Notice "node $($node.name) is Ready"
 Remove-Item -Force -LiteralPath $Machine.paths.bootstrapKubeconfig -ErrorAction SilentlyContinue
 if ($Machine.lifecycle) {

@@ -69,7 +69,8 @@ function New-Case {
         [string] $Refusal = ''
     )
     $folder = "$temp/$([Guid]::NewGuid())"
-    New-Folder $folder
+    New-Folder "$folder/state"
+    Set-Content -Path "$folder/state/join.json" -Value '{}'
     Set-Content -Path "$folder/bootstrap.conf" -Value 'token'
     Set-Content -Path "$folder/node.json" -Value '{"name":"i-0123"}'
     $cloud.answers = @($Answers)
@@ -82,7 +83,7 @@ function New-Case {
         cloud        = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com' }
         lifecycle    = @{ group = 'demo-win'; launchHook = 'join'; terminateHook = 'drain' }
         programs     = @{ kubectl = 'kubectl.exe' }
-        paths        = @{ node = "$folder/node.json"; kubeconfig = "$folder/kubelet.conf"; bootstrapKubeconfig = "$folder/bootstrap.conf" }
+        paths        = @{ state = "$folder/state"; node = "$folder/node.json"; kubeconfig = "$folder/kubelet.conf"; bootstrapKubeconfig = "$folder/bootstrap.conf" }
     }
 }
 $ready = 'MemoryPressure=False;Ready=True;'
@@ -91,6 +92,7 @@ Test 'a Ready node forgets the token and completes the launch hook' {
     $machine = New-Case @($ready)
     & "$scripts/stage-ready.ps1" -Machine $machine
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
+    Assert-Equal (Test-Path "$($machine.paths.state)/join.json") $true
     Assert-Equal $cloud.told @('node i-0123 is Ready')
     Assert-Equal $cloud.hooks @('Action=CompleteLifecycleAction&Version=2011-01-01&AutoScalingGroupName=demo-win&LifecycleHookName=join&InstanceId=i-0123&LifecycleActionResult=CONTINUE')
 }
@@ -100,11 +102,12 @@ Test 'an API that cannot be reached and a node that is not Ready yet are waited 
     Assert-Equal $cloud.asked 4
     Assert-Equal $cloud.hooks.Count 1
 }
-Test 'a node that does not become Ready keeps its token for the next attempt, and the hook waits' {
+Test 'a node that does not become Ready joins anew in the next attempt, since its token may have run out, and the hook waits' {
     $machine = New-Case @('Ready=False;')
     $machine.readySeconds = 1
     Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'waited 1 s in vain for node i-0123 to be Ready'
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $true
+    Assert-Equal (Test-Path "$($machine.paths.state)/join.json") $false
     Assert-Equal $cloud.hooks @()
 }
 Test 'a hook that waits no more is no error' {
