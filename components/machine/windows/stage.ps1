@@ -23,7 +23,8 @@ function Invoke-Stage {
     try {
         Stop-NodeService $Stage.services
         $result = & "$PSScriptRoot/stage-$($Stage.name).ps1" -Machine $Machine
-        if (@($result) -contains 'reboot') {
+        # As text: PowerShell takes 'reboot' and a $true that a stage let slip for equal.
+        if (@($result | ForEach-Object { "$_" }) -contains 'reboot') {
             Write-Log "stage $($Stage.name): needs a reboot after $($watch.Elapsed.TotalSeconds) s"
             return 3010
         }

@@ -50,6 +50,7 @@ function Reset-Fake {
     $fake.ran = @()
     $fake.slept = @()
     $fake.boot = 'boot-1'
+    $fake.slip = $null
 }
 foreach ($name in $names) {
     Set-Content -Path "$temp/stage-$name.ps1" -Value @(
@@ -57,6 +58,7 @@ foreach ($name in $names) {
         "`$fake.ran += '$name'"
         "`$fake.order += 'stage $name'"
         "if (`$fake.fail['$name'] -gt 0) { `$fake.fail['$name'] -= 1; throw 'made to fail' }"
+        "if (`$fake.slip) { `$fake.slip }"
         "if (`$fake.reboot['$name'] -gt 0) { `$fake.reboot['$name'] -= 1; return 'reboot' }"
     )
 }
@@ -295,6 +297,12 @@ Test 'a stage that wants a reboot is not done, and the run ends with 3010' {
     $fake.boot = 'boot-2'
     Assert-Equal (Invoke-Run $machine) 0
     Assert-Equal @($fake.ran | Where-Object { $_ -eq 'artifacts' }).Count 1
+}
+Test 'what a stage lets slip beside its answer asks for no reboot' {
+    Reset-Fake
+    $fake.slip = $true
+    Assert-Equal (Invoke-Run (New-Machine)) 0
+    Assert-Equal $fake.ran $inOrder
 }
 Test 'a stage that wants reboots for ever is an error after those allowed' {
     Reset-Fake
