@@ -84,8 +84,9 @@ export function windowsArtifacts(spec: ClusterSpec): readonly WindowsArtifact[] 
 }
 
 /**
- * Arguments of each call of curl.exe. A transfer that stands still is ended and repeated. With a mirror, a revocation list that cannot be
- * reached is no failure: Schannel would ask the certificate's publisher, which a restricted network does not let it; digests are checked anyway.
+ * Arguments of each call of curl.exe. A transfer that stands still is ended and repeated. With a mirror or a proxy, a revocation list that
+ * cannot be reached is no failure: Schannel would ask the certificate's publisher, which a restricted network does not let it, and it knows
+ * nothing of curl's proxy (curl/curl#4078). Digests are checked anyway.
  */
 export function curlArguments(spec: ClusterSpec): readonly string[] {
   return [
@@ -101,7 +102,7 @@ export function curlArguments(spec: ClusterSpec): readonly string[] {
     "30",
     "--retry",
     "3",
-    ...(spec.mirror.artifacts === undefined ? [] : ["--ssl-no-revoke"]),
+    ...(spec.mirror.artifacts === undefined && spec.httpProxy === undefined ? [] : ["--ssl-no-revoke"]),
     ...(spec.httpProxy === undefined ? [] : ["--proxy", spec.httpProxy]),
   ];
 }

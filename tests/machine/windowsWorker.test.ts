@@ -244,6 +244,7 @@ describe("the artifacts of a Windows node", () => {
   it("use the proxy when there is one", () => {
     const args = curlArguments({ ...exampleSpec("aws-prod"), httpProxy: "http://proxy.example:3128" });
     assert.deepEqual(args.slice(-2), ["--proxy", "http://proxy.example:3128"]);
+    assert.ok(args.includes("--ssl-no-revoke"), "Windows asks for revocation lists past the proxy");
   });
 
   it("have names on disk that differ, also by version", () => {
