@@ -49,6 +49,7 @@ export const windowsScripts = [
   ...windowsStages.map(({ name }) => `stage-${name}.ps1`),
   "fetch.ps1",
   "lib.ps1",
+  "task.ps1",
   "download.ps1",
   "hns.ps1",
   "routes.ps1",

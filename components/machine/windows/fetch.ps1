@@ -1,7 +1,12 @@
 # AWS: brings the scripts that user data has no room for, checks their digest, puts them in place and runs the entry.
+param(
+    # At a start of Windows: go on where the run before was cut off, and do nothing when it was not.
+    [switch] $Resume
+)
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/identity.ps1"
+. "$PSScriptRoot/task.ps1"
 
 # Fetches until the digest is right: the role's rights may take minutes to reach S3.
 function Get-Scripts {
@@ -24,6 +29,8 @@ function Get-Scripts {
         }
         catch {
             Write-Log "scripts not fetched: $_"
+            # Without the answer, which may hold what was sent: the serial console shows this to whoever may read it.
+            Write-Notice "attempt $attempt to fetch the scripts failed; fetch.log has the reason" 'Warning'
         }
     }
 }
@@ -46,11 +53,29 @@ function Expand-Scripts {
     }
 }
 
+# True once the bootstrap has registered its tasks: from then on they carry on by themselves.
+function Test-HandedOver {
+    param(
+        [object] $Machine
+    )
+    foreach ($task in $Machine.tasks) {
+        if (-not (Get-ScheduledTask -TaskName $task.name -ErrorAction SilentlyContinue)) {
+            return $false
+        }
+    }
+    $true
+}
+
 if ($MyInvocation.InvocationName -eq '.') {
     return
 }
 $machine = Get-Machine
+if ($Resume -and (Test-HandedOver $machine)) {
+    exit 0
+}
 Start-Log $machine 'fetch'
+# User data runs at the first start only, and the role's rights may take minutes: a restart meanwhile must not be the end.
+Register-StartTask 'fenestra-fetch' "$PSScriptRoot\fetch.ps1 -Resume"
 Initialize-Web
 $object = Get-Content -Raw -Path "$PSScriptRoot/scripts.json" | ConvertFrom-Json
 $file = "$PSScriptRoot/scripts.gz"

@@ -1,0 +1,157 @@
+# The first script on AWS: what is fetched is checked, and a restart meanwhile is not the end.
+. "$PSScriptRoot/harness.ps1"
+Copy-Item -LiteralPath "$scripts/fetch.ps1", "$scripts/task.ps1" -Destination $temp
+# The real ones, but for what would leave this machine.
+Set-Content -Path "$temp/lib.ps1" -Value @(
+    Get-Content -LiteralPath "$scripts/lib.ps1"
+    'function Write-Log { }'
+    'function Write-Notice { param([string] $Message, [string] $Kind) $fake.told += $Message }'
+)
+Set-Content -Path "$temp/identity.ps1" -Value @(
+    'function Initialize-Web { }'
+    'function Save-AwsObject {'
+    'param([object] $Cloud, [object] $Object, [string] $File)'
+    '$fake.order += "fetch $($Object.bucket) $($Object.key)"'
+    'if ($fake.refuse -gt 0) { $fake.refuse -= 1; throw "(403) Forbidden, x-amz-security-token:session" }'
+    'Copy-Item -Force -LiteralPath "$PSScriptRoot/$($fake.object)" -Destination $File'
+    '}'
+)
+
+$fake = @{}
+function New-ScheduledTaskAction {
+    param(
+        [string] $Execute,
+        [string] $Argument
+    )
+    $Argument
+}
+function New-ScheduledTaskTrigger {
+    param(
+        [switch] $AtStartup
+    )
+    "$AtStartup"
+}
+function New-ScheduledTaskPrincipal {
+    param(
+        [string] $UserId,
+        [string] $LogonType,
+        [string] $RunLevel
+    )
+    $UserId
+}
+function New-ScheduledTaskSettingsSet {
+    param(
+        [TimeSpan] $ExecutionTimeLimit,
+        [switch] $AllowStartIfOnBatteries,
+        [switch] $DontStopIfGoingOnBatteries,
+        [int] $Priority,
+        [string] $MultipleInstances,
+        [int] $RestartCount,
+        [TimeSpan] $RestartInterval
+    )
+    "$($ExecutionTimeLimit.TotalSeconds) $Priority"
+}
+function Register-ScheduledTask {
+    param(
+        [string] $TaskName,
+        [object] $Action,
+        [object] $Trigger,
+        [object] $Principal,
+        [object] $Settings,
+        [switch] $Force
+    )
+    $fake.order += "task $TaskName"
+    $fake.tasks += $TaskName
+    $fake.task = @($Action, $Trigger, $Principal, $Settings)
+}
+function Get-ScheduledTask {
+    param(
+        [string] $TaskName
+    )
+    $fake.tasks | Where-Object { $_ -eq $TaskName }
+}
+function Start-Sleep {
+    param(
+        [double] $Seconds
+    )
+    $fake.slept += $Seconds
+}
+
+# Writes the second archive, whose only script is the bootstrap's entry, and another one that nobody asked for.
+function Write-Archive {
+    param(
+        [string] $Name,
+        [string] $Text
+    )
+    $json = @{ files = @{ "$temp/bootstrap.ps1" = $Text } } | ConvertTo-Json -Compress
+    $stream = New-Object IO.Compression.GZipStream ([IO.File]::Create("$temp/$Name")), ([IO.Compression.CompressionMode]::Compress)
+    $bytes = [Text.Encoding]::UTF8.GetBytes($json)
+    $stream.Write($bytes, 0, $bytes.Length)
+    $stream.Close()
+}
+Write-Archive 'right.gz' '$fake.order += ''bootstrap''; exit 0'
+Write-Archive 'forged.gz' '$fake.order += ''forged''; exit 0'
+$digest = (Get-FileHash -LiteralPath "$temp/right.gz" -Algorithm SHA256).Hash.ToLowerInvariant()
+ConvertTo-Json @{ bucket = 'b'; key = 'k'; sha256 = $digest } | Set-Content -Path "$temp/scripts.json"
+ConvertTo-Json -Depth 5 @{
+    cloud = @{ kind = 'aws' }
+    paths = @{ logs = "$temp/logs" }
+    tasks = @(@{ name = 'fenestra-run' }, @{ name = 'fenestra-watchdog' })
+    retry = @{ pauseSeconds = @(10, 20) }
+} | Set-Content -Path "$temp/machine.json"
+function Reset-Fake {
+    $fake.order = @()
+    $fake.tasks = @()
+    $fake.slept = @()
+    $fake.told = @()
+    $fake.refuse = 0
+    $fake.object = 'right.gz'
+    Remove-Item -Force -Path "$temp/scripts.gz", "$temp/bootstrap.ps1" -ErrorAction SilentlyContinue
+}
+
+Test 'the task that goes on after a restart is there before anything is fetched' {
+    Reset-Fake
+    & "$temp/fetch.ps1"
+    Assert-Equal $fake.order @('task fenestra-fetch', 'fetch b k', 'bootstrap')
+    Assert-Equal ($fake.task[0] -like '* -File *fetch.ps1 -Resume') $true
+    Assert-Equal @($fake.task[1], $fake.task[2], $fake.task[3]) @('True', 'SYSTEM', '0 4')
+}
+Test 'after a restart in the middle it goes on, and what was fetched is not fetched again' {
+    Reset-Fake
+    $fake.tasks = @('fenestra-fetch')
+    Copy-Item -LiteralPath "$temp/right.gz" -Destination "$temp/scripts.gz"
+    & "$temp/fetch.ps1" -Resume
+    Assert-Equal $fake.order @('task fenestra-fetch', 'bootstrap')
+}
+Test 'a bootstrap that was cut off between its tasks is begun again' {
+    Reset-Fake
+    $fake.tasks = @('fenestra-fetch', 'fenestra-run')
+    & "$temp/fetch.ps1" -Resume
+    Assert-Equal $fake.order[-1] 'bootstrap'
+}
+Test 'once the bootstrap has its tasks, a restart fetches nothing' {
+    Reset-Fake
+    $fake.tasks = @('fenestra-fetch', 'fenestra-run', 'fenestra-watchdog')
+    & "$temp/fetch.ps1" -Resume
+    Assert-Equal $fake.order @()
+}
+Test 'a refusal is told where both clouds show it, without what was answered, and tried again with growing pauses' {
+    Reset-Fake
+    $fake.refuse = 3
+    & "$temp/fetch.ps1"
+    Assert-Equal $fake.slept @(10, 20, 20)
+    Assert-Equal $fake.told.Count 3
+    Assert-Equal ("$($fake.told)" -match 'session') $false
+    Assert-Equal $fake.order[-1] 'bootstrap'
+}
+Test 'scripts with another digest are never run' {
+    Reset-Fake
+    $fake.object = 'forged.gz'
+    function Start-Sleep {
+        throw 'still not right'
+    }
+    Assert-Throws { & "$temp/fetch.ps1" } 'still not right'
+    Assert-Equal $fake.order @('task fenestra-fetch', 'fetch b k')
+    Assert-Equal (Test-Path "$temp/bootstrap.ps1") $false
+}
+Complete-Tests
