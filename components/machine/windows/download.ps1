@@ -66,6 +66,10 @@ function Install-Artifact {
     )
     New-Folder $Artifact.folder
     if ($Artifact.unpack) {
+        # The shims of pods outlive containerd, and a program that runs cannot be overwritten.
+        foreach ($entry in @(Invoke-Program 'tar.exe' @('-tzf', $Path) | Where-Object { $_ -like '*.exe' })) {
+            Stop-Program "$($Artifact.folder)/$entry"
+        }
         Invoke-Program 'tar.exe' @('-xzf', $Path, '-C', $Artifact.folder) | Out-Null
         return
     }

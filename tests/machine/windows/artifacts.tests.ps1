@@ -47,7 +47,11 @@ function Invoke-Program {
         [string] $Path,
         [string[]] $Arguments
     )
+    if ($Path -eq 'tar.exe' -and $Arguments[0] -eq '-tzf') {
+        return 'bin/', 'bin/shim.exe', 'LICENSE'
+    }
     if ($Path -eq 'tar.exe') {
+        $done.ended += 'unpack'
         $done.unpacked += $Arguments[1]
         return
     }
@@ -176,5 +180,16 @@ Test 'a program that runs is ended before it is replaced, and left alone when it
     $done.ended = @()
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $done.ended.Count 0
+}
+Test 'programs of an archive that run, like the shims of pods, are ended before it is unpacked' {
+    $machine = New-Case
+    $machine.artifacts = @($machine.artifacts[1])
+    $path = [IO.Path]::GetFullPath("$($machine.folder)/bin/bin/shim.exe")
+    $process = New-Object PSObject -Property @{ Path = $path; Id = 7 }
+    $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
+    $processes = @($process, (New-Object PSObject -Property @{ Path = "$path.other"; Id = 8 }))
+    $web['https://mirror/b'] = 'right'
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal $done.ended @($path, 'unpack')
 }
 Complete-Tests
