@@ -16,7 +16,7 @@ const ofWindows: ReadonlySet<string> = new Set(
   Get-Service Get-WindowsFeature Get-WinEvent Install-WindowsFeature Invoke-CimMethod Invoke-RestMethod Join-Path Move-Item New-CimInstance
   New-Item New-ItemProperty New-NetFirewallRule New-NetRoute New-Object New-ScheduledTaskAction New-ScheduledTaskPrincipal
   New-ScheduledTaskSettingsSet New-ScheduledTaskTrigger New-Service New-TimeSpan Out-Null Out-String Register-ScheduledTask Remove-Item
-  Remove-NetFirewallRule Remove-NetRoute Resize-Partition Restart-Computer Restart-Service Select-Object Select-String Set-CimInstance
+  Remove-NetFirewallRule Remove-NetRoute Resize-Partition Restart-Computer Select-Object Select-String Set-CimInstance
   Set-Content Set-Service Set-Variable Sort-Object Split-Path Start-Process Start-ScheduledTask Start-Service Start-Sleep Stop-Process
   Stop-Service Test-Path Where-Object Write-EventLog Write-Host`.split(/\s+/),
 );

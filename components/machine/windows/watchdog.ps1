@@ -54,7 +54,10 @@ function Repair-Kubelet {
     }
     if ($Memory.sick -ge $Machine.watch.sickRounds) {
         Write-Notice 'the kubelet does not answer; restarting it' 'Warning'
-        Restart-Service -Force -Name kubelet
+        Stop-Service -Force -Name kubelet
+        # One that hangs outlives its service, and would keep the ports from the next.
+        Get-Process -Name kubelet -ErrorAction SilentlyContinue | Stop-Process -Force -ErrorAction SilentlyContinue
+        Start-NodeService kubelet
         $Memory.sick = 0
     }
 }

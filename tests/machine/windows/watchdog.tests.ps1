@@ -2,7 +2,7 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/watchdog.ps1"
 
-$node = @{ services = @{}; started = @(); network = $true; flanneld = 1; stopped = 0; healthy = $true; restarted = @(); told = @(); start = @{}; locked = $false; repaired = 0 }
+$node = @{ services = @{}; started = @(); network = $true; flanneld = 1; stopped = 0; healthy = $true; calls = @(); told = @(); start = @{}; locked = $false; repaired = 0 }
 function Write-Log {
     param(
         [string] $Message
@@ -38,6 +38,7 @@ function Start-Service {
         throw "service $Name is disabled"
     }
     $node.started += $Name
+    $node.calls += "start $Name"
     $node.services[$Name] = 'Running'
 }
 # In place of the lock between processes: held by a run, or free.
@@ -54,12 +55,13 @@ function Invoke-Alone {
     & $Body | Out-Null
     $true
 }
-function Restart-Service {
+function Stop-Service {
     param(
         [string] $Name,
         [switch] $Force
     )
-    $node.restarted += $Name
+    $node.calls += "stop $Name"
+    $node.services[$Name] = 'Stopped'
 }
 function Get-Process {
     param(
@@ -77,6 +79,7 @@ function Stop-Process {
     )
     process {
         $node.stopped += 1
+        $node.calls += "end $($InputObject.Name)"
     }
 }
 function Get-HnsNetworkNamed {
@@ -139,14 +142,16 @@ Test 'a network that comes back in between starts the count anew; without flanne
     Repair-PodNetwork $machine $memory
     Assert-Equal $node.stopped 0
 }
-Test 'a kubelet that does not answer is restarted after some rounds' {
+Test 'a kubelet that does not answer is restarted after some rounds, and what is left of it is ended first' {
     $memory = @{ lost = 0; sick = 0 }
     $node.healthy = $false
+    $node.flanneld = 1
+    $node.calls = @()
     Repair-Kubelet $machine $memory
     Repair-Kubelet $machine $memory
-    Assert-Equal $node.restarted @()
+    Assert-Equal $node.calls @()
     Repair-Kubelet $machine $memory
-    Assert-Equal $node.restarted @('kubelet')
+    Assert-Equal $node.calls @('stop kubelet', 'end kubelet', 'start kubelet')
     Assert-Equal $memory.sick 0
 }
 Test 'what a stage stopped is left alone while a run is at work, and looked after again behind it' {
