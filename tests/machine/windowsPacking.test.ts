@@ -74,6 +74,29 @@ describe("a packed Windows payload", () => {
     }
   });
 
+  it("writes its files while no run is at work, and lets the run go on before it starts the entry", () => {
+    const [aws] = windowsExamples("aws");
+    const [azure] = windowsExamples("azure");
+    assert.ok(aws !== undefined && azure !== undefined);
+    for (const script of [awsScript(aws.payload), azureScript(azure.payload)]) {
+      const steps = [
+        /Global\\fenestra-run'\);\[void\]\$l\.WaitOne\(\)/,
+        /WriteAllText/,
+        /ReleaseMutex/,
+        /-File \$a\.entry/,
+      ];
+      const places = steps.map((step) => script.search(step));
+      assert.ok(places[0] !== -1, "the loader takes no lock");
+      assert.deepEqual(
+        places,
+        [...places].sort((a, b) => a - b),
+      );
+    }
+    // The same lock as the run's own.
+    assert.match(fileOf(aws.payload, "C:\\fenestra\\lib.ps1"), /"Global\\fenestra-\$Lock"/);
+    assert.match(fileOf(aws.payload, "C:\\fenestra\\run.ps1"), /Invoke-Alone 'run' -1 /);
+  });
+
   it("on AWS holds in user data and object together every file exactly once", () => {
     for (const { payload } of windowsExamples("aws")) {
       const first = archiveOf(awsScript(payload));
