@@ -139,6 +139,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         parent: this,
         protect: spec.environment === "production",
         replaceOnChanges: [...diskReplaceOnChanges],
+        // The name is ours: the engine would make the new one first, and be told that it is there already.
+        deleteBeforeReplace: true,
       },
     );
   }
@@ -244,6 +246,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         deleteBeforeReplace: true,
         hideDiffs: ["osProfile.customData"],
         replaceOnChanges: [...machineReplaceOnChanges],
+        // Azure deletes no disk that a machine has.
+        replaceWith: [disk],
         replacementTrigger: payload.apply((known) => machineFingerprint(spec, known)),
       },
     );

@@ -156,7 +156,12 @@ export class LoadBalancer extends pulumi.ComponentResource {
           },
         ],
       },
-      { parent: this, replaceOnChanges: ["sku", "frontendIPConfigurations[*].zones"] },
+      {
+        parent: this,
+        replaceOnChanges: ["sku", "frontendIPConfigurations[*].zones"],
+        // The name is ours: the engine would make the new one first, and be told that it is there already.
+        deleteBeforeReplace: true,
+      },
     );
     this.#poolIds.push(pulumi.interpolate`${balancer.id}/backendAddressPools/${part.pool}`);
     this.#ready.push(balancer);

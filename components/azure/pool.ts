@@ -156,6 +156,8 @@ export class Pool extends pulumi.ComponentResource {
         dependsOn: [...after, ...identities.flatMap(({ roles }) => roles)],
         ignoreChanges: pool.autoscale === undefined ? [] : ["sku.capacity"],
         replaceOnChanges: [...groupReplaceOnChanges],
+        // The name is ours: the engine would make the new one first, and be told that it is there already.
+        deleteBeforeReplace: true,
         hideDiffs: ["virtualMachineProfile.osProfile.customData"],
         // An update waits for the machines of every batch to join, and every machine may take its whole time to drain.
         customTimeouts: { create: "90m", update: "6h", delete: "90m" },

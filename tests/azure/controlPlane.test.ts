@@ -39,6 +39,7 @@ describe("the control plane on Azure", () => {
       assert.equal(options.deleteBeforeReplace, true);
       assert.deepEqual(options.replaceOnChanges, machineReplaceOnChanges);
       assert.deepEqual(disk.options.replaceOnChanges, diskReplaceOnChanges);
+      assert.deepEqual([disk.options.deleteBeforeReplace, options.replaceWith], [true, [disk.urn]]);
       assert.match(textOf(options.replacementTrigger) ?? "", /^[0-9a-f]{64}$/);
       if (index > 0) {
         const gate = resource(prod, "pulumi:index:Stash", `azure-prod-control-plane-gate-${index - 1}`);

@@ -142,6 +142,7 @@ describe("pools on Azure", () => {
       },
     });
     assert.deepEqual(options.replaceOnChanges, groupReplaceOnChanges);
+    assert.equal(options.deleteBeforeReplace, true);
     assert.deepEqual(options.ignoreChanges, []);
     assert.deepEqual(options.hideDiffs, ["virtualMachineProfile.osProfile.customData"]);
     assert.deepEqual(options.timeouts, { create: "90m", update: "6h", delete: "90m" });

@@ -69,6 +69,19 @@ describe("the program on Azure", () => {
     });
   }
 
+  it("lets nothing be replaced by its own name before it is gone", async () => {
+    const { program } = await runAzure("azure-prod");
+    const declared = program.resources.filter(
+      ({ type, options }) => type.startsWith("azure-native:") && options.replaceOnChanges.length > 0,
+    );
+    assert.ok(declared.length > 8);
+    const early = declared.filter(({ options }) => options.deleteBeforeReplace !== true);
+    assert.deepEqual(
+      early.map(({ name }) => name),
+      [],
+    );
+  });
+
   it("does not touch the control plane when pools come, go or grow", async () => {
     const before = controlPlane(await runAzure("azure-dev"));
     for (const pools of [
