@@ -28,7 +28,14 @@ export class Scripts extends pulumi.ComponentResource {
         new BucketObjectv2(
           // The digest is part of the name: another content is another object, made before the old one goes.
           `${name}-object-${sha256.slice(0, 12)}`,
-          { bucket: bucket.id, key, contentBase64, contentType: "application/gzip" },
+          {
+            bucket: bucket.id,
+            key,
+            contentBase64,
+            contentType: "application/gzip",
+            // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have more.
+            overrideProvider: { defaultTags: { tags: {} } },
+          },
           { parent: this },
         ),
     );
