@@ -104,13 +104,14 @@ function loader(files: readonly PayloadFile[], entry: string): string {
     "$m=New-Object IO.MemoryStream(,[Convert]::FromBase64String($p))",
     "$z=New-Object IO.Compression.GZipStream($m,[IO.Compression.CompressionMode]::Decompress)",
     "$a=(New-Object IO.StreamReader($z,[Text.Encoding]::UTF8)).ReadToEnd()|ConvertFrom-Json",
-    // Refused to who may not have it, and abandoned by a run that was cut off: neither is a reason not to go on.
-    "try{$l=New-Object Threading.Mutex($false,'Global\\fenestra-run');[void]$l.WaitOne()}catch{}",
+    // Refused to who may not have it, abandoned by a run that was cut off, held by one that has failed for long: no reason not to go on.
+    "$h=$true",
+    "try{$l=New-Object Threading.Mutex($false,'Global\\fenestra-run');$h=$l.WaitOne(600000)}catch{}",
     "foreach($f in $a.files.PSObject.Properties){",
     "New-Item -ItemType Directory -Force -Path (Split-Path -Parent $f.Name)|Out-Null",
     "[IO.File]::WriteAllText($f.Name,$f.Value)",
     "}",
-    "if($l){$l.ReleaseMutex()}",
+    "if($l -and $h){$l.ReleaseMutex()}",
     "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File $a.entry",
     "exit $LASTEXITCODE",
   ].join("\n");

@@ -80,7 +80,7 @@ describe("a packed Windows payload", () => {
     assert.ok(aws !== undefined && azure !== undefined);
     for (const script of [awsScript(aws.payload), azureScript(azure.payload)]) {
       const steps = [
-        /Global\\fenestra-run'\);\[void\]\$l\.WaitOne\(\)/,
+        /Global\\fenestra-run'\);\$h=\$l\.WaitOne\(600000\)/,
         /WriteAllText/,
         /ReleaseMutex/,
         /-File \$a\.entry/,
