@@ -18,6 +18,9 @@ export const sourceVipPlaceholder = "@SOURCE_VIP@";
 /** Seconds that flanneld and kube-proxy are waited for before the kubelet starts their pods again. */
 const podSeconds = 300;
 
+/** containerd's log, and how large it may grow before the watchdog moves it aside: as much as the kubelet's. */
+export const containerdLog = { path: `${windowsPaths.logs}\\containerd.log`, bytes: 100 * 1024 * 1024 } as const;
+
 /** containerd's service. */
 export function containerdService(spec: ClusterSpec) {
   const proxy = spec.httpProxy;
@@ -31,7 +34,7 @@ export function containerdService(spec: ClusterSpec) {
       "info",
       // Without a file its log is thrown away.
       "--log-file",
-      `${windowsPaths.logs}\\containerd.log`,
+      containerdLog.path,
     ],
     pipe: containerdPaths.windows.address,
     recovery,

@@ -16,6 +16,7 @@ import { ccgArtifacts, ccgData } from "./windowsCcg.ts";
 import { windowsConflist, windowsNetwork } from "./windowsNetwork.ts";
 import { containerdEndpoint, protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./windowsPaths.ts";
 import {
+  containerdLog,
   containerdService,
   flanneldProgram,
   kubeletArguments,
@@ -216,6 +217,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       lostRounds: 2,
       sickRounds: 10,
       kubeletHealth: "http://127.0.0.1:10248/healthz",
+      containerdLog,
     },
     prePull: prePullImages(spec, pool),
     cloudLogs: cloud.kind === "aws" ? ["C:\\ProgramData\\Amazon\\EC2Launch\\log"] : ["C:\\WindowsAzure\\Logs\\Plugins"],

@@ -62,6 +62,28 @@ function Repair-Kubelet {
     }
 }
 
+# containerd does not rotate its log (containerd/containerd#12888) and does not let go of it, but appends: the file is copied and emptied.
+function Limit-Log {
+    param(
+        [string] $Path,
+        [long] $Bytes
+    )
+    if (-not (Test-Path -LiteralPath $Path)) {
+        return
+    }
+    # By its handle: the folder learns the size of a file that is open only when it is closed.
+    $file = [IO.File]::Open($Path, 'Open', 'ReadWrite', 'ReadWrite')
+    try {
+        if ($file.Length -gt $Bytes) {
+            Copy-Item -Force -LiteralPath $Path -Destination "$Path.1"
+            $file.SetLength(0)
+        }
+    }
+    finally {
+        $file.Close()
+    }
+}
+
 function Invoke-Repairs {
     param(
         [object] $Machine,
@@ -73,6 +95,7 @@ function Invoke-Repairs {
     Repair-Services
     Repair-PodNetwork $Machine $Memory
     Repair-Kubelet $Machine $Memory
+    Limit-Log $Machine.watch.containerdLog.path $Machine.watch.containerdLog.bytes
 }
 
 # True once the stages of this boot are through, so that nothing is mended while it is being built.

@@ -154,6 +154,27 @@ Test 'a kubelet that does not answer is restarted after some rounds, and what is
     Assert-Equal $node.calls @('stop kubelet', 'end kubelet', 'start kubelet')
     Assert-Equal $memory.sick 0
 }
+Test 'a log over its limit is kept once and emptied under the hands of who writes it, a smaller one is left alone' {
+    $path = "$temp/containerd.log"
+    Limit-Log $path 10
+    $writer = [IO.File]::Open($path, 'Append', 'Write', 'ReadWrite')
+    try {
+        foreach ($text in 'short', 'and long enough') {
+            $bytes = [Text.Encoding]::ASCII.GetBytes($text)
+            $writer.Write($bytes, 0, $bytes.Length)
+            $writer.Flush()
+            Limit-Log $path 10
+            if ($text -eq 'short') {
+                Assert-Equal (Test-Path "$path.1") $false
+            }
+        }
+    }
+    finally {
+        $writer.Close()
+    }
+    Assert-Equal (Get-Content -Raw -LiteralPath "$path.1") 'shortand long enough'
+    Assert-Equal (Get-Item -LiteralPath $path).Length 0
+}
 Test 'what a stage stopped is left alone while a run is at work, and looked after again behind it' {
     function Test-Settled {
         $true
@@ -167,7 +188,7 @@ Test 'what a stage stopped is left alone while a run is at work, and looked afte
     $node.network = $true
     function Repair-Routes {
     }
-    $due = ConvertTo-Data @{ network = @{ name = 'flannel.4096'; routes = @() }; watch = @{ repairEvery = 1; lostRounds = 2; sickRounds = 3; kubeletHealth = 'http://127.0.0.1:10248/healthz' } }
+    $due = ConvertTo-Data @{ network = @{ name = 'flannel.4096'; routes = @() }; watch = @{ repairEvery = 1; lostRounds = 2; sickRounds = 3; containerdLog = @{ path = "$temp/none.log"; bytes = 10 }; kubeletHealth = 'http://127.0.0.1:10248/healthz' } }
     $node.locked = $true
     Invoke-Round $due 'boot-1' @{ round = 0; lost = 0; sick = 0 } | Out-Null
     Assert-Equal $node.started @()
