@@ -29,7 +29,9 @@ function Start-Download {
         [string] $Path,
         [string[]] $CurlArguments
     )
-    $process = Start-Process -FilePath 'curl.exe' -ArgumentList ($CurlArguments + '--output' + "`"$Path`"" + $Url) -PassThru -NoNewWindow
+    # Its own words into a file: a stage has no console on which anyone could read them.
+    $files = '--stderr', "`"$Path.err`"", '--output', "`"$Path`""
+    $process = Start-Process -FilePath 'curl.exe' -ArgumentList ($CurlArguments + $files + $Url) -PassThru -NoNewWindow
     $process.Handle | Out-Null
     $process
 }
@@ -48,11 +50,13 @@ function Invoke-Round {
     }
     foreach ($item in $Wanted) {
         $item.process.WaitForExit()
+        $words = "$(Get-Content -LiteralPath "$($item.path).err" -ErrorAction SilentlyContinue)"
+        Remove-Item -Force -LiteralPath "$($item.path).err" -ErrorAction SilentlyContinue
         $digest = Get-Digest $item.path $item.artifact.algorithm
         if ($digest -eq $item.expected) {
             continue
         }
-        Write-Log "$($item.artifact.name): curl ended with $($item.process.ExitCode), digest '$digest', expected $($item.expected)"
+        Write-Log "$($item.artifact.name): curl ended with $($item.process.ExitCode) '$words', digest '$digest', expected $($item.expected)"
         Remove-Item -Force -LiteralPath $item.path -ErrorAction SilentlyContinue
         $item
     }

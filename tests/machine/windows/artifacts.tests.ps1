@@ -5,11 +5,12 @@
 
 # The web of the fakes: address to text; an address without text does not answer.
 $web = @{}
-$done = @{ fetched = @(); unpacked = @(); ended = @() }
+$done = @{ fetched = @(); unpacked = @(); ended = @(); told = @() }
 function Write-Log {
     param(
         [string] $Message
     )
+    $done.told += $Message
 }
 # What runs on the machine: path of the program, and whether it was ended.
 $processes = @()
@@ -34,6 +35,7 @@ function Start-Process {
     $path = "$($ArgumentList[-2])".Trim('"')
     $done.fetched += $url
     $code = 22
+    Set-Content -Path "$($ArgumentList[-4])".Trim('"') -Value 'curl: (22) The requested URL returned error: 404'
     if ($web.ContainsKey($url)) {
         Set-Content -NoNewline -Path $path -Value $web[$url]
         $code = 0
@@ -75,6 +77,7 @@ function New-Case {
     $done.fetched = @()
     $done.unpacked = @()
     $done.ended = @()
+    $done.told = @()
     $folder = "$temp/$([Guid]::NewGuid())"
     $artifacts = foreach ($name in 'a.exe', 'b') {
         @{
@@ -107,6 +110,8 @@ Test 'the mirror is down: the publisher is asked' {
     $web['https://publisher/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $done.fetched.Count 4
+    Assert-Equal @($done.told | Where-Object { $_ -like '*: curl ended with 22 ''curl: (22) The requested URL returned error: 404'', digest *' }).Count 2
+    Assert-Equal @(Get-ChildItem -LiteralPath $machine.paths.downloads -Filter '*.err') @()
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' {
