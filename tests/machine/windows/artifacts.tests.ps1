@@ -35,7 +35,8 @@ function Start-Process {
     $path = "$($ArgumentList[-2])".Trim('"')
     $done.fetched += $url
     $code = 22
-    Set-Content -Path "$($ArgumentList[-4])".Trim('"') -Value 'curl: (22) The requested URL returned error: 404'
+    $words = "$($ArgumentList[-4])".Trim('"')
+    Set-Content -Path $words -Value 'curl: (22) The requested URL returned error: 404'
     if ($web.ContainsKey($url)) {
         Set-Content -NoNewline -Path $path -Value $web[$url]
         $code = 0
