@@ -52,7 +52,7 @@ function controlPlane({ program }: Recorded): Readonly<Record<string, unknown>> 
 
 describe("the program on AWS", () => {
   it("gives objects in S3 no tags of the stack, which may have forty where an object takes ten", async () => {
-    const objects = ofType(await run("aws-dev"), "aws:s3/bucketObjectv2:BucketObjectv2");
+    const objects = [...ofType(await run("aws-dev"), "aws:s3/bucketObjectv2:BucketObjectv2").values()];
     assert.ok(objects.length > 0);
     for (const { inputs } of objects) assert.deepEqual(inputs.overrideProvider, { defaultTags: { tags: {} } });
   });
