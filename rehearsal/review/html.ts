@@ -2,12 +2,14 @@ import { highlight } from "./highlight.ts";
 import { escapeHtml } from "./markdown.ts";
 import { pageScript, pageStyle } from "./page.ts";
 import type { Plan, PlanMachine, PlanResource } from "./plan.ts";
+import { criticalPaths } from "./summary.ts";
 import { topologySvg } from "./svg.ts";
 import { apiAccess } from "./tree.ts";
 
 /** The plan as one page that needs no network: topology, findings, machines with their files, a searchable tree of the resources. */
 export function planHtml(plan: Plan): string {
   const { cluster } = plan;
+  const ready = toReady(plan);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -23,13 +25,13 @@ export function planHtml(plan: Plan): string {
 <h1>Plan of ${escapeHtml(plan.stack)}</h1>
 <p>Kubernetes ${escapeHtml(cluster.kubernetes)} on ${cluster.cloud}, ${escapeHtml(cluster.region)}, ${escapeHtml(cluster.environment)}. API: ${escapeHtml(apiAccess(plan))}.</p>
 <p>Made without a cloud: values that only the cloud can tell are stand-ins of the same form and length.</p>
-<nav><a href="#findings">Findings</a><a href="#topology">Topology</a><a href="#pools">Pools</a><a href="#machines">Machines</a><a href="#resources">Resources</a></nav>
+<nav><a href="#findings">Findings</a><a href="#topology">Topology</a><a href="#pools">Pools</a>${ready === "" ? "" : '<a href="#ready">To Ready</a>'}<a href="#machines">Machines</a><a href="#resources">Resources</a></nav>
 </header>
 <main>
 <section id="findings"><h2>Findings</h2>${findings(plan)}</section>
-<section id="topology"><h2>Topology</h2>${topologySvg(plan)}</section>
+<section id="topology"><h2>Topology</h2>${scrollable("Topology", topologySvg(plan))}</section>
 <section id="pools"><h2>Pools</h2>${pools(plan)}</section>
-<section id="machines"><h2>Machines</h2>${plan.machines.map(machine).join("\n")}</section>
+${ready}<section id="machines"><h2>Machines</h2>${plan.machines.map(machine).join("\n")}</section>
 <section id="resources"><h2>Resources</h2>
 <p><label for="search">Search by type and name (press /)</label><br><input id="search" type="search" autocomplete="off"> <span id="hits" role="status"></span></p>
 ${tree(plan.resources)}</section>
@@ -73,6 +75,13 @@ function pools(plan: Plan): string {
   );
 }
 
+function toReady(plan: Plan): string {
+  const lines = criticalPaths(plan).filter((line) => line !== "");
+  return lines.length === 0
+    ? ""
+    : `<section id="ready"><h2>To Ready</h2><pre class="prose" tabindex="0">${escapeHtml(lines.join("\n"))}</pre></section>\n`;
+}
+
 function machine({ name, count, userData, files, entry, image }: PlanMachine): string {
   return `<details><summary>${escapeHtml(name)}${count === 1 ? "" : ` (${count})`}: ${userData.bytes} of ${userData.limit} bytes of user data, ${files.length} files</summary>
 <p>Image ${code(image)}</p>
@@ -111,11 +120,18 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-/** A table in a box that scrolls by itself, by keyboard too, so that the page never gets wider than the window. */
 function table(label: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
   const row = (cells: readonly string[], tag: string) =>
     `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
-  return `<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table><thead>${row(head, "th")}</thead><tbody>${rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>`;
+  return scrollable(
+    label,
+    `<table><thead>${row(head, "th")}</thead><tbody>${rows.map((cells) => row(cells, "td")).join("")}</tbody></table>`,
+  );
+}
+
+/** What may be wider than the window, in a box that scrolls by itself, by keyboard too, so that the page never gets wider. */
+function scrollable(label: string, content: string): string {
+  return `<div class="scroll" tabindex="0" role="region" aria-label="${label}">${content}</div>`;
 }
 
 function code(text: string): string {

@@ -8,15 +8,17 @@ export const pageStyle = `
 body { margin: 0 auto; max-width: 76rem; padding: 1rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
 pre { overflow: auto; padding: .7rem; background: var(--soft); border: 1px solid var(--line); border-radius: 6px; max-height: 40rem; }
-summary, p, h1 { overflow-wrap: anywhere; }
+pre.prose { white-space: pre-wrap; } summary, p, h1 { overflow-wrap: anywhere; }
 code, pre { font: 13px/1.45 ui-monospace, monospace; } summary { cursor: pointer; padding: .15rem 0; }
 details details { margin-left: 1.2rem; } nav { display: flex; flex-wrap: wrap; gap: .2rem 1rem; } a { color: var(--accent); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 input { font: inherit; width: 100%; max-width: 30rem; padding: .35rem .6rem; color: inherit; background: var(--soft); border: 1px solid var(--line); border-radius: 6px; }
-.scroll { overflow-x: auto; } .type { color: var(--note); } .error { color: var(--error); } .warning { color: var(--warning); } .note { color: var(--note); }
+.scroll { overflow-x: auto; } #findings td:nth-child(2), #findings td:nth-child(3) { width: 15rem; overflow-wrap: anywhere; } #findings td:nth-child(2) { white-space: nowrap; } .type { color: var(--note); } .error { color: var(--error); } .warning { color: var(--warning); } .note { color: var(--note); }
 .comment { color: var(--comment); } .string { color: var(--string); } .keyword { color: var(--keyword); } .number { color: var(--number); } .key { color: var(--key); }
-svg { width: 100%; max-height: 36rem; } svg rect { fill: var(--soft); stroke: var(--line); } svg .control { stroke: var(--accent); } svg .windows { stroke: var(--keyword); }
+svg { display: block; margin: auto; } svg rect { fill: var(--soft); stroke: var(--line); } svg .control { stroke: var(--accent); } svg .windows { stroke: var(--keyword); }
 svg .linux { stroke: var(--key); } svg .line { stroke: var(--line); } svg text { fill: var(--ink); font: 13px system-ui, sans-serif; } svg .detail { fill: var(--note); }
+@media (max-width: 48rem) { #findings thead { display: none; } #findings tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  #findings td:nth-child(n) { display: block; width: auto; padding: .1rem 0; border: 0; white-space: normal; } }
 `;
 
 /** Script of the page: the search. The page is complete without it. */

@@ -28,7 +28,7 @@ export function topologySvg(plan: Plan): string {
   const width = columns.length * (zoneWidth + box.gap) + box.gap;
   const middle = width / 2;
   return [
-    `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="Topology of ${escapeHtml(plan.stack)}" xmlns="http://www.w3.org/2000/svg">`,
+    `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Topology of ${escapeHtml(plan.stack)}" xmlns="http://www.w3.org/2000/svg">`,
     label(
       middle,
       20,

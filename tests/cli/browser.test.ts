@@ -43,7 +43,7 @@ describe("the page of a plan in a browser", function () {
     const sections = "[...document.querySelectorAll('section')].map(({ id, offsetHeight }) => [id, offsetHeight > 40])";
     assert.deepEqual(
       await view.evaluate(sections),
-      ["findings", "topology", "pools", "machines", "resources"].map((id) => [id, true]),
+      ["findings", "topology", "pools", "ready", "machines", "resources"].map((id) => [id, true]),
     );
     assert.equal(await view.evaluate("document.querySelectorAll('svg rect.control').length"), 1);
     assert.equal(await view.evaluate("document.querySelectorAll('svg rect.windows').length"), 4);
@@ -53,6 +53,10 @@ describe("the page of a plan in a browser", function () {
 
   it("has no text wider than its box in the picture", async () => {
     const view = await opened();
+    assert.match(
+      String(await view.evaluate("document.querySelector('#ready pre').textContent")),
+      /\nwin2019: \d+ MB before Ready/,
+    );
     const wide = `[...document.querySelectorAll("svg text")].filter((text) => {
       const box = text.getBBox(), all = text.ownerSVGElement.viewBox.baseVal;
       return box.x < 0 || box.x + box.width > all.width;
@@ -93,7 +97,7 @@ describe("the page of a plan in a browser", function () {
       });
       const reached: unknown[] = [];
       // The first stop behind the links is the first table that scrolls, or the first machine.
-      for (let stop = 0; stop < 8; stop++) {
+      for (let stop = 0; stop < 11; stop++) {
         await view.press("Tab", "Tab", 9);
         reached.push(
           await view.evaluate(`(() => {
@@ -103,14 +107,16 @@ describe("the page of a plan in a browser", function () {
           })()`),
         );
       }
-      const links = ["#findings", "#topology", "#pools", "#machines", "#resources"];
+      const links = ["#findings", "#topology", "#pools", "#ready", "#machines", "#resources"];
       assert.deepEqual(
-        reached.slice(0, 5),
+        reached.slice(0, 6),
         links.map((hash) => [hash, "solid", true]),
       );
-      assert.deepEqual(reached.slice(5), [
+      assert.deepEqual(reached.slice(6), [
         ["scroll", "solid", true],
         ["scroll", "solid", true],
+        ["scroll", "solid", true],
+        ["prose", "solid", true],
         ["SUMMARY", "solid", true],
       ]);
       await view.send("Emulation.clearDeviceMetricsOverride");
