@@ -43,11 +43,8 @@ export const breakages: Readonly<Record<string, Breakage>> = {
   ),
   /** Linux machines ask a host that is not the mirror, and do not mind that nobody answers. Fails `mirror: nothing else`. */
   "stray-request": inFiles(({ path, content }) =>
-    path.endsWith("stages/artifacts.sh")
-      ? content.replace(
-          /^\. \/opt\/fenestra\/lib\.sh$/m,
-          "$&\ncurl --silent --noproxy '*' https://stray.example.org/ || true",
-        )
+    path === "/opt/fenestra/bootstrap.sh"
+      ? content.replace(/^set -euo pipefail$/m, "$&\ncurl --silent --noproxy '*' https://stray.example.org/ || true")
       : content,
   ),
   /** The mirror lacks crictl for Linux. The rehearsal breaks off with a MirrorLacksError. Needs a stack with a mirror. */

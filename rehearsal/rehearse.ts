@@ -32,7 +32,7 @@ import type { Progress } from "./system/progress.ts";
 
 /** Breaks something on purpose: a negative control expects that this is seen. */
 export interface Breakage {
-  /** Changes a machine's decoded files before it boots. */
+  /** Changes a machine's decoded files before it boots. What a Linux machine fetches comes to it unchanged. */
   readonly payload?: (machine: DecodedMachine) => DecodedUserData;
   /** Changes the list by which the mirror is filled. */
   readonly mirror?: (list: MirrorList) => MirrorList;

@@ -5,13 +5,19 @@ import {
   type PolicyDocument,
   type PolicyScope,
   type Statement,
+  scriptsArn,
   workerPolicy,
 } from "../../components/aws/policies.ts";
 import { groupName } from "../../components/aws/poolGroup.ts";
 import { type SecurityRule as AwsRule, securityRules as awsRules } from "../../components/aws/securityRules.ts";
 import { roles } from "../../components/azure/roles.ts";
 import { type SecurityRule as AzureRule, securityRules as azureRules } from "../../components/azure/securityRules.ts";
-import { controlPlaneStages, linuxWorkerStages, type Stage } from "../../components/machine/linuxStages.ts";
+import {
+  controlPlaneStages,
+  linuxWorkerStages,
+  type Stage,
+  scriptsStage,
+} from "../../components/machine/linuxStages.ts";
 import { windowsStages } from "../../components/machine/windowsStages.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { Plan } from "../../rehearsal/review/plan.ts";
@@ -63,11 +69,11 @@ export function awsRightsTable(): string {
   const { initialised, ...read } = controlPlaneParameters(scope.cluster);
   const join = joinParameter(scope.cluster);
   const policies: Readonly<Record<string, PolicyDocument>> = {
-    "worker of a pool": workerPolicy(scope, join, groupName(scope.cluster, "POOL"), "arn:aws:s3:::SCRIPTS"),
+    "worker of a pool": workerPolicy(scope, join, groupName(scope.cluster, "POOL"), "arn:aws:s3:::SCRIPTS/SYSTEM/*"),
     "control plane: machine": controlPlanePolicy(
       scope,
       { read: Object.values(read), write: [join, initialised] },
-      "arn:aws:s3:::SNAPSHOTS",
+      { snapshots: "arn:aws:s3:::SNAPSHOTS", scripts: scriptsArn("arn:aws:s3:::SCRIPTS", "linux") },
     ),
     "control plane: cloud controller": cloudControllerPolicy(scope, "VPC"),
     "control plane: EBS driver": ebsDriverPolicy(scope),
@@ -122,12 +128,14 @@ export function fillGenerated(document: string, parts: Readonly<Record<string, s
 
 /** Stages of a Linux machine with their exit codes. */
 export function linuxStagesTable(): string {
-  const names = [...new Set([...controlPlaneStages, ...linuxWorkerStages].map(({ name }) => name))];
-  const runs = (list: readonly Stage[], name: string) => (list.some((stage) => stage.name === name) ? "yes" : "");
+  const all = [scriptsStage, ...controlPlaneStages, ...linuxWorkerStages];
+  const names = [...new Set(all.map(({ name }) => name))];
+  const runs = (list: readonly Stage[], name: string) =>
+    list.some((stage) => stage.name === name) ? "yes" : name === scriptsStage.name ? "on AWS" : "";
   return markdownTable(
     ["Stage", "Exit code", "Control plane", "Worker", "Runs"],
     names.map((name) => {
-      const stage = [...controlPlaneStages, ...linuxWorkerStages].find((other) => other.name === name);
+      const stage = all.find((other) => other.name === name);
       return [
         `\`${name}\``,
         String(stage?.exitCode ?? ""),

@@ -1,7 +1,10 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { type WindowsScriptsObject, windowsScriptsObjects } from "../machine/packWindows.ts";
+import { controlPlaneScripts } from "../machine/controlPlane.ts";
+import type { MachinePayload } from "../machine/payload.ts";
+import { scriptsObjects } from "../machine/scriptsObject.ts";
 import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import type { PoolSpec } from "../model/pools.ts";
 import { Pki } from "../pki/pki.ts";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
 import { ControlPlane } from "./controlPlane.ts";
@@ -9,9 +12,9 @@ import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
 import { Network } from "./network.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
-import { controlPlanePolicy, type PolicyScope } from "./policies.ts";
+import { controlPlanePolicy, type PolicyScope, scriptsArn } from "./policies.ts";
 import { Pool, poolPayload } from "./pool.ts";
-import { Scripts } from "./scripts.ts";
+import { type MachineScripts, Scripts } from "./scripts.ts";
 import { Secrets } from "./secrets.ts";
 import { Security } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -20,6 +23,21 @@ import { Snapshots } from "./snapshots.ts";
 export interface ClusterArgs {
   /** Everything that decides the shape of the cluster. */
   readonly spec: ClusterSpec;
+}
+
+/** What a pool's machines are made of besides the network. */
+interface PoolMachines {
+  readonly pool: PoolSpec;
+  readonly payload: MachinePayload;
+  readonly scripts: MachineScripts;
+}
+
+/** The scripts of a cluster's machines in their bucket. */
+interface ClusterScripts {
+  readonly controlPlane: MachineScripts;
+  readonly pools: readonly PoolMachines[];
+  /** What must be there before a machine fetches them. */
+  readonly ready: readonly pulumi.Resource[];
 }
 
 /** The machines of a cluster on AWS and what they need: network, rights, secrets, load balancers, control plane, pools. */
@@ -59,9 +77,10 @@ export class Cluster extends pulumi.ComponentResource {
     this.api = apiClient(server, pki);
 
     const scope = this.#policyScope(network, secrets);
-    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, this.api);
+    const scripts = this.#makeScripts();
+    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, this.api, scripts);
     this.apiGate = controlPlane.apiGate;
-    this.pools = this.#makePools(network, security, secrets, scope);
+    this.pools = this.#makePools(network, security, secrets, scope, scripts);
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
@@ -100,9 +119,10 @@ export class Cluster extends pulumi.ComponentResource {
     balancer: LoadBalancer,
     scope: pulumi.Output<PolicyScope>,
     api: pulumi.Output<ApiClient>,
+    scripts: ClusterScripts,
   ): ControlPlane {
     const snapshots = new Snapshots(`${this.#name}-snapshots`, { spec: this.#spec }, { parent: this });
-    const identity = this.#makeControlPlaneIdentity(network, snapshots, scope);
+    const identity = this.#makeControlPlaneIdentity(network, snapshots, scope, scripts.controlPlane);
     return new ControlPlane(
       `${this.#name}-control-plane`,
       {
@@ -114,6 +134,7 @@ export class Cluster extends pulumi.ComponentResource {
         profileArn: identity.profileArn,
         secretsKeyArn: secrets.keyArn,
         snapshotBucket: snapshots.bucketName,
+        scripts: scripts.controlPlane,
         after: [
           ...network.egress,
           ...security.rules,
@@ -121,6 +142,7 @@ export class Cluster extends pulumi.ComponentResource {
           secrets.join,
           ...identity.ready,
           ...balancer.ready,
+          ...scripts.ready,
         ],
         reachable: balancer.ready,
       },
@@ -128,7 +150,12 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makeControlPlaneIdentity(network: Network, snapshots: Snapshots, scope: pulumi.Output<PolicyScope>): Identity {
+  #makeControlPlaneIdentity(
+    network: Network,
+    snapshots: Snapshots,
+    scope: pulumi.Output<PolicyScope>,
+    scripts: MachineScripts,
+  ): Identity {
     const { initialised, ...read } = controlPlaneParameters(this.#spec.name);
     const write = [joinParameter(this.#spec.name), initialised];
     return new Identity(
@@ -136,8 +163,14 @@ export class Cluster extends pulumi.ComponentResource {
       {
         policies: {
           machine: pulumi
-            .all([scope, snapshots.bucketArn])
-            .apply(([known, bucket]) => controlPlanePolicy(known, { read: Object.values(read), write }, bucket)),
+            .all([scope, snapshots.bucketArn, scripts.bucketArn])
+            .apply(([known, bucket, scriptsBucket]) =>
+              controlPlanePolicy(
+                known,
+                { read: Object.values(read), write },
+                { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") },
+              ),
+            ),
           "cloud-controller": pulumi
             .all([scope, network.vpcId])
             .apply(([known, vpcId]) => cloudControllerPolicy(known, vpcId)),
@@ -149,9 +182,20 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  /** A bucket only where there is a Windows pool. */
-  #makeScripts(objects: readonly WindowsScriptsObject[]): Scripts | undefined {
-    return objects.length === 0 ? undefined : new Scripts(`${this.#name}-scripts`, { objects }, { parent: this });
+  #makeScripts(): ClusterScripts {
+    const objectOf = scriptsObjects();
+    const controlPlane = objectOf(controlPlaneScripts("aws", true));
+    const pools = this.#spec.pools.map((pool) => {
+      const payload = poolPayload(this.#spec, pool);
+      return { pool, payload, object: objectOf(payload) };
+    });
+    const objects = [controlPlane, ...pools.map(({ object }) => object)];
+    const scripts = new Scripts(`${this.#name}-scripts`, { objects }, { parent: this });
+    return {
+      controlPlane: scripts.of(controlPlane),
+      pools: pools.map(({ pool, payload, object }) => ({ pool, payload, scripts: scripts.of(object) })),
+      ready: scripts.ready,
+    };
   }
 
   #makePools(
@@ -159,16 +203,11 @@ export class Cluster extends pulumi.ComponentResource {
     security: Security,
     secrets: Secrets,
     scope: pulumi.Output<PolicyScope>,
+    { pools, ready }: ClusterScripts,
   ): readonly Pool[] {
     const subnetIds = new Map(network.zones.map((zone) => [zone.zone, zone.private.id]));
-    const scriptsOf = windowsScriptsObjects();
-    const machines = this.#spec.pools.map((pool) => {
-      const payload = poolPayload(this.#spec, pool);
-      return { pool, payload, object: pool.os.family === "windows" ? scriptsOf(payload) : undefined };
-    });
-    const scripts = this.#makeScripts(machines.flatMap(({ object }) => object ?? []));
-    return machines.map(
-      ({ pool, payload, object }) =>
+    return pools.map(
+      ({ pool, payload, scripts }) =>
         new Pool(
           `${this.#name}-pool-${pool.name}`,
           {
@@ -178,17 +217,8 @@ export class Cluster extends pulumi.ComponentResource {
             subnetIds,
             groupId: security.workersGroupId,
             payload,
-            scripts:
-              scripts === undefined || object === undefined
-                ? undefined
-                : { bucketName: scripts.bucketName, bucketArn: scripts.bucketArn, object },
-            after: [
-              this.apiGate,
-              ...network.egress,
-              ...security.rules,
-              secrets.join,
-              ...(object === undefined ? [] : (scripts?.ready ?? [])),
-            ],
+            scripts,
+            after: [this.apiGate, ...network.egress, ...security.rules, secrets.join, ...ready],
           },
           { parent: this },
         ),

@@ -7,6 +7,7 @@ import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
+import type { MachineScripts } from "./scripts.ts";
 
 /** Arguments of `ControlPlane`. */
 export interface ControlPlaneArgs {
@@ -23,6 +24,8 @@ export interface ControlPlaneArgs {
   readonly secretsKeyArn: pulumi.Input<string>;
   /** Bucket for etcd snapshots. */
   readonly snapshotBucket: pulumi.Input<string>;
+  /** Where the scripts of the machines lie. */
+  readonly scripts: MachineScripts;
   /** What must exist before a machine boots: secrets, rights, a way out. */
   readonly after: readonly pulumi.Resource[];
   /** What must exist before the API can be reached: listeners and targets. */
@@ -81,7 +84,8 @@ export class ControlPlane extends pulumi.ComponentResource {
   }
 
   #makeMachine(member: ControlPlaneMember, before: pulumi.Resource): ControlPlaneMachine {
-    const { spec, endpoint, subnetIds, groupId, profileArn, secretsKeyArn, snapshotBucket, after } = this.#args;
+    const { spec, endpoint, subnetIds, groupId, profileArn, secretsKeyArn, snapshotBucket, scripts, after } =
+      this.#args;
     const subnetId = subnetIds[member.zoneIndex];
     if (subnetId === undefined) throw new RangeError(`there is no control-plane subnet in ${member.zone}`);
     return new ControlPlaneMachine(
@@ -95,6 +99,7 @@ export class ControlPlane extends pulumi.ComponentResource {
         profileArn,
         secretsKeyArn,
         snapshotBucket,
+        scripts,
         after: [...after, before],
       },
       { parent: this },

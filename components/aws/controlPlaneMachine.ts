@@ -7,7 +7,7 @@ import { VolumeAttachment } from "@pulumi/aws/ec2/volumeAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { controlPlanePayload } from "../machine/controlPlane.ts";
-import { packLinux } from "../machine/packLinux.ts";
+import { packLinuxAws } from "../machine/packLinux.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -15,6 +15,7 @@ import { operatingSystem } from "../model/operatingSystems.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 import { clusterTag } from "./policies.ts";
+import type { MachineScripts } from "./scripts.ts";
 
 /** Arguments of `ControlPlaneMachine`. */
 export interface ControlPlaneMachineArgs {
@@ -30,6 +31,8 @@ export interface ControlPlaneMachineArgs {
   readonly secretsKeyArn: pulumi.Input<string>;
   /** Bucket for etcd snapshots. */
   readonly snapshotBucket: pulumi.Input<string>;
+  /** Where the scripts of the payload lie. */
+  readonly scripts: MachineScripts;
   /** What must exist before the machine boots, the gate of the machine before it among them. */
   readonly after: readonly pulumi.Resource[];
 }
@@ -115,7 +118,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #makeTemplate(payload: pulumi.Output<MachinePayload>): LaunchTemplate {
-    const { spec, profileArn } = this.#args;
+    const { spec, profileArn, scripts } = this.#args;
     const { size, image, osDiskGb } = spec.controlPlane;
     return new LaunchTemplate(
       `${this.#name}-template`,
@@ -126,7 +129,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         size: size.name,
         diskGb: osDiskGb,
         profileArn,
-        userData: payload.apply(packLinux),
+        userData: pulumi
+          .all([payload, scripts.bucketName])
+          .apply(([known, bucket]) => packLinuxAws(known, scripts.object, bucket)),
         tags: spec.tags,
         makesInterface: false,
       }),

@@ -1,3 +1,5 @@
+import { scriptsFolders } from "../machine/scriptsObject.ts";
+
 /** A condition block: operator, key, value or values of which one must match. */
 export type Condition = Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>;
 
@@ -234,27 +236,28 @@ export function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecre
   ];
 }
 
-/** What a worker of one group may do: read the join secret, report to its group, talk to Session Manager. */
+/** ARN of the scripts of one system in their bucket. */
+export function scriptsArn(bucketArn: string, system: keyof typeof scriptsFolders): string {
+  return `${bucketArn}/${scriptsFolders[system]}/*`;
+}
+
+/** Fetching the scripts that user data has no room for. */
+function fetchScripts(scripts: string): Statement {
+  return { Sid: "FetchScripts", Effect: "Allow", Action: ["s3:GetObject"], Resource: [scripts] };
+}
+
+/** What a worker of one group may do: read the join secret and its scripts (`scriptsArn`), report to its group, talk to Session Manager. */
 export function workerPolicy(
   scope: PolicyScope,
   joinSecret: string,
   group: string,
-  scriptsBucketArn?: string,
+  scripts: string,
   gmsa: GmsaSecrets = { secrets: [], keys: [] },
 ): PolicyDocument {
   return policy(
     ...readParameters(scope, [joinSecret]),
     ...readGmsaSecrets(scope, gmsa),
-    ...(scriptsBucketArn === undefined
-      ? []
-      : [
-          {
-            Sid: "FetchScripts",
-            Effect: "Allow" as const,
-            Action: ["s3:GetObject"],
-            Resource: [`${scriptsBucketArn}/windows/*`],
-          },
-        ]),
+    fetchScripts(scripts),
     {
       Sid: "ReportLifecycle",
       Effect: "Allow",
@@ -273,23 +276,32 @@ export interface ControlPlaneParameters {
   readonly write: readonly string[];
 }
 
+/** ARNs in S3 that a control-plane machine uses. */
+export interface ControlPlaneBuckets {
+  /** The bucket of etcd snapshots. */
+  readonly snapshots: string;
+  /** Its scripts: `scriptsArn`. */
+  readonly scripts: string;
+}
+
 /** What the machines of the control plane do themselves. */
 export function controlPlanePolicy(
   scope: PolicyScope,
   parameters: ControlPlaneParameters,
-  snapshotBucketArn: string,
+  buckets: ControlPlaneBuckets,
 ): PolicyDocument {
   return policy(
     ...readParameters(scope, [...parameters.read, ...parameters.write]),
     ...writeParameters(scope, parameters.write),
+    fetchScripts(buckets.scripts),
     {
       Sid: "EtcdSnapshots",
       Effect: "Allow",
       // Old snapshots are removed by the machine that took them.
       Action: ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
-      Resource: [`${snapshotBucketArn}/*`],
+      Resource: [`${buckets.snapshots}/*`],
     },
-    { Sid: "ListEtcdSnapshots", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [snapshotBucketArn] },
+    { Sid: "ListEtcdSnapshots", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [buckets.snapshots] },
     {
       // The watcher gives machines whose nodes stay NotReady back to their group.
       Sid: "ReplaceDeadNodes",

@@ -3,9 +3,10 @@ import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
 import { linuxWorkerPayload } from "../machine/linuxWorker.ts";
-import { packLinux } from "../machine/packLinux.ts";
-import { packWindowsAws, type WindowsScriptsObject } from "../machine/packWindows.ts";
+import { packLinuxAws } from "../machine/packLinux.ts";
+import { packWindowsAws } from "../machine/packWindows.ts";
 import type { MachinePayload } from "../machine/payload.ts";
+import type { ScriptsReference } from "../machine/scriptsObject.ts";
 import { windowsWorkerPayload } from "../machine/windowsWorker.ts";
 import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -13,7 +14,7 @@ import type { PoolSpec } from "../model/pools.ts";
 import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { joinParameter } from "./parameterNames.ts";
-import { type PolicyScope, workerPolicy } from "./policies.ts";
+import { type PolicyScope, scriptsArn, workerPolicy } from "./policies.ts";
 import {
   drainSeconds,
   groupName,
@@ -23,6 +24,7 @@ import {
   lifecycleHooks,
   rollingMaximum,
 } from "./poolGroup.ts";
+import type { MachineScripts } from "./scripts.ts";
 
 /** Arguments of `Pool`. */
 export interface PoolArgs {
@@ -35,14 +37,8 @@ export interface PoolArgs {
   readonly groupId: pulumi.Input<string>;
   /** What the machines receive: `poolPayload`. */
   readonly payload: MachinePayload;
-  /** Scripts of Windows machines that user data has no room for, and the bucket where they lie; Linux pools have none. */
-  readonly scripts:
-    | {
-        readonly bucketName: pulumi.Input<string>;
-        readonly bucketArn: pulumi.Input<string>;
-        readonly object: WindowsScriptsObject;
-      }
-    | undefined;
+  /** Where the scripts of the payload lie. */
+  readonly scripts: MachineScripts;
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
 }
@@ -63,6 +59,13 @@ function poolAccess(spec: ClusterSpec, pool: PoolSpec): PoolAccess {
 export function poolPayload(spec: ClusterSpec, pool: PoolSpec): MachinePayload {
   const args = { spec, pool, access: poolAccess(spec, pool) };
   return pool.os.family === "linux" ? linuxWorkerPayload(args) : windowsWorkerPayload(args);
+}
+
+/** User data of a pool's machine, base64. */
+function userData(payload: MachinePayload, object: ScriptsReference, bucket: string): string {
+  return payload.kind === "windows"
+    ? Buffer.from(packWindowsAws(payload, object, bucket)).toString("base64")
+    : packLinuxAws(payload, object, bucket);
 }
 
 /**
@@ -97,9 +100,15 @@ export class Pool extends pulumi.ComponentResource {
     const { gmsa: accounts } = spec.addons;
     const gmsa = pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
     const policy = pulumi
-      .all([scope, scripts?.bucketArn])
+      .all([scope, scripts.bucketArn])
       .apply(([known, bucket]) =>
-        workerPolicy(known, joinParameter(spec.name), groupName(spec.name, pool.name), bucket, gmsa),
+        workerPolicy(
+          known,
+          joinParameter(spec.name),
+          groupName(spec.name, pool.name),
+          scriptsArn(bucket, pool.os.family),
+          gmsa,
+        ),
       );
     return new Identity(`${this.#name}-identity`, { policies: { worker: policy } }, { parent: this });
   }
@@ -116,12 +125,7 @@ export class Pool extends pulumi.ComponentResource {
           size: pool.size.name,
           diskGb: pool.diskGb,
           profileArn: identity.profileArn,
-          userData:
-            scripts === undefined
-              ? packLinux(payload)
-              : pulumi
-                  .output(scripts.bucketName)
-                  .apply((bucket) => Buffer.from(packWindowsAws(payload, scripts.object, bucket)).toString("base64")),
+          userData: pulumi.output(scripts.bucketName).apply((bucket) => userData(payload, scripts.object, bucket)),
           tags: spec.tags,
           makesInterface: true,
         }),

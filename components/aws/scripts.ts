@@ -1,23 +1,31 @@
 import { BucketObjectv2 } from "@pulumi/aws/s3/bucketObjectv2.js";
 import * as pulumi from "@pulumi/pulumi";
-import type { WindowsScriptsObject } from "../machine/packWindows.ts";
+import type { ScriptsObject } from "../machine/scriptsObject.ts";
 import { privateBucket } from "./privateBucket.ts";
 
 /** Arguments of `Scripts`. */
 export interface ScriptsArgs {
   /** What lies in the bucket; those with the same key are one. */
-  readonly objects: readonly WindowsScriptsObject[];
+  readonly objects: readonly ScriptsObject[];
+}
+
+/** Where the scripts of one kind of machine lie. */
+export interface MachineScripts {
+  readonly bucketName: pulumi.Input<string>;
+  readonly bucketArn: pulumi.Input<string>;
+  readonly object: ScriptsObject;
 }
 
 /**
- * Bucket with the scripts of Windows machines that do not fit into AWS's 16,384 bytes of user data. It holds no secret; the user data names
- * the object and its SHA-256, and a machine fetches it by its role.
+ * Bucket with the scripts that do not fit into AWS's 16,384 bytes of user data. It holds no secret; the user data names the object and its
+ * SHA-256, and a machine fetches it by its role.
  */
 export class Scripts extends pulumi.ComponentResource {
-  readonly bucketName: pulumi.Output<string>;
-  readonly bucketArn: pulumi.Output<string>;
   /** What must be there before a machine fetches from it. */
   readonly ready: readonly pulumi.Resource[];
+
+  readonly #bucketName: pulumi.Output<string>;
+  readonly #bucketArn: pulumi.Output<string>;
 
   constructor(name: string, args: ScriptsArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:aws:Scripts", name, {}, opts);
@@ -39,8 +47,13 @@ export class Scripts extends pulumi.ComponentResource {
           { parent: this },
         ),
     );
-    this.bucketName = bucket.bucket;
-    this.bucketArn = bucket.arn;
-    this.registerOutputs({ bucketName: this.bucketName });
+    this.#bucketName = bucket.bucket;
+    this.#bucketArn = bucket.arn;
+    this.registerOutputs({ bucketName: this.#bucketName });
+  }
+
+  /** What a machine needs to know of its object. */
+  of(object: ScriptsObject): MachineScripts {
+    return { bucketName: this.#bucketName, bucketArn: this.#bucketArn, object };
   }
 }

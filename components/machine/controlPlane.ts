@@ -1,11 +1,12 @@
+import type { Cloud } from "../config/schema.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "./cloudAccess.ts";
 import { adminBinding, auditPolicy, encryptionConfiguration } from "./controlPlaneFiles.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig } from "./kubeadmConfig.ts";
 import { artifactTable } from "./linuxArtifacts.ts";
-import { linuxEntry, linuxFiles, script, unitFile } from "./linuxFiles.ts";
-import { controlPlaneStages, stageTable } from "./linuxStages.ts";
+import { linuxEntry, linuxFiles, linuxScripts, script, unitFile } from "./linuxFiles.ts";
+import { controlPlaneStages, stageTable, stageTablePath } from "./linuxStages.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import type { MachinePayload, PayloadFile } from "./payload.ts";
 import { jobUnit, timerUnit } from "./systemdUnits.ts";
@@ -35,15 +36,13 @@ export interface ControlPlanePayloadArgs {
 /** Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure. */
 export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
   const { spec, timing = defaultJoinTiming } = args;
-  const jobs = scheduledJobs(args, timing);
+  const jobs = scheduledJobs(args.access.snapshots !== undefined, timing);
   const timers = jobs.map(({ name }) => `${name}.timer`);
   const env = { ...commonEnv(spec, args.access.cloud, timers), ...controlPlaneEnv(args, timing) };
   const files: readonly PayloadFile[] = [
     ...linuxFiles({ spec, stages: controlPlaneStages, env, requiresMount: controlPlanePaths.etcdMount }),
-    script("etcd.sh"),
-    ...(args.access.snapshots === undefined ? [] : [script("etcd-restore.sh")]),
+    ...ownScripts(args.access.snapshots !== undefined, jobs),
     ...jobs.flatMap(({ name, does, file, first, interval }) => [
-      script(file),
       unitFile(`${name}.service`, jobUnit(does, `/opt/fenestra/${file}`)),
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
@@ -55,9 +54,32 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   ];
   return {
     kind: "control-plane",
-    files: [...files, { path: "/etc/fenestra/stages.tsv", content: stageTable(controlPlaneStages, files) }],
+    files: [...files, { path: stageTablePath, content: stageTable(controlPlaneStages, files) }],
     entry: linuxEntry,
   };
+}
+
+/**
+ * The scripts among those files. They depend on nothing that is known only when other resources exist, so the program can put them into a
+ * bucket.
+ *
+ * @param snapshots whether the machines take snapshots of etcd.
+ */
+export function controlPlaneScripts(cloud: Cloud, snapshots: boolean): MachinePayload {
+  const jobs = scheduledJobs(snapshots, defaultJoinTiming);
+  return {
+    kind: "control-plane",
+    files: [...linuxScripts(cloud, controlPlaneStages), ...ownScripts(snapshots, jobs)],
+    entry: linuxEntry,
+  };
+}
+
+function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadFile[] {
+  return [
+    script("etcd.sh"),
+    ...(snapshots ? [script("etcd-restore.sh")] : []),
+    ...jobs.map(({ file }) => script(file)),
+  ];
 }
 
 /** A script that a timer starts. */
@@ -73,7 +95,7 @@ interface Job {
 
 const hour = 3600;
 
-function scheduledJobs({ access }: ControlPlanePayloadArgs, timing: JoinTiming): readonly Job[] {
+function scheduledJobs(snapshots: boolean, timing: JoinTiming): readonly Job[] {
   return [
     {
       name: "fenestra-join-secret",
@@ -82,9 +104,8 @@ function scheduledJobs({ access }: ControlPlanePayloadArgs, timing: JoinTiming):
       first: timing.interval,
       interval: timing.interval,
     },
-    ...(access.snapshots === undefined
-      ? []
-      : [
+    ...(snapshots
+      ? [
           {
             name: "fenestra-etcd-snapshot",
             does: "sends a snapshot of etcd away",
@@ -92,7 +113,8 @@ function scheduledJobs({ access }: ControlPlanePayloadArgs, timing: JoinTiming):
             first: hour / 2,
             interval: 4 * hour,
           },
-        ]),
+        ]
+      : []),
     {
       name: "fenestra-certificates",
       does: "renews the certificates of the control plane",

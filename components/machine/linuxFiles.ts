@@ -38,13 +38,26 @@ export interface LinuxFilesArgs {
   readonly requiresMount?: string;
 }
 
-/** Files that control-plane machines and workers have alike. */
-export function linuxFiles({ spec, pool, stages, env, requiresMount }: LinuxFilesArgs): readonly PayloadFile[] {
+/** The script of a stage at its place. */
+export function stageFile({ name }: Stage): PayloadFile {
+  return script(`stages/${name}.sh`, stageScript(name));
+}
+
+/** Scripts that control-plane machines and workers have alike, and those of the stages. */
+export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly PayloadFile[] {
   return [
     script("bootstrap.sh", linuxEntry),
     script("lib.sh"),
-    script(`${spec.cloud}.sh`, "/opt/fenestra/cloud.sh"),
-    ...stages.map(({ name }) => script(`stages/${name}.sh`, stageScript(name))),
+    script(`${cloud}.sh`, "/opt/fenestra/cloud.sh"),
+    ...stages.map(stageFile),
+    ...(cloud === "azure" ? [script("guard-metadata.sh")] : []),
+  ];
+}
+
+/** Files that control-plane machines and workers have alike. */
+export function linuxFiles({ spec, pool, stages, env, requiresMount }: LinuxFilesArgs): readonly PayloadFile[] {
+  return [
+    ...linuxScripts(spec.cloud, stages),
     { path: "/etc/fenestra/machine.env", content: envFile(env) },
     ...proxyFile(spec),
     ...osFiles,
@@ -133,6 +146,5 @@ const osFiles: readonly PayloadFile[] = [
 /** AWS answers no pod, because the answers of its metadata service live for one hop only. */
 function metadataGuard(cloud: Cloud): readonly PayloadFile[] {
   if (cloud === "aws") return [];
-  const guard = script("guard-metadata.sh");
-  return [guard, unitFile("fenestra-metadata-guard.service", metadataGuardUnit(guard.path))];
+  return [unitFile("fenestra-metadata-guard.service", metadataGuardUnit("/opt/fenestra/guard-metadata.sh"))];
 }

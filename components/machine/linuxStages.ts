@@ -25,6 +25,9 @@ const always = (name: string, exitCode: number, ...reads: readonly string[]): St
   mode: "always",
 });
 
+/** On AWS the first step of all: fetches the scripts that user data has no room for. `packLinuxAws` adds it. */
+export const scriptsStage: Stage = once("scripts", 16);
+
 /** Steps that every Linux machine begins with. */
 const common: readonly Stage[] = [
   always("identity", 10),
@@ -71,6 +74,9 @@ export const linuxWorkerStages: readonly Stage[] = [
   once("timers", 15),
 ];
 
+/** Path of the table of stages. */
+export const stageTablePath = "/etc/fenestra/stages.tsv";
+
 /** Path of a stage's script. */
 export function stageScript(name: string): string {
   return `/opt/fenestra/stages/${name}.sh`;
@@ -80,7 +86,7 @@ export function stageScript(name: string): string {
 const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fenestra/machine.env"];
 
 /**
- * `/etc/fenestra/stages.tsv`: name, exit code, hash of all that the stage depends on, mode. A stage that is done for another hash runs
+ * The table of stages: name, exit code, hash of all that the stage depends on, mode. A stage that is done for another hash runs
  * again, and so does everything behind it, because each hash includes the one before. Throws when a stage reads a file that is not in the
  * payload.
  */
@@ -99,4 +105,9 @@ export function stageTable(stages: readonly Stage[], files: readonly PayloadFile
       return [name, String(exitCode), before, mode];
     }),
   );
+}
+
+/** The line of the table for the stage that fetches scripts: it is done for the object with this digest. */
+export function scriptsStageLine(sha256: string): string {
+  return tsvFile([[scriptsStage.name, String(scriptsStage.exitCode), sha256.slice(0, 16), scriptsStage.mode]]);
 }

@@ -4,7 +4,7 @@ import type { PoolAccess } from "./cloudAccess.ts";
 import { bootstrapKubeconfig } from "./controlPlaneFiles.ts";
 import { artifactTable } from "./linuxArtifacts.ts";
 import { linuxEntry, linuxFiles, script, unitFile } from "./linuxFiles.ts";
-import { linuxWorkerStages, stageTable } from "./linuxStages.ts";
+import { linuxWorkerStages, stageTable, stageTablePath } from "./linuxStages.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
 import type { MachinePayload, PayloadFile } from "./payload.ts";
 import { daemonUnit } from "./systemdUnits.ts";
@@ -35,7 +35,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
   ];
   return {
     kind: "linux",
-    files: [...files, { path: "/etc/fenestra/stages.tsv", content: stageTable(linuxWorkerStages, files) }],
+    files: [...files, { path: stageTablePath, content: stageTable(linuxWorkerStages, files) }],
     entry: linuxEntry,
   };
 }

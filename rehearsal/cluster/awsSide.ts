@@ -6,7 +6,7 @@ import { type RecordedProgram, type RecordedResource, resourcesOfType } from "..
 import { listOf, mapOf, textOf } from "../program/values.ts";
 import { allows, collectParameters, type PolicyStatement, statementsOfRole } from "../simulated/awsAccess.ts";
 import { collectAwsMachines } from "../simulated/awsMachines.ts";
-import { awsObjects } from "../simulated/awsObjects.ts";
+import { awsObjects, storedObjects } from "../simulated/awsObjects.ts";
 import type { SimulatedMachine } from "../simulated/machines.ts";
 import type { BalancerSide, CloudSide, NodeTemplate } from "./cloudSide.ts";
 
@@ -34,7 +34,7 @@ export function awsSide(program: RecordedProgram, clusterName: string): CloudSid
     machineAt: (address) => byAddress.get(address),
     authorize: (role, action, resource, context) => allows(statementsOf(role), { action, resource, context }),
     parameters,
-    objects: new Map(),
+    objects: new Map(storedObjects(program)),
     completedHooks,
     calls,
     groupArn: (name) =>

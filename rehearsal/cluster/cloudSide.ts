@@ -1,4 +1,4 @@
-import type { ObjectStore } from "../decode/windows.ts";
+import type { ObjectStore } from "../decode/scriptsObject.ts";
 import type { CloudCall } from "../endpoints/calls.ts";
 import type { EndpointHandler } from "../endpoints/server.ts";
 import type { SimulatedMachine } from "../simulated/machines.ts";

@@ -55,7 +55,8 @@ export interface LinuxMachine {
   destroy(): Promise<void>;
 }
 
-/** Starts a machine from its decoded user data: files are written and commands run as cloud-init does it. */
+/** Starts a machine from its decoded user data: files are written and commands run as cloud-init does it. What it fetches, its own
+ * script brings. */
 export async function startLinuxMachine(options: LinuxMachineOptions): Promise<LinuxMachine> {
   const { name, network, workFolder } = options;
   const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });
@@ -84,7 +85,8 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     command === "systemctl" ? await systemd.systemctl(args) : { code: 127, text: `no stand-in for ${command}` },
   );
   const pods = runStaticPods(machine, logFolder);
-  for (const { path: file, content, mode } of options.payload.files) {
+  const { files, fetched } = options.payload;
+  for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file))) {
     await writeMachineFile(machine.pid, file, content, Number.parseInt(mode ?? "0644", 8));
   }
   const script = options.payload.commands.map((argv) => argv.map(shellQuote).join(" ")).join("\n");

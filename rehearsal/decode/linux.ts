@@ -2,6 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { parse, YAMLParseError } from "yaml";
 import { z } from "zod";
 import { type DecodedFile, type DecodedUserData, UserDataError } from "./machine.ts";
+import { type Archive, fetchScripts, type ObjectStore } from "./scriptsObject.ts";
 
 /** The first line by which cloud-init knows a cloud-config. */
 const header = "#cloud-config";
@@ -32,16 +33,20 @@ const cloudConfigSchema = z.looseObject({
   runcmd: z.array(z.union([z.string(), z.array(z.string())])).default([]),
 });
 
+/** Name of the file that says where the scripts lie. */
+const secondStagePath = "/etc/fenestra/scripts.env";
+
 const gzipMagic = Buffer.from([0x1f, 0x8b]);
 
 /**
  * Reads a Linux machine's user data as cloud-init does: gzip taken off when there is some, then a cloud-config whose files and commands
- * are taken as they stand.
+ * are taken as they stand. Where they name an object with the scripts, that is fetched and held against its digest, as the machine does.
  *
  * @param userData bytes after the base64 of the cloud's API.
+ * @param objects the store that the machine would fetch from, by default an empty one.
  * @throws UserDataError when cloud-init would not take it.
  */
-export function decodeLinux(userData: Buffer): DecodedUserData {
+export function decodeLinux(userData: Buffer, objects: ObjectStore = () => undefined): DecodedUserData {
   const source = unzip(userData).toString("utf8");
   if (source.split("\n", 1)[0]?.trimEnd() !== header) throw new UserDataError(`its first line is not ${header}`);
   const config = parseConfig(source);
@@ -53,7 +58,25 @@ export function decodeLinux(userData: Buffer): DecodedUserData {
       mode: file.permissions,
     }),
   );
-  return { system: "linux", files, entry: entryOf(files, commands), commands, source };
+  const fetched = Object.entries(secondStage(files, objects)?.files ?? {}).map(
+    ([path, content]): DecodedFile => ({ path, content, mode: "0755" }),
+  );
+  return {
+    system: "linux",
+    files: [...files, ...fetched],
+    fetched: fetched.map(({ path }) => path),
+    entry: entryOf(files, commands),
+    commands,
+    source,
+  };
+}
+
+function secondStage(files: readonly DecodedFile[], objects: ObjectStore): Archive | undefined {
+  const text = files.find(({ path }) => path === secondStagePath)?.content;
+  if (text === undefined) return undefined;
+  const value = (name: string): string | undefined => new RegExp(`^SCRIPTS_${name}=(\\S+)$`, "m").exec(text)?.[1];
+  const reference = { bucket: value("BUCKET"), key: value("KEY"), sha256: value("SHA256") };
+  return fetchScripts(secondStagePath, reference, objects);
 }
 
 function unzip(bytes: Buffer): Buffer {

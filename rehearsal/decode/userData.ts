@@ -1,13 +1,16 @@
 import { decodeLinux } from "./linux.ts";
 import type { DecodedUserData } from "./machine.ts";
-import { decodeWindows, type ObjectStore } from "./windows.ts";
+import type { ObjectStore } from "./scriptsObject.ts";
+import { decodeWindows } from "./windows.ts";
 
 /**
  * Reads user data of either system, told apart by its first bytes: gzip or a cloud-config is Linux.
  *
- * @param objects the store from which a Windows machine fetches what its user data has no room for.
+ * @param objects the store from which a machine fetches what its user data has no room for.
  */
 export function decodeUserData(userData: Buffer, objects?: ObjectStore): DecodedUserData {
   const gzip = userData[0] === 0x1f && userData[1] === 0x8b;
-  return gzip || userData.subarray(0, 1).toString() === "#" ? decodeLinux(userData) : decodeWindows(userData, objects);
+  return gzip || userData.subarray(0, 1).toString() === "#"
+    ? decodeLinux(userData, objects)
+    : decodeWindows(userData, objects);
 }

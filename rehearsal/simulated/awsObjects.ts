@@ -5,13 +5,9 @@ import { allows, statementsOfRole } from "./awsAccess.ts";
 /** An object of a simulated bucket by its bucket and key; `undefined` when there is none, or the reader may not read it. */
 export type SimulatedObjects = (bucket: string, key: string) => Buffer | undefined;
 
-/**
- * Every object that the program puts into a bucket of S3.
- *
- * @param role reads with the rights of this role only; without it every object is there.
- */
-export function awsObjects(program: RecordedProgram, role?: string): SimulatedObjects {
-  const objects = new Map(
+/** Every object that the program puts into a bucket of S3, by `bucket/key`. */
+export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buffer> {
+  return new Map(
     ["aws:s3/bucketObjectv2:BucketObjectv2", "aws:s3/bucketObject:BucketObject"]
       .flatMap((type) => resourcesOfType(program, type))
       .map(({ name, inputs }) => {
@@ -24,6 +20,15 @@ export function awsObjects(program: RecordedProgram, role?: string): SimulatedOb
         ] as const;
       }),
   );
+}
+
+/**
+ * The objects of `storedObjects` as a machine reads them.
+ *
+ * @param role reads with the rights of this role only; without it every object is there.
+ */
+export function awsObjects(program: RecordedProgram, role?: string): SimulatedObjects {
+  const objects = storedObjects(program);
   const statements = role === undefined ? undefined : statementsOfRole(program, role);
   return (bucket, key) => {
     const request = { action: "s3:GetObject", resource: `arn:aws:s3:::${bucket}/${key}` };

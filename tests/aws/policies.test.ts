@@ -8,6 +8,7 @@ import {
   type PolicyScope,
   partition,
   policy,
+  scriptsArn,
   unscopedActions,
   workerPolicy,
 } from "../../components/aws/policies.ts";
@@ -24,8 +25,14 @@ const { initialised, ...read } = controlPlaneParameters("demo");
 const join = joinParameter("demo");
 const bucket = "arn:aws:s3:::demo-snapshots";
 
-const worker = workerPolicy(scope, join, "demo-win2022");
-const machine = controlPlanePolicy(scope, { read: Object.values(read), write: [join, initialised] }, bucket);
+const scripts = "arn:aws:s3:::demo-scripts";
+const worker = workerPolicy(scope, join, "demo-win2022", scriptsArn(scripts, "windows"));
+const linuxScripts = scriptsArn(scripts, "linux");
+const machine = controlPlanePolicy(
+  scope,
+  { read: Object.values(read), write: [join, initialised] },
+  { snapshots: bucket, scripts: linuxScripts },
+);
 const cloudController = cloudControllerPolicy(scope, "vpc-1");
 const ebsDriver = ebsDriverPolicy(scope);
 const autoscaler = autoscalerPolicy(scope);
@@ -113,9 +120,10 @@ describe("every policy", () => {
     };
     const { initialised: marker, ...keys } = controlPlaneParameters(long.cluster);
     const parameters = { read: Object.values(keys), write: [joinParameter(long.cluster), marker] };
+    const longBucket = `arn:aws:s3:::${"b".repeat(63)}`;
     for (const document of [
-      workerPolicy(long, joinParameter(long.cluster), "g".repeat(43)),
-      controlPlanePolicy(long, parameters, `arn:aws:s3:::${"b".repeat(63)}`),
+      workerPolicy(long, joinParameter(long.cluster), "g".repeat(43), scriptsArn(longBucket, "windows")),
+      controlPlanePolicy(long, parameters, { snapshots: longBucket, scripts: scriptsArn(longBucket, "linux") }),
       cloudControllerPolicy(long, `vpc-${"0".repeat(17)}`),
       ebsDriverPolicy(long),
       autoscalerPolicy(long),
@@ -148,16 +156,20 @@ describe("a worker", () => {
     assert.equal(allows([worker], { ...decrypt(join), action: "kms:Encrypt" }), false);
   });
 
-  it("on Windows reads the scripts of its bucket, and no worker reads snapshots", () => {
-    const scripts = "arn:aws:s3:::demo-scripts";
-    const windows = workerPolicy(scope, join, "demo-win2022", scripts);
-    const read = (document: PolicyDocument, resource: string): boolean =>
-      allows([document], { action: "s3:GetObject", resource });
-    assert.equal(read(windows, `${scripts}/windows/abc`), true);
-    assert.equal(read(windows, `${scripts}/other`), false);
-    assert.equal(read(windows, `${bucket}/etcd/1.db`), false);
-    assert.equal(allows([windows], { action: "s3:PutObject", resource: `${scripts}/windows/abc` }), false);
-    assert.equal(read(worker, `${scripts}/windows/abc`), false);
+  it("reads the scripts of its system and nothing else in a bucket, and writes nothing there", () => {
+    const linux = workerPolicy(scope, join, "demo-linux", linuxScripts);
+    for (const [document, own, others] of [
+      [worker, "windows", "linux"],
+      [linux, "linux", "windows"],
+    ] as const) {
+      const can = (action: string, resource: string): boolean => allows([document], { action, resource });
+      assert.equal(can("s3:GetObject", `${scripts}/${own}/abc`), true);
+      assert.equal(can("s3:GetObject", `${scripts}/${others}/abc`), false);
+      assert.equal(can("s3:GetObject", `${scripts}/other`), false);
+      assert.equal(can("s3:GetObject", `${bucket}/etcd/1.db`), false);
+      assert.equal(can("s3:ListBucket", scripts), false);
+      assert.equal(can("s3:PutObject", `${scripts}/${own}/abc`), false);
+    }
   });
 
   it("reports for its own group only", () => {

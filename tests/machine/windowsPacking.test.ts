@@ -2,15 +2,9 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { userDataLimits } from "../../components/machine/limits.ts";
-import {
-  packWindowsAws,
-  packWindowsAzure,
-  slimScript,
-  windowsExtensionCommand,
-  windowsScriptsObject,
-  windowsScriptsObjects,
-} from "../../components/machine/packWindows.ts";
+import { packWindowsAws, packWindowsAzure, windowsExtensionCommand } from "../../components/machine/packWindows.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
+import { scriptsObject, scriptsObjects, slimScript } from "../../components/machine/scriptsObject.ts";
 import { syntaxErrors } from "../support/powershell.ts";
 import { fileOf, windowsExamples } from "./windowsExamples.ts";
 
@@ -29,7 +23,7 @@ function archiveOf(script: string): Archive {
   return JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString("utf8"));
 }
 
-const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, windowsScriptsObject(payload), bucket);
+const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, scriptsObject(payload), bucket);
 const azureScript = (payload: MachinePayload): string =>
   Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
 
@@ -100,7 +94,7 @@ describe("a packed Windows payload", () => {
   it("on AWS holds in user data and object together every file exactly once", () => {
     for (const { payload } of windowsExamples("aws")) {
       const first = archiveOf(awsScript(payload));
-      const object = windowsScriptsObject(payload);
+      const object = scriptsObject(payload);
       const second: Archive = JSON.parse(gunzipSync(Buffer.from(object.contentBase64, "base64")).toString("utf8"));
       assert.equal(first.entry, "C:\\fenestra\\fetch.ps1");
       assert.equal(second.entry, payload.entry);
@@ -117,7 +111,7 @@ describe("a packed Windows payload", () => {
   it("names in user data the object by the digest of its bytes", () => {
     const [example] = windowsExamples("aws");
     assert.ok(example !== undefined);
-    const { key, sha256, contentBase64 } = windowsScriptsObject(example.payload);
+    const { key, sha256, contentBase64 } = scriptsObject(example.payload);
     assert.equal(createHash("sha256").update(Buffer.from(contentBase64, "base64")).digest("hex"), sha256);
     assert.equal(key, `windows/${sha256}.json.gz`);
     const named = archiveOf(awsScript(example.payload)).files["C:\\fenestra\\scripts.json"];
@@ -125,16 +119,16 @@ describe("a packed Windows payload", () => {
   });
 
   it("has one object for all pools", () => {
-    const keys = new Set(windowsExamples("aws").map(({ payload }) => windowsScriptsObject(payload).key));
+    const keys = new Set(windowsExamples("aws").map(({ payload }) => scriptsObject(payload).key));
     assert.equal(keys.size, 1);
   });
 
   it("packs the same scripts once for a cluster, and others anew", () => {
     const [example] = windowsExamples("aws");
     assert.ok(example !== undefined);
-    const objectOf = windowsScriptsObjects();
+    const objectOf = scriptsObjects();
     const object = objectOf(example.payload);
-    assert.deepEqual(object, windowsScriptsObject(example.payload));
+    assert.deepEqual(object, scriptsObject(example.payload));
     const { files, entry } = example.payload;
     const machine = { path: "C:\\fenestra\\machine.json", content: "{}" };
     assert.equal(objectOf({ kind: "windows", files: [machine, ...files.slice(1)], entry }), object);
@@ -156,7 +150,7 @@ describe("a packed Windows payload", () => {
   it("shows no trace of the machine that packed it", () => {
     const [example] = windowsExamples("aws");
     assert.ok(example !== undefined);
-    const bytes = Buffer.from(windowsScriptsObject(example.payload).contentBase64, "base64");
+    const bytes = Buffer.from(scriptsObject(example.payload).contentBase64, "base64");
     // RFC 1952: four bytes of time, then one of the system at offset 9, 255 being unknown.
     assert.deepEqual([...bytes.subarray(4, 8), bytes[9]], [0, 0, 0, 0, 255]);
   });

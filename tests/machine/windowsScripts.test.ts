@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { slimScript } from "../../components/machine/packWindows.ts";
+import { slimScript } from "../../components/machine/scriptsObject.ts";
 import { readWindowsScript, windowsScripts } from "../../components/machine/windowsWorker.ts";
 import { syntaxErrors } from "../support/powershell.ts";
 

@@ -86,7 +86,7 @@ const ownFiles = {
 } as const;
 
 /**
- * What AWS has alone: a bucket for the scripts of Windows machines, since its user data has no room for them, and what two kinds of
+ * What AWS has alone: a bucket for the machines' scripts, since its user data has no room for them, and what two kinds of
  * buckets share.
  */
 const awsOnly = { files: ["privateBucket.ts", "scripts.ts"], components: ["Scripts"] } as const;

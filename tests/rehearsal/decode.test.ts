@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { packLinux } from "../../components/machine/packLinux.ts";
-import { packWindowsAws, packWindowsAzure, windowsScriptsObject } from "../../components/machine/packWindows.ts";
+import { packWindowsAws, packWindowsAzure } from "../../components/machine/packWindows.ts";
+import { scriptsObject } from "../../components/machine/scriptsObject.ts";
 import { decodeLinux } from "../../rehearsal/decode/linux.ts";
 import { fileContent, UserDataError } from "../../rehearsal/decode/machine.ts";
 import { decodeUserData } from "../../rehearsal/decode/userData.ts";
@@ -35,6 +36,7 @@ describe("user data of a Linux machine", () => {
         { path: "/opt/fenestra/run.sh", content: "#!/bin/sh\necho hello\n", mode: "0755" },
         { path: "/etc/packed", content: "packed text", mode: undefined },
       ],
+      fetched: [],
       entry: "/opt/fenestra/run.sh",
       commands: [["sh", "/opt/fenestra/run.sh"]],
     });
@@ -101,7 +103,7 @@ describe("user data of a Windows machine", () => {
     { path: "C:\\fenestra\\notes.txt", content: "grüße\n" },
   ];
   const payload = { kind: "windows", files: [...first, ...rest], entry: "C:\\fenestra\\bootstrap.ps1" } as const;
-  const object = windowsScriptsObject(payload);
+  const object = scriptsObject(payload);
   const objects = (bucket: string, key: string): Buffer | undefined =>
     bucket === "scripts" && key === object.key ? Buffer.from(object.contentBase64, "base64") : undefined;
   const packed = packWindowsAws(payload, object, "scripts");

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# AWS: brings the scripts that user data has no room for, by the role of the instance. Nothing is unpacked before the digest was found right,
+# and each script takes its place in one step.
+# shellcheck source=../lib.sh
+. /opt/fenestra/lib.sh
+# shellcheck source=/dev/null
+. /etc/fenestra/scripts.env
+
+archive=$scratch/scripts.json.gz
+
+get_scripts() {
+  local status digest
+  status=$(signed s3 "$archive" "https://$SCRIPTS_BUCKET.s3.$REGION.amazonaws.com/$SCRIPTS_KEY") || return 1
+  if [[ $status != 200 ]]; then
+    log "error: reading $SCRIPTS_KEY from $SCRIPTS_BUCKET was answered with $status"
+    return 1
+  fi
+  digest=$(sha256sum "$archive" | cut -d' ' -f1)
+  if [[ $digest != "$SCRIPTS_SHA256" ]]; then
+    log "error: $SCRIPTS_KEY from $SCRIPTS_BUCKET has the SHA-256 $digest"
+    return 1
+  fi
+}
+
+# A new role's rights may take minutes to reach S3.
+retry "$SERVICE_ATTEMPTS" 1 get_scripts || die "the scripts could not be fetched"
+
+# Python is what cloud-init itself runs on.
+python3 -I - "$archive" <<'EOF'
+import gzip, json, os, sys
+
+with gzip.open(sys.argv[1], "rt", encoding="utf-8") as archive:
+    files = json.load(archive)["files"]
+for path, text in files.items():
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "w", encoding="utf-8", newline="\n") as script:
+        script.write(text)
+    os.chmod(path + ".new", 0o755)
+    os.replace(path + ".new", path)
+EOF
+rm -f "$archive"
+log "the scripts are in place, SHA-256 $SCRIPTS_SHA256"
