@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
-import { readStackFile } from "../components/config/stackFile.ts";
+import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { breakages } from "../rehearsal/breakages.ts";
 import { type Checkers, obtainCheckers } from "../rehearsal/checkers/obtain.ts";
 import type { CheckReport } from "../rehearsal/checks/run.ts";
@@ -60,25 +60,21 @@ interface Settings {
 }
 
 function parseArguments(args: readonly string[]): Settings {
-  try {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        stack: { type: "string" },
-        "every-add-on": { type: "boolean", default: false },
-        keep: { type: "boolean", default: false },
-        full: { type: "boolean", default: false },
-        only: { type: "string", default: "" },
-        break: { type: "string" },
-      },
-    });
-    if (values.stack === undefined)
-      throw new UsageError("--stack is missing; allowed: the name of a stack file, as in --stack aws-dev");
-    const { stack, keep, full, only, break: broken } = values;
-    return { stack, everyAddOn: values["every-add-on"], keep, full, only, broken };
-  } catch (error) {
-    throw error instanceof UsageError ? error : new UsageError(messageOf(error));
-  }
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      stack: { type: "string" },
+      "every-add-on": { type: "boolean", default: false },
+      keep: { type: "boolean", default: false },
+      full: { type: "boolean", default: false },
+      only: { type: "string", default: "" },
+      break: { type: "string" },
+    },
+  });
+  if (values.stack === undefined)
+    throw new UsageError(`rehearse needs --stack NAME; allowed: ${stackNames().join(", ")}`);
+  const { stack, keep, full, only, break: broken } = values;
+  return { stack, everyAddOn: values["every-add-on"], keep, full, only, broken };
 }
 
 async function runRehearsal({ stack, everyAddOn, keep, full, only, broken }: Settings): Promise<ExitCode> {
@@ -118,7 +114,8 @@ async function runRehearsal({ stack, everyAddOn, keep, full, only, broken }: Set
     ...(breakage === undefined ? {} : { breakage }),
     ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
   });
-  const code = summarise(reports);
+  const { lines, code } = summary(reports, only);
+  for (const line of lines) console.log(line);
   // Machines and servers would keep this process alive; with its end the kernel takes all of them down.
   process.exit(code);
 }
@@ -157,10 +154,22 @@ async function untilInterrupted(
   });
 }
 
-function summarise(reports: readonly CheckReport[]): ExitCode {
+/** Last lines of a rehearsal and its exit code. Checks that were asked for and are not there are no success. */
+export function summary(
+  reports: readonly Pick<CheckReport, "failure" | "skipped">[],
+  only: string,
+): { readonly lines: readonly string[]; readonly code: ExitCode } {
   const failed = reports.filter(({ failure }) => failure !== undefined).length;
   const skipped = reports.filter((report) => report.skipped !== undefined).length;
   const counts = `${reports.length - failed - skipped} passed, ${failed} failed`;
-  console.log(skipped > 0 ? `${counts}, ${skipped} skipped` : counts);
-  return failed === 0 ? exitCodes.fine : exitCodes.findings;
+  const none = reports.length === 0;
+  return {
+    lines: [
+      ...(none
+        ? [`no check was run; --only ${only}: allowed is the beginning of a check's id, slow ones with --full`]
+        : []),
+      skipped > 0 ? `${counts}, ${skipped} skipped` : counts,
+    ],
+    code: failed === 0 && !none ? exitCodes.fine : exitCodes.findings,
+  };
 }

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { main } from "../../cli/main.ts";
+import { summary } from "../../cli/rehearse.ts";
+
+const passed = { failure: undefined, skipped: undefined };
+const failed = { failure: "no", skipped: undefined };
+const skipped = { failure: undefined, skipped: "why" };
+
+describe("the end of a rehearsal", () => {
+  it("counts, and is a failure when a check failed", () => {
+    assert.deepEqual(summary([passed, passed], ""), { lines: ["2 passed, 0 failed"], code: 0 });
+    assert.deepEqual(summary([passed, failed, skipped], ""), { lines: ["1 passed, 1 failed, 1 skipped"], code: 1 });
+  });
+
+  it("is a failure when no check was run", () => {
+    const { lines, code } = summary([], "none");
+    assert.equal(code, 1);
+    assert.match(lines[0] ?? "", /^no check was run; --only none: allowed is the beginning of a check's id/);
+    assert.equal(lines.at(-1), "0 passed, 0 failed");
+  });
+});
+
+describe("fenestra rehearse", () => {
+  it("tells a mistake in one line with exit code 2", async () => {
+    for (const [args, message] of [
+      [[], /^fenestra: rehearse needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
+      [["--fast"], /^fenestra: Unknown option '--fast'; fenestra rehearse --help tells what is allowed\n$/],
+      [
+        ["--stack", "aws-dev", "--break", "x"],
+        /^fenestra: --break x: there is no such breakage; allowed: windows-taint/,
+      ],
+    ] as const) {
+      const err: string[] = [];
+      const terminal = { out: () => assert.fail("nothing was asked for"), err: (text: string) => void err.push(text) };
+      assert.equal(await main(["rehearse", ...args], terminal), 2);
+      assert.match(err.join(""), message);
+    }
+  });
+});
