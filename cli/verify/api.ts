@@ -75,8 +75,13 @@ export function messageOf(error: unknown): string {
   const body = typeof error === "object" && error !== null && "body" in error ? parsed(error.body) : undefined;
   if (typeof body === "object" && body !== null && "message" in body && typeof body.message === "string")
     return body.message;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? withCause(error) : String(error);
   return message.replaceAll(/\s+/g, " ").trim();
+}
+
+/** `fetch failed` alone says nothing; the cause tells a refused connection from a certificate of somebody else. */
+function withCause({ message, cause }: Error): string {
+  return cause instanceof Error && !message.includes(cause.message) ? `${message}: ${cause.message}` : message;
 }
 
 function parsed(body: unknown): unknown {
