@@ -198,6 +198,27 @@ describe("bootstrap of a Linux machine", function () {
     assert.deepEqual(fresh.calls.filter((call) => call.includes("autoscaling")).length, 1);
   });
 
+  it("reads the join secret anew as long as the kubelet has no certificate of its own", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/store/address", "10.20.0.9");
+    here.secret(`${secretPrefix}/join`, joinSecret(3600));
+    here.write("/store/fail", "^kubectl.* get node\n");
+    assert.equal(here.run(entry).code, 41);
+    const later = joinSecret(7200).replace("abcdef.0123456789abcdef", "fedcba.0123456789abcdef");
+    here.secret(`${secretPrefix}/join`, later);
+    assert.equal(here.run(entry).code, 41);
+    assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /token: "fedcba\.0123456789abcdef"\n/);
+
+    here.write("/etc/kubernetes/kubelet.conf", "a certificate has been issued\n");
+    assert.equal(here.run(entry).code, 41);
+    here.secret(`${secretPrefix}/join`, joinSecret(7200));
+    here.remove("/store/fail");
+    const last = here.run(entry);
+    assert.equal(last.code, 0, last.output);
+    assert.match(last.output, /bootstrap join: already done/);
+    assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /token: "fedcba\.0123456789abcdef"\n/);
+  });
+
   it("waits when no secret has been published", () => {
     const here = machine(exampleLinuxWorker(spec));
     here.write("/store/address", "10.20.0.9");

@@ -8,5 +8,9 @@ is_ready() {
   answer=$(kubectl --kubeconfig /etc/kubernetes/kubelet.conf get node "$NODE_NAME" \
     --output 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>"$scratch/node") && [[ $answer == True ]]
 }
-poll "$NODE_ATTEMPTS" is_ready || die "the node $NODE_NAME is not Ready: $(tail -n 1 "$scratch/node")"
+if ! poll "$NODE_ATTEMPTS" is_ready; then
+  # Without a certificate of its own the kubelet needs a token that has not run out: the next run reads the join secret anew.
+  [[ -e /etc/kubernetes/kubelet.conf ]] || rm -f "$state/done/join"
+  die "the node $NODE_NAME is not Ready: $(tail -n 1 "$scratch/node")"
+fi
 retry 10 1 group_ready || die "the group was not told that this machine is ready"
