@@ -50,8 +50,8 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   const { artifacts, registries } = spec.mirror;
   const texts = [...payloads, ...objects.map(({ inputs }) => JSON.stringify(inputs))];
   const named = new Set(texts.flatMap((text) => text.match(/https?:\/\/[^\s"'\\,<>]+/g) ?? []));
-  const files = spec.artifacts.filter(
-    (artifact) => !isImage(artifact) && named.has(downloadUrl(artifact.url, artifacts)),
+  const files = [...spec.artifacts.filter((artifact) => !isImage(artifact)), ...ownFiles(spec)].filter(({ url }) =>
+    named.has(downloadUrl(url, artifacts)),
   );
   const images = new Set([
     ...kubeadmImages(spec.kubernetes.version),
@@ -79,6 +79,14 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
       mirror: mirrorOf(registries, reference.split("/")[0] ?? "") ?? null,
     })),
   };
+}
+
+/** Files that the stack file names itself. */
+function ownFiles({ addons }: ClusterSpec): readonly Pick<Artifact, "url" | "algorithm" | "digest" | "checksumUrl">[] {
+  const plugin = addons.gmsa?.plugin;
+  return plugin === undefined
+    ? []
+    : [{ url: plugin.url, algorithm: "sha256", digest: plugin.sha256, checksumUrl: undefined }];
 }
 
 /** Values of every field `image` of a Kubernetes object; templates and JSON inside are objects too. */

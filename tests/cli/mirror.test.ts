@@ -11,6 +11,7 @@ import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { operatingSystems } from "../../components/model/operatingSystems.ts";
 import { minors } from "../../components/model/versions.ts";
 import { makePlan } from "../../rehearsal/review/makePlan.ts";
+import { gmsa } from "../kubernetes/switches.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
@@ -65,6 +66,32 @@ describe("fenestra mirror", () => {
     for (const url of downloads) assert.ok(urls.has(url), url);
   });
 
+  it("has the archive of the gMSA plug-in, which the lock file does not know", async () => {
+    const url = "https://files.example.com/ccg-plugin.zip";
+    const sha256 = "5f2c9dbd3a4e6b7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f7";
+    const { plan, spec } = await planWith({
+      mirror: { artifacts: "https://mirror.example.com/files" },
+      pools: [
+        { name: "linux", os: "linux" },
+        { name: "win2022", os: "windows-2022", ccgPlugin: true },
+      ],
+      addons: {
+        gmsa: { ...gmsa("aws"), plugin: { url, sha256, dll: "Ccg.dll" } },
+      },
+    });
+    assert.deepEqual(
+      mirrorList(plan, spec).files.filter((file) => file.url === url),
+      [
+        {
+          url,
+          digest: `sha256:${sha256}`,
+          checksumUrl: null,
+          mirror: "https://mirror.example.com/files/files.example.com/ccg-plugin.zip",
+        },
+      ],
+    );
+  });
+
   it("has the images that a verification runs, from the same entries of the lock file", async () => {
     const { plan, spec } = await planWith({});
     const references = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference));
@@ -102,11 +129,9 @@ describe("fenestra mirror", () => {
   });
 
   it("needs --list and a stack", async () => {
-    assert.deepEqual(await fenestra("mirror", "--stack", "aws-dev"), {
-      code: 2,
-      out: "",
-      err: "fenestra: mirror needs --list and --stack NAME\n",
-    });
+    const { code, out, err } = await fenestra("mirror", "--stack", "aws-dev");
+    assert.deepEqual([code, out], [2, ""]);
+    assert.match(err, /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, .*azure-prod\n$/);
   });
 });
 
@@ -141,12 +166,14 @@ describe("a stack with a mirror", () => {
   it("asks the mirror first where the machines have a way out, with the publishers' digests", async () => {
     const { plan } = await planWith({ mirror });
     const before = await planWith({});
+    const published = new Set(before.spec.artifacts.map(({ digest }) => digest));
     const digests = (texts: typeof plan) =>
       new Set(
-        JSON.stringify(texts.machines.map(({ files }) => files.map(({ content }) => content))).match(
-          /\b[0-9a-f]{64}\b/g,
-        ),
+        JSON.stringify(texts.machines.map(({ files }) => files.map(({ content }) => content)))
+          .match(/\b[0-9a-f]{64}\b/g)
+          ?.filter((digest) => published.has(digest)),
       );
+    assert.ok(digests(before.plan).size > 10);
     for (const digest of digests(before.plan)) assert.ok(digests(plan).has(digest), digest);
     for (const { files, role } of plan.machines) {
       const table = files.find(({ path }) => path.endsWith(role === "windows" ? "machine.json" : "artifacts.tsv"));
