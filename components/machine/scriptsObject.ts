@@ -4,8 +4,8 @@ import type { MachinePayload, PayloadFile } from "./payload.ts";
 import { stripComments } from "./stripComments.ts";
 
 /*
- * AWS takes 16,384 bytes of user data, which do not hold all files of a machine. There the scripts lie in an object in S3, and user data holds
- * every other file, the few scripts that fetch the others, and bucket, key and SHA-256 of the object:
+ * AWS takes 16,384 bytes of user data, which do not hold all files of a machine. There most files lie in an object in S3: the scripts, and on
+ * Windows the configuration too. User data holds the rest, the few scripts that fetch the object, and its bucket, key and SHA-256:
  *
  *   archive = JSON in UTF-8: {"entry": "<path>", "files": {"<path>": "<text>", ...}}, files in the order they are written
  *   object  = the gzip stream of the archive
@@ -13,10 +13,12 @@ import { stripComments } from "./stripComments.ts";
  * What only people read is left out of scripts and JSON files: comments, empty lines, in PowerShell also indentation.
  */
 
-/** Scripts that user data itself must hold on AWS: what it takes to sign a request and to unpack its answer. */
-const firstScripts: ReadonlySet<string> = new Set([
+/** What user data itself must hold on AWS: what it takes to sign a request and to unpack its answer. */
+const firstFiles: ReadonlySet<string> = new Set([
   ...["bootstrap.sh", "lib.sh", "cloud.sh"].map((name) => `/opt/fenestra/${name}`),
-  ...["fetch.ps1", "lib.ps1", "task.ps1", "sigv4.ps1", "identity.ps1"].map((name) => `C:\\fenestra\\${name}`),
+  ...["fetch.ps1", "lib.ps1", "task.ps1", "sigv4.ps1", "identity.ps1", "machine.json"].map(
+    (name) => `C:\\fenestra\\${name}`,
+  ),
 ]);
 
 /** Folders of the bucket: the machines of one system may read no other's. */
@@ -30,18 +32,21 @@ export interface ScriptsReference {
   readonly sha256: string;
 }
 
-/** The object in S3 with the scripts that user data has no room for. They hold no secret and no value of a machine. */
+/** The object in S3 with the files that user data has no room for. They hold no secret and no value of a single machine. */
 export interface ScriptsObject extends ScriptsReference {
   /** The object's bytes in base64. */
   readonly contentBase64: string;
 }
 
-/** Whether a machine on AWS fetches this file from the bucket. */
+/**
+ * Whether a machine on AWS fetches this file from the bucket. Of a Linux machine only scripts are fetched: other files of the control plane
+ * hold values that are known only when other resources exist, and which objects there are must be known before.
+ */
 export function isFetched({ path }: PayloadFile): boolean {
-  return /\.(sh|ps1)$/.test(path) && !firstScripts.has(path);
+  return !firstFiles.has(path) && (path.endsWith(".sh") || !path.startsWith("/"));
 }
 
-/** The scripts of a payload that its user data has no room for. Equal scripts give equal bytes. */
+/** The files of a payload that its user data has no room for. Equal files give equal bytes. */
 export function scriptsObject({ kind, files, entry }: MachinePayload): ScriptsObject {
   const bytes = gzip(archive(files.filter(isFetched), entry));
   const sha256 = createHash("sha256").update(bytes).digest("hex");

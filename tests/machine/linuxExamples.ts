@@ -4,6 +4,9 @@ import { linuxWorkerPayload } from "../../components/machine/linuxWorker.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 
+/** Name of a bucket with scripts, as long as a cloud makes them. */
+export const scriptsBucket = "aws-prod-scripts-bucket-0123abc";
+
 /** Access of a machine, with names as long as a cloud makes them. */
 export function exampleCloud(spec: ClusterSpec): CloudAccess {
   return spec.cloud === "aws"

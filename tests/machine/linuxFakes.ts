@@ -110,6 +110,9 @@ case $url in
   */readyz) echo ok | answer ;;
   */version) cat "$STORE/version" | answer ;;
   https://autoscaling.*) echo '<ok/>' | answer ;;
+  https://*scripts*.s3.*/linux/*.json.gz)
+    if [ -e "$STORE/denied" ]; then status=403; echo '<Code>AccessDenied</Code>' | answer
+    else answer <"$STORE/artifacts/\${url##*/}"; fi ;;
   *.s3.*"list-type"*) cat "$STORE/list" | answer ;;
   *) if [ -e "$STORE/artifacts/\${url##*/}" ]; then answer <"$STORE/artifacts/\${url##*/}"; else status=404; answer </dev/null; fi ;;
 esac`,

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { decodeUserData } from "../../rehearsal/decode/userData.ts";
+import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
+import { textOf } from "../../rehearsal/program/values.ts";
+import { awsObjects } from "../../rehearsal/simulated/awsObjects.ts";
+import { collectMachines } from "../../rehearsal/simulated/collect.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+
+const objectType = "aws:s3/bucketObjectv2:BucketObjectv2";
+const groupType = "aws:autoscaling/group:Group";
+const instanceType = "aws:ec2/instance:Instance";
+const run = (stack: string, changes: Record<string, string> = {}): Promise<Recorded> =>
+  withMocks(() => deployAws(specOf(stack, changes)));
+const machinesOf = ({ program }: Recorded) => collectMachines(program, ({ desired }) => Math.max(desired, 1));
+
+describe("scripts of machines on AWS", () => {
+  let prod: Recorded;
+  before(async () => {
+    prod = await run("aws-prod");
+  });
+
+  it("lie in the bucket of the cluster, each object once: control plane, Linux, Windows with and without Hyper-V", () => {
+    const bucket = resource(prod, "aws:s3/bucket:Bucket", "aws-prod-scripts-bucket");
+    const objects = [...ofType(prod, objectType).values()];
+    assert.deepEqual([...new Set(objects.map(({ inputs }) => inputs.bucket))], [bucket.id]);
+    const keys = objects.map(({ inputs }) => textOf(inputs.key) ?? "");
+    assert.equal(new Set(keys).size, keys.length);
+    assert.deepEqual(keys.map((key) => key.replace(/[0-9a-f]{64}/, "<digest>")).sort(), [
+      "linux/<digest>.json.gz",
+      "linux/<digest>.json.gz",
+      "windows/<digest>.json.gz",
+      "windows/<digest>.json.gz",
+    ]);
+  });
+
+  it("are found by every machine with the rights of its own role, and no machine reads those of the other system", () => {
+    const keys = [...ofType(prod, objectType).values()].map(({ inputs }) => textOf(inputs.key) ?? "");
+    const bucket = textOf(resource(prod, "aws:s3/bucket:Bucket", "aws-prod-scripts-bucket").outputs.bucket) ?? "";
+    const machines = machinesOf(prod);
+    assert.equal(new Set(machines.map(({ urn }) => urn)).size, 9);
+    for (const { name, role, userData } of machines) {
+      assert.ok(role !== undefined, name);
+      const objects = awsObjects(prod.program, role);
+      const { system, fetched } = decodeUserData(userData, objects);
+      assert.notEqual(fetched.length, 0, name);
+      const readable = keys.filter((key) => objects(bucket, key) !== undefined);
+      assert.deepEqual(
+        readable,
+        keys.filter((key) => key.startsWith(`${system}/`)),
+        name,
+      );
+    }
+  });
+
+  it("are there before a machine starts", () => {
+    const names = [...ofType(prod, objectType).keys()];
+    const machines = [...ofType(prod, instanceType).values(), ...ofType(prod, groupType).values()];
+    assert.equal(machines.length, 9);
+    for (const { name, dependencies } of machines) {
+      const before = dependencies.map(nameOfUrn);
+      for (const object of names) assert.ok(before.includes(object), `${name} after ${object}`);
+    }
+  });
+
+  it("are there for a cluster of Linux machines alone, whose objects do not depend on its pools", async () => {
+    const keysOf = async (...names: readonly string[]): Promise<readonly (string | undefined)[]> => {
+      const pools = JSON.stringify(names.map((name) => ({ name, os: "linux" })));
+      const recorded = await run("aws-dev", { pools });
+      return [...ofType(recorded, objectType).values()].map(({ inputs }) => textOf(inputs.key)).sort();
+    };
+    const one = await keysOf("linux");
+    assert.equal(one.length, 2);
+    assert.deepEqual(await keysOf("linux", "more"), one);
+  });
+});
