@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
-import { loadConfig } from "../../components/config/load.ts";
 import { addonsSchema } from "../../components/config/addOnSchema.ts";
+import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { expectedPools } from "../../rehearsal/checks/all.ts";
 import { daemonSetProblems, podTrouble } from "../../rehearsal/checks/pods.ts";
