@@ -1,6 +1,7 @@
 import { mirrorOf } from "../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { imagesIn } from "../../rehearsal/program/images.ts";
 import type { Plan } from "../../rehearsal/review/plan.ts";
 import { verifyImageList } from "../verify/images.ts";
 import { kubeadmImages } from "./kubeadmImages.ts";
@@ -87,14 +88,6 @@ function ownFiles({ addons }: ClusterSpec): readonly Pick<Artifact, "url" | "alg
   return plugin === undefined
     ? []
     : [{ url: plugin.url, algorithm: "sha256", digest: plugin.sha256, checksumUrl: undefined }];
-}
-
-/** Values of every field `image` of a Kubernetes object; templates and JSON inside are objects too. */
-function imagesIn(value: unknown): readonly string[] {
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, item]) =>
-    key === "image" && typeof item === "string" ? [item] : imagesIn(item),
-  );
 }
 
 /** References in a file of a machine: of the images that the lock file knows. */

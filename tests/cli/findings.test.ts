@@ -126,6 +126,42 @@ describe("findings", () => {
     ]);
   });
 
+  it("tell of registries that machines without a way out cannot reach", () => {
+    const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
+    const container = (image: string): object => ({
+      spec: { template: { spec: { containers: [{ name: "a", image }] } } },
+    });
+    for (const [at, image] of ["registry.k8s.io/a:1", "mcr.microsoft.com/b:2", "quay.io/c:3", "quay.io/d:4"].entries())
+      recording.add("kubernetes:apps/v1:Deployment", `d${at}`, { metadata: { name: `d${at}` }, ...container(image) });
+    const registries = { "registry.k8s.io": "https://mirror.example.com/k8s" };
+    const reach = (nat: string, more: object = {}): readonly string[] =>
+      findings(
+        input(
+          {
+            network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat },
+            mirror: { artifacts: "https://mirror.example.com/files", registries },
+            ...more,
+          },
+          { program: recording.program() },
+        ),
+      ).flatMap(({ id, level, message }) => (id === "registry-out-of-reach" ? [`${level} ${message}`] : []));
+    assert.deepEqual(reach("none"), [
+      "error Nodes pull images from mcr.microsoft.com, but there is no NAT gateway, no proxy and no mirror of it.",
+      "error Nodes pull images from quay.io, but there is no NAT gateway, no proxy and no mirror of it.",
+    ]);
+    assert.deepEqual(reach("perZone"), []);
+    assert.deepEqual(reach("none", { httpProxy: "http://proxy.example.com:3128" }), []);
+    assert.deepEqual(
+      reach("none", {
+        mirror: {
+          artifacts: "https://mirror.example.com/files",
+          registries: { _default: "https://mirror.example.com" },
+        },
+      }),
+      [],
+    );
+  });
+
   it("tell of a pool whose machines load too much, or reboot too often, before they are Ready", () => {
     const given = input({ pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0" }, pool] });
     const win = given.spec.pools.find(({ name }) => name === "win");

@@ -1,0 +1,195 @@
+import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
+import type { PoolSpec } from "../../../components/model/pools.ts";
+import { minorFacts } from "../../../components/model/versions.ts";
+import type { Finding } from "../finding.ts";
+import { key, production, type Rule, worse } from "./rule.ts";
+
+const windows = (pool: PoolSpec): boolean => pool.os.family === "windows";
+
+/** Rules on what the stack file says. */
+export const stackRules: readonly Rule[] = [
+  ({ spec }) =>
+    guardRailFindings(spec).map((message) => ({
+      id: "guard-rails-incomplete",
+      level: "note",
+      path: key("kubernetes.version"),
+      message: `${message}.`,
+      remedy: "Choose Kubernetes 1.36 or newer, or set runtimeClassName on every Windows pod.",
+    })),
+  ({ spec }) =>
+    (spec.publicAccess ?? [])
+      .filter((network) => network.endsWith("/0"))
+      .map((network) => ({
+        id: "public-api-open",
+        level: "error",
+        path: key("access.public.allow"),
+        message: `The Kubernetes API is reachable from the whole internet (${network}).`,
+        remedy: "List the networks of your offices, runners and VPNs.",
+      })),
+  ({ spec }) =>
+    spec.publicAccess === undefined
+      ? [
+          {
+            id: "private-api",
+            level: "note",
+            path: key("access"),
+            message: "The Kubernetes API is reachable from the private network only, for the deployer too.",
+            remedy: "Run the update from a machine that reaches the network, or add access.public with an allow-list.",
+          },
+        ]
+      : [],
+  ({ spec }) =>
+    spec.network.nat === "single" && spec.network.zones.length > 1 && production(spec)
+      ? [
+          {
+            id: "single-nat-gateway",
+            level: "warning",
+            path: key("network.nat"),
+            message: "One NAT gateway serves every zone: with its zone, all machines lose their way out.",
+            remedy: "Set network.nat to perZone.",
+          },
+        ]
+      : [],
+  ({ spec }) =>
+    spec.controlPlane.members.length === 1
+      ? [
+          {
+            id: "single-control-plane",
+            level: worse(spec),
+            path: key("controlPlane.replicas"),
+            message: "One control-plane machine: while it is replaced or lost the API is away.",
+            remedy: "Set controlPlane.replicas to 3.",
+          },
+        ]
+      : [],
+  ({ spec }) =>
+    spec.controlPlane.members.length > 1 && spec.network.zones.length < spec.controlPlane.members.length
+      ? [
+          {
+            id: "quorum-in-one-zone",
+            level: worse(spec),
+            path: key("network.zones"),
+            message: `${spec.controlPlane.members.length} control-plane machines share ${spec.network.zones.length} ${spec.network.zones.length === 1 ? "zone" : "zones"}: losing one zone can lose the quorum of etcd.`,
+            remedy: "Name three zones.",
+          },
+        ]
+      : [],
+  ({ spec }) =>
+    spec.pools.some((pool) => !windows(pool) && (pool.count > 0 || (pool.autoscale?.max ?? 0) > 0))
+      ? []
+      : [
+          {
+            id: "no-linux-capacity",
+            level: "warning",
+            path: key("pools"),
+            message: "No Linux pool: add-ons and Linux workloads have nowhere to run beside the control plane.",
+            remedy: "Add a pool with os: linux.",
+          },
+        ],
+  ({ spec }) =>
+    spec.pools.flatMap((pool): readonly Finding[] =>
+      pool.os.family === "windows" && !pool.os.upstreamSupported
+        ? [
+            {
+              id: "windows-past-upstream-support",
+              level: "warning",
+              path: `${pool.path}.os`,
+              message: `${pool.os.title} is no longer listed by upstream Kubernetes${pool.os.hostReachesOwnPods ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes by pod address fail"}.`,
+              remedy: "Move the workloads to a windows-2022 or windows-2025 pool, with images of that build.",
+            },
+          ]
+        : [],
+    ),
+  ({ spec }) =>
+    spec.pools.flatMap(({ os, image, path }): readonly Finding[] => {
+      if (os.family !== "windows" || !("overlayRepaired" in os) || image === "latest") return [];
+      const made = imageDate(image);
+      if (made !== undefined && made >= os.overlayRepaired) return [];
+      return [
+        {
+          id: "windows-overlay-fault",
+          level: made === undefined ? "note" : "warning",
+          path: `${path}.image`,
+          message: `${os.title} needs the updates of ${os.overlayRepaired} for the pod network; ${made === undefined ? "an AMI id does not tell the day of its updates" : `this image is of ${made}`}.`,
+          remedy: `Pin an image with the updates of ${os.overlayRepaired} or later.`,
+        },
+      ];
+    }),
+  ({ spec }) =>
+    [
+      { path: key("controlPlane.image"), image: spec.controlPlane.image },
+      ...spec.pools.map(({ path, image }) => ({ path: `${path}.image`, image })),
+    ]
+      .filter(({ image }) => image === "latest")
+      .map(({ path }) => ({
+        id: "image-latest",
+        level: worse(spec),
+        path,
+        message: "The image is the newest one at each launch: two machines of one pool may differ.",
+        remedy: "Pin an image that you have tested.",
+      })),
+  ({ spec }) =>
+    spec.pools
+      .filter(({ spot }) => spot && production(spec))
+      .map(({ path }) => ({
+        id: "spot-in-production",
+        level: "note",
+        path: `${path}.spot`,
+        message: "The cloud may take these machines back at two minutes' notice or less.",
+        remedy: "Keep enough machines of another pool for what must not stop.",
+      })),
+  ({ spec }) =>
+    spec.addons.samples && production(spec)
+      ? [
+          {
+            id: "samples-in-production",
+            level: "warning",
+            path: key("addons.samples"),
+            message: "Sample web servers run beside your workloads, with a load balancer for each Windows build.",
+            remedy: "Leave addons.samples out.",
+          },
+        ]
+      : [],
+  ({ spec }) =>
+    spec.pools
+      .filter(({ nodeLogQuery }) => nodeLogQuery)
+      .map(({ path }) => ({
+        id: "node-logs-by-api",
+        level: worse(spec),
+        path: `${path}.nodeLogQuery`,
+        message: "Whoever may use nodes/proxy reads the event logs and journals of these nodes through the API.",
+        remedy: "Turn nodeLogQuery off when you have found what you look for.",
+      })),
+  ({ spec }) =>
+    spec.accountId === undefined && production(spec)
+      ? [
+          {
+            id: "no-account-guard",
+            level: "warning",
+            path: key("accountId"),
+            message: "Nothing stops an update with the credentials of another account.",
+            remedy: "Set accountId to the account or subscription of this stack.",
+          },
+        ]
+      : [],
+  ({ spec, asOf }) => {
+    const facts = minorFacts(spec.kubernetes.version);
+    return asOf !== undefined && facts !== undefined && asOf > facts.endOfLife
+      ? [
+          {
+            id: "kubernetes-out-of-support",
+            level: "warning",
+            path: key("kubernetes.version"),
+            message: `Upstream support of Kubernetes ${facts.minor} ended on ${facts.endOfLife}.`,
+            remedy: "Upgrade to the next minor, one at a time.",
+          },
+        ]
+      : [];
+  },
+];
+
+/** Day of an Azure image's updates, an ISO date: its version ends in yymmdd. `undefined` for an AMI id, which tells no day. */
+function imageDate(image: string): string | undefined {
+  const [, year, month, day] = /^\d+\.\d+\.(\d{2})(\d{2})(\d{2})$/.exec(image) ?? [];
+  return day === undefined ? undefined : `20${year}-${month}-${day}`;
+}
