@@ -230,21 +230,23 @@ function millicores(quantity: string | undefined): number {
  * Registers the node with the kubelet's own certificate, so that NodeRestriction applies. A node that exists already keeps its taints, as
  * with a real kubelet; labels are brought up to date.
  */
-export async function registerNode({ core }: Api, node: V1Node): Promise<"created" | "updated"> {
+export async function registerNode(
+  { core }: Api,
+  node: V1Node,
+): Promise<{ readonly outcome: "created" | "updated"; readonly stored: V1Node }> {
   try {
-    await core.createNode({ body: node });
-    return "created";
+    return { outcome: "created", stored: await core.createNode({ body: node }) };
   } catch (error) {
     if (statusOf(error) !== 409) throw error;
   }
   const name = node.metadata?.name ?? "";
   const present = await core.readNode({ name });
-  await core.replaceNode({
+  const stored = await core.replaceNode({
     name,
     body: {
       ...present,
       metadata: { ...present.metadata, labels: { ...present.metadata?.labels, ...node.metadata?.labels } },
     },
   });
-  return "updated";
+  return { outcome: "updated", stored };
 }

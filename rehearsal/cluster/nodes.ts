@@ -83,20 +83,15 @@ async function register(
     kubeletVersion,
   });
   // A kubelet tries again until the API server takes its node.
-  const patience = { timeoutMs: 120_000, intervalMs: 500 };
   let attempts = 0;
-  const outcome = await waitFor(
+  // The answer itself is kept: whoever reads the node later may find it changed by the cloud controller already.
+  const { outcome, stored } = await waitFor(
     `node ${settings.nodeName} to be registered`,
     () => {
       attempts += 1;
       return registerNode(api, node);
     },
-    patience,
-  );
-  const stored = await waitFor(
-    `node ${settings.nodeName} to be read`,
-    () => api.core.readNode({ name: settings.nodeName }),
-    patience,
+    { timeoutMs: 120_000, intervalMs: 500 },
   );
   // Where the answer to an earlier attempt was lost, the node that is there is this kubelet's own.
   if (outcome === "updated" && attempts === 1) return;
