@@ -207,6 +207,17 @@ describe("findings", () => {
       findings(input({}, { program: objects.program() })).map(({ level, message }) => [level, message.split(": ")[1]]),
       [["note", "ghcr.io/flannel-io/flannel:v0.28.9."]],
     );
+    // From a mirror the file comes by another URL, and an object of the cluster can name one too.
+    const mirror = { artifacts: "https://mirror.example.com/files" };
+    const mirrored = log.replace("https://", `${mirror.artifacts}/`);
+    objects.add("kubernetes:core/v1:ConfigMap", "c", { data: { run: `curl ${mirrored}` } });
+    assert.deepEqual(
+      findings(input({ mirror }, { program: objects.program() })).map(({ level, id }) => [level, id]),
+      [
+        ["warning", "artifact-without-digest"],
+        ["note", "image-without-digest"],
+      ],
+    );
   });
 
   it("judge the size of user data by the limit", () => {
