@@ -1,8 +1,8 @@
 import { Provider } from "@pulumi/aws/provider.js";
-import { Cluster, url } from "../components/aws/cluster.ts";
+import { Cluster } from "../components/aws/cluster.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
-import type { StackOutputs } from "./outputs.ts";
+import { type StackOutputs, stackOutputs } from "./outputs.ts";
 
 /** What an environment on AWS is made of. */
 export function deployAws(spec: ClusterSpec): StackOutputs {
@@ -21,12 +21,5 @@ export function deployAws(spec: ClusterSpec): StackOutputs {
     pools: cluster.pools.map(({ group }) => group),
     nodeEndpoint: cluster.host,
   });
-  return {
-    clusterName: spec.name,
-    kubernetesVersion: spec.kubernetes.version,
-    apiEndpoint: url(cluster.host),
-    ...(cluster.publicHost === undefined ? {} : { publicEndpoint: url(cluster.publicHost) }),
-    kubeconfig: cluster.kubeconfig,
-    pools: cluster.pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.os.name, group: pool.groupName })),
-  };
+  return stackOutputs(spec, cluster);
 }

@@ -1,8 +1,8 @@
 import { Provider } from "@pulumi/azure-native/provider.js";
-import { Cluster, url } from "../components/azure/cluster.ts";
+import { Cluster } from "../components/azure/cluster.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
-import type { StackOutputs } from "./outputs.ts";
+import { type StackOutputs, stackOutputs } from "./outputs.ts";
 
 /** What an environment on Azure is made of. */
 export function deployAzure(spec: ClusterSpec): StackOutputs {
@@ -22,12 +22,5 @@ export function deployAzure(spec: ClusterSpec): StackOutputs {
     azureCloudConfig: cluster.cloudConfig,
     gmsaObjectId: cluster.gmsaObjectId,
   });
-  return {
-    clusterName: spec.name,
-    kubernetesVersion: spec.kubernetes.version,
-    apiEndpoint: url(cluster.host),
-    ...(cluster.publicHost === undefined ? {} : { publicEndpoint: url(cluster.publicHost) }),
-    kubeconfig: cluster.kubeconfig,
-    pools: cluster.pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.os.name, group: pool.groupName })),
-  };
+  return stackOutputs(spec, cluster);
 }

@@ -1,4 +1,7 @@
 import type * as pulumi from "@pulumi/pulumi";
+import { apiUrl } from "../components/gates/adminClient.ts";
+import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import type { PoolSpec } from "../components/model/pools.ts";
 
 /** One pool as the outputs of a stack name it. */
 export interface PoolOutput {
@@ -23,4 +26,24 @@ export interface StackOutputs {
   /** Kubeconfig of an administrator. Secret: `pulumi stack output kubeconfig --show-secrets`. */
   readonly kubeconfig: pulumi.Output<string>;
   readonly pools: readonly PoolOutput[];
+}
+
+/** What the outputs take from a cluster, whatever its cloud. */
+export interface BuiltCluster {
+  readonly host: pulumi.Input<string>;
+  readonly publicHost: pulumi.Output<string> | undefined;
+  readonly kubeconfig: pulumi.Output<string>;
+  readonly pools: readonly { readonly spec: PoolSpec; readonly groupName: pulumi.Output<string> }[];
+}
+
+/** The outputs of a stack. */
+export function stackOutputs(spec: ClusterSpec, { host, publicHost, kubeconfig, pools }: BuiltCluster): StackOutputs {
+  return {
+    clusterName: spec.name,
+    kubernetesVersion: spec.kubernetes.version,
+    apiEndpoint: apiUrl(host),
+    ...(publicHost === undefined ? {} : { publicEndpoint: apiUrl(publicHost) }),
+    kubeconfig,
+    pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.os.name, group: pool.groupName })),
+  };
 }

@@ -8,7 +8,6 @@ import {
   scriptsArn,
   workerPolicy,
 } from "../../components/aws/policies.ts";
-import { groupName } from "../../components/aws/poolGroup.ts";
 import { type SecurityRule as AwsRule, securityRules as awsRules } from "../../components/aws/securityRules.ts";
 import { roles } from "../../components/azure/roles.ts";
 import { type SecurityRule as AzureRule, securityRules as azureRules } from "../../components/azure/securityRules.ts";
@@ -20,6 +19,7 @@ import {
 } from "../../components/machine/linuxStages.ts";
 import { windowsStages } from "../../components/machine/windowsStages.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { groupName } from "../../components/model/poolGroups.ts";
 import type { Plan } from "../../rehearsal/review/plan.ts";
 
 /** Rows of a Markdown table under its head. Bars in cells are escaped. */

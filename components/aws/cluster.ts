@@ -1,9 +1,10 @@
 import * as pulumi from "@pulumi/pulumi";
+import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { controlPlaneScripts } from "../machine/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import { scriptsObjects } from "../machine/scriptsObject.ts";
-import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Pki } from "../pki/pki.ts";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
@@ -71,10 +72,10 @@ export class Cluster extends pulumi.ComponentResource {
     const balancer = this.#makeLoadBalancer(network, security);
     this.host = balancer.host;
     this.publicHost = balancer.publicHost;
-    const server = url(this.publicHost ?? this.host);
+    const server = apiUrl(this.publicHost ?? this.host);
     this.kubeconfig = pki.adminKubeconfig(server);
     this.identifier = pki.identifier;
-    this.api = apiClient(server, pki);
+    this.api = adminClient(server, pki);
 
     const scope = this.#policyScope(network, secrets);
     const scripts = this.#makeScripts();
@@ -224,20 +225,4 @@ export class Cluster extends pulumi.ComponentResource {
         ),
     );
   }
-}
-
-/** URL of the API on a host. */
-export function url(host: pulumi.Input<string>): pulumi.Output<string> {
-  return pulumi.interpolate`https://${host}:${apiPort}`;
-}
-
-/** How the gates ask the API: as the administrator, trusting the cluster's own authority. */
-function apiClient(server: pulumi.Output<string>, pki: Pki): pulumi.Output<ApiClient> {
-  return pulumi
-    .all([server, pki.kubernetesCa.certificate, pki.admin.certificate, pki.admin.key])
-    .apply(([known, caCertificate, certificate, key]) => ({
-      server: known,
-      caCertificate,
-      client: { certificate, key },
-    }));
 }

@@ -10,20 +10,13 @@ import type { ScriptsReference } from "../machine/scriptsObject.ts";
 import { windowsWorkerPayload } from "../machine/windowsWorker.ts";
 import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { joinParameter } from "./parameterNames.ts";
 import { type PolicyScope, scriptsArn, workerPolicy } from "./policies.ts";
-import {
-  drainSeconds,
-  groupName,
-  groupSize,
-  groupTags,
-  joinSeconds,
-  lifecycleHooks,
-  rollingMaximum,
-} from "./poolGroup.ts";
+import { drainSeconds, groupTags, lifecycleHooks, rollingMaximum } from "./poolGroup.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 /** Arguments of `Pool`. */

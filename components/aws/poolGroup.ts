@@ -1,35 +1,13 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { clusterTag } from "./policies.ts";
 
 /** Names of the lifecycle hooks that a machine completes itself: at launch when its node has joined, at the end when it is drained. */
 export const lifecycleHooks = { launch: "join", terminate: "drain" } as const;
 
-/**
- * Time that a machine has to join, in seconds. Windows boots, installs and reboots once; after it the machine is taken for lost and
- * replaced.
- */
-export const joinSeconds = { linux: 900, windows: 2400 } as const;
 /** Time that a machine has to drain, in seconds; then it goes all the same. */
 export const drainSeconds = 900;
-
-/** Name of a pool's Auto Scaling group: known beforehand, so that user data and rights can name it. */
-export function groupName(cluster: string, pool: string): string {
-  return `${cluster}-${pool}`;
-}
-
-/** Least, wanted and most machines of a pool. */
-export function groupSize(pool: PoolSpec): {
-  readonly minSize: number;
-  readonly desiredCapacity: number;
-  readonly maxSize: number;
-} {
-  return {
-    minSize: pool.autoscale?.min ?? pool.count,
-    desiredCapacity: pool.count,
-    maxSize: pool.autoscale?.max ?? pool.count,
-  };
-}
 
 /**
  * Most machines during a rolling replacement, in percent of those wanted: one more than the largest group, in whole percents. A small group

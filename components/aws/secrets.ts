@@ -2,10 +2,9 @@ import { Alias } from "@pulumi/aws/kms/alias.js";
 import { Key } from "@pulumi/aws/kms/key.js";
 import { Parameter } from "@pulumi/aws/ssm/parameter.js";
 import * as pulumi from "@pulumi/pulumi";
-import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { unwritten } from "../model/unwritten.ts";
-import type { KeyPair, Pki } from "../pki/pki.ts";
+import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 
 /** Arguments of `Secrets`. */
@@ -36,7 +35,7 @@ export class Secrets extends pulumi.ComponentResource {
     const key = this.#makeKey(spec);
     this.keyArn = key.arn;
     const names = controlPlaneParameters(spec.name);
-    const fixed = this.#fixedValues(pki).map(([role, value]) => this.#makeFixed(role, names[role], value, key));
+    const fixed = controlPlaneKeys(pki).map(([role, value]) => this.#makeFixed(role, names[role], value, key));
     const marker = this.#makeWritten("initialised", names.initialised, key);
     this.controlPlane = [...fixed, marker];
     this.join = this.#makeWritten("join", joinParameter(spec.name), key);
@@ -58,18 +57,6 @@ export class Secrets extends pulumi.ComponentResource {
     return key;
   }
 
-  #fixedValues(
-    pki: Pki,
-  ): readonly (readonly [role: Exclude<keyof ControlPlaneSecrets, "initialised">, value: pulumi.Output<string>])[] {
-    return [
-      ["kubernetesCa", pair(pki.kubernetesCa)],
-      ["etcdCa", pair(pki.etcdCa)],
-      ["frontProxyCa", pair(pki.frontProxyCa)],
-      ["serviceAccount", pki.serviceAccountKey],
-      ["encryptionKey", pki.encryptionKey],
-    ];
-  }
-
   #makeFixed(role: string, name: string, value: pulumi.Output<string>, key: Key): Parameter {
     return new Parameter(
       `${this.#name}-${kebab(role)}`,
@@ -86,11 +73,6 @@ export class Secrets extends pulumi.ComponentResource {
       { parent: this, ignoreChanges: ["value"] },
     );
   }
-}
-
-/** Certificate and key in one text, as the machines expect it. */
-function pair({ certificate, key }: KeyPair): pulumi.Output<string> {
-  return pulumi.interpolate`${certificate}${key}`;
 }
 
 function kebab(name: string): string {

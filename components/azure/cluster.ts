@@ -1,9 +1,10 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as tls from "@pulumi/tls";
+import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { azureCloudConfig } from "../kubernetes/azureCloudController.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
-import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { Pki } from "../pki/pki.ts";
 import { controllerGrants } from "./controllerRoles.ts";
 import { ControlPlane } from "./controlPlane.ts";
@@ -59,11 +60,11 @@ export class Cluster extends pulumi.ComponentResource {
     const balancer = this.#makeLoadBalancer(network);
     this.host = balancer.host;
     this.publicHost = balancer.publicHost;
-    const server = url(this.publicHost ?? this.host);
+    const server = apiUrl(this.publicHost ?? this.host);
     this.kubeconfig = pki.adminKubeconfig(server);
     this.identifier = pki.identifier;
     this.cloudConfig = this.#makeCloudConfig(network, identity);
-    this.api = apiClient(server, pki);
+    this.api = adminClient(server, pki);
     const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, this.api);
     this.apiGate = controlPlane.apiGate;
     const gmsaIdentity = this.#makeGmsaIdentity(network, identity);
@@ -231,20 +232,4 @@ export class Cluster extends pulumi.ComponentResource {
         ),
     );
   }
-}
-
-/** URL of the API on a host. */
-export function url(host: pulumi.Input<string>): pulumi.Output<string> {
-  return pulumi.interpolate`https://${host}:${apiPort}`;
-}
-
-/** How the gates ask the API: as the administrator, trusting the cluster's own authority. */
-function apiClient(server: pulumi.Output<string>, pki: Pki): pulumi.Output<ApiClient> {
-  return pulumi
-    .all([server, pki.kubernetesCa.certificate, pki.admin.certificate, pki.admin.key])
-    .apply(([known, caCertificate, certificate, key]) => ({
-      server: known,
-      caCertificate,
-      client: { certificate, key },
-    }));
 }

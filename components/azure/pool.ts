@@ -8,6 +8,7 @@ import { packLinux } from "../machine/packLinux.ts";
 import { packWindowsAzure } from "../machine/packWindows.ts";
 import { windowsWorkerPayload } from "../machine/windowsWorker.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Identity } from "./identity.ts";
 import {
@@ -20,15 +21,7 @@ import {
 } from "./machineTemplate.ts";
 import { type Place, placed } from "./place.ts";
 import { poolExtensions } from "./poolExtensions.ts";
-import {
-  computerNamePrefix,
-  drainMinutes,
-  groupName,
-  groupSize,
-  groupTags,
-  joinSeconds,
-  rollingBatch,
-} from "./poolGroup.ts";
+import { computerNamePrefix, drainMinutes, groupTags, rollingBatch } from "./poolGroup.ts";
 import { assignRole } from "./roles.ts";
 import { joinSecret } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";

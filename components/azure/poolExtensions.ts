@@ -1,7 +1,7 @@
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import { windowsExtensionCommand } from "../machine/packWindows.ts";
+import { joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
-import { joinSeconds } from "./poolGroup.ts";
 
 type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
 

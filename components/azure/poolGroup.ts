@@ -1,12 +1,7 @@
 import { windowsDrain } from "../machine/windowsWorker.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
-
-/**
- * Time that a machine has to join, in seconds: until then its health is neither good nor bad. Windows boots, installs and reboots once;
- * after it the machine is taken for lost and replaced.
- */
-export const joinSeconds = { linux: 900, windows: 2400 } as const;
 
 /**
  * Time that a machine has to drain, in minutes; then it goes all the same. Azure takes 5 to 15 (Azure documentation, terminate
@@ -14,30 +9,12 @@ export const joinSeconds = { linux: 900, windows: 2400 } as const;
  */
 export const drainMinutes = { linux: 5, windows: Math.ceil((windowsDrain.seconds + 60) / 60) } as const;
 
-/** Name of a pool's scale set. */
-export function groupName(cluster: string, pool: string): string {
-  return `${cluster}-${pool}`;
-}
-
 /**
  * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it is
  * the same for no two sets of a resource group; the names of pools are.
  */
 export function computerNamePrefix(pool: PoolSpec): string {
   return pool.name;
-}
-
-/** Least, wanted and most machines of a pool. */
-export function groupSize(pool: PoolSpec): {
-  readonly minSize: number;
-  readonly desiredCapacity: number;
-  readonly maxSize: number;
-} {
-  return {
-    minSize: pool.autoscale?.min ?? pool.count,
-    desiredCapacity: pool.count,
-    maxSize: pool.autoscale?.max ?? pool.count,
-  };
 }
 
 /** Smallest batch of a rolling upgrade, in percent (Azure REST API, RollingUpgradePolicy). */

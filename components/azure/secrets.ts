@@ -5,7 +5,7 @@ import * as random from "@pulumi/random";
 import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { unwritten } from "../model/unwritten.ts";
-import type { KeyPair, Pki } from "../pki/pki.ts";
+import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import type { Identity } from "./identity.ts";
 import { type Place, placed } from "./place.ts";
 import { assignRole, type Grant } from "./roles.ts";
@@ -60,7 +60,7 @@ export class Secrets extends pulumi.ComponentResource {
     const join = this.#makeVault("join", suffix.result, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
     this.caVault = ca.name.apply(vaultUri);
     this.joinVault = join.name.apply(vaultUri);
-    const fixed = this.#fixedValues(args.pki).map(([role, value]) => this.#makeFixed(role, value, ca));
+    const fixed = controlPlaneKeys(args.pki).map(([role, value]) => this.#makeFixed(role, value, ca));
     const marker = this.#makeWritten("initialised", controlPlaneSecrets.initialised, ca);
     this.join = this.#makeWritten("join", joinSecret, join);
     this.joinSecretId = this.join.id;
@@ -102,18 +102,6 @@ export class Secrets extends pulumi.ComponentResource {
       // A soft-deleted vault loses its roles; in production nobody deletes it by mistake.
       { parent: this, protect: production && purpose === "ca" },
     );
-  }
-
-  #fixedValues(
-    pki: Pki,
-  ): readonly (readonly [role: Exclude<keyof ControlPlaneSecrets, "initialised">, value: pulumi.Output<string>])[] {
-    return [
-      ["kubernetesCa", pair(pki.kubernetesCa)],
-      ["etcdCa", pair(pki.etcdCa)],
-      ["frontProxyCa", pair(pki.frontProxyCa)],
-      ["serviceAccount", pki.serviceAccountKey],
-      ["encryptionKey", pki.encryptionKey],
-    ];
   }
 
   #makeFixed(
@@ -163,9 +151,4 @@ export class Secrets extends pulumi.ComponentResource {
       { parent: this },
     );
   }
-}
-
-/** Certificate and key in one text, as the machines expect it. */
-function pair({ certificate, key }: KeyPair): pulumi.Output<string> {
-  return pulumi.interpolate`${certificate}${key}`;
 }

@@ -152,3 +152,18 @@ export class Pki extends pulumi.ComponentResource {
 function keyPair({ key, certificate }: Authority): KeyPair {
   return { certificate: certificate.certPem, key: pulumi.secret(key.privateKeyPem) };
 }
+
+/** What control-plane machines read of the PKI, by the names of `ControlPlaneSecrets`: certificate and key in one text, or one key. */
+export function controlPlaneKeys(pki: Pki) {
+  return [
+    ["kubernetesCa", pair(pki.kubernetesCa)],
+    ["etcdCa", pair(pki.etcdCa)],
+    ["frontProxyCa", pair(pki.frontProxyCa)],
+    ["serviceAccount", pki.serviceAccountKey],
+    ["encryptionKey", pki.encryptionKey],
+  ] as const;
+}
+
+function pair({ certificate, key }: KeyPair): pulumi.Output<string> {
+  return pulumi.interpolate`${certificate}${key}`;
+}

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
-import { groupSize, groupTags, rollingMaximum } from "../../components/aws/poolGroup.ts";
+import { groupTags, rollingMaximum } from "../../components/aws/poolGroup.ts";
+import { groupSize } from "../../components/model/poolGroups.ts";
 import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
 import { listOf, mapOf, textOf } from "../../rehearsal/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";

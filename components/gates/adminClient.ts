@@ -1,0 +1,20 @@
+import * as pulumi from "@pulumi/pulumi";
+import { apiPort } from "../model/clusterSpec.ts";
+import type { Pki } from "../pki/pki.ts";
+import type { ApiClient } from "./apiProbe.ts";
+
+/** URL of the API on a host. */
+export function apiUrl(host: pulumi.Input<string>): pulumi.Output<string> {
+  return pulumi.interpolate`https://${host}:${apiPort}`;
+}
+
+/** How the gates ask the API: as the administrator, trusting the cluster's own authority. */
+export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Output<ApiClient> {
+  return pulumi
+    .all([server, pki.kubernetesCa.certificate, pki.admin.certificate, pki.admin.key])
+    .apply(([known, caCertificate, certificate, key]) => ({
+      server: known,
+      caCertificate,
+      client: { certificate, key },
+    }));
+}
