@@ -1,6 +1,6 @@
-import "../rehearsal/program/leanSdk.ts";
+import "../plan/program/leanSdk.ts";
 import { fileURLToPath } from "node:url";
-import { makePlan } from "../rehearsal/review/makePlan.ts";
+import { makePlan } from "../plan/report/makePlan.ts";
 
 /**
  * Plans once and prints how long it took, in milliseconds: the plan alone, this process's own time, and how many resources there were. Its own

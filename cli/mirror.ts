@@ -1,12 +1,12 @@
-import "../rehearsal/program/leanSdk.ts";
+import "../plan/program/leanSdk.ts";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
-import { makePlan } from "../rehearsal/review/makePlan.ts";
+import { makePlan } from "../plan/report/makePlan.ts";
+import { mirrorList, mirrorText } from "../plan/report/mirrorList.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
-import { mirrorList, mirrorText } from "./mirror/list.ts";
 
 const help = `Usage: fenestra mirror --list --stack NAME [--json]
 

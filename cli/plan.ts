@@ -1,20 +1,20 @@
-import "../rehearsal/program/leanSdk.ts";
+import "../plan/program/leanSdk.ts";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
-import { UserDataError } from "../rehearsal/decode/machine.ts";
-import { ProgramError } from "../rehearsal/program/runProgram.ts";
-import { ShapeError } from "../rehearsal/program/sameResources.ts";
-import { type BasePlan, diffPlans, diffText, readBasePlan } from "../rehearsal/review/diff.ts";
-import { type OutputFile, planFiles } from "../rehearsal/review/files.ts";
-import { type Level, levels, reaches } from "../rehearsal/review/findings.ts";
-import { planJson } from "../rehearsal/review/json.ts";
-import { makePlan } from "../rehearsal/review/makePlan.ts";
-import { planSummary } from "../rehearsal/review/summary.ts";
+import { UserDataError } from "../plan/decode/machine.ts";
+import { planAtRef } from "../plan/gitBase.ts";
+import { ProgramError } from "../plan/program/runProgram.ts";
+import { ShapeError } from "../plan/program/sameResources.ts";
+import { type BasePlan, diffPlans, diffText, readBasePlan } from "../plan/report/diff.ts";
+import { type OutputFile, planFiles } from "../plan/report/files.ts";
+import { type Level, levels, reaches } from "../plan/report/findings.ts";
+import { planJson } from "../plan/report/json.ts";
+import { makePlan } from "../plan/report/makePlan.ts";
+import { planSummary } from "../plan/report/summary.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
-import { planAtRef } from "./plan/gitBase.ts";
 import { withUserFile } from "./userFiles.ts";
 
 const help = `Usage: fenestra plan --stack NAME [options]

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
+import { type ClusterApi, clusterApi, messageOf } from "../verify/api.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { type FoundObject, type Inventory, leftovers } from "./uninstall/leftovers.ts";
-import { type ClusterApi, clusterApi, messageOf } from "./verify/api.ts";
 
 const help = `Usage: fenestra uninstall --check --kubeconfig FILE
 

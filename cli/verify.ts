@@ -1,17 +1,17 @@
 import { accessSync, closeSync, constants, existsSync, openSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { type ClusterApi, clusterApi, messageOf } from "../verify/api.ts";
+import type { VerifyCheck } from "../verify/check.ts";
+import { clusterFacts, makeNamespace, type Removal, removeNamespace } from "../verify/cluster.ts";
+import { executor } from "../verify/exec.ts";
+import { junitXml } from "../verify/junit.ts";
+import { chosenChecks, planChecks } from "../verify/plan.ts";
+import { type CheckResult, resultLines, summaryLine } from "../verify/report.ts";
+import { runChecks } from "../verify/run.ts";
+import { Stations } from "../verify/stations.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { withUserFile } from "./userFiles.ts";
-import { type ClusterApi, clusterApi, messageOf } from "./verify/api.ts";
-import type { VerifyCheck } from "./verify/check.ts";
-import { clusterFacts, makeNamespace, type Removal, removeNamespace } from "./verify/cluster.ts";
-import { executor } from "./verify/exec.ts";
-import { junitXml } from "./verify/junit.ts";
-import { chosenChecks, planChecks } from "./verify/plan.ts";
-import { type CheckResult, resultLines, summaryLine } from "./verify/report.ts";
-import { runChecks } from "./verify/run.ts";
-import { Stations } from "./verify/stations.ts";
 
 const defaults = {
   /** The first pull of a Windows image can take most of it. */

@@ -6,10 +6,10 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 import { stackNames } from "../components/config/stackFile.ts";
-import { obtainCheckers } from "../rehearsal/checkers/obtain.ts";
+import { messageOf } from "../rehearsal/host/errors.ts";
+import { createProgress } from "../rehearsal/host/progress.ts";
+import { obtainCheckers } from "../rehearsal/programs/checkers/obtain.ts";
 import { obtainPrograms } from "../rehearsal/programs/obtain.ts";
-import { messageOf } from "../rehearsal/system/errors.ts";
-import { createProgress } from "../rehearsal/system/progress.ts";
 
 /** Counts of one step or of all. */
 interface Counts {

@@ -1,11 +1,11 @@
 import { ConfigError } from "../../components/config/problem.ts";
-import { UserDataError } from "../../rehearsal/decode/machine.ts";
-import { ProgramError } from "../../rehearsal/program/runProgram.ts";
-import { ShapeError } from "../../rehearsal/program/sameResources.ts";
-import { diffPlans, diffText, readBasePlan } from "../../rehearsal/review/diff.ts";
-import { planJson } from "../../rehearsal/review/json.ts";
-import type { Plan } from "../../rehearsal/review/plan.ts";
-import { planSummary } from "../../rehearsal/review/summary.ts";
+import { UserDataError } from "../../plan/decode/machine.ts";
+import { ProgramError } from "../../plan/program/runProgram.ts";
+import { ShapeError } from "../../plan/program/sameResources.ts";
+import { diffPlans, diffText, readBasePlan } from "../../plan/report/diff.ts";
+import { planJson } from "../../plan/report/json.ts";
+import type { Plan } from "../../plan/report/plan.ts";
+import { planSummary } from "../../plan/report/summary.ts";
 import { UsageError } from "../exit.ts";
 import type { StackChange } from "./stackChange.ts";
 

@@ -1,9 +1,9 @@
 import * as pulumi from "@pulumi/pulumi";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { controlPlaneScripts } from "../machine/controlPlane.ts";
+import { scriptsObjects } from "../machine/bundle.ts";
+import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
-import { scriptsObjects } from "../machine/scriptsObject.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Pki } from "../pki/pki.ts";

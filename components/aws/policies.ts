@@ -1,4 +1,4 @@
-import { scriptsFolders } from "../machine/scriptsObject.ts";
+import { scriptsFolders } from "../machine/bundle.ts";
 
 /** A condition block: operator, key, value or values of which one must match. */
 export type Condition = Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>;

@@ -1,13 +1,13 @@
 import { Group } from "@pulumi/aws/autoscaling/group.js";
 import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import * as pulumi from "@pulumi/pulumi";
+import type { ScriptsReference } from "../machine/bundle.ts";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
-import { linuxWorkerPayload } from "../machine/linuxWorker.ts";
-import { packLinuxAws } from "../machine/packLinux.ts";
-import { packWindowsAws } from "../machine/packWindows.ts";
+import { packLinuxAws } from "../machine/linux/cloudConfig.ts";
+import { linuxWorkerPayload } from "../machine/linux/worker.ts";
 import type { MachinePayload } from "../machine/payload.ts";
-import type { ScriptsReference } from "../machine/scriptsObject.ts";
-import { windowsWorkerPayload } from "../machine/windowsWorker.ts";
+import { packWindowsAws } from "../machine/windows/userData.ts";
+import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";

@@ -1,6 +1,6 @@
 import { BucketObjectv2 } from "@pulumi/aws/s3/bucketObjectv2.js";
 import * as pulumi from "@pulumi/pulumi";
-import type { ScriptsObject } from "../machine/scriptsObject.ts";
+import type { ScriptsObject } from "../machine/bundle.ts";
 import { privateBucket } from "./privateBucket.ts";
 
 /** Arguments of `Scripts`. */

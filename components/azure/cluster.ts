@@ -2,7 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as tls from "@pulumi/tls";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { azureCloudConfig } from "../kubernetes/azureCloudController.ts";
+import { azureCloudConfig } from "../kubernetes/addOns/azureCloudController.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { Pki } from "../pki/pki.ts";

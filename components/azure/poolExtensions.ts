@@ -1,5 +1,5 @@
 import type * as inputs from "@pulumi/azure-native/types/input.js";
-import { windowsExtensionCommand } from "../machine/packWindows.ts";
+import { windowsExtensionCommand } from "../machine/windows/userData.ts";
 import { joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 

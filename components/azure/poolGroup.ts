@@ -1,4 +1,4 @@
-import { windowsDrain } from "../machine/windowsWorker.ts";
+import { windowsDrain } from "../machine/windows/worker.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";

@@ -1,4 +1,4 @@
-import { nodePorts } from "../machine/windowsSystem.ts";
+import { nodePorts } from "../machine/windows/system.ts";
 import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
 
 /** The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security group, their target. */

@@ -4,8 +4,8 @@ import type { ApiClient } from "../gates/apiProbe.ts";
 import { policyGate } from "../gates/policyGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { AddOn } from "./addOn.ts";
-import { gmsaWebhookHost } from "./gmsa.ts";
-import { inClusterPlan } from "./plan.ts";
+import { inClusterPlan } from "./addOnList.ts";
+import { gmsaWebhookHost } from "./addOns/gmsa.ts";
 import { WebhookCertificate } from "./webhookCertificate.ts";
 
 /** Arguments of the in-cluster layer. */

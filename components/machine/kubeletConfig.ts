@@ -2,7 +2,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
 import { type PoolSpec, type Taint, uninitializedTaint } from "../model/pools.ts";
 import { reservations } from "../model/reservations.ts";
-import { containerdPaths } from "./containerdConfig.ts";
+import { containerdPaths } from "./containerd.ts";
 import { settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
 

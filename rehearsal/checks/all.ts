@@ -1,5 +1,5 @@
 import type { StackConfig } from "../../components/config/schema.ts";
-import type { NodeTemplate } from "../cluster/cloudSide.ts";
+import type { NodeTemplate } from "../clouds/cloud.ts";
 import { windowsBuilds } from "../cluster/facts.ts";
 import { autoscalerCheck } from "./autoscaler.ts";
 import type { Check, ExpectedPool } from "./check.ts";

@@ -1,4 +1,4 @@
-import type { NodeTemplate } from "../cluster/cloudSide.ts";
+import type { NodeTemplate } from "../clouds/cloud.ts";
 import { type Check, expect, expectEqual } from "./check.ts";
 
 /** The promises for scaling from zero are what nodes of the pool really register. */

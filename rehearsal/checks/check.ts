@@ -1,7 +1,7 @@
+import type { CloudCall } from "../clouds/calls.ts";
+import type { CloudSide } from "../clouds/cloud.ts";
 import type { Api } from "../cluster/api.ts";
 import type { Kubectl } from "../cluster/apply.ts";
-import type { CloudSide } from "../cluster/cloudSide.ts";
-import type { CloudCall } from "../endpoints/calls.ts";
 
 /** A worker or control-plane machine as it was simulated, for comparison with its Node. */
 export interface ExpectedNode {

@@ -1,7 +1,7 @@
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import type { LinuxMachine } from "../cluster/linuxMachine.ts";
-import { waitFor } from "../system/processes.ts";
+import { waitFor } from "../host/processes.ts";
+import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
 
 /** Longest that a machine may take to be a healthy member again, in milliseconds. */

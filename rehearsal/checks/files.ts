@@ -1,11 +1,16 @@
-import { checkConfigs } from "../checkers/check.ts";
-import type { Checkers } from "../checkers/obtain.ts";
-import { syntaxErrors } from "../checkers/powershell.ts";
-import { bashProblems, cloudConfigProblems, kubeadmProblems, shellcheckProblems } from "../checkers/readers.ts";
+import type { DecodedFile } from "../../plan/decode/machine.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
-import type { DecodedFile } from "../decode/machine.ts";
+import { hostPath } from "../host/command.ts";
+import { checkConfigs } from "../programs/checkers/check.ts";
+import type { Checkers } from "../programs/checkers/obtain.ts";
+import { syntaxErrors } from "../programs/checkers/powershell.ts";
+import {
+  bashProblems,
+  cloudConfigProblems,
+  kubeadmProblems,
+  shellcheckProblems,
+} from "../programs/checkers/readers.ts";
 import { findOnPath } from "../programs/onPath.ts";
-import { hostPath } from "../system/command.ts";
 import { type Check, CheckSkipped, type Notes } from "./check.ts";
 import { onePer, type Reader, readAll, type SharedFile, shared, sources } from "./sharedFiles.ts";
 

@@ -1,5 +1,5 @@
 import type { V1PodSpec } from "@kubernetes/client-node";
-import { waitFor } from "../system/processes.ts";
+import { waitFor } from "../host/processes.ts";
 import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
 
 /** A pod and what the API server must answer to it. */

@@ -1,6 +1,6 @@
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { logTail, waitFor } from "../system/processes.ts";
+import { logTail, waitFor } from "../host/processes.ts";
 import { type Check, expect, expectEqual } from "./check.ts";
 import type { ControlPlaneLab } from "./controlPlane.ts";
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { MirrorList } from "../../cli/mirror/list.ts";
+import { type DecodedFile, fileContent } from "../../plan/decode/machine.ts";
+import type { MirrorList } from "../../plan/report/mirrorList.ts";
+import { placeOnMirror } from "../clouds/mirror.ts";
+import type { MirrorOnly } from "../clouds/mirrorOnly.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
-import type { LinuxMachine } from "../cluster/linuxMachine.ts";
-import type { MirrorOnly } from "../cluster/mirrorOnly.ts";
-import { type DecodedFile, fileContent } from "../decode/machine.ts";
-import { placeOnMirror } from "../endpoints/mirror.ts";
+import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
 
 /** What the checks of a network that reaches only a mirror look at. */

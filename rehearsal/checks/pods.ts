@@ -1,5 +1,5 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
-import { waitFor } from "../system/processes.ts";
+import { waitFor } from "../host/processes.ts";
 import { type Check, type CheckContext, type ExpectedPool, expect, expectEqual } from "./check.ts";
 
 /** The nodes that a DaemonSet is meant for. */

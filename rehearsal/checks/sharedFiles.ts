@@ -1,5 +1,5 @@
+import type { DecodedFile } from "../../plan/decode/machine.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
-import type { DecodedFile } from "../decode/machine.ts";
 import { CheckFailure, expect } from "./check.ts";
 
 /** A file with every machine that received exactly this text under this path. */

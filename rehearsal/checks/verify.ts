@@ -2,8 +2,8 @@ import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { type CommandResult, runCommand } from "../system/command.ts";
-import { insideNamespaces } from "../system/namespaces.ts";
+import { type CommandResult, runCommand } from "../host/command.ts";
+import { insideNamespaces } from "../host/namespaces.ts";
 import { type Check, type CheckContext, type ExpectedPool, expect, expectEqual } from "./check.ts";
 
 const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));

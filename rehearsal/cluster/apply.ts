@@ -1,7 +1,7 @@
-import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
-import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../program/values.ts";
-import { type CommandResult, runCommand } from "../system/command.ts";
-import { messageOf } from "../system/errors.ts";
+import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
+import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../plan/program/values.ts";
+import { type CommandResult, runCommand } from "../host/command.ts";
+import { messageOf } from "../host/errors.ts";
 
 /** Runs kubectl with the program's own admin kubeconfig. */
 export type Kubectl = (args: readonly string[], stdin?: string) => Promise<CommandResult>;

@@ -1,23 +1,23 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { addressAt, cidr } from "../../components/model/cidr.ts";
-import type { DecodedUserData } from "../decode/machine.ts";
+import type { DecodedUserData } from "../../plan/decode/machine.ts";
+import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import {
   type ArtifactFiles,
   artifactFiles,
   artifactServer,
   parseArtifacts,
   substituteDigests,
-} from "../endpoints/artifacts.ts";
-import { type EndpointRequest, listen } from "../endpoints/server.ts";
+} from "../clouds/artifacts.ts";
+import type { CloudSide } from "../clouds/cloud.ts";
+import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirrorOnly.ts";
+import { type EndpointRequest, listen } from "../clouds/server.ts";
+import { runOrFail } from "../host/command.ts";
+import { type LoadBalancer, startLoadBalancer } from "../host/loadBalancer.ts";
+import { createNetwork, type Network } from "../host/network.ts";
 import type { Programs } from "../programs/obtain.ts";
-import { issueServerCertificate, newAuthority } from "../simulated/certificates.ts";
-import type { SimulatedMachine } from "../simulated/machines.ts";
-import { runOrFail } from "../system/command.ts";
-import { type LoadBalancer, startLoadBalancer } from "../system/loadBalancer.ts";
-import { createNetwork, type Network } from "../system/network.ts";
-import type { CloudSide } from "./cloudSide.ts";
-import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "./mirrorOnly.ts";
 
 /** Where the simulated endpoints and load balancers listen: TEST-NET-2 (RFC 5737), outside of every planned network. */
 const outside = cidr("198.51.100.0/24");

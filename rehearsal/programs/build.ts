@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import { exitCodeOf } from "../system/command.ts";
-import { RehearsalError } from "../system/errors.ts";
+import { exitCodeOf } from "../host/command.ts";
+import { RehearsalError } from "../host/errors.ts";
 import { catalog, minorOf, type Pins, type ProgramName, type Versions } from "./catalog.ts";
 import { findOnPath } from "./onPath.ts";
 

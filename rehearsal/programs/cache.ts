@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { RehearsalError } from "../system/errors.ts";
-import type { Progress } from "../system/progress.ts";
+import { RehearsalError } from "../host/errors.ts";
+import type { Progress } from "../host/progress.ts";
 
 /** Folder of downloaded and built programs: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
 export function defaultCache(): string {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { RehearsalError } from "../system/errors.ts";
+import { RehearsalError } from "../host/errors.ts";
 
 /** The programs of a rehearsal. */
 export const programNames = [

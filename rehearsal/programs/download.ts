@@ -4,8 +4,8 @@ import { chmod, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { runOrFail } from "../system/command.ts";
-import { messageOf, RehearsalError } from "../system/errors.ts";
+import { runOrFail } from "../host/command.ts";
+import { messageOf, RehearsalError } from "../host/errors.ts";
 import { catalog, type ProgramName, type Versions } from "./catalog.ts";
 
 /** Base addresses of the official downloads, without a slash at the end; parameters, so that mirrors and tests can stand in. */

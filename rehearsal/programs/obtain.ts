@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Progress } from "../system/progress.ts";
+import type { Progress } from "../host/progress.ts";
 import { build, linkerFlags } from "./build.ts";
 import { defaultCache, goArch, seconds, withHeartbeat, withWorkFolder } from "./cache.ts";
 import {

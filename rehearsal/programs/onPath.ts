@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { access, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import { runCommand } from "../system/command.ts";
+import { runCommand } from "../host/command.ts";
 import { catalog, type ProgramName, versionIn } from "./catalog.ts";
 
 /** A program found on PATH. */

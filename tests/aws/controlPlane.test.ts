@@ -3,8 +3,8 @@ import { gunzipSync } from "node:zlib";
 import { volumePath } from "../../components/aws/controlPlaneMachine.ts";
 import { imageId } from "../../components/aws/machineTemplate.ts";
 import { operatingSystem } from "../../components/model/operatingSystems.ts";
-import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
-import { mapOf, textOf } from "../../rehearsal/program/values.ts";
+import { nameOfUrn } from "../../plan/program/recorded.ts";
+import { mapOf, textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { ofType, type Recorded, resource, shortUrn, specOf, withMocks } from "../support/mocks.ts";
 

@@ -5,8 +5,8 @@ import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { ConfigError } from "../../components/config/problem.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
 import fenestra from "../../index.ts";
-import { runProgram } from "../../rehearsal/program/runProgram.ts";
-import { placeOf, simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 

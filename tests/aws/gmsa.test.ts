@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type PolicyScope, workerPolicy } from "../../components/aws/policies.ts";
-import { mapOf, textOf } from "../../rehearsal/program/values.ts";
+import { mapOf, textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { gmsa, gmsaSecrets } from "../kubernetes/switches.ts";
 import { resource, specOf, withMocks } from "../support/mocks.ts";

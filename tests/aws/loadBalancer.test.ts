@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { LoadBalancer } from "../../components/aws/loadBalancer.ts";
-import { textOf } from "../../rehearsal/program/values.ts";
+import { textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { ofType, type Recorded, resource, shortUrn, specOf, withMocks } from "../support/mocks.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { interfaceEndpoints, Network } from "../../components/aws/network.ts";
-import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
-import { textOf } from "../../rehearsal/program/values.ts";
+import { nameOfUrn } from "../../plan/program/recorded.ts";
+import { textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
 
 const mirror = JSON.stringify({

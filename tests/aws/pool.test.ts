@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { groupTags, rollingMaximum } from "../../components/aws/poolGroup.ts";
 import { groupSize } from "../../components/model/poolGroups.ts";
-import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
-import { listOf, mapOf, textOf } from "../../rehearsal/program/values.ts";
+import { nameOfUrn } from "../../plan/program/recorded.ts";
+import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
-import { secretsInUserData } from "../../rehearsal/program/leaks.ts";
-import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
-import { reveal, Secret, secretsIn, textOf } from "../../rehearsal/program/values.ts";
+import { secretsInUserData } from "../../plan/program/leaks.ts";
+import { nameOfUrn } from "../../plan/program/recorded.ts";
+import { reveal, Secret, secretsIn, textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { ofType, type Recorded, shape, shortUrn, specOf, withMocks } from "../support/mocks.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { decodeUserData } from "../../rehearsal/decode/userData.ts";
-import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
-import { textOf } from "../../rehearsal/program/values.ts";
-import { awsObjects } from "../../rehearsal/simulated/awsObjects.ts";
-import { collectMachines } from "../../rehearsal/simulated/collect.ts";
+import { decodeUserData } from "../../plan/decode/userData.ts";
+import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { collectMachines } from "../../plan/fakes/collect.ts";
+import { nameOfUrn } from "../../plan/program/recorded.ts";
+import { textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Secrets } from "../../components/aws/secrets.ts";
 import { Pki } from "../../components/pki/pki.ts";
-import { Secret, textOf } from "../../rehearsal/program/values.ts";
+import { Secret, textOf } from "../../plan/program/values.ts";
 import { ofType, resource, specOf, withMocks } from "../support/mocks.ts";
 
 const make = (stack: string) =>

@@ -3,7 +3,7 @@ import path from "node:path";
 import { clusterTag } from "../../components/aws/policies.ts";
 import { Security } from "../../components/aws/security.ts";
 import { securityRules } from "../../components/aws/securityRules.ts";
-import { mapOf, textOf } from "../../rehearsal/program/values.ts";
+import { mapOf, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, specOf, withMocks } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 

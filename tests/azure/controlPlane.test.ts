@@ -8,8 +8,8 @@ import {
 import { storageAccountName, vaultName } from "../../components/azure/secretNames.ts";
 import { securityRules } from "../../components/azure/securityRules.ts";
 import { unwritten } from "../../components/model/unwritten.ts";
-import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
-import { listOf, mapOf, reveal, textOf } from "../../rehearsal/program/values.ts";
+import { nameOfUrn } from "../../plan/program/recorded.ts";
+import { listOf, mapOf, reveal, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, specOf } from "../support/mocks.ts";
 import { azureType, runAzure } from "./run.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { roles } from "../../components/azure/roles.ts";
-import { listOf, mapOf, textOf } from "../../rehearsal/program/values.ts";
+import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { gmsa, gmsaSecrets } from "../kubernetes/switches.ts";
 import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { groupReplaceOnChanges } from "../../components/azure/pool.ts";
 import { allocatable, groupTags, hintKey, rollingBatch } from "../../components/azure/poolGroup.ts";
-import { windowsExtensionCommand } from "../../components/machine/packWindows.ts";
-import { nameOfUrn } from "../../rehearsal/program/recorded.ts";
-import { mapOf, Secret, textOf } from "../../rehearsal/program/values.ts";
+import { windowsExtensionCommand } from "../../components/machine/windows/userData.ts";
+import { nameOfUrn } from "../../plan/program/recorded.ts";
+import { mapOf, Secret, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, specOf } from "../support/mocks.ts";
 import { azureType, runAzure } from "./run.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { secretsInUserData } from "../../rehearsal/program/leaks.ts";
-import { mapOf, reveal, Secret, secretsIn, textOf } from "../../rehearsal/program/values.ts";
+import { secretsInUserData } from "../../plan/program/leaks.ts";
+import { mapOf, reveal, Secret, secretsIn, textOf } from "../../plan/program/values.ts";
 import { inventory, ofType, type Recorded, shape } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { azureType, type Changes, runAzure } from "./run.ts";

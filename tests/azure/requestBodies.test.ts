@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mapOf, type PropertyMap } from "../../rehearsal/program/values.ts";
+import { mapOf, type PropertyMap } from "../../plan/program/values.ts";
 import type { Recorded } from "../support/mocks.ts";
 import { bodyProblems, bodyRules } from "./requestBodies.ts";
 import { runAzure } from "./run.ts";

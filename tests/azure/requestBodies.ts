@@ -1,4 +1,4 @@
-import type { RecordedProgram, RecordedResource } from "../../rehearsal/program/recorded.ts";
+import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import {
   isPropertyMap,
   listOf,
@@ -6,7 +6,7 @@ import {
   type PropertyMap,
   type PropertyValue,
   textOf,
-} from "../../rehearsal/program/values.ts";
+} from "../../plan/program/values.ts";
 
 /** A rule of Azure on request bodies that the types of the SDK do not express. */
 export interface BodyRule {

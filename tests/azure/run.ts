@@ -1,4 +1,4 @@
-import type { OutputMode } from "../../rehearsal/program/engine.ts";
+import type { OutputMode } from "../../plan/program/engine.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { type Recorded, specOf, withMocks } from "../support/mocks.ts";
 

@@ -12,9 +12,9 @@ import { UsageError } from "../../cli/exit.ts";
 import { main } from "../../cli/main.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
-import { planJson } from "../../rehearsal/review/json.ts";
-import { makePlan } from "../../rehearsal/review/makePlan.ts";
-import type { Plan } from "../../rehearsal/review/plan.ts";
+import { planJson } from "../../plan/report/json.ts";
+import { makePlan } from "../../plan/report/makePlan.ts";
+import type { Plan } from "../../plan/report/plan.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const source = { sha: "0123456789abcdef0123456789abcdef01234567", runUrl: "https://github.com/o/r/actions/runs/1" };

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { main } from "../../cli/main.ts";
 import { planSchemaFile, renderPlanSchema, schemaFile } from "../../cli/schema.ts";
-import { planSchema } from "../../rehearsal/review/plan.ts";
+import { planSchema } from "../../plan/report/plan.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
 async function fenestra(...args: readonly string[]) {

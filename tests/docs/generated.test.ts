@@ -2,7 +2,21 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { ciParts } from "../../cli/docs/ciParts.ts";
+import { configJsonSchema } from "../../components/config/jsonSchema.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { configurationMarkdown } from "../../components/config/markdown.ts";
+import type { Cloud } from "../../components/config/schema.ts";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { collectMachines } from "../../plan/fakes/collect.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
+import { buildPlan } from "../../plan/report/build.ts";
+import type { Plan } from "../../plan/report/plan.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+import { ciParts } from "./ciParts.ts";
+import { readDocument, root } from "./documents.ts";
 import {
   awsPortsTable,
   awsRightsTable,
@@ -11,21 +25,7 @@ import {
   fillGenerated,
   linuxStagesTable,
   windowsStagesTable,
-} from "../../cli/docs/tables.ts";
-import { configJsonSchema } from "../../components/config/jsonSchema.ts";
-import { loadConfig } from "../../components/config/load.ts";
-import { configurationMarkdown } from "../../components/config/markdown.ts";
-import type { Cloud } from "../../components/config/schema.ts";
-import { readStackFile } from "../../components/config/stackFile.ts";
-import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
-import { runProgram } from "../../rehearsal/program/runProgram.ts";
-import { buildPlan } from "../../rehearsal/review/build.ts";
-import type { Plan } from "../../rehearsal/review/plan.ts";
-import { awsObjects } from "../../rehearsal/simulated/awsObjects.ts";
-import { placeOf, simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
-import { collectMachines } from "../../rehearsal/simulated/collect.ts";
-import { matchSnapshot } from "../support/snapshot.ts";
-import { readDocument, root } from "./documents.ts";
+} from "./tables.ts";
 
 type Values = Readonly<Record<string, string>>;
 

@@ -5,7 +5,7 @@ import { type ApiClient, apiProblem, memberProblem, podProblem } from "../../com
 import { memberGate } from "../../components/gates/memberGate.ts";
 import { stateProblem } from "../../components/gates/upgradeGuard.ts";
 import { type Clock, waitFor } from "../../components/gates/waitFor.ts";
-import { issueServerCertificate, newAuthority } from "../../rehearsal/simulated/certificates.ts";
+import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { serving } from "./serving.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { classesProblem, inARow, type PolicyProof, policyGate } from "../../components/gates/policyGate.ts";
-import { newAuthority } from "../../rehearsal/simulated/certificates.ts";
+import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { withMocks } from "../support/mocks.ts";
 import { type Answer, serving } from "./serving.ts";
 

@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
-import { issueServerCertificate, newAuthority } from "../../rehearsal/simulated/certificates.ts";
+import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 
 const authority = newAuthority("kubernetes");
 const served = issueServerCertificate(authority, { commonName: "api", dnsNames: ["localhost"] });

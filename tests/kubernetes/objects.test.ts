@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { approverRules } from "../../components/kubernetes/csrApprover.ts";
-import { credentialSpecContent, pluginHost } from "../../components/kubernetes/gmsa.ts";
+import { inClusterPlan } from "../../components/kubernetes/addOnList.ts";
+import { approverRules } from "../../components/kubernetes/addOns/csrApprover.ts";
+import { credentialSpecContent, pluginHost } from "../../components/kubernetes/addOns/gmsa.ts";
 import { namespaceLabels, systemNamespaces } from "../../components/kubernetes/guardRails/namespaces.ts";
 import {
   classForImages,
@@ -11,10 +12,9 @@ import {
 } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
-import { inClusterPlan } from "../../components/kubernetes/plan.ts";
-import { windowsPaths } from "../../components/machine/windowsPaths.ts";
-import { windowsWorkerPayload } from "../../components/machine/windowsWorker.ts";
-import { exampleAccess } from "../machine/windowsExamples.ts";
+import { windowsPaths } from "../../components/machine/windows/paths.ts";
+import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
+import { exampleAccess } from "../machine/windows/examples.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, withoutWindows } from "./switches.ts";

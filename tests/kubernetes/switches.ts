@@ -1,5 +1,5 @@
+import { inClusterPlan, type PlannedAddOn } from "../../components/kubernetes/addOnList.ts";
 import type { Manifest } from "../../components/kubernetes/manifest.ts";
-import { inClusterPlan, type PlannedAddOn } from "../../components/kubernetes/plan.ts";
 import type { AddOns } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { exampleSpec } from "../support/stacks.ts";

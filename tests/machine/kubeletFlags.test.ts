@@ -10,7 +10,7 @@ import {
   settableGates,
 } from "../../components/machine/kubeletFlags.ts";
 import { compareVersions, minors } from "../../components/model/versions.ts";
-import { exampleReleases, fileOf, onePerSystem } from "./windowsExamples.ts";
+import { exampleReleases, fileOf, onePerSystem } from "./windows/examples.ts";
 
 const args = {
   os: "windows",

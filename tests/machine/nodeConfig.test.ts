@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
-import { containerdConfig } from "../../components/machine/containerdConfig.ts";
+import { containerdConfig } from "../../components/machine/containerd.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
-import { windowsWorkerPayload } from "../../components/machine/windowsWorker.ts";
+import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { minorOf } from "../../components/model/versions.ts";
-import { exampleControlPlane } from "./linuxExamples.ts";
-import { exampleAccess, exampleReleases, fileOf, specAt } from "./windowsExamples.ts";
+import { exampleControlPlane } from "./linux/examples.ts";
+import { exampleAccess, exampleReleases, fileOf, specAt } from "./windows/examples.ts";
 
 /** A cluster whose pools of one system answer queries for logs. */
 function withLogQuery(spec: ClusterSpec, family: "linux" | "windows"): ClusterSpec {

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { containerdPaths } from "../../components/machine/containerdConfig.ts";
+import { containerdPaths } from "../../components/machine/containerd.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
-import { windowsPaths } from "../../components/machine/windowsPaths.ts";
+import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { minorOf, minors } from "../../components/model/versions.ts";
-import { type ConfigRequest, checkConfigs } from "../../rehearsal/checkers/check.ts";
-import type { Checkers } from "../../rehearsal/checkers/obtain.ts";
+import { type ConfigRequest, checkConfigs } from "../../rehearsal/programs/checkers/check.ts";
+import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
-import { exampleControlPlane, exampleLinuxWorker } from "./linuxExamples.ts";
-import { exampleReleases, fileOf, onePerSystem, specAt } from "./windowsExamples.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "./linux/examples.ts";
+import { exampleReleases, fileOf, onePerSystem, specAt } from "./windows/examples.ts";
 
 const clouds = ["aws", "azure"] as const;
 

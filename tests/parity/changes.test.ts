@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import type { Cloud } from "../../components/config/schema.ts";
-import type { RecordedProgram, RecordedResource } from "../../rehearsal/program/recorded.ts";
-import { mapOf, type PropertyMap, type PropertyValue, reveal } from "../../rehearsal/program/values.ts";
+import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
+import { mapOf, type PropertyMap, type PropertyValue, reveal } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { specOf, withMocks } from "../support/mocks.ts";

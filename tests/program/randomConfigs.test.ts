@@ -3,11 +3,11 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { ConfigError } from "../../components/config/problem.ts";
 import { userDataLimits } from "../../components/machine/limits.ts";
-import { secretsInUserData } from "../../rehearsal/program/leaks.ts";
-import { runProgram } from "../../rehearsal/program/runProgram.ts";
-import { requireSameResources } from "../../rehearsal/program/sameResources.ts";
-import { collectAwsMachines } from "../../rehearsal/simulated/awsMachines.ts";
-import { placeOf, simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
+import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { secretsInUserData } from "../../plan/program/leaks.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
+import { requireSameResources } from "../../plan/program/sameResources.ts";
 import { arbitraryConfig, type PlainConfig, pulumiValues } from "../support/arbitraryConfig.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));

@@ -1,9 +1,9 @@
-import { packLinux } from "../../components/machine/packLinux.ts";
-import { packWindowsAzure, windowsExtensionCommand } from "../../components/machine/packWindows.ts";
-import type { RecordedProgram, RecordedResource } from "../../rehearsal/program/recorded.ts";
-import { mapOf, type PropertyMap, Secret } from "../../rehearsal/program/values.ts";
-import { exampleControlPlane, exampleLinuxWorker } from "../machine/linuxExamples.ts";
-import { windowsExamples } from "../machine/windowsExamples.ts";
+import { packLinux } from "../../components/machine/linux/cloudConfig.ts";
+import { packWindowsAzure, windowsExtensionCommand } from "../../components/machine/windows/userData.ts";
+import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
+import { mapOf, type PropertyMap, Secret } from "../../plan/program/values.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "../machine/linux/examples.ts";
+import { windowsExamples } from "../machine/windows/examples.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { idOf, Recording } from "./recording.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { windowsExtensionCommand } from "../../components/machine/packWindows.ts";
-import { decodeUserData } from "../../rehearsal/decode/userData.ts";
-import { startedScript } from "../../rehearsal/decode/windowsExtension.ts";
-import { type PropertyMap, Secret } from "../../rehearsal/program/values.ts";
-import { collectAzureHosts, collectAzureMachines } from "../../rehearsal/simulated/azureMachines.ts";
-import { collectMachines } from "../../rehearsal/simulated/collect.ts";
+import { windowsExtensionCommand } from "../../components/machine/windows/userData.ts";
+import { decodeUserData } from "../../plan/decode/userData.ts";
+import { startedScript } from "../../plan/decode/windowsExtension.ts";
+import { collectAzureHosts, collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
+import { collectMachines } from "../../plan/fakes/collect.ts";
+import { type PropertyMap, Secret } from "../../plan/program/values.ts";
 import { azureCluster, group, inside, subscription } from "./azureCluster.ts";
 import { idOf, Recording } from "./recording.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { azureSide } from "../../rehearsal/cluster/azureSide.ts";
-import type { CloudSide } from "../../rehearsal/cluster/cloudSide.ts";
-import type { EndpointAnswer } from "../../rehearsal/endpoints/server.ts";
-import { listOf, mapOf, type PropertyMap, textOf } from "../../rehearsal/program/values.ts";
-import type { SimulatedMachine } from "../../rehearsal/simulated/machines.ts";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import { listOf, mapOf, type PropertyMap, textOf } from "../../plan/program/values.ts";
+import { azureSide } from "../../rehearsal/clouds/azure/cloud.ts";
+import type { CloudSide } from "../../rehearsal/clouds/cloud.ts";
+import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
 import { azureCluster, type Changes, group, inside, subscription } from "./azureCluster.ts";
 
 const vaultHost = (name: string) => `azure-dev-${name}-ab12cd.vault.azure.net`;

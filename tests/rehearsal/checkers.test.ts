@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type ConfigRequest, checkConfigs } from "../../rehearsal/checkers/check.ts";
-import { type CheckerOptions, type Checkers, obtainCheckers } from "../../rehearsal/checkers/obtain.ts";
-import { RehearsalError } from "../../rehearsal/system/errors.ts";
+import { RehearsalError } from "../../rehearsal/host/errors.ts";
+import { type ConfigRequest, checkConfigs } from "../../rehearsal/programs/checkers/check.ts";
+import { type CheckerOptions, type Checkers, obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
 
 /** Go as far as the build needs it: a program that answers each request with what it was built from. */
 const fakeGo = `#!/bin/bash

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { kubeletSettings, type MachineFacts, nodeObject, parseFlags } from "../../rehearsal/cluster/kubelet.ts";
+import { kubeletSettings, type MachineFacts, nodeObject, parseFlags } from "../../rehearsal/machines/kubelet.ts";
 
 const config = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration

@@ -8,7 +8,7 @@ import {
   settings,
   splitWords,
   timeSpanSeconds,
-} from "../../rehearsal/cluster/units.ts";
+} from "../../rehearsal/machines/units.ts";
 
 describe("a systemd unit", () => {
   const main = `# comment

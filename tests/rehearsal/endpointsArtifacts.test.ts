@@ -5,12 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import {
-  artifactFiles,
-  artifactServer,
-  parseArtifacts,
-  substituteDigests,
-} from "../../rehearsal/endpoints/artifacts.ts";
+import { artifactFiles, artifactServer, parseArtifacts, substituteDigests } from "../../rehearsal/clouds/artifacts.ts";
 import type { ProgramName } from "../../rehearsal/programs/catalog.ts";
 import type { Programs } from "../../rehearsal/programs/obtain.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { type AwsCloud, awsApi } from "../../rehearsal/endpoints/awsApi.ts";
-import { type AwsMachine, awsMetadata, newCredentials } from "../../rehearsal/endpoints/awsMetadata.ts";
-import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/endpoints/server.ts";
-import { sign } from "../../rehearsal/endpoints/sigv4.ts";
+import { type AwsCloud, awsApi } from "../../rehearsal/clouds/aws/api.ts";
+import { type AwsMachine, awsMetadata, newCredentials } from "../../rehearsal/clouds/aws/metadata.ts";
+import { sign } from "../../rehearsal/clouds/aws/sigv4.ts";
+import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";
 
 const region = "eu-central-1";
 const parameterArn = `arn:aws:ssm:${region}:123456789012:parameter/fenestra/dev/join`;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
-import { type AwsCredentials, type SignedRequest, sign, signatureProblem } from "../../rehearsal/endpoints/sigv4.ts";
+import { type AwsCredentials, type SignedRequest, sign, signatureProblem } from "../../rehearsal/clouds/aws/sigv4.ts";
 
 interface Vector {
   readonly name: string;

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { breakages } from "../../rehearsal/breakages.ts";
-import type { Checkers } from "../../rehearsal/checkers/obtain.ts";
+import type { DecodedFile } from "../../plan/decode/machine.ts";
+import { decodeUserData } from "../../plan/decode/userData.ts";
+import { collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
 import { fileChecks } from "../../rehearsal/checks/files.ts";
 import { type CheckReport, reportLines, runChecks } from "../../rehearsal/checks/run.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
-import type { DecodedFile } from "../../rehearsal/decode/machine.ts";
-import { decodeUserData } from "../../rehearsal/decode/userData.ts";
-import { collectAzureMachines } from "../../rehearsal/simulated/azureMachines.ts";
+import { breakages } from "../../rehearsal/negativeControls.ts";
+import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
 import { azureCluster } from "./azureCluster.ts";
 

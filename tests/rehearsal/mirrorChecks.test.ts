@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { type MirrorList, mirrorList } from "../../cli/mirror/list.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { decodeUserData } from "../../plan/decode/userData.ts";
+import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { collectMachines } from "../../plan/fakes/collect.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
+import { makePlan } from "../../plan/report/makePlan.ts";
+import { type MirrorList, mirrorList } from "../../plan/report/mirrorList.ts";
 import { registryProblem } from "../../rehearsal/checks/mirror.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
-import { decodeUserData } from "../../rehearsal/decode/userData.ts";
-import { runProgram } from "../../rehearsal/program/runProgram.ts";
-import { makePlan } from "../../rehearsal/review/makePlan.ts";
-import { awsObjects } from "../../rehearsal/simulated/awsObjects.ts";
-import { placeOf, simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
-import { collectMachines } from "../../rehearsal/simulated/collect.ts";
 
 const stack = "aws-restricted";
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));

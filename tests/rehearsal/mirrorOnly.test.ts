@@ -4,10 +4,10 @@ import { createHash } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { promisify } from "node:util";
 import fc from "fast-check";
-import { filledMirror, MirrorLacksError, placeOnMirror } from "../../rehearsal/endpoints/mirror.ts";
-import { readQuestion, startNameServer } from "../../rehearsal/endpoints/nameServer.ts";
-import { startProxy } from "../../rehearsal/endpoints/proxy.ts";
-import { listen } from "../../rehearsal/endpoints/server.ts";
+import { filledMirror, MirrorLacksError, placeOnMirror } from "../../rehearsal/clouds/mirror.ts";
+import { readQuestion, startNameServer } from "../../rehearsal/clouds/nameServer.ts";
+import { startProxy } from "../../rehearsal/clouds/proxy.ts";
+import { listen } from "../../rehearsal/clouds/server.ts";
 
 const base = "https://mirror.example.com/files/";
 const release = "https://github.com/etcd-io/etcd/releases/download/v3.6.10";

@@ -5,6 +5,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { RehearsalError } from "../../rehearsal/host/errors.ts";
 import { fits, pinsOf, programNames, versionIn } from "../../rehearsal/programs/catalog.ts";
 import type { DownloadBases } from "../../rehearsal/programs/download.ts";
 import {
@@ -13,7 +14,6 @@ import {
   type ProgramSources,
   type Programs,
 } from "../../rehearsal/programs/obtain.ts";
-import { RehearsalError } from "../../rehearsal/system/errors.ts";
 
 const goMod = `module fenestra.dev/tools
 

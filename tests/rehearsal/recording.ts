@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { RecordedProgram, RecordedResource } from "../../rehearsal/program/recorded.ts";
-import type { ResourceRequest } from "../../rehearsal/program/request.ts";
-import type { PropertyMap } from "../../rehearsal/program/values.ts";
-import { type SimulatedPlace, simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
+import { type SimulatedPlace, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
+import type { ResourceRequest } from "../../plan/program/request.ts";
+import type { PropertyMap } from "../../plan/program/values.ts";
 
 /** Registers resources one after the other with a simulated cloud, as a program would, without starting the SDK. */
 export class Recording {

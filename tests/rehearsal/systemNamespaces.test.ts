@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type HostFacts, hostProblem, unshareFlags } from "../../rehearsal/system/hostCheck.ts";
-import { workMountPoint } from "../../rehearsal/system/namespaces.ts";
+import { type HostFacts, hostProblem, unshareFlags } from "../../rehearsal/host/hostCheck.ts";
+import { workMountPoint } from "../../rehearsal/host/namespaces.ts";
 import { type Scenario, type ScenarioUser, scenarioUsers, startScenario } from "./systemSupport.ts";
 
 /** What of a rehearsal could be seen on the host. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
-import { RehearsalError } from "../../rehearsal/system/errors.ts";
-import { createProgress, elapsedLabel, type ProgressStream } from "../../rehearsal/system/progress.ts";
+import { RehearsalError } from "../../rehearsal/host/errors.ts";
+import { createProgress, elapsedLabel, type ProgressStream } from "../../rehearsal/host/progress.ts";
 
 describe("progress", () => {
   /** @param colorDepth as of a terminal: NO_COLOR and dumb terminals make it 1 */

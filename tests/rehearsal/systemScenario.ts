@@ -5,12 +5,12 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand, runOrFail } from "../../rehearsal/system/command.ts";
-import { readMachineFile, writeMachineFile } from "../../rehearsal/system/machineFiles.ts";
-import { createMachineRoot } from "../../rehearsal/system/machineRoot.ts";
-import { type Inside, insideNamespaces, ownCommand, runInsideNamespaces } from "../../rehearsal/system/namespaces.ts";
-import { createNetwork } from "../../rehearsal/system/network.ts";
-import { runInMachine, startInMachine, waitFor } from "../../rehearsal/system/processes.ts";
+import { runCommand, runOrFail } from "../../rehearsal/host/command.ts";
+import { readMachineFile, writeMachineFile } from "../../rehearsal/host/machineFiles.ts";
+import { createMachineRoot } from "../../rehearsal/host/machineRoot.ts";
+import { type Inside, insideNamespaces, ownCommand, runInsideNamespaces } from "../../rehearsal/host/namespaces.ts";
+import { createNetwork } from "../../rehearsal/host/network.ts";
+import { runInMachine, startInMachine, waitFor } from "../../rehearsal/host/processes.ts";
 
 const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> = {
   exit,

@@ -5,8 +5,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { createProgress } from "../../rehearsal/host/progress.ts";
 import { obtainPrograms, type Programs } from "../../rehearsal/programs/obtain.ts";
-import { createProgress } from "../../rehearsal/system/progress.ts";
 
 /** What a run of kubectl gave. */
 export interface KubectlResult {

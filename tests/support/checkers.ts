@@ -1,6 +1,6 @@
 import type { Context } from "mocha";
-import { type Checkers, obtainCheckers } from "../../rehearsal/checkers/obtain.ts";
-import { RehearsalError } from "../../rehearsal/system/errors.ts";
+import { RehearsalError } from "../../rehearsal/host/errors.ts";
+import { type Checkers, obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
 
 /** Longest that building every checker may take on a small, busy machine, milliseconds. */
 export const buildLimitMs = 60 * 60_000;

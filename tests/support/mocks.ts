@@ -2,9 +2,9 @@ import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
-import { connected, type OutputMode, type RecordedHook, RecordingEngine } from "../../rehearsal/program/engine.ts";
-import { nameOfUrn, type RecordedProgram, type RecordedResource } from "../../rehearsal/program/recorded.ts";
-import { simulatedCloud } from "../../rehearsal/simulated/cloud.ts";
+import { simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { connected, type OutputMode, type RecordedHook, RecordingEngine } from "../../plan/program/engine.ts";
+import { nameOfUrn, type RecordedProgram, type RecordedResource } from "../../plan/program/recorded.ts";
 
 /** Account of every simulated run: AWS's own documentation number. */
 export const testAccount = "123456789012";

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { main } from "../../cli/main.ts";
-import { messageOf } from "../../cli/verify/api.ts";
+import { messageOf } from "../../verify/api.ts";
 
 describe("what is told of an API that does not answer", () => {
   it("says why, in one line", () => {

@@ -1,5 +1,5 @@
-import type { ExecResult } from "../../cli/verify/exec.ts";
-import type { ProbeStart } from "../../cli/verify/probe.ts";
+import type { ExecResult } from "../../verify/exec.ts";
+import type { ProbeStart } from "../../verify/probe.ts";
 
 /** A start whose commands end as the list says, the last for ever; keeps what was run. */
 export function fakeStart(results: readonly (ExecResult | Error)[]): ProbeStart & { readonly commands: string[] } {

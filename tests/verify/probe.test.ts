@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { V1Status } from "@kubernetes/client-node";
-import { metadataTargets, serviceNames, unknownNameProblem } from "../../cli/verify/checks/network.ts";
-import { exitCode } from "../../cli/verify/exec.ts";
-import { curl, reaches, staysSilent } from "../../cli/verify/probe.ts";
+import { metadataTargets, serviceNames, unknownNameProblem } from "../../verify/checks/network.ts";
+import { exitCode } from "../../verify/exec.ts";
+import { curl, reaches, staysSilent } from "../../verify/probe.ts";
 import { ended, fakeStart } from "./network.ts";
 
 const url = "http://10.244.1.5:8080/hostname";

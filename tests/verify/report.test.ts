@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import type { V1Deployment, V1Pod } from "@kubernetes/client-node";
 import fc from "fast-check";
-import { emptied } from "../../cli/verify/cluster.ts";
-import { junitXml, xmlText } from "../../cli/verify/junit.ts";
-import { type CheckResult, resultLines, summaryLine } from "../../cli/verify/report.ts";
-import { podProblem, workloadProblems } from "../../cli/verify/workloads.ts";
+import { emptied } from "../../verify/cluster.ts";
+import { junitXml, xmlText } from "../../verify/junit.ts";
+import { type CheckResult, resultLines, summaryLine } from "../../verify/report.ts";
+import { podProblem, workloadProblems } from "../../verify/workloads.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
 const results: readonly CheckResult[] = [

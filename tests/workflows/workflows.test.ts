@@ -6,8 +6,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { z } from "zod";
+import { environmentName } from "../../ci/environments.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
-import { environmentName } from "../../setup/ci/environments.ts";
 import { folder, jobs, steps, texts, workflows } from "./read.ts";
 
 const tool = fileURLToPath(new URL("../../tools/actionlint/", import.meta.url));

@@ -1,5 +1,5 @@
-import { monitoringNamespace } from "../monitoring.ts";
-import { networkNamespace } from "../networking.ts";
+import { monitoringNamespace } from "../addOns/monitoring.ts";
+import { networkNamespace } from "../addOns/networking.ts";
 
 /** Namespaces of the system, in which HostProcess pods and pods on control-plane machines belong. */
 export const systemNamespaces: readonly string[] = ["kube-system", networkNamespace, monitoringNamespace];

@@ -1,7 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ccgPluginLabel } from "../../model/pools.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
-import { credentialSpecRole } from "../gmsa.ts";
+import { credentialSpecRole } from "../addOns/gmsa.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import { serviceAccount } from "../workload.ts";

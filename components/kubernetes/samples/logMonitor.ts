@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { curlArguments, sources } from "../../machine/windowsArtifacts.ts";
+import { curlArguments, sources } from "../../machine/windows/artifacts.ts";
 import { requireArtifact } from "../../model/artifacts.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { windowsImage } from "../../model/windowsImages.ts";

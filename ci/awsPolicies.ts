@@ -1,0 +1,278 @@
+import { type PolicyDocument, partition, policy, type Statement } from "../components/aws/policies.ts";
+import { issuer, type Purpose } from "./environments.ts";
+
+/** What the rights of a stack's roles are bound to. */
+export interface StackScope {
+  /** Name of the stack's cluster, with which the names of its resources begin. */
+  readonly cluster: string;
+  readonly region: string;
+  /** AWS account id. */
+  readonly accountId: string;
+  /** ARN of the bucket that holds the stack's state, and nothing else. */
+  readonly bucketArn: string;
+  /** ARN of the key that encrypts the secrets in it, and nothing else. */
+  readonly keyArn: string;
+}
+
+const issuerHost = issuer.replace("https://", "");
+
+/** Audience that the action for AWS asks for in a token. */
+export const audience = "sts.amazonaws.com";
+
+/** Who may take a role: runs with exactly this subject. */
+export function trustPolicy(providerArn: string, subject: string): PolicyDocument {
+  return policy({
+    Sid: "ThisEnvironmentOnly",
+    Effect: "Allow",
+    Principal: { Federated: providerArn },
+    Action: ["sts:AssumeRoleWithWebIdentity"],
+    Condition: { StringEquals: { [`${issuerHost}:aud`]: audience, [`${issuerHost}:sub`]: subject } },
+  });
+}
+
+/** Reading and decrypting the state of a stack: all that a preview needs. */
+export function previewPolicy({ bucketArn, keyArn }: StackScope): PolicyDocument {
+  return policy(
+    { Sid: "ReadState", Effect: "Allow", Action: ["s3:GetObject"], Resource: [`${bucketArn}/*`] },
+    // Without it a missing file is answered as a forbidden one.
+    { Sid: "ListState", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [bucketArn] },
+    { Sid: "DecryptState", Effect: "Allow", Action: ["kms:Decrypt"], Resource: [keyArn] },
+  );
+}
+
+/** As the preview, and looking at what the stack has made: `pulumi refresh --preview-only`. */
+export function driftPolicy(scope: StackScope): PolicyDocument {
+  return policy(...previewPolicy(scope).Statement, ...look(scope));
+}
+
+function look(scope: StackScope): readonly Statement[] {
+  const { cluster } = scope;
+  const own = names(scope);
+  return [
+    {
+      Sid: "LookAtMachinesAndNetwork",
+      Effect: "Allow",
+      // These calls list, and know no rights on single resources.
+      Action: [
+        "autoscaling:Describe*",
+        "ec2:Describe*",
+        "elasticloadbalancing:Describe*",
+        "kms:ListAliases",
+        "ssm:DescribeParameters",
+      ],
+      Resource: ["*"],
+    },
+    {
+      Sid: "LookAtIdentities",
+      Effect: "Allow",
+      Action: [
+        "iam:GetInstanceProfile",
+        "iam:GetPolicy",
+        "iam:GetPolicyVersion",
+        "iam:GetRole",
+        "iam:ListAttachedRolePolicies",
+        "iam:ListPolicyVersions",
+        "iam:ListRolePolicies",
+      ],
+      Resource: own.identities,
+    },
+    {
+      Sid: "LookAtKeys",
+      Effect: "Allow",
+      Action: ["kms:DescribeKey", "kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags"],
+      Resource: [own.keys],
+      Condition: { StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
+    },
+    {
+      Sid: "LookAtParameters",
+      Effect: "Allow",
+      Action: ["ssm:GetParameter", "ssm:GetParameters", "ssm:ListTagsForResource"],
+      Resource: [own.parameters],
+    },
+    {
+      // The provider reads a parameter with its value. The state has the same values.
+      Sid: "DecryptParameters",
+      Effect: "Allow",
+      Action: ["kms:Decrypt"],
+      Resource: [own.keys],
+      Condition: {
+        StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster },
+        StringLike: { "kms:EncryptionContext:PARAMETER_ARN": own.parameters },
+      },
+    },
+    {
+      // Settings of the buckets, and the scripts in one of them. Not the snapshots of etcd.
+      Sid: "LookAtBuckets",
+      Effect: "Allow",
+      Action: ["s3:GetBucket*", "s3:Get*Configuration", "s3:ListBucket", "s3:ListTagsForResource"],
+      Resource: [own.buckets],
+    },
+    {
+      Sid: "LookAtScripts",
+      Effect: "Allow",
+      Action: ["s3:GetObject", "s3:GetObjectTagging"],
+      Resource: [`${own.buckets.replace(/\*$/, "scripts-")}*/*`],
+    },
+  ];
+}
+
+/** Names that Fenestra gives to what a cluster is made of, as patterns. */
+function names({ cluster, region, accountId }: StackScope) {
+  const all = `arn:${partition(region)}`;
+  return {
+    identities: ["role", "instance-profile", "policy"].map((kind) => `${all}:iam::${accountId}:${kind}/${cluster}-*`),
+    policies: `${all}:iam::${accountId}:policy/${cluster}-*`,
+    roles: `${all}:iam::${accountId}:role/${cluster}-*`,
+    serviceRoles: `${all}:iam::${accountId}:role/aws-service-role/*`,
+    keys: `${all}:kms:${region}:${accountId}:key/*`,
+    alias: `${all}:kms:${region}:${accountId}:alias/fenestra-${cluster}`,
+    parameters: `${all}:ssm:${region}:${accountId}:parameter/fenestra/${cluster}/*`,
+    images: `${all}:ssm:${region}::parameter/aws/service/*`,
+    buckets: `${all}:s3:::${cluster}-*`,
+  };
+}
+
+/**
+ * What an update may do, as policies of their own: one may have 6,144 characters (AWS IAM User Guide, "IAM and AWS STS quotas"). Network and
+ * machines are bound to the region, everything that is told apart by name or tag to the cluster.
+ */
+export function deployPolicies(scope: StackScope): Readonly<Record<"state" | "look" | "resources", PolicyDocument>> {
+  return {
+    state: policy(
+      ...previewPolicy(scope).Statement,
+      {
+        Sid: "WriteState",
+        Effect: "Allow",
+        Action: ["s3:DeleteObject", "s3:PutObject"],
+        Resource: [`${scope.bucketArn}/.pulumi/*`],
+      },
+      { Sid: "EncryptState", Effect: "Allow", Action: ["kms:Encrypt"], Resource: [scope.keyArn] },
+    ),
+    look: policy(...look(scope)),
+    resources: policy(...change(scope)),
+  };
+}
+
+function change(scope: StackScope): readonly Statement[] {
+  const { cluster, region } = scope;
+  const own = names(scope);
+  return [
+    {
+      Sid: "MachinesAndNetwork",
+      Effect: "Allow",
+      Action: ["autoscaling:*", "ec2:*", "elasticloadbalancing:*"],
+      Resource: ["*"],
+      Condition: { StringEquals: { "aws:RequestedRegion": region } },
+    },
+    {
+      Sid: "Identities",
+      Effect: "Allow",
+      Action: [
+        "iam:AddRoleToInstanceProfile",
+        "iam:CreateInstanceProfile",
+        "iam:CreatePolicy",
+        "iam:CreatePolicyVersion",
+        "iam:CreateRole",
+        "iam:DeleteInstanceProfile",
+        "iam:DeletePolicy",
+        "iam:DeletePolicyVersion",
+        "iam:DeleteRole",
+        "iam:ListEntitiesForPolicy",
+        "iam:ListInstanceProfilesForRole",
+        "iam:RemoveRoleFromInstanceProfile",
+        "iam:TagInstanceProfile",
+        "iam:TagPolicy",
+        "iam:TagRole",
+        "iam:UntagInstanceProfile",
+        "iam:UntagPolicy",
+        "iam:UntagRole",
+        "iam:UpdateAssumeRolePolicy",
+        "iam:UpdateRole",
+      ],
+      Resource: own.identities,
+    },
+    {
+      // None of AWS's own policies, which reach beyond the cluster.
+      Sid: "GiveOwnPolicies",
+      Effect: "Allow",
+      Action: ["iam:AttachRolePolicy", "iam:DetachRolePolicy"],
+      Resource: [own.roles],
+      Condition: { ArnLike: { "iam:PolicyARN": own.policies } },
+    },
+    {
+      Sid: "HandRolesToMachines",
+      Effect: "Allow",
+      Action: ["iam:PassRole"],
+      Resource: [own.roles],
+      Condition: { StringEquals: { "iam:PassedToService": "ec2.amazonaws.com" } },
+    },
+    {
+      Sid: "ServiceRoles",
+      Effect: "Allow",
+      Action: ["iam:CreateServiceLinkedRole"],
+      Resource: [own.serviceRoles],
+      Condition: {
+        StringEquals: {
+          "iam:AWSServiceName": [
+            "autoscaling.amazonaws.com",
+            "elasticloadbalancing.amazonaws.com",
+            "spot.amazonaws.com",
+          ],
+        },
+      },
+    },
+    {
+      Sid: "MakeKeys",
+      Effect: "Allow",
+      Action: ["kms:CreateKey", "kms:TagResource"],
+      Resource: ["*"],
+      Condition: { StringEquals: { "aws:RequestTag/fenestra:cluster": cluster } },
+    },
+    {
+      // By the tag, so that the keys of other clusters and of states are out of reach.
+      Sid: "Keys",
+      Effect: "Allow",
+      Action: [
+        "kms:CreateAlias",
+        "kms:DeleteAlias",
+        "kms:EnableKeyRotation",
+        "kms:Encrypt",
+        "kms:PutKeyPolicy",
+        "kms:ScheduleKeyDeletion",
+        "kms:TagResource",
+        "kms:UntagResource",
+        "kms:UpdateAlias",
+        "kms:UpdateKeyDescription",
+      ],
+      Resource: [own.keys],
+      Condition: { StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
+    },
+    {
+      // The same calls ask for a right on the alias too, which has no tag.
+      Sid: "Aliases",
+      Effect: "Allow",
+      Action: ["kms:CreateAlias", "kms:DeleteAlias", "kms:UpdateAlias"],
+      Resource: [own.alias],
+    },
+    {
+      Sid: "Parameters",
+      Effect: "Allow",
+      Action: [
+        "ssm:AddTagsToResource",
+        "ssm:DeleteParameter",
+        "ssm:DeleteParameters",
+        "ssm:PutParameter",
+        "ssm:RemoveTagsFromResource",
+      ],
+      Resource: [own.parameters],
+    },
+    { Sid: "FindImages", Effect: "Allow", Action: ["ssm:GetParameters"], Resource: [own.images] },
+    { Sid: "Buckets", Effect: "Allow", Action: ["s3:*"], Resource: [own.buckets, `${own.buckets}/*`] },
+  ];
+}
+
+/** The policies of a role by their purpose. */
+export function policiesOf(purpose: Purpose, scope: StackScope): Readonly<Record<string, PolicyDocument>> {
+  if (purpose === "deploy") return deployPolicies(scope);
+  return purpose === "drift" ? { drift: driftPolicy(scope) } : { preview: previewPolicy(scope) };
+}

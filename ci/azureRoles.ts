@@ -1,0 +1,56 @@
+import { roles as clusterRoles } from "../components/azure/roles.ts";
+import { issuer, type Purpose } from "./environments.ts";
+
+/** Ids of Azure's built-in roles for the workflows (Azure documentation, "Azure built-in roles"). */
+export const ciRoles = {
+  contributor: "b24988ac-6180-42a0-ab88-20f7382dd24c",
+  keyVaultCryptoUser: "12338af0-0e69-4776-bea7-57ae8d297424",
+  reader: "acdd72a7-3385-48ef-bd42-f606fba81ae7",
+  roleBasedAccessControlAdministrator: "f58310d9-a9f6-439a-9e8d-f62e7b41a168",
+  storageBlobDataContributor: clusterRoles.storageBlobDataContributor,
+  storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+} as const;
+
+/** Where a role is given: the container of the stack's state, the key that encrypts its secrets, or the subscription. */
+export type RoleScope = "state" | "key" | "subscription";
+
+/** A role that an identity of the workflows has. */
+export interface CiRole {
+  readonly role: keyof typeof ciRoles;
+  readonly on: RoleScope;
+  /** Limits the role; without one it holds as it is. */
+  readonly condition?: string;
+}
+
+/**
+ * Lets somebody give and take no other roles than those that a cluster's machines have, and only to identities of services: with that right
+ * he cannot make himself an owner (Azure documentation, "Delegate Azure access management with conditions").
+ */
+export function onlyClusterRoles(): string {
+  const ids = Object.values(clusterRoles).toSorted().join(", ");
+  const about = (where: string) => `@${where}[Microsoft.Authorization/roleAssignments:RoleDefinitionId]`;
+  const guarded = (action: string, where: string, more: string) =>
+    `((!(ActionMatches{'Microsoft.Authorization/roleAssignments/${action}'})) OR (${about(where)} ForAnyOfAnyValues:GuidEquals {${ids}}${more}))`;
+  const services =
+    " AND @Request[Microsoft.Authorization/roleAssignments:PrincipalType] ForAnyOfAnyValues:StringEqualsIgnoreCase {'ServicePrincipal'}";
+  return `${guarded("write", "Request", services)} AND ${guarded("delete", "Resource", "")}`;
+}
+
+/** What an identity may do, by its purpose. */
+export function rolesOf(purpose: Purpose): readonly CiRole[] {
+  const key: CiRole = { role: "keyVaultCryptoUser", on: "key" };
+  if (purpose === "preview") return [{ role: "storageBlobDataReader", on: "state" }, key];
+  if (purpose === "drift")
+    return [{ role: "storageBlobDataReader", on: "state" }, key, { role: "reader", on: "subscription" }];
+  return [
+    { role: "storageBlobDataContributor", on: "state" },
+    key,
+    { role: "contributor", on: "subscription" },
+    { role: "roleBasedAccessControlAdministrator", on: "subscription", condition: onlyClusterRoles() },
+  ];
+}
+
+/** The trust in runs with exactly this subject. */
+export function federatedCredential(subject: string) {
+  return { issuer, subject, audiences: ["api://AzureADTokenExchange"] };
+}

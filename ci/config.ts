@@ -1,0 +1,105 @@
+import { z } from "zod";
+import { loadConfig } from "../components/config/load.ts";
+import type { Cloud } from "../components/config/schema.ts";
+import { readStackFile } from "../components/config/stackFile.ts";
+import type { Repository } from "./environments.ts";
+
+/** A stack that the workflows handle, as its own stack file tells. */
+export interface CiStack {
+  /** `aws-dev`. */
+  readonly stack: string;
+  /** Name of its cluster, with which the names of its resources begin. */
+  readonly cluster: string;
+}
+
+/** What is set up: everything for the stacks of one account and region. */
+export interface CiSpec {
+  readonly cloud: Cloud;
+  readonly region: string;
+  /** Account id on AWS or subscription id on Azure, when the stack files name one. */
+  readonly accountId: string | undefined;
+  readonly repository: Repository;
+  readonly stacks: readonly CiStack[];
+  /** ARN of the account's identity provider of GitHub, when it is there already: an account has at most one. */
+  readonly oidcProviderArn: string | undefined;
+}
+
+/** A mistake in the config of this program. Its message is complete. */
+export class CiConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(["The config of fenestra-ci has mistakes:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
+    this.name = "CiConfigError";
+  }
+}
+
+const digits = z.string().regex(/^\d+$/, "allowed: a number, in quotes");
+const schema = z.strictObject({
+  repository: z.string().regex(/^[A-Za-z0-9-]+\/[A-Za-z0-9_.-]+$/, "allowed: OWNER/NAME of a repository on GitHub"),
+  repositoryIds: z.strictObject({ owner: digits, repository: digits }).optional(),
+  stacks: z.array(z.string(), "allowed: a list of stacks").min(1, "allowed: at least one stack"),
+  oidcProviderArn: z
+    .string()
+    .regex(/^arn:[\w-]+:iam::\d{12}:oidc-provider\/token\.actions\.githubusercontent\.com$/, "allowed: the ARN of it")
+    .optional(),
+});
+
+/** Keys that are lists or maps, which Pulumi hands over as JSON text. */
+const structured: readonly string[] = ["repositoryIds", "stacks"];
+
+const prefix = "fenestra-ci:";
+
+/**
+ * Reads the config of this program, and of each stack its own stack file, so that nothing is written down twice.
+ *
+ * @param config values as Pulumi hands them to a program
+ * @throws CiConfigError with all mistakes; ConfigError for one in a stack file
+ */
+export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
+  const own = Object.entries(config).filter(([key]) => key.startsWith(prefix));
+  const values = own.map(([key, text]): [string, unknown] => {
+    const name = key.slice(prefix.length);
+    return [name, structured.includes(name) ? parsed(text) : text];
+  });
+  const result = schema.safeParse(Object.fromEntries(values));
+  if (!result.success)
+    throw new CiConfigError(result.error.issues.map(({ path, message }) => `${prefix}${path.join(".")}: ${message}`));
+  const { repository: name, repositoryIds: ids, stacks, oidcProviderArn } = result.data;
+  const files = stacks.map((stack) => ({ stack, config: loadConfig(readStackFile(stack)) }));
+  const places = new Set(files.map(({ config: { cloud, region, accountId } }) => `${cloud} ${region} ${accountId}`));
+  const [first] = files;
+  if (first === undefined || places.size > 1)
+    throw new CiConfigError([
+      `${prefix}stacks: they lie in different places; allowed: stacks of one cloud, region and account. Give each place a stack of this program`,
+    ]);
+  const clusters = files.map(({ config: { name: cluster } }) => cluster);
+  const overlaps = overlapping(clusters);
+  if (overlaps.length > 0)
+    throw new CiConfigError([
+      `${prefix}stacks: the cluster ${overlaps.join(", ")} has a name with which other names begin; allowed: names that can be told apart by their beginning. Give it an account of its own, or another name`,
+    ]);
+  return {
+    cloud: first.config.cloud,
+    region: first.config.region,
+    accountId: first.config.accountId,
+    repository: { name, ids },
+    stacks: files.map(({ stack, config: { name: cluster } }) => ({ stack, cluster })),
+    oidcProviderArn,
+  };
+}
+
+/**
+ * Clusters with whose names other names begin. Rights are told apart by the beginning of names, and those of this program begin with
+ * `fenestra-`.
+ */
+export function overlapping(clusters: readonly string[]): readonly string[] {
+  return clusters.filter((name) => ["fenestra-ci", ...clusters].some((other) => other.startsWith(`${name}-`)));
+}
+
+/** A text that is not JSON is left as it is, for the schema to refuse. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,114 @@
+import type { PolicyProof } from "../gates/policyGate.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { autoscalerManifests } from "./addOns/autoscaler.ts";
+import { cloudControllerManifests } from "./addOns/cloudController.ts";
+import { csrApproverManifests } from "./addOns/csrApprover.ts";
+import { exporterManifests } from "./addOns/exporters.ts";
+import { gmsaManifests, type ServerCertificate } from "./addOns/gmsa.ts";
+import { metricsServerManifests } from "./addOns/metrics.ts";
+import { monitoringNamespaceManifest } from "./addOns/monitoring.ts";
+import { networkingManifests } from "./addOns/networking.ts";
+import { nodeProblemDetectorManifests } from "./addOns/nodeProblemDetector.ts";
+import { smbManifests } from "./addOns/smb.ts";
+import { storageManifests } from "./addOns/storage.ts";
+import { guardRailManifests, runtimeClassProof } from "./guardRails.ts";
+import type { Manifest, Text } from "./manifest.ts";
+import { runtimeClassManifests } from "./runtimeClasses.ts";
+import { sampleManifests } from "./samples.ts";
+
+/** Values that may be known only once the cloud has made something. They never decide which objects there are. */
+export interface InClusterValues {
+  /** Host name of the internal API endpoint. */
+  readonly nodeEndpoint: Text;
+  /** Content of `azure.json`, see `azureCloudConfig`; only on Azure, and there required. */
+  readonly azureCloudConfig: Text | undefined;
+  /** Certificate of the gMSA webhook; only when gMSA is on, and then required. */
+  readonly gmsaCertificate: ServerCertificate | undefined;
+  /** Object id of the identity that reads the secrets of accounts; only on Azure with such accounts, and there required. */
+  readonly gmsaObjectId?: Text | undefined;
+}
+
+/** One add-on of the plan. */
+export interface PlannedAddOn {
+  readonly name: string;
+  readonly manifests: readonly Manifest[];
+  /** Add-ons that must be there before it; those that are switched off are passed over. */
+  readonly after: readonly string[];
+  /** Whether it waits for the pools: only what needs a worker to come up, or must be gone before the workers go. */
+  readonly needsPools: boolean;
+  /** Whether it is deleted properly before the machines go, because it takes the cloud resources of others down. */
+  readonly cleansUp: boolean;
+  /** How it shows that it is in force. What comes after the add-on waits for that too. Default: its objects are enough. */
+  readonly proof?: PolicyProof;
+}
+
+/** An add-on that waits for the API only and goes with the machines. */
+function system(name: string, manifests: readonly Manifest[], after: readonly string[] = []): PlannedAddOn {
+  return { name, manifests, after, needsPools: false, cleansUp: false };
+}
+
+/** The add-ons of a cluster in the order in which they are made. Add-ons without an object are left out. */
+export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): readonly PlannedAddOn[] {
+  const { addons } = spec;
+  const plan: readonly PlannedAddOn[] = [
+    system("runtime-classes", runtimeClassManifests(spec)),
+    system("networking", networkingManifests(spec, values.nodeEndpoint)),
+    ...(addons.cloudController
+      ? [{ ...system("cloud-controller", cloudControllerManifests(spec, values)), cleansUp: true }]
+      : []),
+    ...(addons.csrApprover ? [system("csr-approver", csrApproverManifests(spec))] : []),
+    ...(addons.storage
+      ? [{ ...system("storage", storageManifests(spec), ["networking", "cloud-controller"]), cleansUp: true }]
+      : []),
+    system("smb", smbManifests(spec), ["networking", "cloud-controller"]),
+    ...(addons.guardRails ? [guardRails(spec)] : []),
+    ...(addons.metricsServer
+      ? [system("metrics-server", metricsServerManifests(spec), ["networking", "cloud-controller", "csr-approver"])]
+      : []),
+    ...(addons.exporters || addons.nodeProblemDetector ? [system("monitoring", [monitoringNamespaceManifest()])] : []),
+    ...(addons.exporters ? [system("exporters", exporterManifests(spec), ["monitoring"])] : []),
+    ...(addons.nodeProblemDetector
+      ? [system("node-problem-detector", nodeProblemDetectorManifests(spec), ["monitoring"])]
+      : []),
+    ...(addons.autoscaler ? [system("autoscaler", autoscalerManifests(spec), ["networking", "cloud-controller"])] : []),
+    ...gmsa(spec, values),
+    ...(addons.samples ? [samples(spec)] : []),
+  ];
+  return plan.filter(({ manifests }) => manifests.length > 0);
+}
+
+/** Policies, with the proof that Windows pods get their RuntimeClass. */
+function guardRails(spec: ClusterSpec): PlannedAddOn {
+  const proof = runtimeClassProof(spec);
+  return {
+    ...system("guard-rails", guardRailManifests(spec), ["runtime-classes", "networking"]),
+    ...(proof === undefined ? {} : { proof }),
+  };
+}
+
+/** Accounts for pods; nothing when the switch is off. */
+function gmsa(spec: ClusterSpec, { gmsaCertificate, gmsaObjectId }: InClusterValues): readonly PlannedAddOn[] {
+  if (spec.addons.gmsa === undefined) return [];
+  if (gmsaCertificate === undefined) throw new RangeError("the gMSA webhook needs a certificate");
+  return [system("gmsa", gmsaManifests(spec, gmsaCertificate, gmsaObjectId), ["networking", "cloud-controller"])];
+}
+
+/** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
+function samples(spec: ClusterSpec): PlannedAddOn {
+  return {
+    name: "samples",
+    manifests: sampleManifests(spec),
+    after: [
+      "runtime-classes",
+      "networking",
+      "cloud-controller",
+      "storage",
+      "smb",
+      "guard-rails",
+      "metrics-server",
+      "gmsa",
+    ],
+    needsPools: true,
+    cleansUp: false,
+  };
+}

@@ -1,0 +1,118 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { image } from "../images.ts";
+import type { Container, Manifest, PolicyRule } from "../manifest.ts";
+import {
+  type Account,
+  clusterRights,
+  deployment,
+  namespaceRights,
+  onControlPlane,
+  rule,
+  serviceAccount,
+  small,
+} from "../workload.ts";
+import { cloudConfigSecret } from "./azureCloudController.ts";
+
+const account: Account = { name: "cluster-autoscaler", namespace: "kube-system" };
+const read = ["get", "list", "watch"];
+
+/** What it may do (kubernetes/autoscaler: charts/cluster-autoscaler/templates/clusterrole.yaml). */
+const rules: PolicyRule[] = [
+  rule("", ["events", "endpoints"], ["create", "patch"]),
+  rule("", ["pods/eviction"], ["create"]),
+  rule("", ["pods/status"], ["update"]),
+  rule("", ["nodes"], [...read, "update"]),
+  rule(
+    "",
+    [
+      "namespaces",
+      "pods",
+      "services",
+      "replicationcontrollers",
+      "persistentvolumeclaims",
+      "persistentvolumes",
+      "configmaps",
+    ],
+    read,
+  ),
+  rule("batch", ["jobs", "cronjobs"], read),
+  rule("apps", ["replicasets", "daemonsets", "statefulsets"], read),
+  rule("policy", ["poddisruptionbudgets"], read),
+  rule(
+    "storage.k8s.io",
+    ["storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"],
+    read,
+  ),
+  rule("resource.k8s.io", ["deviceclasses", "resourceclaims", "resourceslices"], read),
+];
+
+/** Flags that do not depend on the cloud. A Windows node needs about ten minutes and a reboot, so the default limit of 15 would give up. */
+const commonFlags = [
+  "--v=2",
+  "--expander=least-waste",
+  "--balance-similar-node-groups=true",
+  "--skip-nodes-with-local-storage=false",
+  "--max-node-provision-time=30m",
+  "--max-node-startup-time=30m",
+  "--startup-taint=node.cloudprovider.kubernetes.io/uninitialized",
+];
+
+/** Flags and environment by which it finds the pools' groups of machines. */
+function cloudPart(spec: ClusterSpec): Pick<Container, "args" | "env"> {
+  if (spec.cloud === "aws") {
+    const tags = `k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/${spec.name}`;
+    return {
+      args: ["--cloud-provider=aws", `--node-group-auto-discovery=asg:tag=${tags}`],
+      env: [{ name: "AWS_REGION", value: spec.region }],
+    };
+  }
+  const labels = `cluster-autoscaler-enabled=true,cluster-autoscaler-name=${spec.name}`;
+  return {
+    args: [
+      "--cloud-provider=azure",
+      "--cloud-config=/etc/azure/cloud-config",
+      `--node-group-auto-discovery=label:${labels}`,
+    ],
+    env: [
+      { name: "AZURE_VMSS_CACHE_TTL", value: "60" },
+      { name: "AZURE_VMSS_VMS_CACHE_TTL", value: "300" },
+    ],
+  };
+}
+
+/** The cluster autoscaler, on a control-plane machine whose identity may change the size of the pools. */
+export function autoscalerManifests(spec: ClusterSpec): readonly Manifest[] {
+  const { args = [], env = [] } = cloudPart(spec);
+  const secret = spec.cloud === "azure";
+  return [
+    serviceAccount(account),
+    ...clusterRights(account, "fenestra:cluster-autoscaler", rules),
+    ...namespaceRights(account, "cluster-autoscaler", [
+      rule("", ["configmaps"], ["create", "get", "list", "watch"]),
+      rule("", ["configmaps"], ["delete", "get", "update"], ["cluster-autoscaler-status"]),
+      rule("coordination.k8s.io", ["leases"], ["create"]),
+      rule("coordination.k8s.io", ["leases"], ["get", "update"], ["cluster-autoscaler"]),
+    ]),
+    deployment(account, 1, {
+      ...onControlPlane,
+      hostNetwork: true,
+      // With the host's network the cluster's names would not resolve otherwise.
+      dnsPolicy: "ClusterFirstWithHostNet",
+      priorityClassName: "system-cluster-critical",
+      serviceAccountName: account.name,
+      containers: [
+        {
+          name: account.name,
+          image: image(spec, "registry.k8s.io/autoscaling/cluster-autoscaler"),
+          command: ["./cluster-autoscaler"],
+          args: [...args, ...commonFlags],
+          env,
+          livenessProbe: { httpGet: { path: "/health-check", port: 8085 }, initialDelaySeconds: 30 },
+          resources: small("100m", "300Mi", "1Gi"),
+          ...(secret ? { volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }] } : {}),
+        },
+      ],
+      ...(secret ? { volumes: [{ name: "cloud-config", secret: { secretName: cloudConfigSecret } }] } : {}),
+    }),
+  ];
+}

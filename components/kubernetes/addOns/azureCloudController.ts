@@ -1,0 +1,175 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { image } from "../images.ts";
+import type { Manifest, Text } from "../manifest.ts";
+import { windowsBuilds } from "../runtimeClasses.ts";
+import {
+  type Account,
+  clusterRights,
+  daemonSet,
+  everyTaint,
+  hostProcessPod,
+  linuxOnly,
+  nodeName,
+  onControlPlane,
+  readsAuthentication,
+  rule,
+  serviceAccount,
+  small,
+} from "../workload.ts";
+import { type CloudValues, cloudControllerRules } from "./cloudController.ts";
+import { apiByName } from "./networking.ts";
+
+const controller: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
+const nodeManager: Account = { name: "cloud-node-manager", namespace: "kube-system" };
+const windowsNodeManager: Account = { name: "cloud-node-manager-windows", namespace: "kube-system" };
+
+/** Secret that the cloud controller, the disk driver and the autoscaler read (kubernetes-sigs/cloud-provider-azure: install/configs). */
+export const cloudConfigSecret = "azure-cloud-provider";
+
+/** What `azure.json` says. There is no secret in it: the machines' identity is used. */
+export interface AzureCloudConfigArgs {
+  readonly tenantId: string;
+  readonly subscriptionId: string;
+  readonly resourceGroup: string;
+  readonly location: string;
+  readonly vnetName: string;
+  readonly subnetName: string;
+  readonly securityGroupName: string;
+  /** Client id, not resource id, of the control plane's identity. */
+  readonly identityClientId: string;
+}
+
+/**
+ * Content of `azure.json`. `vmss` with availability-set nodes not disabled is the mode for stand-alone machines mixed with uniform scale
+ * sets (kubernetes-sigs/cloud-provider-azure: site/content/en/topics/node-types.md).
+ */
+export function azureCloudConfig(args: AzureCloudConfigArgs): string {
+  const { identityClientId, ...names } = args;
+  return JSON.stringify({
+    cloud: "AzurePublicCloud",
+    ...names,
+    vnetResourceGroup: args.resourceGroup,
+    vmType: "vmss",
+    disableAvailabilitySetNodes: false,
+    enableVmssFlexNodes: false,
+    loadBalancerSku: "standard",
+    excludeMasterFromStandardLB: true,
+    useInstanceMetadata: true,
+    useManagedIdentityExtension: true,
+    userAssignedIdentityID: identityClientId,
+  });
+}
+
+/** Azure's controllers: one for load balancers and node life cycle, and one per node that initialises it from the metadata service. */
+export function azureCloudControllerManifests(spec: ClusterSpec, values: CloudValues): readonly Manifest[] {
+  if (values.azureCloudConfig === undefined)
+    throw new RangeError("the cloud controller on Azure needs a cloud configuration");
+  const windows = windowsBuilds(spec).length > 0;
+  return [
+    {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: cloudConfigSecret, namespace: "kube-system" },
+      stringData: { "cloud-config": values.azureCloudConfig },
+    },
+    serviceAccount(controller),
+    ...clusterRights(controller, "system:cloud-controller-manager", [
+      ...cloudControllerRules,
+      rule("", ["secrets"], ["get", "list", "watch"]),
+    ]),
+    readsAuthentication(controller, "cloud-controller-manager:apiserver-authentication-reader"),
+    controllerDaemonSet(spec, values.nodeEndpoint),
+    serviceAccount(nodeManager),
+    ...clusterRights(nodeManager, "fenestra:cloud-node-manager", nodeManagerRules),
+    linuxNodeManager(spec, values.nodeEndpoint),
+    ...(windows
+      ? [
+          serviceAccount(windowsNodeManager),
+          ...clusterRights(windowsNodeManager, "fenestra:cloud-node-manager-windows", nodeManagerRules),
+          windowsNodeManagerDaemonSet(spec, values.nodeEndpoint),
+        ]
+      : []),
+  ];
+}
+
+const nodeManagerRules = [
+  rule("", ["nodes"], ["get", "list", "watch", "update", "patch"]),
+  rule("", ["nodes/status"], ["patch"]),
+];
+
+function controllerDaemonSet(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
+  return daemonSet(controller, {
+    ...onControlPlane,
+    hostNetwork: true,
+    dnsPolicy: "Default",
+    priorityClassName: "system-cluster-critical",
+    serviceAccountName: controller.name,
+    containers: [
+      {
+        name: controller.name,
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-controller-manager"),
+        command: ["cloud-controller-manager"],
+        args: [
+          "--cloud-provider=azure",
+          "--cloud-config=",
+          `--cloud-config-secret-name=${cloudConfigSecret}`,
+          "--enable-dynamic-reloading=true",
+          `--cluster-name=${spec.name}`,
+          `--cluster-cidr=${spec.kubernetes.podCidr}`,
+          "--allocate-node-cidrs=false",
+          "--configure-cloud-routes=false",
+          // Nodes are initialised by the node managers, which need no rights in Azure.
+          "--controllers=*,-cloud-node",
+          "--leader-elect=true",
+          "--secure-port=10268",
+          "--v=2",
+        ],
+        env: apiByName(nodeEndpoint),
+        livenessProbe: {
+          httpGet: { path: "/healthz", port: 10268, scheme: "HTTPS" },
+          initialDelaySeconds: 20,
+          timeoutSeconds: 5,
+        },
+        resources: small("100m", "128Mi", "2Gi"),
+      },
+    ],
+  });
+}
+
+function linuxNodeManager(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
+  return daemonSet(nodeManager, {
+    nodeSelector: linuxOnly,
+    tolerations: everyTaint,
+    hostNetwork: true,
+    priorityClassName: "system-node-critical",
+    serviceAccountName: nodeManager.name,
+    containers: [
+      {
+        name: nodeManager.name,
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager"),
+        command: ["cloud-node-manager"],
+        args: ["--node-name=$(NODE_NAME)", "--wait-routes=false", "--v=2"],
+        env: [nodeName, ...apiByName(nodeEndpoint)],
+        resources: small("50m", "50Mi", "512Mi"),
+      },
+    ],
+  });
+}
+
+/** As HostProcess pod, since an ordinary Windows pod cannot reach the metadata service (kubernetes-sigs/cloud-provider-azure PR#3283). */
+function windowsNodeManagerDaemonSet(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
+  return daemonSet(windowsNodeManager, {
+    ...hostProcessPod,
+    serviceAccountName: windowsNodeManager.name,
+    containers: [
+      {
+        name: windowsNodeManager.name,
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager", "windows"),
+        command: ["cloud-node-manager.exe"],
+        args: ["--node-name=$(NODE_NAME)", "--wait-routes=false", "--v=2"],
+        env: [nodeName, ...apiByName(nodeEndpoint)],
+        resources: small("50m", "50Mi", "512Mi"),
+      },
+    ],
+  });
+}

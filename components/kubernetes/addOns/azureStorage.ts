@@ -1,0 +1,79 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { image } from "../images.ts";
+import { nodeName, rule, small } from "../workload.ts";
+import { type CsiDriver, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
+
+const driverName = "disk.csi.azure.com";
+const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
+
+/** The Azure Disk driver of a cluster. The cloud controller's Secret tells it of the subscription. */
+export function azureDiskDriver(spec: ClusterSpec): CsiDriver {
+  return {
+    name: driverName,
+    prefix: "csi-azuredisk",
+    sidecars: {
+      provisioner: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-provisioner"),
+      attacher: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-attacher"),
+      resizer: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-resizer"),
+      registrar: {
+        linux: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-node-driver-registrar"),
+        windows: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-node-driver-registrar", "windows"),
+      },
+      livenessProbe: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/livenessprobe"),
+    },
+    object: diskDriver,
+    controller: {
+      plugin: {
+        name: "azuredisk",
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi"),
+        args: [
+          "--v=5",
+          "--endpoint=unix:///csi/csi.sock",
+          "--metrics-address=0.0.0.0:29604",
+          // Stand-alone machines beside scale sets: the twin of the cloud controller's setting.
+          "--disable-avset-nodes=false",
+          "--vm-type=vmss",
+        ],
+        ports: [{ name: "metrics", containerPort: 29604 }],
+        resources: small("10m", "40Mi", "512Mi"),
+      },
+      healthPort: 29602,
+      rules: [rule("", ["secrets"], ["get"])],
+    },
+    linux: {
+      plugin: {
+        name: "azuredisk",
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi"),
+        args: [
+          "--v=5",
+          "--endpoint=unix:///csi/csi.sock",
+          "--nodeid=$(KUBE_NODE_NAME)",
+          "--allow-empty-cloud-config=true",
+          "--get-node-info-from-labels=true",
+        ],
+        env: [nodeEnvironment],
+        resources: small("10m", "40Mi", "256Mi"),
+      },
+      hostNetwork: true,
+    },
+    windows: {
+      plugin: (endpoint) => ({
+        name: "azuredisk",
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi", "windows", "-windows-hp"),
+        command: ["azurediskplugin.exe"],
+        args: [
+          "--v=5",
+          `--endpoint=${endpoint}`,
+          "--nodeid=$(KUBE_NODE_NAME)",
+          "--allow-empty-cloud-config=true",
+          "--enable-windows-host-process=true",
+          "--metrics-address=0.0.0.0:29605",
+        ],
+        env: [nodeEnvironment],
+        resources: small("10m", "40Mi", "512Mi"),
+      }),
+    },
+    nodeRules: diskNodeRules,
+    storageClasses: diskClasses(driverName, "fsType", { skuName: "Premium_LRS" }),
+  };
+}

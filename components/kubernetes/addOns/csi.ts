@@ -1,0 +1,130 @@
+import type * as kubernetes from "@pulumi/kubernetes";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { Container, Manifest, Plain, PolicyRule } from "../manifest.ts";
+import { windowsBuilds } from "../runtimeClasses.ts";
+import {
+  type Account,
+  clusterRights,
+  daemonSet,
+  deployment,
+  namespaceRights,
+  rule,
+  serviceAccount,
+} from "../workload.ts";
+import { type CsiSidecars, controllerPod, linuxNodePod, windowsNodePod } from "./csiPods.ts";
+
+/** A CSI driver, as far as drivers differ. Everything else is made from it in one way, see `csiManifests`. */
+export interface CsiDriver {
+  /** Name by which StorageClasses call it: `ebs.csi.aws.com`. */
+  readonly name: string;
+  /** Begin of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`. */
+  readonly prefix: string;
+  readonly sidecars: CsiSidecars;
+  /** What the cluster is told of it. */
+  readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;
+  readonly controller: {
+    /** The driver itself; its socket and its grace are added. */
+    readonly plugin: Container;
+    /** Port of the answer of the liveness probe's own container; on the machine's network, so each driver has another one. */
+    readonly healthPort: number;
+    /** Rights in its own namespace, beside the leases. */
+    readonly rules?: PolicyRule[];
+  };
+  readonly linux: {
+    readonly plugin: Container;
+    /** Whether it needs the node's network. */
+    readonly hostNetwork: boolean;
+  };
+  /** Makes the driver's container of the socket's address on a node. */
+  readonly windows: { readonly plugin: (endpoint: string) => Container };
+  /** Rights of the node plug-ins; none for a driver that asks the API server nothing. */
+  readonly nodeRules: PolicyRule[];
+  readonly storageClasses: readonly Manifest[];
+}
+
+/** Rights of the sidecars of a controller: provisioner, attacher, resizer (kubernetes-csi/external-*: deploy/kubernetes/rbac.yaml). */
+const controllerRules: PolicyRule[] = [
+  rule("", ["persistentvolumes"], ["get", "list", "watch", "create", "update", "patch", "delete"]),
+  rule("", ["persistentvolumeclaims"], ["get", "list", "watch", "update"]),
+  rule("", ["persistentvolumeclaims/status"], ["update", "patch"]),
+  rule("", ["pods", "nodes"], ["get", "list", "watch"]),
+  rule("", ["events"], ["get", "list", "watch", "create", "update", "patch"]),
+  rule("storage.k8s.io", ["storageclasses", "csinodes", "volumeattributesclasses"], ["get", "list", "watch"]),
+  rule("storage.k8s.io", ["volumeattachments"], ["get", "list", "watch", "update", "patch"]),
+  rule("storage.k8s.io", ["volumeattachments/status"], ["patch"]),
+];
+
+/** Leases of the sidecars' leader election. */
+const leaseRules: PolicyRule[] = [
+  rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"]),
+];
+
+/** Rights of a node plug-in that reads its node from the API server. */
+export const diskNodeRules: PolicyRule[] = [
+  rule("", ["nodes"], ["get", "list", "watch", "patch"]),
+  rule("storage.k8s.io", ["csinodes"], ["get", "list", "watch"]),
+  rule("storage.k8s.io", ["volumeattachments"], ["get", "list", "watch"]),
+];
+
+/** What the cluster is told of a driver of disks. */
+export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: "File" };
+
+/** A service account of a driver, with its rights in the whole cluster; without a right it gets no role. */
+function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[] {
+  return [
+    serviceAccount(account),
+    ...(rules.length === 0 ? [] : clusterRights(account, `fenestra:${account.name}`, rules)),
+  ];
+}
+
+/** Every object of a driver: what the cluster is told of it, its StorageClasses, the controller, and the node plug-ins of the systems in use. */
+export function csiManifests(spec: ClusterSpec, driver: CsiDriver): readonly Manifest[] {
+  const account = (role: string): Account => ({ name: `${driver.prefix}-${role}`, namespace: "kube-system" });
+  const [controller, node, windowsNode] = [account("controller"), account("node"), account("node-windows")];
+  return [
+    { apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: driver.name }, spec: driver.object },
+    ...driver.storageClasses,
+    serviceAccount(controller),
+    ...clusterRights(controller, `fenestra:${controller.name}`, controllerRules),
+    ...namespaceRights(controller, controller.name, [...leaseRules, ...(driver.controller.rules ?? [])]),
+    deployment(controller, controllerReplicas(spec), controllerPod(driver, controller)),
+    ...nodeAccount(node, driver.nodeRules),
+    daemonSet(node, linuxNodePod(driver, node), "10%"),
+    ...(windowsBuilds(spec).length === 0
+      ? []
+      : [
+          ...nodeAccount(windowsNode, driver.nodeRules),
+          daemonSet(windowsNode, windowsNodePod(driver, windowsNode), "10%"),
+        ]),
+  ];
+}
+
+/** Machines that run a controller: one control-plane machine one pod, three machines two. */
+function controllerReplicas(spec: ClusterSpec): number {
+  return Math.min(2, spec.controlPlane.members.length);
+}
+
+/**
+ * The StorageClasses of disks: `linux`, the default one, and `windows`. The file system is fixed when a disk is made, and a class without
+ * one gives ext4, which Windows cannot mount.
+ */
+export function diskClasses(
+  provisioner: string,
+  fsTypeKey: string,
+  parameters: Record<string, string>,
+): readonly Manifest[] {
+  const storageClass = (name: string, fsType: string, isDefault: boolean): Manifest => ({
+    apiVersion: "storage.k8s.io/v1",
+    kind: "StorageClass",
+    metadata: {
+      name,
+      annotations: { "storageclass.kubernetes.io/is-default-class": String(isDefault) },
+    },
+    provisioner,
+    parameters: { ...parameters, [fsTypeKey]: fsType },
+    reclaimPolicy: "Delete",
+    volumeBindingMode: "WaitForFirstConsumer",
+    allowVolumeExpansion: true,
+  });
+  return [storageClass("linux", "ext4", true), storageClass("windows", "ntfs", false)];
+}

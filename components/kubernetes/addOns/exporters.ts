@@ -1,0 +1,141 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { image } from "../images.ts";
+import type { Manifest } from "../manifest.ts";
+import { windowsBuilds } from "../runtimeClasses.ts";
+import {
+  type Account,
+  daemonSet,
+  everyTaint,
+  hostPath,
+  hostProcessPod,
+  linuxOnly,
+  small,
+  systemLabels,
+} from "../workload.ts";
+import { monitoringNamespace } from "./monitoring.ts";
+
+const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
+const windows: Account = { name: "windows-exporter", namespace: monitoringNamespace };
+const ports = { linux: 9100, windows: 9182 } as const;
+
+/** Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted. */
+export function exporterManifests(spec: ClusterSpec): readonly Manifest[] {
+  const hasWindows = windowsBuilds(spec).length > 0;
+  const accounts = [linux, ...(hasWindows ? [windows] : [])];
+  return [
+    linuxExporter(spec),
+    ...(hasWindows ? [windowsConfiguration, windowsExporter(spec)] : []),
+    ...accounts.map(metricsService),
+    ...(spec.addons.serviceMonitors ? accounts.map(serviceMonitor) : []),
+  ];
+}
+
+function linuxExporter(spec: ClusterSpec): Manifest {
+  return daemonSet(
+    linux,
+    {
+      nodeSelector: linuxOnly,
+      tolerations: everyTaint,
+      hostNetwork: true,
+      hostPID: true,
+      automountServiceAccountToken: false,
+      containers: [
+        {
+          name: linux.name,
+          image: image(spec, "quay.io/prometheus/node-exporter"),
+          args: [
+            "--path.procfs=/host/proc",
+            "--path.sysfs=/host/sys",
+            "--path.rootfs=/host/root",
+            `--web.listen-address=:${ports.linux}`,
+          ],
+          ports: [{ name: "metrics", containerPort: ports.linux }],
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            runAsNonRoot: true,
+            runAsUser: 65534,
+            capabilities: { drop: ["ALL"] },
+          },
+          volumeMounts: [
+            { name: "proc", mountPath: "/host/proc", readOnly: true },
+            { name: "sys", mountPath: "/host/sys", readOnly: true },
+            { name: "root", mountPath: "/host/root", readOnly: true, mountPropagation: "HostToContainer" },
+          ],
+          resources: small("10m", "32Mi", "128Mi"),
+        },
+      ],
+      volumes: [
+        hostPath("proc", "/proc", "Directory"),
+        hostPath("sys", "/sys", "Directory"),
+        hostPath("root", "/", "Directory"),
+      ],
+    },
+    "10%",
+  );
+}
+
+const windowsConfiguration: Manifest = {
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "windows-exporter-config", namespace: monitoringNamespace },
+  data: { "config.yml": "collectors:\n  enabled: '[defaults],container'\n" },
+};
+
+/** Upstream's DaemonSet has no toleration for the taint of Windows nodes; this one has (prometheus-community/windows_exporter: kubernetes/). */
+function windowsExporter(spec: ClusterSpec): Manifest {
+  const exporter = image(spec, "ghcr.io/prometheus-community/windows-exporter", "windows");
+  const openPort = [
+    `if (-not (Get-NetFirewallRule -Name windows-exporter -ErrorAction SilentlyContinue)) {`,
+    `New-NetFirewallRule -Name windows-exporter -DisplayName windows-exporter -Direction Inbound -Protocol TCP -LocalPort ${ports.windows} -Action Allow }`,
+  ].join(" ");
+  return daemonSet(
+    windows,
+    {
+      ...hostProcessPod,
+      automountServiceAccountToken: false,
+      initContainers: [
+        {
+          name: "firewall",
+          image: exporter,
+          command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", openPort],
+          resources: small("10m", "64Mi", "256Mi"),
+        },
+      ],
+      containers: [
+        {
+          name: windows.name,
+          image: exporter,
+          args: ["--config.file=%CONTAINER_SANDBOX_MOUNT_POINT%/config.yml"],
+          ports: [{ name: "metrics", containerPort: ports.windows }],
+          volumeMounts: [{ name: "config", mountPath: "/config.yml", subPath: "config.yml" }],
+          resources: small("50m", "128Mi", "512Mi"),
+        },
+      ],
+      volumes: [{ name: "config", configMap: { name: "windows-exporter-config" } }],
+    },
+    "10%",
+  );
+}
+
+function metricsService({ name, namespace }: Account): Manifest {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name, namespace, labels: systemLabels(name), annotations: { "pulumi.com/skipAwait": "true" } },
+    spec: {
+      clusterIP: "None",
+      selector: systemLabels(name),
+      ports: [{ name: "metrics", port: name === linux.name ? ports.linux : ports.windows, targetPort: "metrics" }],
+    },
+  };
+}
+
+function serviceMonitor({ name, namespace }: Account): Manifest {
+  return {
+    apiVersion: "monitoring.coreos.com/v1",
+    kind: "ServiceMonitor",
+    metadata: { name, namespace, labels: systemLabels(name) },
+    spec: { selector: { matchLabels: systemLabels(name) }, endpoints: [{ port: "metrics" }] },
+  };
+}

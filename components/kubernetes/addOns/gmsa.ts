@@ -1,0 +1,269 @@
+import type { AddOns } from "../../model/addOns.ts";
+import { awsPluginInput, azurePluginInput, ccgPlugins } from "../../model/ccgPlugin.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { image } from "../images.ts";
+import type { Manifest, Text } from "../manifest.ts";
+import {
+  type Account,
+  clusterRights,
+  deployment,
+  onAnyLinux,
+  rule,
+  serviceAccount,
+  small,
+  systemLabels,
+} from "../workload.ts";
+
+const account: Account = { name: "gmsa-webhook", namespace: "kube-system" };
+const certificateSecret = "gmsa-webhook-certificate";
+
+/** Host name of the webhook's Service, which its certificate must bear. */
+export const gmsaWebhookHost = `${account.name}.${account.namespace}.svc`;
+
+/** A server certificate with its key and the authority's certificate, all PEM. */
+export interface ServerCertificate {
+  readonly certificate: Text;
+  /** Secret. */
+  readonly key: Text;
+  /** The authority's certificate in base64, as webhook configurations take it. */
+  readonly caBundle: Text;
+}
+
+/** One account that pods may use. */
+export type CredentialSpec = NonNullable<AddOns["gmsa"]>["credentialSpecs"][number];
+
+/** Name of the ClusterRole that lets a service account use a credential specification: bind it in the namespace of the pods. */
+export function credentialSpecRole(name: string): string {
+  return `fenestra:gmsa-${name}`;
+}
+
+/**
+ * Group Managed Service Accounts: the credential specifications and the webhook that writes them into pods
+ * (kubernetes-sigs/windows-gmsa: charts/gmsa).
+ */
+export function gmsaManifests(
+  spec: ClusterSpec,
+  certificate: ServerCertificate,
+  objectId: Text | undefined,
+): readonly Manifest[] {
+  const specs = spec.addons.gmsa?.credentialSpecs ?? [];
+  return [
+    definition,
+    ...specs.flatMap((each) => credentialSpecManifests(each, pluginHost(spec.cloud, each, objectId))),
+    serviceAccount(account),
+    ...clusterRights(account, "fenestra:gmsa-webhook", [
+      rule("windows.k8s.io", ["gmsacredentialspecs"], ["get"]),
+      rule("authorization.k8s.io", ["localsubjectaccessreviews"], ["create"]),
+    ]),
+    {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: certificateSecret, namespace: account.namespace },
+      type: "kubernetes.io/tls",
+      stringData: { "tls.crt": certificate.certificate, "tls.key": certificate.key },
+    },
+    webhook(spec),
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: account.name, namespace: account.namespace, labels: systemLabels(account.name) },
+      spec: {
+        selector: systemLabels(account.name),
+        ports: [{ name: "https", port: 443, targetPort: "https" }],
+      },
+    },
+    ...webhookConfigurations(certificate.caBundle),
+  ];
+}
+
+const definition: Manifest = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: {
+    name: "gmsacredentialspecs.windows.k8s.io",
+    // The API server takes no definition in a group of Kubernetes' own without a reference to its approval.
+    annotations: {
+      "api-approved.kubernetes.io":
+        "https://github.com/kubernetes/enhancements/tree/master/keps/sig-windows/689-windows-gmsa",
+    },
+  },
+  spec: {
+    group: "windows.k8s.io",
+    scope: "Cluster",
+    names: { kind: "GMSACredentialSpec", plural: "gmsacredentialspecs", singular: "gmsacredentialspec" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            required: ["credspec"],
+            properties: {
+              credspec: {
+                type: "object",
+                description: "Content of a credential specification file.",
+                // The SDK's spelling; the provider sends it with hyphens.
+                x_kubernetes_preserve_unknown_fields: true,
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
+/** How a node that has not joined the domain fetches an account. */
+export interface PluginHost {
+  readonly classId: string;
+  /** What the plug-in reads: where the secret lies, never a secret. */
+  readonly input: Text;
+}
+
+/**
+ * The plug-in's part of an account; nothing for one without a secret, which only nodes of the domain can use.
+ *
+ * @param objectId Azure only: object id of the identity that may read the secrets. Throws a `RangeError` without it.
+ */
+export function pluginHost(
+  cloud: ClusterSpec["cloud"],
+  { name, secret }: CredentialSpec,
+  objectId: Text | undefined,
+): PluginHost | undefined {
+  if (secret === undefined) return undefined;
+  const { classId } = ccgPlugins[cloud];
+  if (cloud === "aws") return { classId, input: awsPluginInput(secret) };
+  if (objectId === undefined) throw new RangeError(`the secret of the account ${name} needs an identity that reads it`);
+  return {
+    classId,
+    input:
+      typeof objectId === "string"
+        ? azurePluginInput(secret, objectId)
+        : objectId.apply((known) => azurePluginInput(secret, known)),
+  };
+}
+
+/** Content of a credential specification file (MicrosoftDocs: CredentialSpec PowerShell module). No secret is in it. */
+export function credentialSpecContent({ account: name, domain }: CredentialSpec, host: PluginHost | undefined) {
+  return {
+    CmsPlugins: ["ActiveDirectory"],
+    DomainJoinConfig: {
+      Sid: domain.sid,
+      MachineAccountName: name,
+      Guid: domain.guid,
+      DnsTreeName: domain.forest ?? domain.dnsName,
+      DnsName: domain.dnsName,
+      NetBiosName: domain.netBiosName,
+    },
+    ActiveDirectoryConfig: {
+      GroupManagedServiceAccounts: [
+        { Name: name, Scope: domain.dnsName },
+        { Name: name, Scope: domain.netBiosName },
+      ],
+      ...(host === undefined
+        ? {}
+        : {
+            HostAccountConfig: {
+              PortableCcgVersion: "1",
+              PluginGUID: `{${host.classId}}`,
+              PluginInput: host.input,
+            },
+          }),
+    },
+  };
+}
+
+function credentialSpecManifests(credentialSpec: CredentialSpec, host: PluginHost | undefined): readonly Manifest[] {
+  const { name } = credentialSpec;
+  return [
+    {
+      apiVersion: "windows.k8s.io/v1",
+      kind: "GMSACredentialSpec",
+      metadata: { name },
+      credspec: credentialSpecContent(credentialSpec, host),
+    },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: credentialSpecRole(name) },
+      rules: [rule("windows.k8s.io", ["gmsacredentialspecs"], ["use"], [name])],
+    },
+  ];
+}
+
+function webhook(spec: ClusterSpec): Manifest {
+  return deployment(account, 2, {
+    ...onAnyLinux,
+    priorityClassName: "system-cluster-critical",
+    serviceAccountName: account.name,
+    containers: [
+      {
+        name: account.name,
+        image: image(spec, "registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook"),
+        args: ["--cert-reload=true"],
+        env: [
+          { name: "TLS_KEY", value: "/tls/tls.key" },
+          { name: "TLS_CRT", value: "/tls/tls.crt" },
+          { name: "HTTPS_PORT", value: "8443" },
+        ],
+        ports: [{ name: "https", containerPort: 8443 }],
+        readinessProbe: { httpGet: { path: "/health", port: "https", scheme: "HTTPS" } },
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          runAsNonRoot: true,
+          runAsUser: 65532,
+          capabilities: { drop: ["ALL"] },
+          seccompProfile: { type: "RuntimeDefault" },
+        },
+        volumeMounts: [{ name: "tls", mountPath: "/tls", readOnly: true }],
+        resources: small("10m", "32Mi", "128Mi"),
+      },
+    ],
+    volumes: [{ name: "tls", secret: { secretName: certificateSecret } }],
+  });
+}
+
+const named = (options: string): string =>
+  `(has(${options}.gmsaCredentialSpecName) || has(${options}.gmsaCredentialSpec))`;
+
+/** Pods that use an account, as a whole or in one container. Only these ask the webhook, so that an outage of it stops no other pod. */
+export const usesAccount = [
+  `(has(object.spec.securityContext) && has(object.spec.securityContext.windowsOptions) && ${named("object.spec.securityContext.windowsOptions")})`,
+  `object.spec.containers.exists(c, has(c.securityContext) && has(c.securityContext.windowsOptions) && ${named("c.securityContext.windowsOptions")})`,
+  `(has(object.spec.initContainers) && object.spec.initContainers.exists(c, has(c.securityContext) && has(c.securityContext.windowsOptions) && ${named("c.securityContext.windowsOptions")}))`,
+].join(" || ");
+
+function webhookConfigurations(caBundle: Text): readonly Manifest[] {
+  const hook = (path: string, operations: string[]) => ({
+    name: `${path.slice(1)}.gmsa-webhook.windows.k8s.io`,
+    clientConfig: { service: { name: account.name, namespace: account.namespace, path }, caBundle },
+    rules: [{ apiGroups: [""], apiVersions: ["v1"], operations, resources: ["pods"] }],
+    failurePolicy: "Fail",
+    sideEffects: "None",
+    admissionReviewVersions: ["v1"],
+    matchConditions: [{ name: "uses-account", expression: usesAccount }],
+    namespaceSelector: {
+      matchExpressions: [
+        { key: "windows.k8s.io/disabled", operator: "NotIn", values: ["true"] },
+        { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [account.namespace] },
+      ],
+    },
+  });
+  return [
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingWebhookConfiguration",
+      metadata: { name: account.name },
+      webhooks: [hook("/mutate", ["CREATE"])],
+    },
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingWebhookConfiguration",
+      metadata: { name: account.name },
+      webhooks: [hook("/validate", ["CREATE", "UPDATE"])],
+    },
+  ];
+}

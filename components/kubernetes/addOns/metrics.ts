@@ -1,0 +1,110 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { image } from "../images.ts";
+import type { Manifest } from "../manifest.ts";
+import {
+  type Account,
+  boundClusterRole,
+  clusterRights,
+  deployment,
+  onAnyLinux,
+  readsAuthentication,
+  rule,
+  serviceAccount,
+  small,
+  systemLabels,
+} from "../workload.ts";
+
+const account: Account = { name: "metrics-server", namespace: "kube-system" };
+
+/**
+ * metrics-server for `kubectl top` and the horizontal autoscaler, on both systems: Windows kubelets serve /metrics/resource too. It trusts
+ * the cluster's CA, so it needs the approver of serving certificates, and no flag that turns checks off.
+ */
+export function metricsServerManifests(spec: ClusterSpec): readonly Manifest[] {
+  return [
+    serviceAccount(account),
+    ...clusterRights(account, "fenestra:metrics-server", [
+      rule("", ["nodes/metrics"], ["get"]),
+      rule("", ["pods", "nodes"], ["get", "list", "watch"]),
+    ]),
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: {
+        name: "fenestra:aggregated-metrics-reader",
+        labels: {
+          "rbac.authorization.k8s.io/aggregate-to-admin": "true",
+          "rbac.authorization.k8s.io/aggregate-to-edit": "true",
+          "rbac.authorization.k8s.io/aggregate-to-view": "true",
+        },
+      },
+      rules: [rule("metrics.k8s.io", ["pods", "nodes"], ["get", "list", "watch"])],
+    },
+    boundClusterRole(account, "fenestra:metrics-server-auth-delegator", "system:auth-delegator"),
+    readsAuthentication(account, "metrics-server-auth-reader"),
+    metricsServer(spec),
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: account.name, namespace: account.namespace, labels: systemLabels(account.name) },
+      spec: {
+        selector: systemLabels(account.name),
+        ports: [{ name: "https", port: 443, targetPort: "https", appProtocol: "https" }],
+      },
+    },
+    {
+      apiVersion: "apiregistration.k8s.io/v1",
+      kind: "APIService",
+      // The API server speaks to it through kube-proxy; its own certificate is one of a minute, so only the way is protected.
+      metadata: { name: "v1beta1.metrics.k8s.io", annotations: { "pulumi.com/skipAwait": "true" } },
+      spec: {
+        group: "metrics.k8s.io",
+        version: "v1beta1",
+        groupPriorityMinimum: 100,
+        versionPriority: 100,
+        insecureSkipTLSVerify: true,
+        service: { name: account.name, namespace: account.namespace },
+      },
+    },
+  ];
+}
+
+function metricsServer(spec: ClusterSpec): Manifest {
+  return deployment(account, 1, {
+    ...onAnyLinux,
+    priorityClassName: "system-cluster-critical",
+    serviceAccountName: account.name,
+    containers: [
+      {
+        name: account.name,
+        image: image(spec, "registry.k8s.io/metrics-server/metrics-server"),
+        args: [
+          "--secure-port=10250",
+          "--cert-dir=/tmp",
+          "--kubelet-certificate-authority=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+          "--kubelet-preferred-address-types=InternalIP",
+          "--kubelet-use-node-status-port",
+          "--metric-resolution=15s",
+        ],
+        ports: [{ name: "https", containerPort: 10250 }],
+        livenessProbe: { httpGet: { path: "/livez", port: "https", scheme: "HTTPS" }, periodSeconds: 10 },
+        readinessProbe: {
+          httpGet: { path: "/readyz", port: "https", scheme: "HTTPS" },
+          periodSeconds: 10,
+          initialDelaySeconds: 20,
+        },
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          runAsNonRoot: true,
+          runAsUser: 1000,
+          capabilities: { drop: ["ALL"] },
+          seccompProfile: { type: "RuntimeDefault" },
+        },
+        volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
+        resources: small("100m", "200Mi", "512Mi"),
+      },
+    ],
+    volumes: [{ name: "tmp", emptyDir: {} }],
+  });
+}

@@ -1,0 +1,109 @@
+import type { AddOns } from "../../model/addOns.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { image } from "../images.ts";
+import type { Manifest } from "../manifest.ts";
+import { nodeName, rule, small } from "../workload.ts";
+import { type CsiDriver, csiManifests } from "./csi.ts";
+
+const driverName = "smb.csi.k8s.io";
+const home = "kube-system";
+const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
+
+/** A share that a StorageClass makes volumes in. */
+type Share = NonNullable<AddOns["smb"]>["shares"][number];
+
+/** Windows shares as volumes for pods on both systems (kubernetes-csi/csi-driver-smb); nothing when the switch is off. */
+export function smbManifests(spec: ClusterSpec): readonly Manifest[] {
+  return spec.addons.smb === undefined ? [] : csiManifests(spec, smbDriver(spec, spec.addons.smb.shares));
+}
+
+/**
+ * The SMB driver of a cluster (deploy/csi-smb-controller.yaml, csi-smb-node.yaml, csi-smb-node-windows-hostprocess.yaml). A share is not
+ * attached to a machine, so there is no attacher, and it has the size of its disk, so there is no resizer.
+ */
+function smbDriver(spec: ClusterSpec, shares: readonly Share[]): CsiDriver {
+  const secrets = [...new Set(shares.map(({ secret }) => secret))];
+  const plugin = {
+    name: "smb",
+    image: image(spec, "registry.k8s.io/sig-storage/smbplugin"),
+    resources: small("10m", "40Mi", "256Mi"),
+  };
+  return {
+    name: driverName,
+    prefix: "csi-smb",
+    sidecars: {
+      provisioner: image(spec, "registry.k8s.io/sig-storage/csi-provisioner"),
+      registrar: {
+        linux: image(spec, "registry.k8s.io/sig-storage/csi-node-driver-registrar"),
+        windows: image(spec, "registry.k8s.io/sig-storage/csi-node-driver-registrar", "windows"),
+      },
+      livenessProbe: image(spec, "registry.k8s.io/sig-storage/livenessprobe"),
+    },
+    object: { attachRequired: false, podInfoOnMount: true, volumeLifecycleModes: ["Persistent"] },
+    controller: {
+      plugin: {
+        ...plugin,
+        args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--metrics-address=0.0.0.0:29644"],
+        ports: [{ name: "healthz", containerPort: 29642 }],
+        livenessProbe: { httpGet: { path: "/healthz", port: "healthz" }, initialDelaySeconds: 30, timeoutSeconds: 10 },
+        // It mounts the share to make and remove the folder of a volume.
+        securityContext: { privileged: true },
+      },
+      healthPort: 29642,
+      // Only the secrets that the stack names: the provisioner hands them to the driver.
+      ...(secrets.length === 0 ? {} : { rules: [rule("", ["secrets"], ["get"], secrets)] }),
+    },
+    linux: {
+      plugin: {
+        ...plugin,
+        args: [
+          "--v=5",
+          "--endpoint=unix:///csi/csi.sock",
+          "--nodeid=$(KUBE_NODE_NAME)",
+          "--metrics-address=0.0.0.0:29645",
+        ],
+        env: [nodeEnvironment],
+      },
+      hostNetwork: true,
+    },
+    windows: {
+      plugin: (endpoint) => ({
+        ...plugin,
+        image: image(spec, "registry.k8s.io/sig-storage/smbplugin", "windows", "-windows-hp"),
+        command: ["smbplugin.exe"],
+        args: [
+          "--v=5",
+          `--endpoint=${endpoint}`,
+          "--nodeid=$(KUBE_NODE_NAME)",
+          "--enable-windows-host-process=true",
+          "--remove-smb-mapping-during-unmount=true",
+        ],
+        env: [nodeEnvironment],
+        resources: small("10m", "40Mi", "600Mi"),
+      }),
+    },
+    // The kubelet hands it the secret of a volume; it asks the API server nothing.
+    nodeRules: [],
+    storageClasses: shares.map(shareClass),
+  };
+}
+
+/** A StorageClass of a share. With the secret of the provisioner each volume is a folder of its own; without it all would be the share itself. */
+function shareClass({ name, source, secret, mountOptions }: Share): Manifest {
+  return {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "StorageClass",
+    metadata: { name },
+    provisioner: driverName,
+    parameters: {
+      source,
+      "csi.storage.k8s.io/provisioner-secret-name": secret,
+      "csi.storage.k8s.io/provisioner-secret-namespace": home,
+      "csi.storage.k8s.io/node-stage-secret-name": secret,
+      "csi.storage.k8s.io/node-stage-secret-namespace": home,
+    },
+    reclaimPolicy: "Delete",
+    volumeBindingMode: "Immediate",
+    ...(mountOptions.length === 0 ? {} : { mountOptions }),
+  };
+}

@@ -1,0 +1,85 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { image } from "../images.ts";
+import type { Manifest } from "../manifest.ts";
+import { nodeName, small } from "../workload.ts";
+import { azureDiskDriver } from "./azureStorage.ts";
+import { type CsiDriver, csiManifests, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
+
+/** Disks of the cloud for pods on both systems. */
+export function storageManifests(spec: ClusterSpec): readonly Manifest[] {
+  return csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec));
+}
+
+const driverImage = (spec: ClusterSpec, os: "linux" | "windows"): string =>
+  image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", os);
+const driverName = "ebs.csi.aws.com";
+const logging = ["--logging-format=text", "--v=2"];
+const nodeEnvironment = { ...nodeName, name: "CSI_NODE_NAME" };
+
+/** The EBS driver of a cluster. */
+function ebsDriver(spec: ClusterSpec): CsiDriver {
+  return {
+    name: driverName,
+    prefix: "ebs-csi",
+    sidecars: {
+      provisioner: image(spec, "public.ecr.aws/csi-components/csi-provisioner"),
+      attacher: image(spec, "public.ecr.aws/csi-components/csi-attacher"),
+      resizer: image(spec, "public.ecr.aws/csi-components/csi-resizer"),
+      registrar: {
+        linux: image(spec, "public.ecr.aws/csi-components/csi-node-driver-registrar"),
+        windows: image(spec, "public.ecr.aws/csi-components/csi-node-driver-registrar", "windows"),
+      },
+      livenessProbe: image(spec, "public.ecr.aws/csi-components/livenessprobe"),
+    },
+    object: diskDriver,
+    controller: {
+      plugin: {
+        name: "ebs-plugin",
+        image: driverImage(spec, "linux"),
+        args: [
+          "controller",
+          "--endpoint=unix:///csi/csi.sock",
+          // The tag to which the control plane's right to delete volumes is bound.
+          `--k8s-tag-cluster-id=${spec.name}`,
+          ...logging,
+        ],
+        env: [{ name: "AWS_REGION", value: spec.region }, nodeEnvironment],
+        ports: [{ name: "healthz", containerPort: 9808 }],
+        livenessProbe: { httpGet: { path: "/healthz", port: "healthz" }, initialDelaySeconds: 10, timeoutSeconds: 3 },
+        resources: small("10m", "40Mi", "256Mi"),
+      },
+      healthPort: 9808,
+    },
+    linux: {
+      // It takes its facts from the Node: a pod cannot reach the metadata service. That source knows of no disk but the pods', so the
+      // system disk is reserved (kubernetes-sigs/aws-ebs-csi-driver#2543).
+      plugin: {
+        name: "ebs-plugin",
+        image: driverImage(spec, "linux"),
+        args: [
+          "node",
+          "--endpoint=unix:///csi/csi.sock",
+          `--csi-mount-point-prefix=/var/lib/kubelet/plugins/kubernetes.io/csi/${driverName}/`,
+          "--metadata-sources=kubernetes",
+          "--reserved-volume-attachments=1",
+          ...logging,
+        ],
+        env: [nodeEnvironment],
+        resources: small("10m", "40Mi", "256Mi"),
+      },
+      hostNetwork: false,
+    },
+    windows: {
+      plugin: (endpoint) => ({
+        name: "ebs-plugin",
+        image: driverImage(spec, "windows"),
+        command: ["aws-ebs-csi-driver.exe"],
+        args: ["node", `--endpoint=${endpoint}`, "--windows-host-process=true", ...logging],
+        env: [nodeEnvironment],
+        resources: small("10m", "40Mi", "256Mi"),
+      }),
+    },
+    nodeRules: diskNodeRules,
+    storageClasses: diskClasses(driverName, "csi.storage.k8s.io/fstype", { type: "gp3", encrypted: "true" }),
+  };
+}

@@ -1,0 +1,62 @@
+import { downloadUrl } from "../../model/artifacts.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { machineArtifacts } from "../../model/versions.ts";
+import { tsvFile } from "./shell.ts";
+
+/** What becomes of a downloaded file. */
+interface Placement {
+  /** `binary`: installed under its own name; `tar`: unpacked, gzip. */
+  readonly kind: "binary" | "tar";
+  /** Folder on the machine. */
+  readonly destination: string;
+  /** Leading folders of the archive's paths that are dropped. Default 0. */
+  readonly strip?: number;
+  /** Patterns of the files that are wanted from the archive. Default all. */
+  readonly members?: readonly string[];
+}
+
+const program: Placement = { kind: "binary", destination: "/usr/local/bin" };
+
+/** Where each artifact goes. Everything is on the PATH that systemd gives to services. */
+const placements: Readonly<Record<string, Placement>> = {
+  kubelet: program,
+  kubectl: program,
+  kubeadm: program,
+  runc: program,
+  etcd: { kind: "tar", destination: "/usr/local/bin", strip: 1, members: ["*/etcdctl", "*/etcdutl"] },
+  containerd: { kind: "tar", destination: "/usr/local" },
+  crictl: { kind: "tar", destination: "/usr/local/bin" },
+  "cni-plugins": { kind: "tar", destination: "/opt/cni/bin" },
+};
+
+/**
+ * `/etc/fenestra/artifacts.tsv`: name, URL, algorithm, digest or `-`, URL of the publisher's checksum file or `-`, `binary` or `tar`,
+ * folder, leading folders to drop, wanted files or `-`. With a mirror, URLs are the mirror's and digests stay the publisher's.
+ */
+export function artifactTable(
+  spec: ClusterSpec,
+  role: "control-plane" | "linux",
+  arch: "amd64" | "arm64" = "amd64",
+): string {
+  const mirror = spec.mirror.artifacts;
+  const artifacts = Object.entries(machineArtifacts(spec.artifacts, spec.kubernetes.version, role, arch));
+  return tsvFile(
+    artifacts.map(([name, { url, algorithm, digest, checksumUrl }]) => {
+      const place = placements[name];
+      if (place === undefined) throw new RangeError(`nobody has said where the artifact ${name} goes on Linux`);
+      if (digest === null && checksumUrl === undefined)
+        throw new RangeError(`the artifact ${name} has neither a digest nor a checksum file`);
+      return [
+        name,
+        downloadUrl(url, mirror),
+        algorithm,
+        digest ?? "-",
+        checksumUrl === undefined ? "-" : downloadUrl(checksumUrl, mirror),
+        place.kind,
+        place.destination,
+        String(place.strip ?? 0),
+        place.members?.join(",") ?? "-",
+      ];
+    }),
+  );
+}

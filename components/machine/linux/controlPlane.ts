@@ -1,0 +1,205 @@
+import type { Cloud } from "../../config/schema.ts";
+import type { ControlPlaneMember } from "../../model/addressPlan.ts";
+import { apiPort, type ClusterSpec } from "../../model/clusterSpec.ts";
+import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
+import type { MachinePayload, PayloadFile } from "../payload.ts";
+import { artifactTable } from "./artifacts.ts";
+import { adminBinding, auditPolicy, encryptionConfiguration } from "./controlPlaneFiles.ts";
+import { linuxEntry, linuxFiles, linuxScripts, script, unitFile } from "./files.ts";
+import { controlPlanePaths, etcdMembers, kubeadmConfig } from "./kubeadm.ts";
+import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
+import { controlPlaneStages, stageTable, stageTablePath } from "./stages.ts";
+import { jobUnit, timerUnit } from "./systemdUnits.ts";
+
+/** Life of the tokens by which workers join, in seconds. */
+export interface JoinTiming {
+  /** How long a token can be used. Default 7200. */
+  readonly tokenLife: number;
+  /** How often a new one is published; well below `tokenLife`, so that a missed turn does no harm. Default 3600. */
+  readonly interval: number;
+}
+
+/** The times of a real cluster; the rehearsal has shorter ones. */
+export const defaultJoinTiming: JoinTiming = { tokenLife: 7200, interval: 3600 };
+
+/** What the payload of a control-plane machine depends on. Nothing here depends on the pools: a changed pool never touches it. */
+export interface ControlPlanePayloadArgs {
+  readonly spec: ClusterSpec;
+  /** Which of the machines this is. */
+  readonly member: ControlPlaneMember;
+  readonly endpoint: ApiEndpoint;
+  readonly access: ControlPlaneAccess;
+  /** Default: tokens of two hours, every hour. */
+  readonly timing?: JoinTiming;
+}
+
+/** Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure. */
+export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
+  const { spec, timing = defaultJoinTiming } = args;
+  const jobs = scheduledJobs(args.access.snapshots !== undefined, timing);
+  const timers = jobs.map(({ name }) => `${name}.timer`);
+  const env = { ...commonEnv(spec, args.access.cloud, timers), ...controlPlaneEnv(args, timing) };
+  const files: readonly PayloadFile[] = [
+    ...linuxFiles({ spec, stages: controlPlaneStages, env, requiresMount: controlPlanePaths.etcdMount }),
+    ...ownScripts(args.access.snapshots !== undefined, jobs),
+    ...jobs.flatMap(({ name, does, file, first, interval }) => [
+      unitFile(`${name}.service`, jobUnit(does, `/opt/fenestra/${file}`)),
+      unitFile(`${name}.timer`, timerUnit(does, first, interval)),
+    ]),
+    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane", spec.controlPlane.size.arch) },
+    { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
+    { path: controlPlanePaths.auditPolicy, content: auditPolicy() },
+    { path: "/etc/fenestra/encryption.yaml", content: encryptionConfiguration() },
+    { path: "/etc/fenestra/admin-binding.yaml", content: adminBinding() },
+  ];
+  return {
+    kind: "control-plane",
+    files: [...files, { path: stageTablePath, content: stageTable(controlPlaneStages, files) }],
+    entry: linuxEntry,
+  };
+}
+
+/**
+ * The scripts among those files. They depend on nothing that is known only when other resources exist, so the program can put them into a
+ * bucket.
+ *
+ * @param snapshots whether the machines take snapshots of etcd.
+ */
+export function controlPlaneScripts(cloud: Cloud, snapshots: boolean): MachinePayload {
+  const jobs = scheduledJobs(snapshots, defaultJoinTiming);
+  return {
+    kind: "control-plane",
+    files: [...linuxScripts(cloud, controlPlaneStages), ...ownScripts(snapshots, jobs)],
+    entry: linuxEntry,
+  };
+}
+
+function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadFile[] {
+  return [
+    script("etcd.sh"),
+    ...(snapshots ? [script("etcd-restore.sh")] : []),
+    ...jobs.map(({ file }) => script(file)),
+  ];
+}
+
+/** A script that a timer starts. */
+interface Job {
+  readonly name: string;
+  readonly does: string;
+  /** Script below `linux/`. */
+  readonly file: string;
+  /** Seconds until the first run and between two runs. */
+  readonly first: number;
+  readonly interval: number;
+}
+
+const hour = 3600;
+
+function scheduledJobs(snapshots: boolean, timing: JoinTiming): readonly Job[] {
+  return [
+    {
+      name: "fenestra-join-secret",
+      does: "publishes a fresh join secret",
+      file: "publish-join-secret.sh",
+      first: timing.interval,
+      interval: timing.interval,
+    },
+    ...(snapshots
+      ? [
+          {
+            name: "fenestra-etcd-snapshot",
+            does: "sends a snapshot of etcd away",
+            file: "etcd-snapshot.sh",
+            first: hour / 2,
+            interval: 4 * hour,
+          },
+        ]
+      : []),
+    {
+      name: "fenestra-certificates",
+      does: "renews the certificates of the control plane",
+      file: "renew-certificates.sh",
+      first: hour,
+      interval: 24 * hour,
+    },
+    {
+      name: "fenestra-replace-notready",
+      does: "reports nodes that stay NotReady",
+      file: "replace-notready.sh",
+      first: 900,
+      interval: 120,
+    },
+  ];
+}
+
+function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayloadArgs, timing: JoinTiming): MachineEnv {
+  const { members } = spec.controlPlane;
+  const secret = secretName(access);
+  return {
+    API_HOST: endpoint.host,
+    API_PORT: apiPort,
+    ETCD_NAME: member.etcdName,
+    MEMBER_ADDRESS: member.address,
+    MEMBER_ADDRESSES: members.map(({ address }) => address).join(" "),
+    PEER_ADDRESSES: members
+      .filter(({ index }) => index !== member.index)
+      .map(({ address }) => address)
+      .join(" "),
+    ETCD_ALL_MEMBERS: etcdMembers(spec),
+    ETCD_DEVICE: access.etcdDevice,
+    ETCD_MOUNT: controlPlanePaths.etcdMount,
+    ETCD_DATA: controlPlanePaths.etcdData,
+    SECRET_KUBERNETES_CA: secret(access.secrets.kubernetesCa),
+    SECRET_ETCD_CA: secret(access.secrets.etcdCa),
+    SECRET_FRONT_PROXY_CA: secret(access.secrets.frontProxyCa),
+    SECRET_SERVICE_ACCOUNT: secret(access.secrets.serviceAccount),
+    SECRET_ENCRYPTION_KEY: secret(access.secrets.encryptionKey),
+    SECRET_INITIALISED: secret(access.secrets.initialised),
+    ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target, SNAPSHOT_KEEP: 42 }),
+    JOIN_TOKEN_TTL: timing.tokenLife,
+    JOIN_INTERVAL: timing.interval,
+    ...certificateTimes,
+    ...replacement,
+    ...controlPlaneAttempts,
+  };
+}
+
+/** Leaf certificates live for a year. Days, except for the two pauses in seconds. */
+const certificateTimes = {
+  /** Renewed while they are still good for this long. */
+  RENEW_DAYS: 60,
+  CA_WARNING_DAYS: 90,
+  /** Between two machines, so that etcd keeps its majority. */
+  RENEW_STAGGER: 900,
+  /** For the kubelet to see that a manifest is gone: it looks every 20 s (kubelet configuration, fileCheckFrequency). */
+  RESTART_PAUSE: 25,
+} as const;
+
+/** Replacement of nodes that stay NotReady. A Windows machine needs up to a quarter of an hour for its first start. */
+const replacement = {
+  /** Seconds. */
+  REPLACE_AFTER: 1200,
+  REPLACE_PER_HOUR: 2,
+} as const;
+
+/**
+ * How often the stages of a control-plane machine ask before they fail: once a second for what is on the machine or beside it, with growing
+ * pauses for what a cloud answers.
+ */
+const controlPlaneAttempts = {
+  VOLUME_ATTEMPTS: 60,
+  SECRET_ATTEMPTS: 60,
+  PROMOTE_ATTEMPTS: 300,
+  READY_ATTEMPTS: 600,
+  NODE_ATTEMPTS: 300,
+  ADDON_ATTEMPTS: 120,
+  PUBLISH_ATTEMPTS: 8,
+} as const;
+
+/** A secret as the machine asks for it: the parameter's name on AWS, its URL on Azure. */
+function secretName(access: ControlPlaneAccess): (name: string) => string {
+  if (access.cloud.kind === "aws") return (name) => name;
+  const vault = access.caVault;
+  if (vault === undefined) throw new RangeError("a control plane on Azure needs the vault of its CA material");
+  return (name) => vaultSecret(vault, name);
+}

@@ -1,0 +1,77 @@
+import { stringify } from "yaml";
+import { placeholders } from "../placeholders.ts";
+
+const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
+
+const reading = ["get", "list", "watch"];
+
+/**
+ * What the API server writes to its audit log: who did what, without bodies, since those of Secrets and tokens must not be on a disk. What
+ * components read all the time is left out.
+ */
+export function auditPolicy(): string {
+  return yaml({
+    apiVersion: "audit.k8s.io/v1",
+    kind: "Policy",
+    omitStages: ["RequestReceived"],
+    rules: [
+      { level: "None", nonResourceURLs: ["/healthz*", "/livez*", "/readyz*", "/version", "/openapi*"] },
+      { level: "None", resources: [{ group: "", resources: ["events"] }, { group: "events.k8s.io" }] },
+      { level: "None", resources: [{ group: "coordination.k8s.io", resources: ["leases"] }] },
+      // A rule with both users and groups would need both to match.
+      { level: "None", userGroups: ["system:nodes"], verbs: reading },
+      {
+        level: "None",
+        users: ["system:kube-scheduler", "system:kube-controller-manager", "system:kube-proxy", "system:apiserver"],
+        verbs: reading,
+      },
+      { level: "Metadata" },
+    ],
+  });
+}
+
+/** Encryption of Secrets at rest; the key is a placeholder that the machine fills at boot. */
+export function encryptionConfiguration(): string {
+  return yaml({
+    apiVersion: "apiserver.config.k8s.io/v1",
+    kind: "EncryptionConfiguration",
+    resources: [
+      {
+        resources: ["secrets"],
+        providers: [
+          { secretbox: { keys: [{ name: "key1", secret: placeholders.encryptionKey }] } },
+          // Reads what was written before there was a key; nothing is written by it.
+          { identity: {} },
+        ],
+      },
+    ],
+  });
+}
+
+/** Makes members of the group in admin.conf administrators. The name is kubeadm's own, so that a later kubeadm finds it. */
+export function adminBinding(): string {
+  return yaml({
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: "kubeadm:cluster-admins" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "kubeadm:cluster-admins" }],
+  });
+}
+
+/** The kubeconfig by which a worker's kubelet asks for its first certificate. */
+export function bootstrapKubeconfig(): string {
+  return yaml({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      {
+        name: "cluster",
+        cluster: { server: placeholders.apiServer, "certificate-authority-data": placeholders.caData },
+      },
+    ],
+    contexts: [{ name: "bootstrap", context: { cluster: "cluster", user: "bootstrap" } }],
+    "current-context": "bootstrap",
+    users: [{ name: "bootstrap", user: { token: placeholders.token } }],
+  });
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from "node:fs";
+import { stringify } from "yaml";
+import type { Cloud } from "../../config/schema.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { PoolSpec } from "../../model/pools.ts";
+import { pauseImage } from "../../model/versions.ts";
+import { containerdConfig, containerdPaths } from "../containerd.ts";
+import { kubeletConfiguration, kubeletPaths } from "../kubeletConfig.ts";
+import type { PayloadFile } from "../payload.ts";
+import { placeholders } from "../placeholders.ts";
+import { registryMirrorFiles } from "../registryMirrors.ts";
+import type { MachineEnv } from "./machineEnv.ts";
+import { envFile } from "./shell.ts";
+import { type Stage, stageScript } from "./stages.ts";
+import { bootstrapUnit, containerdUnit, kubeletUnit, metadataGuardUnit } from "./systemdUnits.ts";
+
+/** Path of the script that starts the bootstrap of a Linux machine. */
+export const linuxEntry = "/opt/fenestra/bootstrap.sh";
+
+/** A script that lies beside this module, at its place on the machine. */
+export function script(name: string, path = `/opt/fenestra/${name}`): PayloadFile {
+  return { path, content: readFileSync(new URL(`scripts/${name}`, import.meta.url), "utf8"), mode: "0755" };
+}
+
+/** A systemd unit at its place. */
+export function unitFile(name: string, content: string): PayloadFile {
+  return { path: `/etc/systemd/system/${name}`, content };
+}
+
+/** What the common files depend on. */
+export interface LinuxFilesArgs {
+  readonly spec: ClusterSpec;
+  /** Pool of a worker; without it the files are those of a control-plane machine. */
+  readonly pool?: PoolSpec;
+  readonly stages: readonly Stage[];
+  readonly env: MachineEnv;
+  /** Mount point without which the kubelet must not start. */
+  readonly requiresMount?: string;
+}
+
+/** The script of a stage at its place. */
+export function stageFile({ name }: Stage): PayloadFile {
+  return script(`stages/${name}.sh`, stageScript(name));
+}
+
+/** Scripts that control-plane machines and workers have alike, and those of the stages. */
+export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly PayloadFile[] {
+  return [
+    script("bootstrap.sh", linuxEntry),
+    script("lib.sh"),
+    script(`${cloud}.sh`, "/opt/fenestra/cloud.sh"),
+    ...stages.map(stageFile),
+    ...(cloud === "azure" ? [script("guard-metadata.sh")] : []),
+  ];
+}
+
+/** Files that control-plane machines and workers have alike. */
+export function linuxFiles({ spec, pool, stages, env, requiresMount }: LinuxFilesArgs): readonly PayloadFile[] {
+  return [
+    ...linuxScripts(spec.cloud, stages),
+    { path: "/etc/fenestra/machine.env", content: envFile(env) },
+    ...proxyFile(spec),
+    ...osFiles,
+    {
+      path: containerdPaths.linux.config,
+      content: containerdConfig({ os: "linux", pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version) }),
+    },
+    ...registryMirrorFiles({ os: "linux", registries: spec.mirror.registries }),
+    { path: "/etc/crictl.yaml", content: `runtime-endpoint: ${containerdPaths.linux.endpoint}\n` },
+    {
+      path: "/etc/fenestra/kubelet.yaml",
+      content: stringify(kubeletConfiguration({ spec, ...(pool === undefined ? {} : { pool }) }), { lineWidth: 0 }),
+    },
+    { path: "/etc/fenestra/kubelet.env", content: kubeletEnv(pool) },
+    unitFile("containerd.service", containerdUnit()),
+    unitFile("kubelet.service", kubeletUnit(requiresMount)),
+    unitFile("fenestra-bootstrap.service", bootstrapUnit(linuxEntry)),
+    ...metadataGuard(spec.cloud),
+  ];
+}
+
+/** Flags of the kubelet that have no field in its configuration file. */
+function kubeletEnv(pool: PoolSpec | undefined): string {
+  const paths = kubeletPaths.linux;
+  const labels = Object.entries(pool?.contract.kubeletLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const flags = [
+    `--config=${paths.config}`,
+    `--kubeconfig=${paths.kubeconfig}`,
+    ...(pool === undefined ? [] : [`--bootstrap-kubeconfig=${paths.bootstrapKubeconfig}`]),
+    `--cert-dir=${paths.certDir}`,
+    `--hostname-override=${placeholders.nodeName}`,
+    `--node-ip=${placeholders.nodeIp}`,
+    "--cloud-provider=external",
+    ...(labels.length === 0 ? [] : [`--node-labels=${labels.join(",")}`]),
+  ];
+  return `KUBELET_ARGS="${flags.join(" ")}"\n`;
+}
+
+/** Where downloads and image pulls go through; nothing else does. */
+function proxyFile({ httpProxy, network, kubernetes }: ClusterSpec): readonly PayloadFile[] {
+  if (httpProxy === undefined) return [];
+  const direct = [
+    "127.0.0.1",
+    "localhost",
+    "169.254.169.254",
+    network.cidr,
+    kubernetes.podCidr,
+    kubernetes.serviceCidr,
+    ".svc",
+    `.${kubernetes.clusterDomain}`,
+  ].join(",");
+  return [
+    {
+      path: "/etc/fenestra/proxy.env",
+      content: `${envFile({ HTTP_PROXY: httpProxy, HTTPS_PROXY: httpProxy, NO_PROXY: direct })}http_proxy=${httpProxy}\n`,
+    },
+  ];
+}
+
+const osFiles: readonly PayloadFile[] = [
+  {
+    path: "/etc/modules-load.d/fenestra.conf",
+    content: "overlay\nbr_netfilter\n",
+  },
+  {
+    path: "/etc/sysctl.d/90-fenestra.conf",
+    content: [
+      "net.bridge.bridge-nf-call-ip6tables = 1",
+      "net.bridge.bridge-nf-call-iptables = 1",
+      "net.ipv4.ip_forward = 1",
+      "fs.inotify.max_user_instances = 8192",
+      "fs.inotify.max_user_watches = 524288",
+      "kernel.panic = 10",
+      "kernel.panic_on_oops = 1",
+      "vm.overcommit_memory = 1",
+      "",
+    ].join("\n"),
+  },
+  // Machines are replaced, not patched: an upgrade in place would restart services at a moment of its own choice.
+  {
+    path: "/etc/apt/apt.conf.d/99-fenestra",
+    content: 'APT::Periodic::Update-Package-Lists "0";\nAPT::Periodic::Unattended-Upgrade "0";\n',
+  },
+];
+
+/** AWS answers no pod, because the answers of its metadata service live for one hop only. */
+function metadataGuard(cloud: Cloud): readonly PayloadFile[] {
+  if (cloud === "aws") return [];
+  return [unitFile("fenestra-metadata-guard.service", metadataGuardUnit("/opt/fenestra/guard-metadata.sh"))];
+}

@@ -1,0 +1,153 @@
+import { stringify } from "yaml";
+import type { ControlPlaneMember } from "../../model/addressPlan.ts";
+import { apiPort, type ClusterSpec } from "../../model/clusterSpec.ts";
+import type { ApiEndpoint } from "../cloudAccess.ts";
+import { containerdPaths } from "../containerd.ts";
+import { controlPlaneTaint } from "../kubeletConfig.ts";
+import { placeholders } from "../placeholders.ts";
+
+/** What kubeadm's configuration depends on. */
+export interface KubeadmArgs {
+  readonly spec: ClusterSpec;
+  readonly member: ControlPlaneMember;
+  readonly endpoint: ApiEndpoint;
+}
+
+/** Paths on control-plane machines that more than one file names. */
+export const controlPlanePaths = {
+  /** Mount point of the data volume. */
+  etcdMount: "/var/lib/etcd-data",
+  /** etcd's folder: below the mount point, which is never empty on ext4 (`lost+found`). */
+  etcdData: "/var/lib/etcd-data/etcd",
+  auditPolicy: "/etc/fenestra/audit-policy.yaml",
+  auditLogs: "/var/log/kubernetes/audit",
+  encryption: "/etc/kubernetes/pki/encryption.yaml",
+} as const;
+
+/** An argument of a component, as v1beta4 lists it. */
+interface ExtraArg {
+  readonly name: string;
+  readonly value: string;
+}
+
+const args = (values: Readonly<Record<string, string | number>>): readonly ExtraArg[] =>
+  Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));
+
+/** Every machine has the same list of members, so none of them is special. */
+export function etcdMembers(spec: ClusterSpec): string {
+  return spec.controlPlane.members.map(({ etcdName, address }) => `${etcdName}=https://${address}:2380`).join(",");
+}
+
+/** InitConfiguration (kubeadm.k8s.io/v1beta4). kubeadm's phases read it on each control-plane machine. */
+function initConfiguration({ member }: KubeadmArgs): object {
+  return {
+    apiVersion: "kubeadm.k8s.io/v1beta4",
+    kind: "InitConfiguration",
+    // kubeadm insists on a token of its own; nobody learns this one, and it is soon dead.
+    bootstrapTokens: [{ ttl: "5m0s", description: "made by kubeadm, used by nobody" }],
+    localAPIEndpoint: { advertiseAddress: member.address, bindPort: apiPort },
+    nodeRegistration: {
+      name: placeholders.nodeName,
+      criSocket: containerdPaths.linux.endpoint,
+      taints: [{ key: controlPlaneTaint.key, effect: controlPlaneTaint.effect }],
+    },
+    timeouts: {
+      controlPlaneComponentHealthCheck: "10m0s",
+      kubernetesAPICall: "2m0s",
+      etcdAPICall: "5m0s",
+    },
+  };
+}
+
+/** ClusterConfiguration (kubeadm.k8s.io/v1beta4). */
+function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
+  const { kubernetes, controlPlane } = spec;
+  const names = [
+    endpoint.host,
+    ...(endpoint.publicHost === undefined ? [] : [endpoint.publicHost]),
+    ...controlPlane.members.map(({ address }) => address),
+    "127.0.0.1",
+    "localhost",
+  ];
+  return {
+    apiVersion: "kubeadm.k8s.io/v1beta4",
+    kind: "ClusterConfiguration",
+    clusterName: spec.name,
+    kubernetesVersion: `v${kubernetes.version}`,
+    controlPlaneEndpoint: `${endpoint.host}:${apiPort}`,
+    encryptionAlgorithm: "ECDSA-P256",
+    networking: {
+      dnsDomain: kubernetes.clusterDomain,
+      podSubnet: kubernetes.podCidr,
+      serviceSubnet: kubernetes.serviceCidr,
+    },
+    etcd: {
+      local: {
+        dataDir: controlPlanePaths.etcdData,
+        extraArgs: args({
+          name: member.etcdName,
+          "initial-cluster": placeholders.etcdMembers,
+          "initial-cluster-state": placeholders.etcdState,
+          "listen-metrics-urls": "http://127.0.0.1:2381",
+          "quota-backend-bytes": etcdQuotaBytes(controlPlane.etcdDiskGb),
+          "tls-min-version": "TLS1.2",
+        }),
+      },
+    },
+    apiServer: {
+      certSANs: [...new Set(names)],
+      extraArgs: args({
+        "audit-log-maxage": 30,
+        "audit-log-maxbackup": 5,
+        "audit-log-maxsize": 100,
+        "audit-log-path": `${controlPlanePaths.auditLogs}/audit.log`,
+        "audit-policy-file": controlPlanePaths.auditPolicy,
+        "encryption-provider-config": controlPlanePaths.encryption,
+        "kubelet-certificate-authority": "/etc/kubernetes/pki/ca.crt",
+        "kubelet-preferred-address-types": "InternalIP,Hostname",
+        profiling: "false",
+        "tls-min-version": "VersionTLS12",
+      }),
+      extraVolumes: [
+        {
+          name: "audit-policy",
+          hostPath: controlPlanePaths.auditPolicy,
+          mountPath: controlPlanePaths.auditPolicy,
+          readOnly: true,
+          pathType: "File",
+        },
+        {
+          name: "audit-logs",
+          hostPath: controlPlanePaths.auditLogs,
+          mountPath: controlPlanePaths.auditLogs,
+          pathType: "DirectoryOrCreate",
+        },
+      ],
+    },
+    controllerManager: {
+      extraArgs: args({
+        "allocate-node-cidrs": "true",
+        "bind-address": "127.0.0.1",
+        "kube-api-burst": kubernetes.clientLimits.burst,
+        "kube-api-qps": kubernetes.clientLimits.qps,
+        profiling: "false",
+        "tls-min-version": "VersionTLS12",
+      }),
+    },
+    scheduler: {
+      extraArgs: args({ "bind-address": "127.0.0.1", profiling: "false", "tls-min-version": "VersionTLS12" }),
+    },
+  };
+}
+
+/** Half of the disk, so that a snapshot and a defragmentation fit beside it, and at most the 8 GiB that etcd recommends (etcd.io: system limits). */
+function etcdQuotaBytes(diskGb: number): number {
+  return Math.min(8, Math.floor(diskGb / 2)) * 1024 ** 3;
+}
+
+/** kubeadm's configuration file. `nodeName`, `etcdState` and `etcdMembers` are placeholders that the machine fills at boot. */
+export function kubeadmConfig(of: KubeadmArgs): string {
+  return [initConfiguration(of), clusterConfiguration(of)]
+    .map((document) => stringify(document, { lineWidth: 0 }))
+    .join("---\n");
+}

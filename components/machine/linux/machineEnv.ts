@@ -1,0 +1,52 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { CloudAccess } from "../cloudAccess.ts";
+
+/** Variables of `/etc/fenestra/machine.env`, in the order they are written. */
+export type MachineEnv = Readonly<Record<string, string | number>>;
+
+/** How often stages ask before they fail. A failed stage is begun again by systemd, so none of these is the end of it. */
+export const attempts = {
+  /** Longest pause between two attempts, in seconds; it doubles from the first one. */
+  RETRY_PAUSE_MAX: 15,
+  /** Longest time of one request, in seconds. Downloads have ten minutes. */
+  FETCH_TIMEOUT: 30,
+  METADATA_ATTEMPTS: 20,
+  SERVICE_ATTEMPTS: 30,
+} as const;
+
+/** Variables of every Linux machine. `timers` are the systemd units that the last stage starts. */
+export function commonEnv(spec: ClusterSpec, cloud: CloudAccess, timers: readonly string[]): MachineEnv {
+  return {
+    CLUSTER: spec.name,
+    KUBERNETES_VERSION: spec.kubernetes.version,
+    POD_CIDR: spec.kubernetes.podCidr,
+    ...cloudEnv(cloud),
+    TIMERS: timers.join(" "),
+    ...attempts,
+  };
+}
+
+/** How a machine reaches the store of secrets. */
+function cloudEnv(cloud: CloudAccess): MachineEnv {
+  switch (cloud.kind) {
+    case "aws":
+      return {
+        CLOUD: "aws",
+        REGION: cloud.region,
+        JOIN_SECRET: cloud.joinSecret,
+        ...(cloud.secretsKey === undefined ? {} : { SECRETS_KEY: cloud.secretsKey }),
+      };
+    case "azure":
+      return {
+        CLOUD: "azure",
+        REGION: cloud.region,
+        CLIENT_ID: cloud.clientId,
+        JOIN_SECRET: vaultSecret(cloud.joinVault, cloud.joinSecret),
+      };
+  }
+}
+
+/** URL of a Key Vault secret. */
+export function vaultSecret(vault: string, name: string): string {
+  return `${vault.replace(/\/+$/, "")}/secrets/${name}`;
+}

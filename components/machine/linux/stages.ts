@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import type { PayloadFile } from "../payload.ts";
+import { tsvFile } from "./shell.ts";
+
+/** One step of a machine's bootstrap. */
+export interface Stage {
+  /** Name of the script below `/opt/fenestra/stages`, and of the stage in the log. */
+  readonly name: string;
+  /** Exit code of the bootstrap when this stage fails, 10 to 63: below lie bash's own, above those of sysexits(3). */
+  readonly exitCode: number;
+  /** Files of the payload that the stage depends on besides its script, the library and `machine.env`. */
+  readonly reads: readonly string[];
+  /** `always`: runs at each boot, since what it does is lost by a restart or may have changed outside. */
+  readonly mode: "once" | "always";
+}
+
+const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({
+  name,
+  exitCode,
+  reads,
+  mode: "once",
+});
+const always = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({
+  ...once(name, exitCode, ...reads),
+  mode: "always",
+});
+
+/** On AWS the first step of all: fetches the scripts that user data has no room for. `packLinuxAws` adds it. */
+export const scriptsStage: Stage = once("scripts", 16);
+
+/** Steps that every Linux machine begins with. */
+const common: readonly Stage[] = [
+  always("identity", 10),
+  always("os", 11, "/etc/modules-load.d/fenestra.conf", "/etc/sysctl.d/90-fenestra.conf"),
+  once("artifacts", 12, "/etc/fenestra/artifacts.tsv"),
+  once("containerd", 13, "/etc/containerd/config.toml", "/etc/systemd/system/containerd.service"),
+];
+
+const kubelet = once(
+  "kubelet",
+  14,
+  "/etc/fenestra/kubelet.yaml",
+  "/etc/fenestra/kubelet.env",
+  "/etc/systemd/system/kubelet.service",
+);
+
+/**
+ * Stages of a control-plane machine. Nothing depends on which machine is first. The add-ons come last because they wait until every
+ * machine has the same version.
+ */
+export const controlPlaneStages: readonly Stage[] = [
+  ...common,
+  always("volume", 20),
+  once("secrets", 21, "/etc/fenestra/encryption.yaml"),
+  once("certificates", 22, "/etc/fenestra/kubeadm.yaml"),
+  once("membership", 23, "/opt/fenestra/etcd.sh"),
+  once("manifests", 24, "/etc/fenestra/kubeadm.yaml", "/etc/fenestra/audit-policy.yaml"),
+  kubelet,
+  once("promote", 25, "/opt/fenestra/etcd.sh"),
+  once("ready", 26, "/etc/fenestra/kubeadm.yaml"),
+  once("cluster", 27, "/etc/fenestra/kubeadm.yaml", "/etc/fenestra/admin-binding.yaml"),
+  once("publish", 28, "/opt/fenestra/publish-join-secret.sh"),
+  once("node", 29),
+  once("timers", 15),
+  once("addons", 30, "/etc/fenestra/kubeadm.yaml"),
+];
+
+/** Stages of a Linux worker. */
+export const linuxWorkerStages: readonly Stage[] = [
+  ...common,
+  once("join", 40, "/etc/fenestra/bootstrap-kubelet.conf"),
+  kubelet,
+  once("joined", 41),
+  once("timers", 15),
+];
+
+/** Path of the table of stages. */
+export const stageTablePath = "/etc/fenestra/stages.tsv";
+
+/** Path of a stage's script. */
+export function stageScript(name: string): string {
+  return `/opt/fenestra/stages/${name}.sh`;
+}
+
+/** Files that every stage depends on. */
+const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fenestra/machine.env"];
+
+/**
+ * The table of stages: name, exit code, hash of all that the stage depends on, mode. A stage that is done for another hash runs
+ * again, and so does everything behind it, because each hash includes the one before. Throws when a stage reads a file that is not in the
+ * payload.
+ */
+export function stageTable(stages: readonly Stage[], files: readonly PayloadFile[]): string {
+  const contents = new Map(files.map(({ path, content }) => [path, content]));
+  let before = "";
+  return tsvFile(
+    stages.map(({ name, exitCode, reads, mode }) => {
+      const hash = createHash("sha256").update(before);
+      for (const path of [...sharedFiles, stageScript(name), ...reads]) {
+        const content = contents.get(path);
+        if (content === undefined) throw new RangeError(`stage ${name} reads ${path}, which is not in the payload`);
+        hash.update(`${path}\0${content}\0`);
+      }
+      before = hash.digest("hex").slice(0, 16);
+      return [name, String(exitCode), before, mode];
+    }),
+  );
+}
+
+/** The line of the table for the stage that fetches scripts: it is done for the object with this digest. */
+export function scriptsStageLine(sha256: string): string {
+  return tsvFile([[scriptsStage.name, String(scriptsStage.exitCode), sha256.slice(0, 16), scriptsStage.mode]]);
+}

@@ -1,0 +1,67 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { PoolSpec } from "../../model/pools.ts";
+import type { PoolAccess } from "../cloudAccess.ts";
+import type { MachinePayload, PayloadFile } from "../payload.ts";
+import { artifactTable } from "./artifacts.ts";
+import { bootstrapKubeconfig } from "./controlPlaneFiles.ts";
+import { linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
+import { commonEnv, type MachineEnv } from "./machineEnv.ts";
+import { linuxWorkerStages, stageTable, stageTablePath } from "./stages.ts";
+import { daemonUnit } from "./systemdUnits.ts";
+
+/** What the payload of a Linux worker depends on. */
+export interface LinuxWorkerPayloadArgs {
+  readonly spec: ClusterSpec;
+  readonly pool: PoolSpec;
+  readonly access: PoolAccess;
+}
+
+/** Everything that a machine of a Linux pool receives. Throws when the pool is of another system. */
+export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): MachinePayload {
+  if (pool.os.family !== "linux") throw new RangeError(`pool ${pool.name} is not of Linux machines`);
+  const env: MachineEnv = {
+    ...commonEnv(spec, access.cloud, ["fenestra-drain.service"]),
+    ...lifecycleEnv(access),
+    ...drainTimes(spec, pool),
+    ...workerAttempts,
+  };
+  const drain = script("drain.sh");
+  const files: readonly PayloadFile[] = [
+    ...linuxFiles({ spec, pool, stages: linuxWorkerStages, env }),
+    drain,
+    unitFile("fenestra-drain.service", daemonUnit("moves the pods before this machine is taken away", drain.path)),
+    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux", pool.size.arch) },
+    { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },
+  ];
+  return {
+    kind: "linux",
+    files: [...files, { path: stageTablePath, content: stageTable(linuxWorkerStages, files) }],
+    entry: linuxEntry,
+  };
+}
+
+/** How long a worker waits for a secret that is fresh and for its node to be Ready. */
+const workerAttempts = {
+  JOIN_ATTEMPTS: 40,
+  /** Seconds that a join secret must be good for still. */
+  JOIN_MARGIN: 60,
+  NODE_ATTEMPTS: 900,
+} as const;
+
+/**
+ * How long pods have to move. A spot machine goes two minutes after the notice on AWS, half a minute on Azure; a scale set waits for five
+ * minutes, an Auto Scaling group for as long as its hook, which a sign every five minutes prolongs; a spot machine has nothing to prolong.
+ */
+function drainTimes({ cloud }: ClusterSpec, { spot }: PoolSpec): MachineEnv {
+  const seconds = cloud === "aws" ? (spot ? 90 : 600) : spot ? 20 : 270;
+  return { DRAIN_SECONDS: seconds, DRAIN_HEARTBEAT: cloud === "aws" && !spot ? 300 : 0, NOTICE_PAUSE: 5 };
+}
+
+function lifecycleEnv({ lifecycle }: PoolAccess): MachineEnv {
+  if (lifecycle === undefined) return {};
+  return {
+    SCALING_GROUP: lifecycle.group,
+    LAUNCH_HOOK: lifecycle.launchHook,
+    TERMINATE_HOOK: lifecycle.terminateHook,
+  };
+}

@@ -1,0 +1,108 @@
+import { type Artifact, downloadUrl } from "../../model/artifacts.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { machineArtifacts } from "../../model/versions.ts";
+import { windowsPaths } from "./paths.ts";
+
+/** A file that a Windows node downloads, as `machine.json` names it. */
+export interface WindowsArtifact {
+  /** Name it is installed under; of an archive its role. */
+  readonly name: string;
+  /** Name below the folder of downloads: of the version too, so that another one is another file. */
+  readonly file: string;
+  /** Sources in the order they are tried, the mirror first. */
+  readonly urls: readonly string[];
+  readonly algorithm: "sha256" | "sha512";
+  /** Hexadecimal digest; empty while the lock file has none, then a checksum file is read. */
+  readonly digest: string;
+  /** Publisher's checksum files in the order they are tried; empty when there is a digest. */
+  readonly checksumUrls: readonly string[];
+  /** Stage that brings it: `artifacts` and `ccg` before the kubelet starts, `programs` while it registers the node. */
+  readonly stage: "artifacts" | "programs" | "ccg";
+  /** Folder it is put into, or unpacked into. */
+  readonly folder: string;
+  readonly unpack: boolean;
+}
+
+interface Place {
+  readonly stage: WindowsArtifact["stage"];
+  readonly folder: string;
+  readonly unpack: boolean;
+  /** Name it is installed under. Default its role. */
+  readonly as?: string;
+}
+
+const program = { stage: "artifacts", folder: windowsPaths.bin, unpack: false } as const;
+const plugin = { stage: "artifacts", folder: windowsPaths.cniBin, unpack: false } as const;
+
+/**
+ * Where each artifact goes, and when. A node is Ready as soon as the kubelet, containerd and flanneld run and a pause image is there, and pods
+ * start as soon as there are plug-ins. Services, telling the cloud, draining and looking at containers come after that.
+ */
+const places: Readonly<Record<string, Place>> = {
+  "kubelet.exe": program,
+  "kubectl.exe": { ...program, stage: "programs" },
+  "kube-proxy.exe": { ...program, stage: "programs" },
+  "kube-log-runner.exe": program,
+  "flanneld.exe": program,
+  // The runtime looks the plug-in up by its type.
+  "flannel-cni.exe": { ...plugin, as: "flannel.exe" },
+  // The archive holds a folder `bin` itself.
+  containerd: { ...program, folder: windowsPaths.root, unpack: true },
+  crictl: { ...program, stage: "programs", unpack: true },
+  "cni-plugins": { ...plugin, unpack: true },
+};
+
+/** URLs that a Windows machine or pod tries for a file: the mirror's first; the publisher's stays as the second unless the machines cannot reach it. */
+export function sources(spec: ClusterSpec, url: string): readonly string[] {
+  const mirrored = downloadUrl(url, spec.mirror.artifacts);
+  return mirrored === url ? [url] : [mirrored, ...(spec.network.nat === "none" ? [] : [url])];
+}
+
+/** Every file that a Windows node of this cluster downloads. */
+export function windowsArtifacts(spec: ClusterSpec): readonly WindowsArtifact[] {
+  const wanted: Readonly<Record<string, Artifact>> = machineArtifacts(
+    spec.artifacts,
+    spec.kubernetes.version,
+    "windows",
+  );
+  return Object.entries(wanted).map(([role, artifact]) => {
+    const place = places[role];
+    if (place === undefined) throw new RangeError(`no place on a Windows node for the artifact ${role}`);
+    return {
+      name: place.as ?? role,
+      file: `${artifact.version}-${new URL(artifact.url).pathname.split("/").pop() ?? role}`,
+      urls: sources(spec, artifact.url),
+      algorithm: artifact.algorithm,
+      digest: artifact.digest ?? "",
+      checksumUrls:
+        artifact.digest === null && artifact.checksumUrl !== undefined ? sources(spec, artifact.checksumUrl) : [],
+      stage: place.stage,
+      folder: place.folder,
+      unpack: place.unpack,
+    };
+  });
+}
+
+/**
+ * Arguments of each call of curl.exe. A transfer that stands still is ended and repeated. With a mirror or a proxy, a revocation list that
+ * cannot be reached is no failure: Schannel would ask the certificate's publisher, which a restricted network does not let it, and it knows
+ * nothing of curl's proxy (curl/curl#4078). Digests are checked anyway.
+ */
+export function curlArguments(spec: ClusterSpec): readonly string[] {
+  return [
+    "--fail",
+    "--location",
+    "--silent",
+    "--show-error",
+    "--connect-timeout",
+    "20",
+    "--speed-limit",
+    "20000",
+    "--speed-time",
+    "30",
+    "--retry",
+    "3",
+    ...(spec.mirror.artifacts === undefined && spec.httpProxy === undefined ? [] : ["--ssl-no-revoke"]),
+    ...(spec.httpProxy === undefined ? [] : ["--proxy", spec.httpProxy]),
+  ];
+}

@@ -1,0 +1,87 @@
+import { ccgPlugins } from "../../model/ccgPlugin.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { PoolSpec } from "../../model/pools.ts";
+import { sources, type WindowsArtifact } from "./artifacts.ts";
+import { windowsPaths } from "./paths.ts";
+
+/** A value of the registry. `Sddl` is a security descriptor as text, written in its binary form. An empty name is the key's default value. */
+export interface RegistryValue {
+  readonly path: string;
+  readonly name: string;
+  readonly type: "String" | "Sddl";
+  readonly value: string;
+}
+
+const classes = "HKLM:\\SOFTWARE\\Classes";
+const allowedClasses = "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses";
+
+/** The system itself and services may start the class and call it: read, execute locally and activate locally (COM_RIGHTS_*). */
+const permission = "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;SU)";
+
+/** The interface by which Windows calls the class, and the stub that carries its calls into another process; both are part of Windows. */
+const credentialsInterface = "{6ECDA518-2010-4437-8BC3-46E752B7B172}";
+const credentialsStub = "{A6FF50C0-56C0-71CA-5732-BED303A59628}";
+
+/**
+ * What the stage `ccg` does on the machines of a pool: `null` where the pool asks for no plug-in. Without an archive the pool's image must
+ * bring the plug-in, and the stage only looks whether it does.
+ */
+export function ccgData(spec: ClusterSpec, { ccgPlugin }: PoolSpec) {
+  if (!ccgPlugin) return null;
+  const { classId, appId, dll } = ccgPlugins[spec.cloud];
+  const archive = spec.addons.gmsa?.plugin;
+  const file = archive?.dll ?? dll;
+  return {
+    folder: windowsPaths.ccg,
+    allowedClasses,
+    classId: `{${classId}}`,
+    install:
+      archive === undefined || file === undefined
+        ? null
+        : { dll: file, target: `${systemFolder}\\${file}`, registry: registration(`{${classId}}`, `{${appId}}`, file) },
+  };
+}
+
+/** Where event manifests of the plug-in look for its texts. */
+const systemFolder = "C:\\Windows\\System32";
+
+/** COM's entries of the class: loaded by a surrogate process, since Windows activates it outside its own. */
+function registration(classId: string, appId: string, dll: string): readonly RegistryValue[] {
+  const value = (path: string, name: string, text: string): RegistryValue => ({
+    path: `${classes}\\${path}`,
+    name,
+    type: "String",
+    value: text,
+  });
+  const rights = (name: string): RegistryValue => ({ ...value(`AppID\\${appId}`, name, permission), type: "Sddl" });
+  return [
+    value(`Interface\\${credentialsInterface}`, "", "ICcgDomainAuthCredentials"),
+    value(`Interface\\${credentialsInterface}\\ProxyStubClsid32`, "", credentialsStub),
+    rights("AccessPermission"),
+    rights("LaunchPermission"),
+    value(`AppID\\${appId}`, "DllSurrogate", ""),
+    value(`CLSID\\${classId}`, "AppID", appId),
+    value(`CLSID\\${classId}\\InprocServer32`, "", `${systemFolder}\\${dll}`),
+    value(`CLSID\\${classId}\\InprocServer32`, "ThreadingModel", "Both"),
+  ];
+}
+
+/** The plug-in's archive as one more download; none where the image brings it. */
+export function ccgArtifacts(spec: ClusterSpec, { ccgPlugin }: PoolSpec): readonly WindowsArtifact[] {
+  const archive = spec.addons.gmsa?.plugin;
+  if (!ccgPlugin || archive === undefined) return [];
+  return [
+    {
+      name: "ccg-plugin",
+      file: `${archive.sha256.slice(0, 12)}-ccg-plugin.zip`,
+      urls: sources(spec, archive.url),
+      algorithm: "sha256",
+      digest: archive.sha256,
+      checksumUrls: [],
+      stage: "ccg",
+      folder: windowsPaths.ccg,
+      // bsdtar, which Windows brings, tells a zip by itself.
+      unpack: true,
+    },
+  ];
+}

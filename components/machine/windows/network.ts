@@ -1,0 +1,148 @@
+import type { Cloud } from "../../config/schema.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { overlay } from "../../model/overlay.ts";
+import { placeholders } from "../placeholders.ts";
+import { windowsPaths } from "./paths.ts";
+
+/** A policy of an HNS endpoint in the form of HCN version 2: what belongs to the type lies below `Settings`. */
+export interface EndpointPolicy {
+  readonly name: "EndpointPolicy";
+  readonly value: {
+    readonly Type: "OutBoundNAT" | "SDNRoute" | "ProviderAddress" | "ACL";
+    readonly Settings: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** Address of the instance metadata service on both clouds. */
+export const metadataAddress = "169.254.169.254";
+
+/**
+ * What pods must not reach: the metadata service, which would give them the node's identity, and on Azure the two ports of the platform's
+ * own address that hand out certificates and extension settings (Azure/AKS blocks the same pair). A port of `undefined` means all.
+ */
+export function blockedForPods(cloud: Cloud): readonly { readonly address: string; readonly port?: number }[] {
+  const platform = "168.63.129.16";
+  return [
+    { address: metadataAddress },
+    ...(cloud === "azure"
+      ? [
+          { address: platform, port: 80 },
+          { address: platform, port: 32526 },
+        ]
+      : []),
+  ];
+}
+
+/** TCP as HCN's ACL policies number it. */
+const tcp = "6";
+/** Priorities: a lower number wins, 65500 is the last that HNS accepts from users. */
+const priority = { block: 200, allow: 65_500 } as const;
+
+/**
+ * ACL policies of a pod's endpoint. The two that allow everything are needed, because the first ACL of any kind turns an endpoint's
+ * default into deny. A host firewall rule would not do: traffic of a pod never passes the host's own stack.
+ */
+export function aclPolicies(cloud: Cloud): readonly EndpointPolicy[] {
+  const acl = (settings: Readonly<Record<string, unknown>>): EndpointPolicy => ({
+    name: "EndpointPolicy",
+    value: { Type: "ACL", Settings: { ...settings, RuleType: "Switch" } },
+  });
+  return [
+    ...blockedForPods(cloud).map(({ address, port }) =>
+      acl({
+        Action: "Block",
+        Direction: "Out",
+        ...(port === undefined ? {} : { Protocols: tcp }),
+        RemoteAddresses: `${address}/32`,
+        ...(port === undefined ? {} : { RemotePorts: `${port}` }),
+        Priority: priority.block,
+      }),
+    ),
+    ...["In", "Out"].map((direction) => acl({ Action: "Allow", Direction: direction, Priority: priority.allow })),
+  ];
+}
+
+/**
+ * CNI configuration of the pods. Its name must be that of the HNS network. win-overlay silently skips a policy whose form is not that of
+ * the given API version (containernetworking/plugins, pkg/hns/netconf_windows.go), so nothing here may look like version 1.
+ */
+export function windowsConflist({ cloud, kubernetes }: ClusterSpec): string {
+  const policy = (
+    type: EndpointPolicy["value"]["Type"],
+    settings: Readonly<Record<string, unknown>>,
+  ): EndpointPolicy => ({ name: "EndpointPolicy", value: { Type: type, Settings: settings } });
+  const conflist = {
+    cniVersion: "1.0.0",
+    name: overlay.networkName,
+    plugins: [
+      {
+        type: "flannel",
+        subnetFile: windowsPaths.flannelSubnet,
+        capabilities: { portMappings: true, dns: true },
+        delegate: {
+          type: "win-overlay",
+          apiVersion: 2,
+          policies: [
+            policy("OutBoundNAT", { Exceptions: [kubernetes.podCidr, kubernetes.serviceCidr] }),
+            policy("SDNRoute", { DestinationPrefix: kubernetes.serviceCidr, NeedEncap: true }),
+            policy("ProviderAddress", { ProviderAddress: placeholders.nodeIp }),
+            ...aclPolicies(cloud),
+          ],
+        },
+      },
+    ],
+  };
+  return `${JSON.stringify(conflist, null, 2)}\n`;
+}
+
+/**
+ * Host routes that every boot repairs. Making the virtual switch loses the one to the metadata service (projectcalico/calico, Windows
+ * troubleshooting); on AWS also those to the clock and to the two activation servers (Amazon EC2 Windows guide, EC2Launch v2).
+ */
+export function hostRoutes(cloud: Cloud): readonly string[] {
+  const last = cloud === "aws" ? ["254", "123", "250", "251"] : ["254"];
+  return last.map((octet) => `169.254.169.${octet}/32`);
+}
+
+/** An inbound rule of the host's firewall. */
+export interface FirewallRule {
+  readonly name: string;
+  readonly protocol: "TCP" | "UDP";
+  readonly port: number;
+}
+
+/** What must reach a Windows node: kubelet, VXLAN, health probes of load balancers, and the exporter of metrics. */
+export const firewallRules: readonly FirewallRule[] = [
+  { name: "fenestra-kubelet", protocol: "TCP", port: 10250 },
+  { name: "fenestra-vxlan", protocol: "UDP", port: overlay.port },
+  { name: "fenestra-kube-proxy-health", protocol: "TCP", port: 10256 },
+  { name: "fenestra-metrics", protocol: "TCP", port: 9182 },
+];
+
+/**
+ * The throw-away network that moves the adapter into the virtual switch before anything holds a connection. Its addresses are never used;
+ * the values are those of Microsoft's own scripts (microsoft/SDN, Kubernetes/flannel).
+ */
+export const externalNetwork = {
+  name: "External",
+  prefix: "192.168.255.0/30",
+  gateway: "192.168.255.1",
+  vsid: 9999,
+} as const;
+
+/** The network's part of `machine.json`. */
+export function windowsNetwork(cloud: Cloud) {
+  return {
+    name: overlay.networkName,
+    external: externalNetwork,
+    routes: hostRoutes(cloud),
+    firewall: firewallRules,
+    conflist: windowsPaths.cniConflist,
+    conflistTemplate: windowsPaths.cniTemplate,
+    subnetFile: windowsPaths.flannelSubnet,
+    hostLocal: windowsPaths.hostLocal,
+    /** Folder in which host-local keeps the addresses of this network's pods. */
+    reservations: `${windowsPaths.hostLocal}\\${overlay.networkName}`,
+    sourceVip: { file: windowsPaths.sourceVip, container: "fenestra-source-vip", interface: "source-vip" },
+  };
+}

@@ -1,0 +1,112 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { overlay } from "../../model/overlay.ts";
+import type { PoolSpec } from "../../model/pools.ts";
+import { containerdPaths } from "../containerd.ts";
+import { checked, kubeletFlags } from "../kubeletFlags.ts";
+import { placeholders } from "../placeholders.ts";
+import { windowsPaths, windowsPrograms } from "./paths.ts";
+
+/**
+ * Recovery actions as `sc.exe failure` takes them: restart after 5, 10 and then every 60 seconds, forgotten after ten quiet minutes.
+ * containerd's own, set when it registers, end after the second restart.
+ */
+export const recovery = ["reset=", "600", "actions=", "restart/5000/restart/10000/restart/60000"] as const;
+
+/** Placeholder of the address that `start-kube-proxy.ps1` takes from the pods' store. */
+export const sourceVipPlaceholder = "@SOURCE_VIP@";
+
+/** Seconds that flanneld and kube-proxy are waited for before the kubelet starts their pods again. */
+const podSeconds = 300;
+
+/** containerd's log, and how large it may grow before the watchdog moves it aside: as much as the kubelet's. */
+export const containerdLog = { path: `${windowsPaths.logs}\\containerd.log`, bytes: 100 * 1024 * 1024 } as const;
+
+/** containerd's service. */
+export function containerdService(spec: ClusterSpec) {
+  const proxy = spec.httpProxy;
+  const direct = [spec.network.cidr, spec.kubernetes.podCidr, spec.kubernetes.serviceCidr, "localhost", "127.0.0.1"];
+  return {
+    program: windowsPrograms.containerd,
+    arguments: [
+      "--config",
+      windowsPaths.containerdConfig,
+      "--log-level",
+      "info",
+      // Without a file its log is thrown away.
+      "--log-file",
+      containerdLog.path,
+    ],
+    pipe: containerdPaths.windows.address,
+    recovery,
+    /** Environment of this service alone: a kubelet behind a proxy would look for the API there. */
+    environment: proxy === undefined ? [] : [`HTTP_PROXY=${proxy}`, `HTTPS_PROXY=${proxy}`, `NO_PROXY=${direct}`],
+  };
+}
+
+/**
+ * The kubelet's service. kube-log-runner starts it as its child and rotates its log; the kubelet talks to the service manager itself
+ * (kubernetes/kubernetes, pkg/windows/service).
+ */
+export const kubeletService = {
+  command: [
+    windowsPrograms.kubeLogRunner,
+    `-log-file=${windowsPaths.logs}\\kubelet.log`,
+    "-log-file-size=100Mi",
+    "-log-file-age=168h",
+    windowsPrograms.kubelet,
+  ],
+  recovery,
+} as const;
+
+/** Command line of the kubelet with this machine's values still open. */
+export function kubeletArguments(spec: ClusterSpec, pool: PoolSpec): readonly string[] {
+  return kubeletFlags({
+    os: "windows",
+    minor: spec.kubernetes.minor,
+    config: windowsPaths.kubeletConfig,
+    bootstrapKubeconfig: windowsPaths.bootstrapKubeconfig,
+    kubeconfig: windowsPaths.kubeletKubeconfig,
+    certDir: windowsPaths.kubeletCertificates,
+    nodeName: placeholders.nodeName,
+    nodeIp: placeholders.nodeIp,
+    labels: pool.contract.kubeletLabels,
+  });
+}
+
+/** What `start-flanneld.ps1` runs (flags: flannel-io/flannel, main.go). */
+export const flanneldProgram = {
+  program: windowsPrograms.flanneld,
+  kubeconfig: windowsPaths.flanneldKubeconfig,
+  seconds: podSeconds,
+  arguments: [
+    "--kube-subnet-mgr",
+    `--kubeconfig-file=${windowsPaths.flanneldKubeconfig}`,
+    `--iface=${placeholders.nodeIp}`,
+    "--ip-masq",
+    "--iptables-forward-rules=false",
+    `--net-config-path=${windowsPaths.flannelNetConf}`,
+    `--subnet-file=${windowsPaths.flannelSubnet}`,
+  ],
+} as const;
+
+/** What `start-kube-proxy.ps1` runs: kernelspace on the overlay, with direct server return and the pods' source address. */
+export function kubeProxyProgram({ kubernetes }: ClusterSpec) {
+  return {
+    program: windowsPrograms.kubeProxy,
+    kubeconfig: windowsPaths.kubeProxyKubeconfig,
+    seconds: podSeconds,
+    arguments: checked("kube-proxy", kubernetes.minor, [
+      `--kubeconfig=${windowsPaths.kubeProxyKubeconfig}`,
+      `--hostname-override=${placeholders.nodeName}`,
+      "--proxy-mode=kernelspace",
+      `--network-name=${overlay.networkName}`,
+      `--source-vip=${sourceVipPlaceholder}`,
+      "--enable-dsr=true",
+      `--bind-address=${placeholders.nodeIp}`,
+      `--cluster-cidr=${kubernetes.podCidr}`,
+      "--metrics-bind-address=127.0.0.1:10249",
+      "--healthz-bind-address=0.0.0.0:10256",
+      "--v=2",
+    ]),
+  };
+}

@@ -1,0 +1,222 @@
+import { createHash } from "node:crypto";
+import type { PoolSpec } from "../../model/pools.ts";
+
+/** Name of a stage of the Windows bootstrap; its script is `stage-<name>.ps1`. */
+export type WindowsStageName =
+  | "os"
+  | "artifacts"
+  | "containerd"
+  | "network"
+  | "join"
+  | "ccg"
+  | "services"
+  | "programs"
+  | "ready";
+
+/** Service of a Windows node that Fenestra registers. */
+export type WindowsServiceName = "kubelet" | "containerd";
+
+/** Both services, in the order in which they are stopped: the kubelet depends on containerd. */
+const nodeServices = ["kubelet", "containerd"] as const;
+
+/** What is the same for a stage on every machine. */
+export interface WindowsStageRule {
+  readonly name: WindowsStageName;
+  /** Stages that must be done before; their change repeats this one too. */
+  readonly needs: readonly WindowsStageName[];
+  /** `once`: until its inputs change; `boot`: again at each boot, because Windows forgets what it made. */
+  readonly scope: "once" | "boot";
+  /** Code that the process ends with when the stage fails. */
+  readonly exitCode: number;
+  /** Whether connections are open while it runs: such a stage never runs beside `network`, which cuts them all. */
+  readonly connects: boolean;
+  /** Whether it may ask for a reboot: only such a stage's process ends with 3010. */
+  readonly reboots: boolean;
+  /** Scripts besides its own whose change repeats the stage. */
+  readonly uses: readonly string[];
+  /** Services that it needs stopped or changes: they are held while it runs, and no two stages have the same one at the same time. */
+  readonly services: readonly WindowsServiceName[];
+}
+
+/** The stages of a Windows node, each after those it needs. */
+export const windowsStages: readonly WindowsStageRule[] = [
+  { name: "os", needs: [], scope: "once", exitCode: 21, connects: false, reboots: true, uses: [], services: [] },
+  {
+    name: "artifacts",
+    needs: [],
+    scope: "once",
+    exitCode: 22,
+    connects: true,
+    reboots: false,
+    uses: ["download.ps1"],
+    services: nodeServices,
+  },
+  {
+    name: "containerd",
+    needs: ["os", "artifacts"],
+    scope: "once",
+    exitCode: 23,
+    connects: false,
+    reboots: false,
+    uses: ["services.ps1"],
+    services: nodeServices,
+  },
+  {
+    name: "network",
+    needs: ["os"],
+    scope: "boot",
+    exitCode: 24,
+    connects: false,
+    reboots: false,
+    uses: ["hns.ps1", "routes.ps1"],
+    services: nodeServices,
+  },
+  {
+    name: "join",
+    needs: ["network"],
+    scope: "boot",
+    exitCode: 25,
+    connects: true,
+    reboots: false,
+    uses: ["identity.ps1", "sigv4.ps1"],
+    services: [],
+  },
+  {
+    // Only on pools that ask for it, see `stagesOf`. Before the kubelet, since the first pod may need it.
+    name: "ccg",
+    needs: ["artifacts"],
+    scope: "once",
+    exitCode: 29,
+    connects: true,
+    reboots: false,
+    uses: ["download.ps1"],
+    services: [],
+  },
+  {
+    name: "services",
+    needs: ["containerd", "network", "join", "ccg"],
+    scope: "boot",
+    exitCode: 26,
+    connects: true,
+    reboots: false,
+    uses: ["services.ps1"],
+    services: nodeServices,
+  },
+  {
+    // After the kubelet was started: the node becomes Ready without them, and has them by then as a rule.
+    name: "programs",
+    needs: ["services"],
+    scope: "once",
+    exitCode: 28,
+    connects: true,
+    reboots: false,
+    uses: ["download.ps1"],
+    services: [],
+  },
+  {
+    name: "ready",
+    needs: ["programs"],
+    scope: "once",
+    exitCode: 27,
+    connects: true,
+    reboots: false,
+    uses: ["identity.ps1", "sigv4.ps1"],
+    services: [],
+  },
+];
+
+/** The stages of a pool's machines: `ccg` is left out where no plug-in for accounts of a domain is asked for. */
+export function stagesOf({ ccgPlugin }: Pick<PoolSpec, "ccgPlugin">): readonly WindowsStageRule[] {
+  const left = windowsStages.filter(({ name }) => name !== "ccg" || ccgPlugin);
+  const names = left.map(({ name }) => name);
+  return left.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));
+}
+
+/** Exit codes that are no stage's own. 3010 is Windows' own "success, reboot required" (ERROR_SUCCESS_REBOOT_REQUIRED). */
+export const windowsExitCodes = { done: 0, reboot: 3010, accessRights: 19, rebootLoop: 20 } as const;
+
+/**
+ * Reboots. A stock image needs one, for the Containers feature; a third request after two is a loop, for example a pending update that
+ * never settles.
+ */
+export const windowsReboots = { expected: 1, allowed: 2 } as const;
+
+/**
+ * Groups stages into waves: a stage is in the first wave after those it needs, and the stages of a wave run at the same time. A stage that
+ * holds connections is moved behind `network` when the two would meet, and of stages that have a service in common one waits for the
+ * other: `network` goes first, since most wait for it. Throws when the stages need each other in a circle.
+ */
+export function stageWaves(stages: readonly WindowsStageRule[]): readonly (readonly WindowsStageName[])[] {
+  const waves: WindowsStageName[][] = [];
+  const done = new Set<WindowsStageName>();
+  while (done.size < stages.length) {
+    const able = stages.filter(({ name, needs }) => !done.has(name) && needs.every((need) => done.has(need)));
+    if (able.length === 0) throw new RangeError("the stages need each other in a circle");
+    const cutting = able.some(isNetwork);
+    const candidates = able.filter(({ connects }) => !(cutting && connects));
+    const taken = new Set<WindowsServiceName>();
+    const wave = [...candidates.filter(isNetwork), ...candidates.filter((stage) => !isNetwork(stage))].filter(
+      ({ services }) => {
+        if (services.some((service) => taken.has(service))) return false;
+        for (const service of services) taken.add(service);
+        return true;
+      },
+    );
+    waves.push(wave.map(({ name }) => name));
+    for (const { name } of wave) done.add(name);
+  }
+  return waves;
+}
+
+function isNetwork({ name }: WindowsStageRule): boolean {
+  return name === "network";
+}
+
+/** Seconds between attempts: doubled each time, up to the cap, beyond which the last one repeats for ever. */
+export function pauseSeconds(first: number, cap: number): readonly number[] {
+  const pauses: number[] = [];
+  for (let pause = first; pause < cap; pause *= 2) pauses.push(pause);
+  return [...pauses, cap];
+}
+
+/** Sixteen hexadecimal digits that change with the value. Keys of objects count in the order they are written. */
+export function fingerprint(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
+}
+
+/** A stage as `machine.json` names it. */
+export interface WindowsStage {
+  readonly name: WindowsStageName;
+  readonly scope: "once" | "boot";
+  readonly exitCode: number;
+  /** Fingerprint of everything that the stage depends on, the fingerprints of the stages it needs included. */
+  readonly hash: string;
+  /** Files in which the stage replaces placeholders: as long as one is left, the stage is not done. */
+  readonly fills: readonly string[];
+  /** Services that are held while the stage runs. */
+  readonly services: readonly WindowsServiceName[];
+}
+
+/** What a stage depends on beyond the rule: its part of the data, and the files it fills in. */
+export interface StageInputs {
+  readonly inputs: unknown;
+  readonly fills?: readonly string[];
+}
+
+/** The stages with their fingerprints, in the order of `windowsStages`. */
+export function hashedStages(
+  data: Readonly<Record<WindowsStageName, StageInputs>>,
+  script: (name: string) => string,
+  stages: readonly WindowsStageRule[] = windowsStages,
+): readonly WindowsStage[] {
+  const hashes = new Map<WindowsStageName, string>();
+  return stages.map(({ name, needs, scope, exitCode, uses, services }) => {
+    const hash = fingerprint([
+      [`stage-${name}.ps1`, ...uses].map(script),
+      needs.map((need) => hashes.get(need)),
+      data[name].inputs,
+    ]);
+    hashes.set(name, hash);
+    return { name, scope, exitCode, hash, fills: data[name].fills ?? [], services };
+  });
+}

@@ -1,0 +1,74 @@
+import { archive, gzip, isFetched, type ScriptsReference } from "../bundle.ts";
+import type { MachinePayload, PayloadFile } from "../payload.ts";
+import { windowsPaths, windowsScript } from "./paths.ts";
+
+/*
+ * Format of a packed Windows payload:
+ *
+ *   packed   = base64 of the gzip stream of an archive, whose form is that of scriptsObject.ts
+ *   script   = PowerShell that holds `packed` between single quotes after `$p=`, unpacks it with .NET and runs the entry
+ *
+ *   Azure: custom data = base64 of a script with all files. The extension copies CustomData.bin to a .ps1 file and runs that.
+ *   AWS:   user data = "<powershell>\n" script "\n</powershell>\n". Its archive lacks the scripts that the machine fetches, and holds
+ *          `C:\fenestra\scripts.json` with bucket, key and SHA-256 of their object.
+ */
+
+/** Where Azure leaves the custom data of a Windows machine, not executed. */
+const customData = "C:\\AzureData\\CustomData.bin";
+
+/**
+ * User data of an AWS instance, as EC2Launch v2 takes it. The limit of 16,384 bytes is AWS's; the caller checks it.
+ *
+ * @param object what `scriptsObject` gives for the payload: the other scripts.
+ * @param bucket where the object lies; it must be in the region of the machine.
+ */
+export function packWindowsAws(payload: MachinePayload, { key, sha256 }: ScriptsReference, bucket: string): string {
+  const files = [
+    ...payload.files.filter((file) => !isFetched(file)),
+    { path: `${windowsPaths.root}\\scripts.json`, content: JSON.stringify({ bucket, key, sha256 }) },
+  ];
+  return `<powershell>\n${loader(files, windowsScript("fetch.ps1"))}\n</powershell>\n`;
+}
+
+/** Custom data of an Azure machine, in base64 as the API wants it. */
+export function packWindowsAzure({ files, entry }: MachinePayload): string {
+  const wanted = files.filter(({ path }) => path !== windowsScript("fetch.ps1"));
+  return Buffer.from(loader(wanted, entry), "utf8").toString("base64");
+}
+
+/**
+ * Command of the CustomScriptExtension that runs the custom data. It passes through cmd, so it holds no double quotes and no percent sign;
+ * its exit code is the extension's. The same for all pools: what differs is in the custom data.
+ */
+export function windowsExtensionCommand(): string {
+  const copy = "C:\\AzureData\\fenestra.ps1";
+  return [
+    `copy /y ${customData} ${copy}`,
+    `powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File ${copy}`,
+  ].join(" && ");
+}
+
+/**
+ * Script that unpacks the files and runs the entry. Only .NET is used: loading a module costs seconds. Files are written under the lock of
+ * the run: Azure may start the extension's command again after a restart that cut it off (Azure VM Runtime Team, "When will CustomScript
+ * extension re-execute my script?"), while the start-up task has filled in this machine's values and the kubelet is about to read them.
+ */
+function loader(files: readonly PayloadFile[], entry: string): string {
+  return [
+    "$ErrorActionPreference='Stop'",
+    `$p='${gzip(archive(files, entry)).toString("base64")}'`,
+    "$m=New-Object IO.MemoryStream(,[Convert]::FromBase64String($p))",
+    "$z=New-Object IO.Compression.GZipStream($m,[IO.Compression.CompressionMode]::Decompress)",
+    "$a=(New-Object IO.StreamReader($z,[Text.Encoding]::UTF8)).ReadToEnd()|ConvertFrom-Json",
+    // Refused to who may not have it, abandoned by a run that was cut off, held by one that has failed for long: no reason not to go on.
+    "$h=$true",
+    "try{$l=New-Object Threading.Mutex($false,'Global\\fenestra-run');$h=$l.WaitOne(600000)}catch{}",
+    "foreach($f in $a.files.PSObject.Properties){",
+    "New-Item -ItemType Directory -Force -Path (Split-Path -Parent $f.Name)|Out-Null",
+    "[IO.File]::WriteAllText($f.Name,$f.Value)",
+    "}",
+    "if($l -and $h){$l.ReleaseMutex()}",
+    "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File $a.entry",
+    "exit $LASTEXITCODE",
+  ].join("\n");
+}

@@ -1,0 +1,249 @@
+import { readFileSync } from "node:fs";
+import { stringify } from "yaml";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { flannelNetConf } from "../../model/overlay.ts";
+import type { PoolSpec } from "../../model/pools.ts";
+import { pauseImage } from "../../model/versions.ts";
+import { windowsImage } from "../../model/windowsImages.ts";
+import type { CloudAccess, PoolAccess } from "../cloudAccess.ts";
+import { containerdConfig } from "../containerd.ts";
+import { kubeletConfiguration } from "../kubeletConfig.ts";
+import type { MachinePayload, PayloadFile } from "../payload.ts";
+import { placeholders } from "../placeholders.ts";
+import { registryMirrorFiles } from "../registryMirrors.ts";
+import { curlArguments, windowsArtifacts } from "./artifacts.ts";
+import { ccgArtifacts, ccgData } from "./ccg.ts";
+import { windowsConflist, windowsNetwork } from "./network.ts";
+import { containerdEndpoint, protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
+import {
+  containerdLog,
+  containerdService,
+  flanneldProgram,
+  kubeletArguments,
+  kubeletService,
+  kubeProxyProgram,
+} from "./services.ts";
+import {
+  hashedStages,
+  pauseSeconds,
+  stagesOf,
+  stageWaves,
+  windowsExitCodes,
+  windowsReboots,
+  windowsStages,
+} from "./stages.ts";
+import { windowsSystem } from "./system.ts";
+
+/** What a Windows worker's payload is made of. */
+export interface WindowsWorkerArgs {
+  readonly spec: ClusterSpec;
+  /** A pool whose operating system is a Windows Server. */
+  readonly pool: PoolSpec;
+  readonly access: PoolAccess;
+}
+
+/** The scripts that a Windows node receives, real files beside this module. */
+export const windowsScripts = [
+  "bootstrap.ps1",
+  "run.ps1",
+  "stage.ps1",
+  ...windowsStages.map(({ name }) => `stage-${name}.ps1`),
+  "fetch.ps1",
+  "lib.ps1",
+  "task.ps1",
+  "download.ps1",
+  "hns.ps1",
+  "routes.ps1",
+  "state.ps1",
+  "services.ps1",
+  "report.ps1",
+  "sigv4.ps1",
+  "identity.ps1",
+  "notice.ps1",
+  "drain.ps1",
+  "watchdog.ps1",
+  "prepull.ps1",
+  "pod.ps1",
+  "start-flanneld.ps1",
+  "start-kube-proxy.ps1",
+  "collect-logs.ps1",
+] as const;
+
+/** Text of one of `windowsScripts`. */
+export function readWindowsScript(name: string): string {
+  return readFileSync(new URL(`scripts/${name}`, import.meta.url), "utf8");
+}
+
+/**
+ * How long a node takes to leave, in seconds. The termination hook or notice of a pool must last at least `seconds` and a minute; a spot
+ * machine on AWS has two minutes, on Azure half of one.
+ */
+export const windowsDrain = {
+  seconds: 600,
+  spotSeconds: { aws: 100, azure: 20 },
+  /** Kept of an announced time for telling the cloud. */
+  reserveSeconds: 20,
+  pauseSeconds: 5,
+  /** Between two signs to the hook that waits; a third of the shortest hook, so that one may be lost. */
+  heartbeatSeconds: 300,
+} as const;
+
+/** Where the extension that runs the custom data keeps its status (Azure documentation, troubleshoot artifacts in DevTest Labs). */
+const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
+
+/** Everything that a Windows worker receives. It holds no secret; throws a `RangeError` for a pool of another system. */
+export function windowsWorkerPayload(args: WindowsWorkerArgs): MachinePayload {
+  const { spec, pool } = args;
+  if (pool.os.family !== "windows") throw new RangeError(`pool ${pool.name} does not run Windows`);
+  const configs: readonly PayloadFile[] = [
+    { path: windowsPaths.kubeletConfig, content: stringify(kubeletConfiguration({ spec, pool })) },
+    {
+      path: windowsPaths.containerdConfig,
+      content: containerdConfig({
+        os: "windows",
+        pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version),
+        hyperV: pool.hyperV,
+      }),
+    },
+    ...registryMirrorFiles({ os: "windows", registries: spec.mirror.registries }),
+    { path: windowsPaths.cniTemplate, content: windowsConflist(spec) },
+    { path: windowsPaths.flannelNetConf, content: flannelNetConf(spec.kubernetes.podCidr) },
+    { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },
+  ];
+  const scripts = windowsScripts
+    .filter((name) => name !== "stage-ccg.ps1" || pool.ccgPlugin)
+    .map((name) => ({ path: windowsScript(name), content: readWindowsScript(name) }));
+  const machine = {
+    path: windowsPaths.machine,
+    content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n`,
+  };
+  return { kind: "windows", files: [machine, ...configs, ...scripts], entry: windowsPaths.entry };
+}
+
+/** Kubeconfig of the TLS bootstrap with its three values still open; JSON, which is YAML too. */
+function bootstrapKubeconfig(): string {
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      {
+        name: "cluster",
+        cluster: { server: placeholders.apiServer, "certificate-authority-data": placeholders.caData },
+      },
+    ],
+    users: [{ name: "bootstrap", user: { token: placeholders.token } }],
+    contexts: [{ name: "bootstrap", context: { cluster: "cluster", user: "bootstrap" } }],
+    "current-context": "bootstrap",
+  };
+  return `${JSON.stringify(config, null, 2)}\n`;
+}
+
+/** The cloud's part, with the domain of AWS's services, which differs in China. */
+function cloudData(cloud: CloudAccess) {
+  return cloud.kind === "azure"
+    ? cloud
+    : { ...cloud, domain: cloud.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" };
+}
+
+/** All decisions for one pool's machines as data: what the scripts act by. */
+export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
+  const { cloud, lifecycle } = access;
+  const os = windowsSystem(cloud.kind, pool);
+  const ccg = ccgData(spec, pool);
+  const artifacts = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)];
+  const rules = stagesOf(pool);
+  const network = windowsNetwork(cloud.kind);
+  const services = { containerd: containerdService(spec), kubelet: kubeletService };
+  const kubelet = { arguments: kubeletArguments(spec, pool) };
+  const contents = configs.map(({ path, content }) => [path, content] as const);
+  const stages = hashedStages(
+    {
+      os: { inputs: os },
+      artifacts: { inputs: artifacts.filter(({ stage }) => stage === "artifacts") },
+      containerd: { inputs: [services.containerd, contents] },
+      network: { inputs: network },
+      join: { inputs: [cloud, contents], fills: [windowsPaths.kubeletConfig, windowsPaths.cniTemplate] },
+      services: { inputs: [services.kubelet, kubelet] },
+      programs: { inputs: artifacts.filter(({ stage }) => stage === "programs") },
+      ccg: { inputs: [ccg, artifacts.filter(({ stage }) => stage === "ccg")] },
+      ready: { inputs: lifecycle ?? null },
+    },
+    readWindowsScript,
+    rules,
+  );
+  return {
+    pool: pool.name,
+    kubernetes: spec.kubernetes.version,
+    cloud: cloudData(cloud),
+    lifecycle: lifecycle ?? null,
+    // The extension of Azure reports the first wave; EC2Launch does not survive a reboot from within, so there the task does it all.
+    foreground: cloud.kind === "azure",
+    statusFiles: cloud.kind === "azure" ? extensionStatus : "",
+    protected: protectedFolders,
+    tasks: [
+      { name: "fenestra-run", script: windowsScript("run.ps1") },
+      { name: "fenestra-watchdog", script: windowsScript("watchdog.ps1") },
+    ],
+    waves: stageWaves(rules),
+    stages,
+    exitCodes: windowsExitCodes,
+    reboots: windowsReboots,
+    retry: { pauseSeconds: pauseSeconds(10, 300), jitter: 0.2, foregroundAttempts: 3 },
+    readySeconds: 900,
+    paths: machinePaths,
+    programs: {
+      kubectl: windowsPrograms.kubectl,
+      crictl: windowsPrograms.crictl,
+      hostLocal: windowsPrograms.hostLocal,
+    },
+    os,
+    curl: curlArguments(spec),
+    artifacts,
+    services,
+    ccg,
+    network,
+    kubelet,
+    kubeletEndpoint: containerdEndpoint,
+    flanneld: flanneldProgram,
+    kubeProxy: kubeProxyProgram(spec),
+    drain: {
+      ...windowsDrain,
+      spotSeconds: windowsDrain.spotSeconds[cloud.kind],
+      events: cloud.kind === "azure" ? ["Terminate", "Preempt"] : [],
+    },
+    watch: {
+      pauseSeconds: 5,
+      repairEvery: 6,
+      lostRounds: 2,
+      sickRounds: 10,
+      kubeletHealth: "http://127.0.0.1:10248/healthz",
+      containerdLog,
+    },
+    prePull: prePullImages(spec, pool),
+    cloudLogs: cloud.kind === "aws" ? ["C:\\ProgramData\\Amazon\\EC2Launch\\log"] : ["C:\\WindowsAzure\\Logs\\Plugins"],
+  };
+}
+
+/** Paths that the scripts need, by the names they use. */
+const machinePaths = {
+  machine: windowsPaths.machine,
+  node: windowsPaths.node,
+  state: windowsPaths.state,
+  logs: windowsPaths.logs,
+  dumps: windowsPaths.dumps,
+  downloads: windowsPaths.downloads,
+  cniBin: windowsPaths.cniBin,
+  containerdConfig: windowsPaths.containerdConfig,
+  kubeletState: windowsPaths.kubeletState,
+  certificates: windowsPaths.kubeletCertificates,
+  clusterCa: windowsPaths.clusterCa,
+  kubeconfig: windowsPaths.kubeletKubeconfig,
+  kubeconfigTemplate: windowsPaths.bootstrapTemplate,
+  bootstrapKubeconfig: windowsPaths.bootstrapKubeconfig,
+  serviceAccountToken: windowsPaths.serviceAccountToken,
+} as const;
+
+/** Base image that most Windows pods build on, of the pool's own build: the very reference that pods name. */
+function prePullImages(spec: ClusterSpec, pool: PoolSpec): readonly string[] {
+  return pool.os.family === "windows" ? [windowsImage(spec.artifacts, "servercore", pool.os)] : [];
+}

@@ -1,0 +1,142 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { UsageError } from "../cli/exit.ts";
+import { stackNames } from "../components/config/stackFile.ts";
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+
+/** How to check a commit out. */
+export interface CheckoutOptions {
+  /** Folder of the repository. Default: this one. */
+  readonly repository?: string;
+  /** The command line's option that names the commit, for messages. Default: `--diff`. */
+  readonly option?: string;
+  /**
+   * Installs the packages of a checkout whose package-lock.json differs from the one here. Default: such a commit is refused, since a plan
+   * asks nothing of the network.
+   */
+  readonly install?: (folder: string) => void;
+}
+
+/** A commit of the repository in a folder of its own. */
+export interface Checkout {
+  /** Names of the stacks that it has. */
+  readonly stacks: readonly string[];
+  /**
+   * The plan.json of a stack as that version makes it.
+   *
+   * @throws UsageError when it cannot
+   */
+  readonly plan: (stack: string) => string;
+  /** Removes the folder. */
+  readonly close: () => void;
+}
+
+/**
+ * The plan.json of a stack as the repository's own version at a commit makes it, with the packages that are installed here.
+ *
+ * @throws UsageError when there is no such commit, or it wants other packages, or it has no such stack.
+ */
+export function planAtRef(ref: string, stack: string, options: CheckoutOptions = {}): string {
+  const checkout = openCheckout(ref, options);
+  try {
+    return checkout.plan(stack);
+  } finally {
+    checkout.close();
+  }
+}
+
+/**
+ * Checks a commit out, in a worktree in the temporary folder. Whoever opens it closes it again, whatever happens.
+ *
+ * @throws UsageError when there is no such commit, or it wants other packages and nobody installs them.
+ */
+export function openCheckout(ref: string, options: CheckoutOptions = {}): Checkout {
+  const { repository = root, option = "--diff", install } = options;
+  const named = `${option} ${ref}`;
+  const commit = commitOf(ref, option, repository);
+  const same = hasSamePackages(commit, repository);
+  if (!same && install === undefined)
+    throw new UsageError(
+      `${named}: package-lock.json differs there, and the installed packages fit only one of both; make its plan in a clone of its own (npm ci, fenestra plan --json) and give that file`,
+    );
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-base-"));
+  const tree = path.join(folder, "tree");
+  // Ctrl-C goes to the child as well; this process must live on to clean up.
+  const ignore = () => undefined;
+  process.on("SIGINT", ignore);
+  const close = () => {
+    process.removeListener("SIGINT", ignore);
+    rmSync(folder, { recursive: true, force: true });
+    git(repository, ["worktree", "prune"]);
+  };
+  try {
+    git(repository, ["worktree", "add", "--detach", "--quiet", tree, commit]);
+    if (same) symlinkSync(path.join(repository, "node_modules"), path.join(tree, "node_modules"));
+    else install?.(tree);
+    const stacks = path.join(tree, "stacks");
+    return {
+      stacks: existsSync(stacks) ? stackNames(pathToFileURL(`${stacks}/`)) : [],
+      plan: (stack) => runPlan(tree, named, stack),
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function commitOf(ref: string, option: string, repository: string): string {
+  try {
+    // After --end-of-options nothing is taken for an option of git.
+    return git(repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${ref}^{commit}`]).trim();
+  } catch {
+    const commit = "a commit, branch or tag of this repository";
+    throw new UsageError(
+      option === "--diff"
+        ? `--diff ${ref}: there is no such file and no such commit; allowed: the plan.json of an earlier run, or ${commit}`
+        : `${option} ${ref}: there is no such commit; allowed: ${commit}`,
+    );
+  }
+}
+
+function hasSamePackages(commit: string, repository: string): boolean {
+  const lockFile = path.join(repository, "package-lock.json");
+  const here = existsSync(lockFile) ? readFileSync(lockFile, "utf8") : "";
+  try {
+    return git(repository, ["show", `${commit}:package-lock.json`]) === here;
+  } catch {
+    return here === "";
+  }
+}
+
+function runPlan(tree: string, named: string, stack: string): string {
+  const command = path.join(tree, "cli", "main.ts");
+  if (!existsSync(command)) throw new UsageError(`${named}: that version has no fenestra plan`);
+  try {
+    // Findings of the base, exit code 1, are of no interest here.
+    const args = [command, "plan", "--stack", stack, "--json"];
+    return execFileSync(process.execPath, args, {
+      cwd: tree,
+      encoding: "utf8",
+      maxBuffer: 2 ** 28,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  } catch (error) {
+    const output = (name: string) => String(error instanceof Error ? (Reflect.get(error, name) ?? "") : "");
+    if (output("stdout").startsWith("{")) return output("stdout");
+    const [line = "no reason given"] = output("stderr").trim().split("\n");
+    throw new UsageError(`${named}: that version cannot plan ${stack}: ${line}`);
+  }
+}
+
+function git(repository: string, args: readonly string[]): string {
+  return execFileSync("git", ["-C", repository, ...args], {
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}

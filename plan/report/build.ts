@@ -1,0 +1,187 @@
+import { createHash } from "node:crypto";
+import { type CriticalPath, windowsCriticalPath } from "../../components/machine/windows/criticalPath.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import type { PoolSpec } from "../../components/model/pools.ts";
+import type { ObjectStore } from "../decode/scriptsObject.ts";
+import { decodeUserData } from "../decode/userData.ts";
+import type { SimulatedMachine } from "../fakes/machines.ts";
+import { secretsInUserData } from "../program/leaks.ts";
+import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
+import { isPropertyList, isPropertyMap, type PropertyValue } from "../program/values.ts";
+import { findings } from "./findings.ts";
+import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "./plan.ts";
+
+/** What a plan is made of. */
+export interface PlanInput {
+  readonly stack: string;
+  readonly spec: ClusterSpec;
+  /** The run with stand-in outputs. */
+  readonly program: RecordedProgram;
+  readonly machines: readonly SimulatedMachine[];
+  /** Objects that a machine fetches with the rights of its role. */
+  readonly objects: (machine: SimulatedMachine) => ObjectStore;
+  /** Day to judge support by, ISO date. */
+  readonly asOf: string | undefined;
+}
+
+/** Most bytes of user data: AWS counts before base64 (Amazon EC2 User Guide); Azure's customData likewise, 64 KiB less one. */
+export const userDataLimits = { aws: 16_384, azure: 65_535 } as const;
+
+/** Names under which user data goes to a cloud. */
+const userDataProperties = ["userData", "userDataBase64", "customData", "contentBase64"];
+
+/** The plan of a recorded program. Pure: the same program gives the same plan. */
+export function buildPlan({ stack, spec, program, machines, objects, asOf }: PlanInput): Plan {
+  const kinds = machineKinds(machines, spec, objects);
+  const controlPlane = spec.controlPlane;
+  const windowsPools = spec.pools.filter(({ os }) => os.family === "windows");
+  const paths = new Map(windowsPools.map((pool) => [pool, windowsCriticalPath(spec, pool)]));
+  return {
+    version: planVersion,
+    stack,
+    cluster: {
+      name: spec.name,
+      cloud: spec.cloud,
+      region: spec.region,
+      environment: spec.environment,
+      accountId: spec.accountId ?? null,
+      kubernetes: spec.kubernetes.version,
+    },
+    network: {
+      cidr: spec.network.cidr,
+      nat: spec.network.nat,
+      podCidr: spec.kubernetes.podCidr,
+      serviceCidr: spec.kubernetes.serviceCidr,
+      zones: spec.network.zones.map((zone) => ({
+        zone: zone.zone,
+        private: zone.private,
+        public: zone.public,
+        controlPlane: zone.controlPlane,
+      })),
+      publicAccess: spec.publicAccess ?? null,
+    },
+    controlPlane: {
+      size: controlPlane.size.name,
+      image: controlPlane.image,
+      etcdDiskGb: controlPlane.etcdDiskGb,
+      members: controlPlane.members.map(({ etcdName, zone, address }) => ({ etcdName, zone, address })),
+    },
+    pools: spec.pools.map((pool) => planPool(pool, paths.get(pool))),
+    machines: kinds,
+    resources: [...program.resources].sort((a, b) => compare(a.urn, b.urn)).map(planResource),
+    outputs: Object.keys(program.outputs).sort(),
+    messages: program.messages.map(({ severity, text }) => ({ severity, text })),
+    findings: findings({ spec, program, machines: kinds, paths, leaks: secretsInUserData(program), asOf }),
+  };
+}
+
+/** Orders texts by their code units, the same on every machine. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function planPool(pool: PoolSpec, toReady: CriticalPath | undefined): PlanPool {
+  return {
+    name: pool.name,
+    path: pool.path,
+    os: pool.os.name,
+    build: pool.os.family === "windows" ? pool.os.build : null,
+    size: pool.size.name,
+    vcpus: pool.size.vcpus,
+    memoryGib: pool.size.memoryGib,
+    zones: pool.zones,
+    count: pool.count,
+    autoscale: pool.autoscale === undefined ? null : { min: pool.autoscale.min, max: pool.autoscale.max },
+    image: pool.image,
+    diskGb: pool.diskGb,
+    spot: pool.spot,
+    labels: { ...pool.contract.ownLabels, ...pool.contract.kubeletLabels },
+    taints: pool.contract.taints.map(({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`),
+    runtimeClass: pool.contract.runtimeClass?.name ?? null,
+    toReady: toReady ?? null,
+  };
+}
+
+/** One entry per control-plane machine and per group: machines of a group are the same but for what they learn at boot. */
+function machineKinds(
+  machines: readonly SimulatedMachine[],
+  spec: ClusterSpec,
+  objects: PlanInput["objects"],
+): readonly PlanMachine[] {
+  const groups = Map.groupBy(machines, ({ urn }) => urn);
+  return [...groups.values()].flatMap((members) => {
+    const [first] = members;
+    if (first === undefined) return [];
+    const decoded = decodeUserData(first.userData, objects(first));
+    return [
+      {
+        name: first.name.replace(/\[\d+\]$/, ""),
+        role: first.group === undefined ? "control-plane" : decoded.system,
+        count: first.group?.desired ?? 1,
+        size: first.size,
+        image: first.image,
+        zones: [...new Set(members.map(({ zone }) => zone))].sort(),
+        userData: {
+          bytes: first.userData.length,
+          limit: userDataLimits[spec.cloud],
+          sha256: sha256(first.userData),
+        },
+        entry: decoded.entry,
+        files: decoded.files.map(({ path, content, mode }) => ({
+          path,
+          mode: mode ?? null,
+          bytes: Buffer.byteLength(content),
+          sha256: sha256(content),
+          content,
+        })),
+      },
+    ];
+  });
+}
+
+function planResource(resource: RecordedResource): PlanResource {
+  const { options } = resource;
+  const given = Object.entries(options).filter(
+    ([name, value]) =>
+      value !== undefined &&
+      !(typeof value === "object" && value !== null && Object.keys(value).length === 0) &&
+      !(name === "aliases" && value === 0),
+  );
+  return {
+    urn: resource.urn,
+    type: resource.type,
+    name: resource.name,
+    parent: resource.parent ?? null,
+    custom: resource.custom,
+    inputs: printable(resource.inputs),
+    dependencies: resource.dependencies,
+    options: Object.fromEntries(
+      given.map(([name, value]) => [
+        name,
+        name === "replacementTrigger" ? printable(options.replacementTrigger ?? null) : value,
+      ]),
+    ),
+  };
+}
+
+/** A value as it may be shown: secrets as their mark, user data as its size and digest, keys in order. */
+export function printable(value: PropertyValue): unknown {
+  if (isPropertyList(value)) return value.map(printable);
+  if (!isPropertyMap(value)) return typeof value === "object" && value !== null ? String(value) : value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => compare(a, b))
+      .map(([name, item]) => [
+        name,
+        userDataProperties.includes(name) && typeof item === "string" ? describeUserData(item) : printable(item),
+      ]),
+  );
+}
+
+function describeUserData(text: string): string {
+  return `[user data, ${text.length} characters, sha256 ${sha256(text).slice(0, 16)}]`;
+}
+
+function sha256(data: string | Buffer): string {
+  return createHash("sha256").update(data).digest("hex");
+}

@@ -1,0 +1,43 @@
+import { loadConfig } from "../../components/config/load.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { awsObjects } from "../fakes/awsObjects.ts";
+import { placeOf, simulatedCloud } from "../fakes/cloud.ts";
+import { collectMachines } from "../fakes/collect.ts";
+import { runProgram } from "../program/runProgram.ts";
+import { requireSameResources } from "../program/sameResources.ts";
+import { buildPlan } from "./build.ts";
+import type { Plan } from "./plan.ts";
+
+/** What is planned. */
+export interface PlanRequest {
+  readonly stack: string;
+  /** Config values of the stack as Pulumi hands them to a program. */
+  readonly config: Readonly<Record<string, string>>;
+  /** Absolute path of the program's entry. */
+  readonly entry: string;
+  /** Day to judge support by, ISO date. */
+  readonly asOf?: string | undefined;
+}
+
+/**
+ * Runs the program twice, with unknown outputs and with stand-ins of realistic length, and makes the plan from the second run. No network,
+ * no credentials.
+ *
+ * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError when the program fails.
+ */
+export async function makePlan({ stack, config, entry, asOf }: PlanRequest): Promise<Plan> {
+  const spec = clusterSpec(loadConfig(config));
+  const simulate = simulatedCloud(placeOf(config), "stand-in");
+  const run = { entry, stack, config, simulate };
+  const preview = await runProgram({ ...run, mode: "unknown-outputs" });
+  const program = await runProgram({ ...run, mode: "known-outputs" });
+  requireSameResources(preview, program);
+  return buildPlan({
+    stack,
+    spec,
+    program,
+    machines: collectMachines(program, ({ desired }) => Math.max(desired, 1)),
+    objects: ({ role }) => awsObjects(program, role),
+    asOf,
+  });
+}

@@ -1,0 +1,113 @@
+import { mirrorOf } from "../../components/machine/registryMirrors.ts";
+import { type Artifact, downloadUrl, isImage } from "../../components/model/artifacts.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { kubeadmImages } from "../../components/model/kubeadmImages.ts";
+import { verifyImageList } from "../../verify/images.ts";
+import { imagesIn } from "../program/images.ts";
+import type { Plan } from "./plan.ts";
+
+/** A file that a machine downloads. */
+export interface MirrorFile {
+  /** Where its publisher has it. */
+  readonly url: string;
+  /** `sha256:<hex>` or `sha512:<hex>`; `null` while the lock file has none. */
+  readonly digest: string | null;
+  /** Publisher's checksum file, which the machines read as long as there is no digest. */
+  readonly checksumUrl: string | null;
+  /** Where the machines of this stack look for it; `null` without a mirror. */
+  readonly mirror: string | null;
+}
+
+/** An image that a node pulls. */
+export interface MirrorImage {
+  /** Reference as nodes use it. */
+  readonly reference: string;
+  /** `sha256:<hex>`; `null` when the reference is a tag alone. */
+  readonly digest: string | null;
+  /** URL of the registry's mirror in this stack; `null` without one. */
+  readonly mirror: string | null;
+}
+
+/** Everything that a mirror for a stack must hold. */
+export interface MirrorList {
+  /** Version of this form. */
+  readonly version: 1;
+  readonly stack: string;
+  /** Sorted by URL. */
+  readonly files: readonly MirrorFile[];
+  /** Sorted by reference. */
+  readonly images: readonly MirrorImage[];
+}
+
+/**
+ * What a stack downloads: files named in the machines' payloads and in the Kubernetes objects, and images of the payloads, of the Kubernetes objects, and of kubeadm, which
+ * chooses those of the control plane itself, and of the pods that `fenestra verify` makes. Pure.
+ *
+ * @throws RangeError for a Kubernetes minor whose images nobody has written down.
+ */
+export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
+  const payloads = plan.machines.flatMap(({ files }) => files.map(({ content }) => content));
+  const objects = plan.resources.filter(({ type }) => type.startsWith("kubernetes:"));
+  const { artifacts, registries } = spec.mirror;
+  const texts = [...payloads, ...objects.map(({ inputs }) => JSON.stringify(inputs))];
+  const named = new Set(texts.flatMap((text) => text.match(/https?:\/\/[^\s"'\\,<>]+/g) ?? []));
+  const files = [...spec.artifacts.filter((artifact) => !isImage(artifact)), ...ownFiles(spec)].filter(({ url }) =>
+    named.has(downloadUrl(url, artifacts)),
+  );
+  const images = new Set([
+    ...kubeadmImages(spec.kubernetes.version),
+    ...objects.flatMap(({ inputs }) => imagesIn(inputs)),
+    ...payloads.flatMap((text) => referencesIn(text, spec.artifacts)),
+    ...verifyImageList(
+      spec.artifacts,
+      spec.pools.flatMap(({ os }) => (os.family === "windows" ? [os] : [])),
+    ),
+  ]);
+  return {
+    version: 1,
+    stack: plan.stack,
+    files: files
+      .map(({ url, algorithm, digest, checksumUrl }) => ({
+        url,
+        digest: digest === null ? null : `${algorithm}:${digest}`,
+        checksumUrl: digest === null ? (checksumUrl ?? null) : null,
+        mirror: artifacts === undefined ? null : downloadUrl(url, artifacts),
+      }))
+      .sort((a, b) => compare(a.url, b.url)),
+    images: [...images].sort(compare).map((reference) => ({
+      reference,
+      digest: reference.split("@")[1] ?? null,
+      mirror: mirrorOf(registries, reference.split("/")[0] ?? "") ?? null,
+    })),
+  };
+}
+
+/** Files that the stack file names itself. */
+function ownFiles({ addons }: ClusterSpec): readonly Pick<Artifact, "url" | "algorithm" | "digest" | "checksumUrl">[] {
+  const plugin = addons.gmsa?.plugin;
+  return plugin === undefined
+    ? []
+    : [{ url: plugin.url, algorithm: "sha256", digest: plugin.sha256, checksumUrl: undefined }];
+}
+
+/** References in a file of a machine: of the images that the lock file knows. */
+function referencesIn(text: string, lock: readonly Artifact[]): readonly string[] {
+  return lock.filter((artifact) => isImage(artifact) && text.includes(artifact.url)).map(({ url }) => url);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** A list as text: one line per file and image, columns parted by a tab; `-` for a digest that is not recorded. */
+export function mirrorText({ files, images }: MirrorList): string {
+  return [
+    ...files.flatMap(({ url, digest, checksumUrl }) => [
+      ["file", digest ?? "-", url],
+      ...(checksumUrl === null ? [] : [["file", "-", checksumUrl]]),
+    ]),
+    ...images.map(({ reference, digest }) => ["image", digest ?? "-", reference]),
+  ]
+    .map((cells) => `${cells.join("\t")}\n`)
+    .join("");
+}

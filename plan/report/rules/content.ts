@@ -1,0 +1,131 @@
+import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
+import { criticalPathTarget } from "../../../components/machine/windows/criticalPath.ts";
+import { downloadUrl, isImage } from "../../../components/model/artifacts.ts";
+import { imagesIn } from "../../program/images.ts";
+import type { RecordedProgram } from "../../program/recorded.ts";
+import { mapOf, textOf } from "../../program/values.ts";
+import { type FindingInput, key, type Rule, worse } from "./rule.ts";
+
+/** Part of the limit from which on user data counts as nearly full. */
+const nearlyFull = 0.9;
+
+/** Rules on what the program made: machines with their files, and resources. */
+export const contentRules: readonly Rule[] = [
+  ({ leaks }) =>
+    leaks.map(({ resource, path, what }) => ({
+      id: "secret-in-the-open",
+      level: "error",
+      path: `${resource} ${path}`,
+      message: `A value that is not marked as secret holds ${what}.`,
+      remedy: "Let the machine fetch it by its identity at boot, or mark the value as secret.",
+    })),
+  ({ machines }) =>
+    machines
+      .filter(({ userData }) => userData.bytes > userData.limit * nearlyFull)
+      .map(({ name, userData }) => ({
+        id: "user-data-size",
+        level: userData.bytes > userData.limit ? "error" : "warning",
+        path: name,
+        message: `The user data has ${userData.bytes} of ${userData.limit} bytes that the cloud takes.`,
+        remedy: "Move a file of the payload to the second stage that the machine fetches by its identity.",
+      })),
+  ({ spec, program }) =>
+    spec.pools
+      .filter(({ autoscale }) => autoscale !== undefined && !hasAutoscaler(program))
+      .map(({ path }) => ({
+        id: "no-autoscaler",
+        level: "note",
+        path: `${path}.autoscale`,
+        message:
+          "The pool has bounds for the autoscaler, but the program deploys none: the count stays at the lower bound.",
+        remedy: "Install the cluster autoscaler; the group carries the tags that it looks for.",
+      })),
+  ({ paths }) =>
+    [...paths]
+      .filter(([, { withinTarget }]) => !withinTarget)
+      .map(([{ path, os }, { megabytes, reboots }]) => ({
+        id: "slow-to-ready",
+        level: "warning",
+        path,
+        message: `By the model a machine of ${os.name} downloads ${megabytes} MB and reboots ${reboots} times before it is Ready; the target is ${criticalPathTarget.megabytes} MB and ${criticalPathTarget.reboots}.`,
+        remedy: "Use a mirror near the machines, and look in the plan which download grew.",
+      })),
+  (input) => {
+    const texts = textsOf(input);
+    const { spec } = input;
+    return spec.artifacts
+      .filter((artifact) => artifact.digest === null && !isImage(artifact))
+      .filter(({ url }) => texts.some((text) => text.includes(downloadUrl(url, spec.mirror.artifacts))))
+      .map(({ name, version, os }) => ({
+        id: "artifact-without-digest",
+        level: "warning",
+        path: `${name} ${version} (${os})`,
+        message: "The lock file has no digest; the machine trusts the checksum file of the publisher at download.",
+        remedy: "Run fenestra pin where the publisher can be reached.",
+      }));
+  },
+  (input) => {
+    const texts = textsOf(input);
+    const { spec } = input;
+    const tags = spec.artifacts
+      .filter((artifact) => artifact.digest === null && isImage(artifact))
+      .filter(({ url }) => texts.some((text) => text.includes(`"${url}"`)))
+      .map(({ url }) => url);
+    return tags.length === 0
+      ? []
+      : [
+          {
+            id: "image-without-digest",
+            level: worse(spec),
+            path: "components/model/artifacts.lock.json",
+            message: `Images that are named by tag alone, which a registry may move: ${tags.join(", ")}.`,
+            remedy: "Run fenestra pin where the registries can be reached.",
+          },
+        ];
+  },
+  ({ program }) =>
+    program.resources
+      .filter(({ type, inputs }) => type === "aws:ebs/volume:Volume" && inputs.encrypted !== true)
+      .map(({ name }) => ({
+        id: "disk-not-encrypted",
+        level: "error",
+        path: name,
+        message: "The volume is not encrypted.",
+        remedy: "Set encrypted.",
+      })),
+  ({ spec, program }) => {
+    if (spec.network.nat !== "none" || spec.httpProxy !== undefined) return [];
+    const images = program.resources
+      .filter(({ type }) => type.startsWith("kubernetes:"))
+      .flatMap(({ inputs }) => imagesIn(inputs));
+    const registries = new Set(images.map((image) => image.split("/")[0] ?? ""));
+    return [...registries]
+      .filter((registry) => mirrorOf(spec.mirror.registries, registry) === undefined)
+      .sort()
+      .map((registry) => ({
+        id: "registry-out-of-reach",
+        level: "error",
+        path: key("mirror.registries"),
+        message: `Nodes pull images from ${registry}, but there is no NAT gateway, no proxy and no mirror of it.`,
+        remedy: `Name a mirror of ${registry}; fenestra mirror --list tells what it must hold.`,
+      }));
+  },
+];
+
+/** Everything that can name a file or an image: objects of the cluster and files of the machines. */
+function textsOf({ program, machines }: FindingInput): readonly string[] {
+  return [
+    ...program.resources
+      .filter(({ type }) => type.startsWith("kubernetes:"))
+      .map(({ inputs }) => JSON.stringify(inputs)),
+    ...machines.flatMap(({ files }) => files.map(({ content }) => content)),
+  ];
+}
+
+function hasAutoscaler(program: RecordedProgram): boolean {
+  return program.resources.some(
+    ({ type, inputs }) =>
+      type === "kubernetes:apps/v1:Deployment" &&
+      (textOf(mapOf(inputs.metadata).name) ?? "").includes("cluster-autoscaler"),
+  );
+}

@@ -1,0 +1,31 @@
+import type { CriticalPath } from "../../../components/machine/windows/criticalPath.ts";
+import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
+import type { PoolSpec } from "../../../components/model/pools.ts";
+import type { Leak } from "../../program/leaks.ts";
+import type { RecordedProgram } from "../../program/recorded.ts";
+import type { Finding, Level } from "../finding.ts";
+import type { PlanMachine } from "../plan.ts";
+
+/** What the rules look at. */
+export interface FindingInput {
+  readonly spec: ClusterSpec;
+  readonly program: RecordedProgram;
+  readonly machines: readonly PlanMachine[];
+  /** Ways to Ready of the Windows pools. */
+  readonly paths: ReadonlyMap<PoolSpec, CriticalPath>;
+  readonly leaks: readonly Leak[];
+  /** Day to judge support by, ISO date; without it nothing is said of support that ends. */
+  readonly asOf: string | undefined;
+}
+
+/** Looks at one thing; no finding when it is as it should be. */
+export type Rule = (input: FindingInput) => readonly Finding[];
+
+/** Path of a setting in the stack file. */
+export const key = (name: string): string => `config.fenestra:${name}`;
+
+/** Whether the stack is a production environment. */
+export const production = (spec: ClusterSpec): boolean => spec.environment === "production";
+
+/** Level of what is good enough for trying things out, but not for production. */
+export const worse = (spec: ClusterSpec): Level => (production(spec) ? "warning" : "note");

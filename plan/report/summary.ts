@@ -1,0 +1,106 @@
+import { formatCriticalPath } from "../../components/machine/windows/criticalPath.ts";
+import type { Plan } from "./plan.ts";
+import { nodeTree } from "./tree.ts";
+
+/** Marks of levels in the terminal. */
+const marks = { error: "✗", warning: "!", note: "·" } as const;
+
+/** The plan as the terminal shows it: short enough to read in one go. */
+export function planSummary(plan: Plan): string {
+  return [
+    heading(plan),
+    "",
+    ...topology(plan),
+    "",
+    ...poolTable(plan),
+    "",
+    ...criticalPaths(plan),
+    ...machineTable(plan),
+    "",
+    ...resourceCounts(plan),
+    ...(plan.messages.length === 0 ? [] : ["", ...plan.messages.map(({ severity, text }) => `${severity}: ${text}`)]),
+    "",
+    ...findingLines(plan),
+    "",
+  ].join("\n");
+}
+
+function heading({ cluster, stack }: Plan): string {
+  return `${stack}: Kubernetes ${cluster.kubernetes} on ${cluster.cloud}, ${cluster.region}, ${cluster.environment}`;
+}
+
+function topology(plan: Plan): readonly string[] {
+  return nodeTree(plan).flatMap(({ title, children }) => [
+    title,
+    ...children.map((child, index) => `  ${index === children.length - 1 ? "└─" : "├─"} ${child}`),
+  ]);
+}
+
+function poolTable({ pools }: Plan): readonly string[] {
+  return table(
+    ["Pool", "System", "Size", "Count", "Zones", "Taints", "RuntimeClass"],
+    pools.map((pool) => [
+      pool.name,
+      pool.os,
+      pool.size,
+      pool.autoscale === null ? String(pool.count) : `${pool.count} (${pool.autoscale.min}-${pool.autoscale.max})`,
+      pool.zones.join(" "),
+      pool.taints.join(" ") || "-",
+      pool.runtimeClass ?? "-",
+    ]),
+  );
+}
+
+function machineTable({ machines }: Plan): readonly string[] {
+  return table(
+    ["Machine", "Files", "User data", "Limit", "Used"],
+    machines.map(({ name, count, files, userData }) => [
+      count === 1 ? name : `${name} (${count})`,
+      String(files.length),
+      `${userData.bytes} B`,
+      `${userData.limit} B`,
+      `${((100 * userData.bytes) / userData.limit).toFixed(1)} %`,
+    ]),
+  );
+}
+
+/** The ways to Ready of the Windows pools, each pool by itself. */
+export function criticalPaths({ pools }: Plan): readonly string[] {
+  const lines = pools.flatMap(({ name, toReady }) => (toReady === null ? [] : [formatCriticalPath(name, toReady)]));
+  return lines.length === 0 ? [] : ["Windows machines from launch to Ready:", ...lines, ""];
+}
+
+/** How many resources each provider makes. */
+export function countByProvider({ resources }: Plan): readonly (readonly [provider: string, count: number])[] {
+  const custom = resources.filter((resource) => resource.custom);
+  const groups = Map.groupBy(custom, ({ type }) => type.split(":")[0] ?? "");
+  return [...groups].map(([provider, members]) => [provider, members.length] as const).sort((a, b) => b[1] - a[1]);
+}
+
+function resourceCounts(plan: Plan): readonly string[] {
+  const counts = countByProvider(plan);
+  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  return [`${total} resources: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}`];
+}
+
+function findingLines({ findings }: Plan): readonly string[] {
+  if (findings.length === 0) return ["No findings."];
+  const count = (level: string) => findings.filter((finding) => finding.level === level).length;
+  return [
+    `${findings.length} findings: ${count("error")} errors, ${count("warning")} warnings, ${count("note")} notes`,
+    ...findings.map(
+      ({ id, level, path, message, remedy }) => `  ${marks[level]} ${id} at ${path}\n      ${message} ${remedy}`,
+    ),
+  ];
+}
+
+/** A table in plain text; columns as wide as they must be. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  return [line(head), line(widths.map((width) => "─".repeat(width))), ...rows.map(line)];
+}

@@ -1,0 +1,157 @@
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+import { runOrFail } from "../host/command.ts";
+import type { ProgramName } from "../programs/catalog.ts";
+import type { Programs } from "../programs/obtain.ts";
+import type { EndpointHandler } from "./server.ts";
+
+/** One line of the payload's list of artifacts. */
+export interface ArtifactLine {
+  readonly name: string;
+  readonly url: string;
+  readonly algorithm: string;
+  readonly digest: string;
+  /** The remaining columns, unchanged. */
+  readonly rest: readonly string[];
+}
+
+/** Reads the payload's list of artifacts: tab-separated, name, URL, algorithm, digest, further columns. */
+export function parseArtifacts(text: string): readonly ArtifactLine[] {
+  return text
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line) => {
+      const [name = "", url = "", algorithm = "", digest = "", ...rest] = line.split("\t");
+      return { name, url, algorithm, digest, rest };
+    });
+}
+
+/** Files that stand in for the publishers' downloads, by artifact name. */
+export type ArtifactFiles = ReadonlyMap<string, Buffer>;
+
+/** A program that does nothing but tell that it is a stand-in. */
+const standInProgram = (name: string): string =>
+  `#!/bin/sh\n# Stand-in of the rehearsal: ${name} is simulated.\ncase "$*" in *version*) echo "${name} stand-in";; esac\n`;
+
+/** The kubelet is simulated; the stand-in only answers for its version, which kubeadm asks. */
+const kubeletProgram = (version: string): string =>
+  `#!/bin/sh\n# Stand-in of the rehearsal: the harness is the kubelet.\necho "Kubernetes ${version}"\n`;
+
+/** What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are stand-ins. */
+const archives: Readonly<Record<string, (version: string) => Readonly<Record<string, string>>>> = {
+  containerd: () => ({
+    "bin/containerd": "containerd",
+    "bin/ctr": "ctr",
+    "bin/containerd-shim-runc-v2": "containerd-shim-runc-v2",
+  }),
+  crictl: () => ({ crictl: "crictl" }),
+  "cni-plugins": () =>
+    Object.fromEntries(
+      ["bridge", "host-local", "loopback", "portmap", "bandwidth", "firewall", "tuning"].map((plugin) => [
+        plugin,
+        plugin,
+      ]),
+    ),
+  etcd: (version) => ({
+    [`etcd-v${version}-linux-amd64/etcdctl`]: "etcdctl",
+    [`etcd-v${version}-linux-amd64/etcdutl`]: "etcdutl",
+  }),
+};
+
+/** Makes the files that the simulated publishers serve: real programs where the rehearsal has them, else stand-ins. */
+export async function artifactFiles(
+  lines: readonly ArtifactLine[],
+  programs: Programs,
+  workFolder: string,
+): Promise<ArtifactFiles> {
+  const files = new Map<string, Buffer>();
+  for (const { name, url } of lines) {
+    if (files.has(name)) continue;
+    // The last one: a mirror's address and path come first.
+    const version = url.match(/\d+\.\d+\.\d+/g)?.at(-1) ?? "0.0.0";
+    const contents = archives[name]?.(version);
+    files.set(
+      name,
+      contents === undefined
+        ? await singleFile(name, version, programs)
+        : await archive(name, contents, programs, workFolder),
+    );
+  }
+  return files;
+}
+
+async function singleFile(name: string, version: string, programs: Programs): Promise<Buffer> {
+  if (name === "kubelet") return Buffer.from(kubeletProgram(`v${version}`));
+  const program = isProgram(name, programs) ? programs[name] : undefined;
+  return program === undefined ? Buffer.from(standInProgram(name)) : await readFile(program.path);
+}
+
+async function archive(
+  name: string,
+  contents: Readonly<Record<string, string>>,
+  programs: Programs,
+  workFolder: string,
+): Promise<Buffer> {
+  const folder = path.join(workFolder, "artifacts", name);
+  for (const [file, program] of Object.entries(contents)) {
+    const target = path.join(folder, file);
+    await mkdir(path.dirname(target), { recursive: true });
+    if (isProgram(program, programs)) await symlink(programs[program].path, target);
+    else await writeFile(target, standInProgram(program), { mode: 0o755 });
+  }
+  const packed = `${folder}.tar`;
+  await runOrFail([
+    "tar",
+    "--create",
+    "--dereference",
+    "--file",
+    packed,
+    "--directory",
+    folder,
+    ...(await readdir(folder)),
+  ]);
+  // The form of gzip without its work: the file never leaves the machine.
+  return gzipSync(await readFile(packed), { level: 0 });
+}
+
+function isProgram(name: string, programs: Programs): name is ProgramName {
+  return Object.hasOwn(programs, name);
+}
+
+/**
+ * The payload's list with the digests of the files that stand in: the only file of a payload that the rehearsal changes. What the scripts
+ * do with it, download, compare, unpack, is theirs.
+ */
+export function substituteDigests(text: string, files: ArtifactFiles): string {
+  const replaced = parseArtifacts(text).map(({ name, url, algorithm, digest, rest }) => {
+    const file = files.get(name);
+    if (file === undefined || digest === "-") return [name, url, algorithm, digest, ...rest];
+    return [name, url, algorithm, createHash(algorithm).update(file).digest("hex"), ...rest];
+  });
+  return `${replaced.map((columns) => columns.join("\t")).join("\n")}\n`;
+}
+
+/** Serves the files under the URLs of the payload's lists, and a publisher's checksum file for those without a digest. */
+export function artifactServer(
+  lines: readonly ArtifactLine[],
+  files: ArtifactFiles,
+): { handle: EndpointHandler; hosts: readonly string[]; served: ReadonlyMap<string, number> } {
+  const names = new Map(lines.map(({ name, url }) => [url, name]));
+  const served = new Map<string, number>();
+  return {
+    hosts: [...new Set([...names.keys()].map((url) => new URL(url).hostname))],
+    served,
+    handle: ({ host, url }) => {
+      const wanted = `https://${host}${url}`;
+      const name = names.get(wanted);
+      const checksumOf = names.get(wanted.replace(/\.(sha256|sha256sum)$/, ""));
+      const file = files.get(name ?? checksumOf ?? "");
+      if (file === undefined) return { status: 404 };
+      served.set(wanted, (served.get(wanted) ?? 0) + 1);
+      if (name !== undefined) return { status: 200, body: file };
+      return { status: 200, body: `${createHash("sha256").update(file).digest("hex")}\n` };
+    },
+  };
+}

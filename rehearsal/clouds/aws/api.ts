@@ -1,0 +1,182 @@
+import type { CloudCall } from "../calls.ts";
+import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
+import type { AwsMachine } from "./metadata.ts";
+import { signatureProblem } from "./sigv4.ts";
+
+/** Asks whether a role may do something; the context holds condition keys such as `kms:EncryptionContext:PARAMETER_ARN`. */
+export type Authorize = (
+  role: string,
+  action: string,
+  resource: string,
+  context: Readonly<Record<string, string>>,
+) => boolean;
+
+/** A parameter of the simulated Parameter Store. */
+export interface StoredParameter {
+  readonly arn: string;
+  readonly keyArn: string;
+  value: string;
+  version: number;
+}
+
+/** What the simulated AWS endpoints work on. */
+export interface AwsCloud {
+  readonly region: string;
+  readonly machineAt: (address: string) => AwsMachine | undefined;
+  readonly authorize: Authorize;
+  /** Parameters by name. */
+  readonly parameters: Map<string, StoredParameter>;
+  /** Objects of the simulated S3, by `bucket/key`. */
+  readonly objects: Map<string, Buffer>;
+  /** Lifecycle actions that machines completed: `<group>/<hook>/<instance>` to the result. */
+  readonly completedHooks: Map<string, string>;
+  /** Every call, in order. */
+  readonly calls: CloudCall[];
+  /** ARN of an Auto Scaling group. */
+  readonly groupArn: (name: string) => string;
+}
+
+/** Largest value of a standard parameter, in characters. */
+const parameterLimit = 4096;
+
+/** The simulated endpoints of AWS: each request needs a right signature of the machine's own role, and the role's policies decide. */
+export function awsApi(cloud: AwsCloud): EndpointHandler {
+  return (request) => {
+    const service = serviceOf(request.host, cloud.region);
+    const machine = cloud.machineAt(request.caller);
+    if (service === undefined || machine === undefined)
+      return { status: 404, body: `no endpoint ${request.host} for ${request.caller}` };
+    const problem = signatureProblem(request, machine.credentials, service, cloud.region, Date.now());
+    if (problem !== undefined) return { status: 403, body: JSON.stringify({ __type: problem }) };
+    if (service === "ssm") return parameterStore(cloud, machine, request);
+    if (service === "autoscaling") return autoScaling(cloud, machine, request);
+    return objectStore(cloud, machine, request);
+  };
+}
+
+function serviceOf(host: string, region: string): "ssm" | "autoscaling" | "s3" | undefined {
+  if (host === `ssm.${region}.amazonaws.com`) return "ssm";
+  if (host === `autoscaling.${region}.amazonaws.com`) return "autoscaling";
+  return host === `s3.${region}.amazonaws.com` || host.endsWith(`.s3.${region}.amazonaws.com`) ? "s3" : undefined;
+}
+
+/** Whether the role may do all of it; recorded either way. */
+function allowed(
+  cloud: AwsCloud,
+  machine: AwsMachine,
+  wanted: readonly (readonly [action: string, resource: string, context?: Readonly<Record<string, string>>])[],
+): boolean {
+  return wanted.every(([action, resource, context]) => {
+    const yes = cloud.authorize(machine.role, action, resource, context ?? {});
+    cloud.calls.push({ machine: machine.id, action, resource, allowed: yes, status: yes ? 200 : 400 });
+    return yes;
+  });
+}
+
+function failure(type: string, message = type): EndpointAnswer {
+  return {
+    status: 400,
+    body: JSON.stringify({ __type: type, message }),
+    headers: { "content-type": "application/x-amz-json-1.1" },
+  };
+}
+
+function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
+  const operation = request.headers["x-amz-target"] ?? "";
+  const body: unknown = JSON.parse(request.body.toString("utf8"));
+  const input = typeof body === "object" && body !== null ? new Map(Object.entries(body)) : new Map<string, unknown>();
+  const name = String(input.get("Name") ?? "");
+  const stored = cloud.parameters.get(name);
+  if (stored === undefined) return failure("ParameterNotFound");
+  const viaService = {
+    "kms:ViaService": `ssm.${cloud.region}.amazonaws.com`,
+    "kms:EncryptionContext:PARAMETER_ARN": stored.arn,
+  };
+  if (operation === "AmazonSSM.GetParameter") {
+    if (input.get("WithDecryption") !== true) return failure("ValidationException", "WithDecryption is not set");
+    if (
+      !allowed(cloud, machine, [
+        ["ssm:GetParameter", stored.arn],
+        ["kms:Decrypt", stored.keyArn, viaService],
+      ])
+    )
+      return failure("AccessDeniedException");
+    return {
+      status: 200,
+      body: JSON.stringify({
+        Parameter: { Name: name, Type: "SecureString", Value: stored.value, Version: stored.version, ARN: stored.arn },
+      }),
+    };
+  }
+  if (operation === "AmazonSSM.PutParameter") {
+    const value = String(input.get("Value") ?? "");
+    if (value.length > parameterLimit) return failure("ParameterMaxLengthExceeded", `${value.length} characters`);
+    if (input.get("Overwrite") !== true) return failure("ParameterAlreadyExists");
+    if (
+      !allowed(cloud, machine, [
+        ["ssm:PutParameter", stored.arn],
+        ["kms:Encrypt", stored.keyArn, viaService],
+      ])
+    )
+      return failure("AccessDeniedException");
+    stored.value = value;
+    stored.version += 1;
+    return { status: 200, body: JSON.stringify({ Version: stored.version, Tier: "Standard" }) };
+  }
+  return failure("UnknownOperationException", operation);
+}
+
+function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
+  const form = new URLSearchParams(request.body.toString("utf8"));
+  const group = form.get("AutoScalingGroupName") ?? "";
+  const action = form.get("Action") ?? "";
+  if (action !== "CompleteLifecycleAction" && action !== "RecordLifecycleActionHeartbeat")
+    return failure("InvalidAction", action);
+  if (!allowed(cloud, machine, [[`autoscaling:${action}`, cloud.groupArn(group)]]))
+    return { status: 403, body: "<Code>AccessDenied</Code>" };
+  if (action === "CompleteLifecycleAction") {
+    cloud.completedHooks.set(
+      `${group}/${form.get("LifecycleHookName")}/${form.get("InstanceId")}`,
+      form.get("LifecycleActionResult") ?? "",
+    );
+  }
+  return { status: 200, body: `<${action}Response/>` };
+}
+
+function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
+  const [rawPath = "/", query = ""] = request.url.split("?");
+  const virtual = /^(.+)\.s3\./.exec(request.host)?.[1];
+  const [, first = "", ...rest] = decodeURIComponent(rawPath).split("/");
+  const bucket = virtual ?? first;
+  const key = (virtual === undefined ? rest : [first, ...rest]).join("/");
+  const arn = `arn:aws:s3:::${bucket}${key === "" ? "" : `/${key}`}`;
+  const id = `${bucket}/${key}`;
+  const denied: EndpointAnswer = { status: 403, body: "<Code>AccessDenied</Code>" };
+  if (request.method === "PUT") {
+    if (!allowed(cloud, machine, [["s3:PutObject", arn]])) return denied;
+    cloud.objects.set(id, request.body);
+    return { status: 200 };
+  }
+  if (request.method === "DELETE") {
+    if (!allowed(cloud, machine, [["s3:DeleteObject", arn]])) return denied;
+    cloud.objects.delete(id);
+    return { status: 204 };
+  }
+  if (key === "") {
+    if (!allowed(cloud, machine, [["s3:ListBucket", arn]])) return denied;
+    const prefix = new URLSearchParams(query).get("prefix") ?? "";
+    const keys = [...cloud.objects.keys()]
+      .filter((name) => name.startsWith(`${bucket}/${prefix}`))
+      .map((name) => name.slice(bucket.length + 1));
+    return {
+      status: 200,
+      body: `<ListBucketResult>${keys
+        .sort()
+        .map((name) => `<Contents><Key>${name}</Key></Contents>`)
+        .join("")}</ListBucketResult>`,
+    };
+  }
+  if (!allowed(cloud, machine, [["s3:GetObject", arn]])) return denied;
+  const object = cloud.objects.get(id);
+  return object === undefined ? { status: 404, body: "<Code>NoSuchKey</Code>" } : { status: 200, body: object };
+}

@@ -1,0 +1,191 @@
+import { allows, collectParameters, type PolicyStatement, statementsOfRole } from "../../../plan/fakes/awsAccess.ts";
+import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
+import { awsObjects, storedObjects } from "../../../plan/fakes/awsObjects.ts";
+import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
+import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
+import { listOf, mapOf, textOf } from "../../../plan/program/values.ts";
+import type { CloudCall } from "../calls.ts";
+import type { BalancerSide, CloudSide, NodeTemplate } from "../cloud.ts";
+import { awsApi, type StoredParameter } from "./api.ts";
+import { type AwsMachine, awsMetadata, newCredentials } from "./metadata.ts";
+import { sign } from "./sigv4.ts";
+
+/** AWS as the machines of a program see it. */
+export function awsSide(program: RecordedProgram, clusterName: string): CloudSide {
+  const machines = [...collectAwsMachines(program)];
+  const region = machines[0]?.region ?? "";
+  const byAddress = new Map(machines.map((machine) => [machine.privateIp, asAwsMachine(machine)]));
+  const parameters = new Map(
+    [...collectParameters(program)].map(([name, { id, key, value }]): [string, StoredParameter] => [
+      name,
+      { arn: id, keyArn: key ?? "", value, version: 1 },
+    ]),
+  );
+  const statements = new Map<string, readonly PolicyStatement[]>();
+  const statementsOf = (role: string): readonly PolicyStatement[] => {
+    const known = statements.get(role) ?? statementsOfRole(program, role);
+    statements.set(role, known);
+    return known;
+  };
+  const calls: CloudCall[] = [];
+  const completedHooks = new Map<string, string>();
+  const endpoints = awsApi({
+    region,
+    machineAt: (address) => byAddress.get(address),
+    authorize: (role, action, resource, context) => allows(statementsOf(role), { action, resource, context }),
+    parameters,
+    objects: new Map(storedObjects(program)),
+    completedHooks,
+    calls,
+    groupArn: (name) =>
+      textOf(
+        resourcesOfType(program, "aws:autoscaling/group:Group").find(({ outputs }) => textOf(outputs.name) === name)
+          ?.outputs.arn,
+      ) ?? "",
+  });
+  const buckets = resourcesOfType(program, "aws:s3/bucket:Bucket").flatMap(
+    ({ outputs }) => textOf(outputs.bucket) ?? [],
+  );
+  const providerId = (machine: SimulatedMachine): string => `aws:///${machine.zone}/${machine.id}`;
+  let replacements = 0;
+  return {
+    machines,
+    replace: (machine) => {
+      replacements += 1;
+      const successor = { ...machine, id: `i-${replacements.toString(16).padStart(17, "0")}` };
+      machines.splice(machines.indexOf(machine), 1, successor);
+      byAddress.set(successor.privateIp, asAwsMachine(successor));
+      return successor;
+    },
+    metadata: awsMetadata((address) => byAddress.get(address)),
+    hosts: [
+      `ssm.${region}.amazonaws.com`,
+      `autoscaling.${region}.amazonaws.com`,
+      `s3.${region}.amazonaws.com`,
+      ...buckets.map((bucket) => `${bucket}.s3.${region}.amazonaws.com`),
+    ],
+    endpoints,
+    balancers: balancers(program),
+    identity: (machine) => ({ nodeName: machine.id, providerId: providerId(machine) }),
+    instance: (machine) => ({
+      providerId: providerId(machine),
+      zone: machine.zone,
+      region: machine.region,
+      instanceType: machine.size,
+      address: machine.privateIp,
+      ofCluster: machine.tags[`kubernetes.io/cluster/${clusterName}`] !== undefined,
+    }),
+    objects: ({ role }) => awsObjects(program, role),
+    readSecret: async (machine, name) => {
+      const answer = await endpoints(getParameter(byAddress.get(machine.privateIp), region, name));
+      const body = String(answer.body ?? "");
+      if (answer.status !== 200) throw new Error(`${name} for ${machine.id}: ${body}`);
+      const parsed: { readonly Parameter: { readonly Value: string } } = JSON.parse(body);
+      return parsed.Parameter.Value;
+    },
+    calls,
+    readAction: "ssm:GetParameter",
+    nodeTemplates: resourcesOfType(program, "aws:autoscaling/group:Group").flatMap(({ inputs }) => {
+      const tags = listOf(inputs.tags).map(mapOf);
+      return nodeTemplate(new Map(tags.map(({ key, value }) => [textOf(key) ?? "", textOf(value) ?? ""])));
+    }),
+    secretNames: [...parameters.keys()].sort((a, b) => Number(b.endsWith("/join")) - Number(a.endsWith("/join"))),
+    launched: () =>
+      new Set(
+        [...completedHooks].filter(([, result]) => result === "CONTINUE").map(([key]) => key.split("/").at(-1) ?? ""),
+      ),
+  };
+}
+
+function asAwsMachine(machine: SimulatedMachine): AwsMachine {
+  return {
+    id: machine.id,
+    zone: machine.zone,
+    region: machine.region,
+    address: machine.privateIp,
+    instanceType: machine.size,
+    role: machine.role ?? "",
+    credentials: newCredentials(),
+    lifecycleState: machine.group === undefined ? undefined : "InService",
+  };
+}
+
+/** The request that a machine's script sends to read a parameter, with its signature. */
+function getParameter(machine: AwsMachine | undefined, region: string, name: string) {
+  if (machine === undefined) throw new Error("there is no such machine");
+  const { credentials } = machine;
+  const time = new Date().toISOString().replaceAll(/[-:]|\.\d{3}/g, "");
+  const date = time.slice(0, 8);
+  const host = `ssm.${region}.amazonaws.com`;
+  const headers: Record<string, string> = {
+    "content-type": "application/x-amz-json-1.1",
+    host,
+    "x-amz-date": time,
+    "x-amz-security-token": credentials.sessionToken,
+    "x-amz-target": "AmazonSSM.GetParameter",
+  };
+  const request = {
+    method: "POST",
+    url: "/",
+    headers,
+    body: Buffer.from(JSON.stringify({ Name: name, WithDecryption: true })),
+  };
+  const names = Object.keys(headers).sort();
+  const signature = sign(request, { names, time, date, region, service: "ssm", secret: credentials.secretAccessKey });
+  headers.authorization = `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${date}/${region}/ssm/aws4_request, SignedHeaders=${names.join(";")}, Signature=${signature}`;
+  return { ...request, caller: machine.address, host };
+}
+
+function balancers(program: RecordedProgram): readonly BalancerSide[] {
+  const listeners = resourcesOfType(program, "aws:lb/listener:Listener");
+  const groups = new Map(
+    resourcesOfType(program, "aws:lb/targetGroup:TargetGroup").map((group) => [textOf(group.outputs.arn) ?? "", group]),
+  );
+  return resourcesOfType(program, "aws:lb/loadBalancer:LoadBalancer").flatMap((balancer) =>
+    listeners
+      .filter(({ inputs }) => textOf(inputs.loadBalancerArn) === textOf(balancer.outputs.arn))
+      .map((listener) => balancerSide(program, balancer, listener, groups)),
+  );
+}
+
+function balancerSide(
+  program: RecordedProgram,
+  balancer: RecordedResource,
+  listener: RecordedResource,
+  groups: ReadonlyMap<string, RecordedResource>,
+): BalancerSide {
+  const arn = textOf(mapOf(listOf(listener.inputs.defaultActions)[0]).targetGroupArn) ?? "";
+  const group = groups.get(arn);
+  const targets = resourcesOfType(program, "aws:lb/targetGroupAttachment:TargetGroupAttachment")
+    .filter(({ inputs }) => textOf(inputs.targetGroupArn) === arn)
+    .map(({ inputs }) => ({
+      host: textOf(inputs.targetId) ?? "",
+      port: portOf(inputs.port) ?? portOf(group?.inputs.port) ?? 0,
+    }));
+  return {
+    dnsName: textOf(balancer.outputs.dnsName) ?? "",
+    port: portOf(listener.inputs.port) ?? 0,
+    targets,
+    healthPath: textOf(mapOf(group?.inputs.healthCheck).path) ?? "/",
+    answersTargets: true,
+  };
+}
+
+function portOf(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+const templatePrefix = "k8s.io/cluster-autoscaler/node-template/";
+
+/** The hints in a group's tags (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md); nothing for a group without any. */
+function nodeTemplate(tags: ReadonlyMap<string, string>): readonly NodeTemplate[] {
+  if (!tags.has("k8s.io/cluster-autoscaler/enabled")) return [];
+  const part = (kind: "label" | "taint"): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      [...tags].flatMap(([key, value]) =>
+        key.startsWith(`${templatePrefix}${kind}/`) ? [[key.slice(`${templatePrefix}${kind}/`.length), value]] : [],
+      ),
+    );
+  const labels = part("label");
+  return [{ pool: labels["fenestra.dev/pool"] ?? "", labels, taints: part("taint") }];
+}

@@ -1,0 +1,106 @@
+import {
+  type AzureRequest,
+  type SimulatedAccount,
+  type SimulatedVault,
+  same,
+} from "../../../plan/fakes/azureAccess.ts";
+import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
+import type { CloudCall } from "../calls.ts";
+import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
+import { azureError } from "./answers.ts";
+import { blobStore } from "./blobs.ts";
+import type { TokenClaims, TokenIssuer } from "./tokens.ts";
+import { keyVault, type StoredValue } from "./vault.ts";
+
+/** What the simulated endpoints of Azure work on. */
+export interface AzureCloud {
+  readonly hostAt: (address: string) => AzureHost | undefined;
+  readonly tokens: TokenIssuer;
+  /** Whether an identity's roles allow a call. */
+  readonly authorize: (principalId: string, request: AzureRequest) => boolean;
+  readonly vaults: readonly SimulatedVault[];
+  /** Secrets by their URL without version. */
+  readonly secrets: Map<string, StoredValue>;
+  readonly accounts: readonly SimulatedAccount[];
+  /** Blobs by `<server>/<container>/<name>`. */
+  readonly blobs: Map<string, Buffer>;
+  /** Ids of scale set instances that were given a new system disk, in order. */
+  readonly reimaged: string[];
+  /** Every call, in order. */
+  readonly calls: CloudCall[];
+}
+
+/** A call of a machine whose token was right. */
+export interface AzureCaller {
+  readonly host: AzureHost;
+  readonly claims: TokenClaims;
+  /** Whether the roles allow it; recorded either way. */
+  readonly allowed: (request: AzureRequest) => boolean;
+}
+
+/** Name of the resource manager's server. */
+export const managementHost = "management.azure.com";
+
+/** The simulated endpoints of Azure: each request needs a token for the right resource, and the roles of its identity decide. */
+export function azureApi(cloud: AzureCloud): EndpointHandler {
+  return (request) => {
+    const host = cloud.hostAt(request.caller);
+    if (host === undefined) return { status: 404, body: `no endpoint ${request.host} for ${request.caller}` };
+    const as = (audiences: readonly string[]) => caller(cloud, host, request, audiences);
+    const vault = cloud.vaults.find((item) => same(item.host, request.host));
+    if (vault !== undefined) return keyVault(cloud, vault, as(["https://vault.azure.net"]), host, request);
+    const account = cloud.accounts.find((item) => same(item.host, request.host));
+    if (account !== undefined) {
+      return blobStore(cloud, account, as(["https://storage.azure.com", `https://${account.host}`]), request);
+    }
+    if (request.host === managementHost)
+      return resourceManager(
+        cloud,
+        as(["https://management.azure.com", "https://management.core.windows.net"]),
+        request,
+      );
+    return { status: 404, body: `no endpoint ${request.host}` };
+  };
+}
+
+function caller(
+  cloud: AzureCloud,
+  host: AzureHost,
+  request: EndpointRequest,
+  audiences: readonly string[],
+): AzureCaller | string {
+  const claims = cloud.tokens.read(request.headers.authorization, audiences, Date.now());
+  if (typeof claims === "string") return claims;
+  return {
+    host,
+    claims,
+    allowed: (asked) => {
+      const yes = cloud.authorize(claims.principalId, asked);
+      const { action, resource } = asked;
+      cloud.calls.push({ machine: host.machine.id, action, resource, allowed: yes, status: yes ? 200 : 403 });
+      return yes;
+    },
+  };
+}
+
+/** The only thing that machines ask of the resource manager: a new system disk for an instance of a scale set. */
+function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: EndpointRequest): EndpointAnswer {
+  if (typeof by === "string") return azureError(401, "AuthenticationFailed", by);
+  const [path = "", query = ""] = request.url.split("?");
+  if (!new URLSearchParams(query).has("api-version"))
+    return azureError(
+      400,
+      "MissingApiVersionParameter",
+      "The api-version query parameter (?api-version=) is required.",
+    );
+  const instance = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)\/reimage$/i.exec(
+    path,
+  )?.[1];
+  if (instance === undefined || request.method !== "POST")
+    return azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
+  const action = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/reimage/action";
+  if (!by.allowed({ action, plane: "control", resource: instance }))
+    return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
+  cloud.reimaged.push(instance);
+  return { status: 202 };
+}

@@ -1,0 +1,81 @@
+import { same } from "../../../plan/fakes/azureAccess.ts";
+import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
+import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../../plan/program/values.ts";
+import type { BalancerSide } from "../cloud.ts";
+
+/**
+ * The load balancers of a program on Azure, one per rule. The name of an internal one is that of the record in a private DNS zone with its
+ * address; of a public one, that of its public address.
+ *
+ * @throws Error when a load balancer has no name that machines could resolve, or a probe that is not HTTPS.
+ */
+export function azureBalancers(program: RecordedProgram): readonly BalancerSide[] {
+  return resourcesOfType(program, "azure-native:network:LoadBalancer").flatMap((balancer) =>
+    listOf(balancer.inputs.loadBalancingRules).map((rule) => balancerSide(program, balancer, mapOf(rule))),
+  );
+}
+
+function balancerSide(program: RecordedProgram, balancer: RecordedResource, rule: PropertyMap): BalancerSide {
+  const { outputs, name } = balancer;
+  const frontend = part(outputs.frontendIPConfigurations, rule.frontendIPConfiguration, name);
+  const pool = part(outputs.backendAddressPools, rule.backendAddressPool, name);
+  const probe = part(outputs.probes, rule.probe, name);
+  if (textOf(probe.protocol) !== "Https") throw new Error(`${name}: its probe is not HTTPS`);
+  const publicAddress = textOf(mapOf(frontend.publicIPAddress).id);
+  const port = numberOf(rule.backendPort);
+  return {
+    dnsName:
+      publicAddress === undefined ? privateName(program, frontend, name) : publicName(program, publicAddress, name),
+    port: numberOf(rule.frontendPort),
+    targets: members(program, textOf(pool.id)).map((host) => ({ host, port })),
+    healthPath: textOf(probe.requestPath) ?? "/",
+    // A connection that an internal load balancer sends back to its sender is lost (kubernetes/kubeadm#1685).
+    answersTargets: publicAddress !== undefined,
+  };
+}
+
+/** The part of the load balancer that a reference names; the last segment of its id is the name. */
+function part(list: PropertyValue | undefined, reference: PropertyValue | undefined, balancer: string): PropertyMap {
+  const wanted = textOf(mapOf(reference).id)?.split("/").at(-1);
+  const found = listOf(list)
+    .map(mapOf)
+    .find(({ name }) => same(textOf(name), wanted));
+  if (found === undefined) throw new Error(`${balancer}: a rule refers to ${wanted}, which it does not have`);
+  return found;
+}
+
+function members(program: RecordedProgram, pool: string | undefined): readonly string[] {
+  return resourcesOfType(program, "azure-native:network:NetworkInterface")
+    .flatMap(({ outputs }) => listOf(outputs.ipConfigurations).map(mapOf))
+    .filter(({ loadBalancerBackendAddressPools }) =>
+      listOf(loadBalancerBackendAddressPools).some((item) => same(textOf(mapOf(item).id), pool)),
+    )
+    .flatMap(({ privateIPAddress }) => textOf(privateIPAddress) ?? []);
+}
+
+function privateName(program: RecordedProgram, frontend: PropertyMap, balancer: string): string {
+  const address = textOf(frontend.privateIPAddress);
+  const record = resourcesOfType(program, "azure-native:privatedns:PrivateRecordSet").find(({ inputs }) =>
+    listOf(inputs.aRecords).some((item) => textOf(mapOf(item).ipv4Address) === address),
+  );
+  const fqdn = textOf(record?.outputs.fqdn);
+  if (record === undefined || fqdn === undefined)
+    throw new Error(`${balancer}: no record of a private DNS zone has its address ${address}`);
+  const zone = textOf(record.inputs.privateZoneName);
+  const linked = resourcesOfType(program, "azure-native:privatedns:VirtualNetworkLink").some(({ inputs }) =>
+    same(textOf(inputs.privateZoneName), zone),
+  );
+  if (!linked) throw new Error(`the private DNS zone ${zone} is linked to no network, so that no machine can ask it`);
+  return fqdn.replace(/\.$/, "");
+}
+
+function publicName(program: RecordedProgram, id: string, balancer: string): string {
+  const address = resourcesOfType(program, "azure-native:network:PublicIPAddress").find((item) => same(item.id, id));
+  const fqdn = textOf(mapOf(address?.outputs.dnsSettings).fqdn);
+  if (fqdn === undefined) throw new Error(`${balancer}: its public address has no DNS name`);
+  return fqdn;
+}
+
+function numberOf(value: PropertyValue | undefined): number {
+  return typeof value === "number" ? value : 0;
+}

@@ -1,0 +1,227 @@
+import { decodeUserData } from "../../../plan/decode/userData.ts";
+import { startedScript } from "../../../plan/decode/windowsExtension.ts";
+import {
+  collectAccounts,
+  collectVaultSecrets,
+  collectVaults,
+  type HeldRole,
+  rolesAllow,
+  rolesOf,
+  same,
+} from "../../../plan/fakes/azureAccess.ts";
+import { watchesHealth } from "../../../plan/fakes/azureExtensions.ts";
+import { type AzureHost, collectAzureHosts, successorOf } from "../../../plan/fakes/azureMachines.ts";
+import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
+import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
+import { mapOf, textOf } from "../../../plan/program/values.ts";
+import { parseEnvironmentFile } from "../../machines/units.ts";
+import type { CloudSide, NodeTemplate } from "../cloud.ts";
+import type { EndpointAnswer, EndpointHandler } from "../server.ts";
+import { type AzureCloud, azureApi, managementHost } from "./api.ts";
+import { azureBalancers } from "./balancers.ts";
+import { type AzureIdentity, azureMetadata } from "./metadata.ts";
+import { TokenIssuer } from "./tokens.ts";
+import type { StoredValue } from "./vault.ts";
+
+/** Azure as the machines of a program see it. */
+export function azureSide(program: RecordedProgram): CloudSide {
+  const hosts = new Map(collectAzureHosts(program).map((host) => [host.machine.privateIp, host]));
+  const machines = [...hosts.values()].map(({ machine }) => machine);
+  for (const { os, machine } of hosts.values()) if (os === "windows") startedScript(machine.startCommand);
+  const hostOf = (machine: SimulatedMachine): AzureHost => {
+    const host = hosts.get(machine.privateIp);
+    if (host === undefined) throw new Error(`there is no machine ${machine.id}`);
+    return host;
+  };
+  const identities = collectIdentities(program);
+  const identitiesOf = (host: AzureHost): readonly AzureIdentity[] =>
+    identities.filter(({ id }) => host.identities.some((own) => same(own, id)));
+  const tokens = new TokenIssuer();
+  const metadata = azureMetadata({
+    subscriptionId: /^\/subscriptions\/([^/]+)/.exec([...hosts.values()][0]?.resourceId ?? "")?.[1] ?? "",
+    hostAt: (address) => hosts.get(address),
+    identitiesOf,
+    tokens,
+    events: new Map(),
+  });
+  const cloud = cloudOf(program, (address) => hosts.get(address), tokens);
+  const endpoints = azureApi(cloud);
+  let replacements = 0;
+  return {
+    machines,
+    replace: (machine) => {
+      // A VM keeps its name; an instance of a scale set gets a number that none had before.
+      const host = hostOf(machine);
+      replacements += 1;
+      const successor =
+        machine.group === undefined
+          ? { ...host, machine: { ...machine } }
+          : successorOf(host, machine.group.max + machine.group.desired + replacements);
+      machines.splice(machines.indexOf(machine), 1, successor.machine);
+      hosts.set(machine.privateIp, successor);
+      return successor.machine;
+    },
+    metadata,
+    hosts: [...cloud.vaults.map(({ host }) => host), ...cloud.accounts.map(({ host }) => host), managementHost],
+    endpoints,
+    balancers: azureBalancers(program),
+    identity: (machine) => {
+      const host = hostOf(machine);
+      return { nodeName: host.computerName.toLowerCase(), providerId: providerId(host) };
+    },
+    instance: (machine) => {
+      const host = hostOf(machine);
+      return {
+        providerId: providerId(host),
+        // Without a zone the cloud controller takes the number of the fault domain (kubernetes-sigs/cloud-provider-azure: azure_zones.go).
+        zone: machine.zone === "" ? "0" : `${machine.region}-${machine.zone}`,
+        region: machine.region,
+        instanceType: machine.size,
+        address: machine.privateIp,
+        ofCluster: inCloudConfig(program, host),
+      };
+    },
+    objects: () => () => undefined,
+    readSecret: (machine, name) => readSecret(machine, name, identitiesOf(hostOf(machine)), { metadata, endpoints }),
+    calls: cloud.calls,
+    readAction: "Microsoft.KeyVault/vaults/secrets/getSecret/action",
+    nodeTemplates: resourcesOfType(program, "azure-native:compute:VirtualMachineScaleSet").flatMap(({ inputs }) =>
+      nodeTemplate(Object.entries(mapOf(inputs.tags)).map(([key, value]) => [key, textOf(value) ?? ""])),
+    ),
+    secretNames: secretNames(machines, [...cloud.secrets.keys()]),
+    launched: () =>
+      new Set(
+        [...hosts.values()].filter(({ extensions }) => watchesHealth(extensions)).map(({ machine }) => machine.id),
+      ),
+  };
+}
+
+function cloudOf(
+  program: RecordedProgram,
+  hostAt: (address: string) => AzureHost | undefined,
+  tokens: TokenIssuer,
+): AzureCloud {
+  const roles = new Map<string, readonly HeldRole[]>();
+  const rolesFor = (principalId: string): readonly HeldRole[] => {
+    const known = roles.get(principalId) ?? rolesOf(program, principalId);
+    roles.set(principalId, known);
+    return known;
+  };
+  return {
+    hostAt,
+    tokens,
+    authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
+    vaults: collectVaults(program),
+    secrets: new Map(
+      [...collectVaultSecrets(program)].map(([url, { value }]): [string, StoredValue] => [url, { value, version: 1 }]),
+    ),
+    accounts: collectAccounts(program),
+    blobs: new Map(),
+    reimaged: [],
+    calls: [],
+  };
+}
+
+function collectIdentities(program: RecordedProgram): readonly AzureIdentity[] {
+  return resourcesOfType(program, "azure-native:managedidentity:UserAssignedIdentity").map(({ id, outputs }) => ({
+    id: id ?? "",
+    clientId: textOf(outputs.clientId) ?? "",
+    principalId: textOf(outputs.principalId) ?? "",
+  }));
+}
+
+/** Resource group in lower case, the rest as Azure has it (kubernetes-sigs/cloud-provider-azure: convertResourceGroupNameToLower). */
+function providerId({ resourceId }: AzureHost): string {
+  const lower = resourceId.replace(
+    /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+/i,
+    (prefix) =>
+      `/subscriptions/${prefix.split("/")[2]?.toLowerCase()}/resourceGroups/${prefix.split("/")[4]?.toLowerCase()}`,
+  );
+  return `azure://${lower}`;
+}
+
+/**
+ * Whether the cloud controller would find the machine by the configuration that the program gives it: in that resource group, and a VM
+ * outside of scale sets only when those are not disabled (kubernetes-sigs/cloud-provider-azure: topics/node-types.md).
+ */
+function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: AzureHost): boolean {
+  const secret = resourcesOfType(program, "kubernetes:core/v1:Secret").find(
+    ({ inputs }) => textOf(mapOf(inputs.metadata).name) === "azure-cloud-provider",
+  );
+  const text = textOf(mapOf(secret?.inputs.stringData)["cloud-config"]);
+  if (text === undefined) return false;
+  const config: {
+    readonly resourceGroup?: string;
+    readonly vmType?: string;
+    readonly disableAvailabilitySetNodes?: boolean;
+  } = JSON.parse(text);
+  const inGroup = same(config.resourceGroup, resourceGroup);
+  return machine.group === undefined
+    ? inGroup && config.disableAvailabilitySetNodes !== true
+    : inGroup && config.vmType === "vmss";
+}
+
+/** URLs of all secrets. The join secret is no resource: where it is published, the payload of the control plane says. */
+function secretNames(machines: readonly SimulatedMachine[], written: readonly string[]): readonly string[] {
+  const joins = machines
+    .filter(({ group }) => group === undefined)
+    .map(({ userData }) => {
+      const env = decodeUserData(userData).files.find(({ path }) => path === "/etc/fenestra/machine.env");
+      return parseEnvironmentFile(env?.content ?? "").JOIN_SECRET ?? "";
+    });
+  return [...new Set([...joins, ...written])];
+}
+
+/** Reads a secret as a machine's scripts do: a token from the metadata service, by any of its identities, and a call with it. */
+async function readSecret(
+  machine: SimulatedMachine,
+  url: string,
+  identities: readonly AzureIdentity[],
+  { metadata, endpoints }: { readonly metadata: EndpointHandler; readonly endpoints: EndpointHandler },
+): Promise<string> {
+  const common = { caller: machine.privateIp, method: "GET", body: Buffer.alloc(0) };
+  let refusal = `${machine.id} has no identity`;
+  for (const { clientId } of identities) {
+    const query = `api-version=2018-02-01&client_id=${clientId}&resource=https%3A%2F%2Fvault.azure.net`;
+    const token = await metadata({
+      ...common,
+      host: "169.254.169.254",
+      url: `/metadata/identity/oauth2/token?${query}`,
+      headers: { metadata: "true" },
+    });
+    const { host, pathname } = new URL(url);
+    const answer = await endpoints({
+      ...common,
+      host,
+      url: `${pathname}?api-version=7.4`,
+      headers: { authorization: `Bearer ${textIn(token, "access_token")}` },
+    });
+    if (answer.status === 200) return textIn(answer, "value");
+    refusal = `${url} for ${machine.id}: ${answer.status} ${String(answer.body ?? "")}`;
+  }
+  throw new Error(refusal);
+}
+
+function textIn({ body }: EndpointAnswer, key: string): string {
+  const document: unknown = JSON.parse(String(body ?? "{}"));
+  const value =
+    typeof document === "object" && document !== null ? new Map(Object.entries(document)).get(key) : undefined;
+  return typeof value === "string" ? value : "";
+}
+
+const templatePrefix = "k8s.io_cluster-autoscaler_node-template_";
+
+/** The hints in a scale set's tags, where `_` stands for `/` and `~2` for `_` (kubernetes/autoscaler: azure_template.go). */
+function nodeTemplate(tags: readonly (readonly [key: string, value: string])[]): readonly NodeTemplate[] {
+  if (!tags.some(([key]) => key === "cluster-autoscaler-enabled")) return [];
+  const part = (kind: "label" | "taint"): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      tags.flatMap(([key, value]) =>
+        key.startsWith(`${templatePrefix}${kind}_`)
+          ? [[key.slice(`${templatePrefix}${kind}_`.length).replaceAll("_", "/").replaceAll("~2", "_"), value]]
+          : [],
+      ),
+    );
+  const labels = part("label");
+  return [{ pool: labels["fenestra.dev/pool"] ?? "", labels, taints: part("taint") }];
+}

@@ -1,0 +1,167 @@
+import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
+import { uuid } from "../../../plan/fakes/identifiers.ts";
+import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
+import type { TokenIssuer } from "./tokens.ts";
+
+/** A user-assigned identity of the program. */
+export interface AzureIdentity {
+  /** Resource id. */
+  readonly id: string;
+  readonly clientId: string;
+  readonly principalId: string;
+}
+
+/** Something that the platform is about to do to a machine (Azure, "Scheduled Events"). */
+export interface ScheduledEvent {
+  readonly EventId: string;
+  readonly EventType: "Terminate" | "Preempt" | "Reboot" | "Redeploy" | "Freeze";
+  readonly Resources: readonly string[];
+}
+
+/** What the metadata service tells. */
+export interface AzureMetadata {
+  readonly subscriptionId: string;
+  readonly hostAt: (address: string) => AzureHost | undefined;
+  /** Identities that a machine has. */
+  readonly identitiesOf: (host: AzureHost) => readonly AzureIdentity[];
+  readonly tokens: TokenIssuer;
+  /** Events by the id of the machine; an approval takes one away. */
+  readonly events: Map<string, readonly ScheduledEvent[]>;
+}
+
+const versions: Readonly<Record<string, readonly string[]>> = {
+  "/metadata/instance": ["2017-12-01", "2019-03-11", "2020-09-01", "2021-01-01", "2021-02-01", "2021-12-13"],
+  "/metadata/identity/oauth2/token": ["2018-02-01", "2019-08-01"],
+  "/metadata/scheduledevents": ["2019-01-01", "2019-08-01", "2020-07-01"],
+};
+
+/**
+ * The instance metadata service: a request without `Metadata: true`, or one that came through a proxy, is refused (Azure Instance Metadata
+ * Service, "Security and authentication").
+ */
+export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
+  return (request) => {
+    const host = cloud.hostAt(request.caller);
+    if (host === undefined) return { status: 404 };
+    if (request.headers.metadata?.toLowerCase() !== "true")
+      return failure(400, "Bad request. Required metadata header not specified");
+    if (request.headers["x-forwarded-for"] !== undefined)
+      return failure(400, "Bad request. X-Forwarded-For header is not allowed");
+    const [rawPath = "", search = ""] = request.url.split("?");
+    const path = rawPath.replace(/\/$/, "");
+    const query = new URLSearchParams(search);
+    const known = versions[path];
+    if (known === undefined) return failure(404, "Not found");
+    const version = query.get("api-version");
+    if (version === null || !known.includes(version)) {
+      return json(400, {
+        error: "Bad request. api-version was not specified in the request or is not known",
+        "newest-versions": [...known].reverse(),
+      });
+    }
+    if (path === "/metadata/instance") return json(200, instanceDocument(cloud, host));
+    if (path === "/metadata/scheduledevents") return scheduledEvents(cloud, host, request);
+    return token(cloud, host, query);
+  };
+}
+
+function json(status: number, body: unknown): EndpointAnswer {
+  return { status, headers: { "content-type": "application/json; charset=utf-8" }, body: JSON.stringify(body) };
+}
+
+function failure(status: number, error: string): EndpointAnswer {
+  return json(status, { error });
+}
+
+function token(cloud: AzureMetadata, host: AzureHost, query: URLSearchParams): EndpointAnswer {
+  const refused = (description: string) => json(400, { error: "invalid_request", error_description: description });
+  const resource = query.get("resource");
+  if (resource === null || resource === "") return refused("Required query variable 'resource' is missing");
+  const own = cloud.identitiesOf(host);
+  const clientId = query.get("client_id");
+  if (clientId === null && own.length > 1)
+    return refused(
+      "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in the token request",
+    );
+  const identity = clientId === null ? own[0] : own.find((item) => item.clientId === clientId);
+  if (identity === undefined) return refused("Identity not found");
+  const now = Date.now();
+  const { token: text, claims } = cloud.tokens.issue(resource, identity.principalId, now);
+  const seconds = (ms: number) => String(Math.floor(ms / 1000));
+  return json(200, {
+    access_token: text,
+    client_id: identity.clientId,
+    expires_in: seconds(claims.expires - now),
+    expires_on: seconds(claims.expires),
+    ext_expires_in: seconds(claims.expires - now),
+    not_before: seconds(now),
+    resource,
+    token_type: "Bearer",
+  });
+}
+
+function scheduledEvents(cloud: AzureMetadata, { machine }: AzureHost, request: EndpointRequest): EndpointAnswer {
+  const events = cloud.events.get(machine.id) ?? [];
+  if (request.method === "GET") {
+    const common = { EventStatus: "Scheduled", ResourceType: "VirtualMachine", NotBefore: "", Description: "" };
+    return json(200, { DocumentIncarnation: events.length, Events: events.map((event) => ({ ...event, ...common })) });
+  }
+  if (request.method !== "POST") return failure(405, "Method not allowed");
+  const approved = request.body.toString("utf8");
+  if (!/^\{"StartRequests": ?\[\{"EventId": ?"[^"]+"\}\]\}$/.test(approved)) return failure(400, "Bad request");
+  cloud.events.set(
+    machine.id,
+    events.filter(({ EventId }) => !approved.includes(`"${EventId}"`)),
+  );
+  return { status: 200 };
+}
+
+/** The document as Azure lays it out; its names are those of version 2021-02-01. */
+function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): unknown {
+  const { machine, image } = host;
+  const own = host.subnet.inputs;
+  const [address = "", prefix = ""] = String(own.addressPrefix ?? "").split("/");
+  const tags = Object.entries(machine.tags).map(([name, value]) => ({ name, value }));
+  return {
+    compute: {
+      azEnvironment: "AzurePublicCloud",
+      location: machine.region,
+      name: host.resourceName,
+      offer: image.offer ?? "",
+      osProfile: {
+        adminUsername: "",
+        computerName: host.computerName,
+        disablePasswordAuthentication: String(host.os === "linux"),
+      },
+      osType: host.os === "windows" ? "Windows" : "Linux",
+      placementGroupId: "",
+      platformFaultDomain: "0",
+      platformUpdateDomain: "0",
+      provider: "Microsoft.Compute",
+      publisher: image.publisher ?? "",
+      resourceGroupName: host.resourceGroup,
+      resourceId: host.resourceId,
+      sku: image.sku ?? "",
+      subscriptionId,
+      tags: tags.map(({ name, value }) => `${name}:${value}`).join(";"),
+      tagsList: tags,
+      version: image.version ?? "",
+      vmId: uuid(machine.urn, machine.id),
+      vmScaleSetName: machine.group?.name ?? "",
+      vmSize: machine.size,
+      zone: machine.zone,
+    },
+    network: {
+      interface: [
+        {
+          ipv4: {
+            ipAddress: [{ privateIpAddress: machine.privateIp, publicIpAddress: "" }],
+            subnet: [{ address, prefix }],
+          },
+          ipv6: { ipAddress: [] },
+          macAddress: "6045BD000000",
+        },
+      ],
+    },
+  };
+}

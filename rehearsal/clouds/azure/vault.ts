@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
+import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
+import type { EndpointAnswer, EndpointRequest } from "../server.ts";
+import { azureError } from "./answers.ts";
+import type { AzureCaller, AzureCloud } from "./api.ts";
+
+/** A secret of a simulated vault. */
+export interface StoredValue {
+  value: string;
+  /** Grows with each write. */
+  version: number;
+}
+
+/** Largest value of a secret, in bytes (Key Vault, "Secrets": 25 kB). */
+const secretLimit = 25_600;
+const versions = ["7.2", "7.3", "7.4", "7.5", "7.6", "2025-07-01"];
+
+const putSchema = z.strictObject({
+  value: z.string(),
+  contentType: z.string().optional(),
+  tags: z.record(z.string(), z.string()).optional(),
+  attributes: z.looseObject({}).optional(),
+});
+
+/** The data of a Key Vault: secrets are read and written, each write makes a new version (Key Vault REST API, Get Secret, Set Secret). */
+export function keyVault(
+  cloud: AzureCloud,
+  vault: SimulatedVault,
+  by: AzureCaller | string,
+  host: AzureHost,
+  request: EndpointRequest,
+): EndpointAnswer {
+  if (typeof by === "string") {
+    return {
+      ...azureError(401, "Unauthorized", `AKV10000: ${by}`),
+      headers: {
+        "www-authenticate": 'Bearer authorization="https://login.windows.net/", resource="https://vault.azure.net"',
+      },
+    };
+  }
+  if (!vault.admits(host.subnet))
+    return azureError(
+      403,
+      "Forbidden",
+      "Client address is not authorized and caller is not a trusted service.",
+      "ForbiddenByFirewall",
+    );
+  const [path = "", query = ""] = request.url.split("?");
+  if (!versions.includes(new URLSearchParams(query).get("api-version") ?? ""))
+    return azureError(400, "BadParameter", "api-version must be specified and known");
+  const name = /^\/secrets\/([0-9a-zA-Z-]{1,127})$/.exec(path)?.[1];
+  if (name === undefined || (request.method !== "GET" && request.method !== "PUT"))
+    return azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
+  const verb = request.method === "GET" ? "getSecret" : "setSecret";
+  const action = `Microsoft.KeyVault/vaults/secrets/${verb}/action`;
+  if (!by.allowed({ action, plane: "data", resource: `${vault.id}/secrets/${name}` }))
+    return azureError(403, "Forbidden", `Caller is not authorized to perform action ${action}`, "ForbiddenByRbac");
+  const url = `https://${vault.host}/secrets/${name}`;
+  return request.method === "GET" ? read(cloud, url, name) : write(cloud, url, request.body);
+}
+
+function read(cloud: AzureCloud, url: string, name: string): EndpointAnswer {
+  const stored = cloud.secrets.get(url);
+  if (stored === undefined)
+    return azureError(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`);
+  return bundle(url, stored);
+}
+
+function write(cloud: AzureCloud, url: string, body: Buffer): EndpointAnswer {
+  const parsed = putSchema.safeParse(parse(body));
+  if (!parsed.success) return azureError(400, "BadParameter", "the body is not a secret");
+  const { value } = parsed.data;
+  if (Buffer.byteLength(value) > secretLimit)
+    return azureError(400, "BadParameter", `the value has more than ${secretLimit} bytes`);
+  const stored = { value, version: (cloud.secrets.get(url)?.version ?? 0) + 1 };
+  cloud.secrets.set(url, stored);
+  return bundle(url, stored);
+}
+
+function bundle(url: string, { value, version }: StoredValue): EndpointAnswer {
+  const id = createHash("sha256").update(`${url}/${version}`).digest("hex").slice(0, 32);
+  return {
+    status: 200,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    body: JSON.stringify({ value, id: `${url}/${id}`, attributes: { enabled: true, recoveryLevel: "Recoverable" } }),
+  };
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}

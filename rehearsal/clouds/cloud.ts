@@ -1,0 +1,64 @@
+import type { ObjectStore } from "../../plan/decode/scriptsObject.ts";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import type { CloudCall } from "./calls.ts";
+import type { CloudInstance } from "./cloudController.ts";
+import type { EndpointHandler } from "./server.ts";
+
+/** A load balancer of the program. */
+export interface BalancerSide {
+  readonly dnsName: string;
+  readonly port: number;
+  readonly targets: readonly { readonly host: string; readonly port: number }[];
+  /** Path of its health check. */
+  readonly healthPath: string;
+  /** Whether its own targets reach it too. A name that they do not reach, they must resolve to themselves by their payload. */
+  readonly answersTargets: boolean;
+}
+
+/** What boot-time values a machine learns from its cloud. */
+export interface BootIdentity {
+  readonly nodeName: string;
+  readonly providerId: string;
+}
+
+/** What a group of machines promises to the autoscaler about a node that does not exist yet. */
+export interface NodeTemplate {
+  /** Pool by its name in the stack file. */
+  readonly pool: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** `<value>:<effect>` by key. */
+  readonly taints: Readonly<Record<string, string>>;
+}
+
+/** The part of a cloud that machines talk to, made from what the program registered; the same for both clouds. */
+export interface CloudSide {
+  readonly machines: readonly SimulatedMachine[];
+  /**
+   * Makes a machine anew as the cloud does when a program replaces it: same address, zone and disks, another instance. The old one is gone
+   * from `machines`, which is a live list.
+   */
+  readonly replace: (machine: SimulatedMachine) => SimulatedMachine;
+  /** The instance metadata service at 169.254.169.254. */
+  readonly metadata: EndpointHandler;
+  /** Names of the cloud's own TLS endpoints. */
+  readonly hosts: readonly string[];
+  readonly endpoints: EndpointHandler;
+  readonly balancers: readonly BalancerSide[];
+  readonly identity: (machine: SimulatedMachine) => BootIdentity;
+  /** What the cloud controller would find for a machine. */
+  readonly instance: (machine: SimulatedMachine) => CloudInstance;
+  /** What a machine finds in the object store by its identity. */
+  readonly objects: (machine: SimulatedMachine) => ObjectStore;
+  /** Reads a secret by the identity of a machine through the simulated endpoints, as its scripts would. Throws when refused. */
+  readonly readSecret: (machine: SimulatedMachine, name: string) => Promise<string>;
+  /** Every call that machines made. */
+  readonly calls: readonly CloudCall[];
+  /** Action of the call by which machines read a secret. */
+  readonly readAction: string;
+  /** What groups that are autoscaled promise of a node that does not exist yet, read from their tags. */
+  readonly nodeTemplates: readonly NodeTemplate[];
+  /** Names of the secrets that exist; the first is the join secret. */
+  readonly secretNames: readonly string[];
+  /** Machines of which their group knows how they are: their launch was reported as complete, or an extension watches their health. */
+  readonly launched: () => ReadonlySet<string>;
+}

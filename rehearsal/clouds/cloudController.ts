@@ -1,0 +1,68 @@
+import type { V1Node } from "@kubernetes/client-node";
+import { type Api, statusOf } from "../cluster/api.ts";
+import { uninitializedTaintKey } from "../cluster/facts.ts";
+
+/** An instance as the cloud knows it. */
+export interface CloudInstance {
+  readonly providerId: string;
+  readonly zone: string;
+  readonly region: string;
+  readonly instanceType: string;
+  readonly address: string;
+  /** Whether it carries the tag by which the cloud controller knows the cluster's instances. */
+  readonly ofCluster: boolean;
+}
+
+/**
+ * Stand-in for the cloud controller manager: it finds the instance by the node's provider id, sets zone, region and type labels, and removes
+ * the `uninitialized` taint. A node whose provider id it cannot find keeps the taint, as with the real one.
+ *
+ * @returns names of the nodes that it initialised
+ */
+export async function initialiseNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<readonly string[]> {
+  const nodes = (await core.listNode()).items.filter(({ spec }) =>
+    spec?.taints?.some(({ key }) => key === uninitializedTaintKey),
+  );
+  const done = await Promise.all(
+    nodes.map(async (node) => ((await initialise(node)) ? [node.metadata?.name ?? ""] : [])),
+  );
+  return done.flat();
+
+  async function initialise(node: V1Node): Promise<boolean> {
+    const instance = instances.find(({ providerId }) => providerId === node.spec?.providerID);
+    if (instance === undefined || !instance.ofCluster) return false;
+    const name = node.metadata?.name ?? "";
+    try {
+      await core.replaceNode({
+        name,
+        body: {
+          ...node,
+          metadata: {
+            ...node.metadata,
+            labels: {
+              ...node.metadata?.labels,
+              "topology.kubernetes.io/zone": instance.zone,
+              "topology.kubernetes.io/region": instance.region,
+              "node.kubernetes.io/instance-type": instance.instanceType,
+            },
+          },
+          spec: { ...node.spec, taints: (node.spec?.taints ?? []).filter(({ key }) => key !== uninitializedTaintKey) },
+        },
+      });
+      return true;
+    } catch (error) {
+      // The node changed in between: the next round sees it again.
+      if (statusOf(error) === 409) return false;
+      throw error;
+    }
+  }
+}
+
+/** The node lifecycle part of the cloud controller: removes nodes whose instance the cloud does not know any more. */
+export async function removeGoneNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
+  const known = new Set(instances.map(({ providerId }) => providerId));
+  for (const { metadata, spec } of (await core.listNode()).items) {
+    if (spec?.providerID === undefined || known.has(spec.providerID)) continue;
+    await core.deleteNode({ name: metadata?.name ?? "" });
+  }
+}

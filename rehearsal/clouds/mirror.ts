@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import type { MirrorFile } from "../../plan/report/mirrorList.ts";
+import type { EndpointHandler } from "./server.ts";
+
+/** A request to the mirror. */
+export interface MirrorRequest {
+  /** URL of the request, below the mirror's own name. */
+  readonly url: string;
+  readonly status: 200 | 404;
+}
+
+/** A mirror of files. */
+export interface FilledMirror {
+  readonly handle: EndpointHandler;
+  /** Every request so far, a live list. */
+  readonly requests: readonly MirrorRequest[];
+  /** Is never fulfilled; rejected by the first request for a file that the mirror does not hold. */
+  readonly lacks: Promise<never>;
+}
+
+/** A machine asked the mirror for a file that the list does not name. */
+export class MirrorLacksError extends Error {
+  override readonly name = "MirrorLacksError";
+  constructor(url: string) {
+    super(`a machine wants ${url} of the mirror, which holds only what \`fenestra mirror --list\` names`);
+  }
+}
+
+/** Where a publisher's file lies on a mirror, as the help of `fenestra mirror` has it: below its base URL, host and path. */
+export function placeOnMirror(base: string, url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${base.replace(/\/+$/, "")}/${host}${pathname}`;
+}
+
+/**
+ * A mirror that is filled from the list of `fenestra mirror --list` and from nothing else.
+ *
+ * @param base base URL of the mirror
+ * @param files files of the list
+ * @param contents a file by its place on the mirror
+ */
+export function filledMirror(
+  base: string,
+  files: readonly MirrorFile[],
+  contents: (place: string) => Buffer,
+): FilledMirror {
+  const held = new Map<string, Buffer>();
+  for (const { url, checksumUrl } of files) {
+    const place = placeOnMirror(base, url);
+    const content = contents(place);
+    held.set(place, content);
+    if (checksumUrl === null) continue;
+    // A publisher may have one checksum file for all files of a release.
+    const sum = `${createHash("sha256").update(content).digest("hex")}  ${url.split("/").at(-1)}\n`;
+    const at = placeOnMirror(base, checksumUrl);
+    held.set(at, Buffer.concat([held.get(at) ?? Buffer.alloc(0), Buffer.from(sum)]));
+  }
+  const { origin } = new URL(base);
+  const requests: MirrorRequest[] = [];
+  const lacking = Promise.withResolvers<never>();
+  // Nobody may be waiting any more.
+  lacking.promise.catch(() => undefined);
+  return {
+    requests,
+    lacks: lacking.promise,
+    handle: ({ url: path }) => {
+      const url = `${origin}${path}`;
+      const body = held.get(url);
+      requests.push({ url, status: body === undefined ? 404 : 200 });
+      if (body !== undefined) return { status: 200, body };
+      lacking.reject(new MirrorLacksError(url));
+      return { status: 404 };
+    },
+  };
+}

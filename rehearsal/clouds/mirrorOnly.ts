@@ -1,0 +1,89 @@
+import { isIPv4 } from "node:net";
+import { issueServerCertificate, type KeyAndCertificate } from "../../plan/fakes/certificates.ts";
+import type { MirrorList } from "../../plan/report/mirrorList.ts";
+import { filledMirror, type MirrorRequest } from "./mirror.ts";
+import { type LookUp, startNameServer } from "./nameServer.ts";
+import { type ProxiedRequest, startProxy } from "./proxy.ts";
+import { listen } from "./server.ts";
+
+/** What a stack says of its way out. */
+export interface MirrorSettings {
+  /** Base URL of the mirror of files. */
+  readonly artifacts: string;
+  /** URL of a proxy in front of it. */
+  readonly httpProxy: string | undefined;
+  /** What `fenestra mirror --list` tells of the stack. */
+  readonly list: MirrorList;
+}
+
+/** Surroundings of machines that reach a mirror and, the cloud's own endpoints aside, nothing else. */
+export interface MirrorOnly extends MirrorSettings {
+  /** Lines of /etc/hosts of every machine: the mirror's name, or in front of it the proxy's. */
+  readonly hosts: readonly string[];
+  /** Content of /etc/resolv.conf of every machine. */
+  readonly resolvConf: string;
+  /** Requests to the mirror so far. */
+  readonly requests: readonly MirrorRequest[];
+  /** Requests to the proxy so far. */
+  readonly proxied: readonly ProxiedRequest[];
+  /** Names that the hosts file did not hold, by who looked them up. */
+  readonly lookUps: readonly LookUp[];
+  /** Is never fulfilled; rejected when a machine wants a file that the list does not name. */
+  readonly lacks: Promise<never>;
+}
+
+/** What {@link startMirrorOnly} needs. */
+export interface MirrorParts {
+  readonly settings: MirrorSettings;
+  /** Gives the network an address outside of the stack's own, or this one. */
+  readonly newAddress: (wanted?: string) => Promise<string>;
+  /** CA that the machines trust. */
+  readonly authority: KeyAndCertificate;
+  /** A file by its place on the mirror. */
+  readonly contents: (place: string) => Buffer;
+}
+
+/**
+ * Starts a mirror that is filled from the list alone, the proxy that the stack names, and a name server that knows nobody. Publishers have
+ * no address in this network.
+ */
+export async function startMirrorOnly({ settings, newAddress, authority, contents }: MirrorParts): Promise<MirrorOnly> {
+  const { artifacts, httpProxy, list } = settings;
+  const mirror = filledMirror(artifacts, list.files, contents);
+  const place = await standAt(new URL(artifacts), newAddress, authority);
+  await listen(place.address, place.port, mirror.handle, place.tls);
+  const proxy = httpProxy === undefined ? undefined : await standAt(new URL(httpProxy), newAddress, authority);
+  const proxied =
+    proxy === undefined ? [] : await startProxy({ ...proxy, routes: new Map([[place.authority, place]]) });
+  const nameServer = await newAddress();
+  return {
+    ...settings,
+    hosts: (proxy ?? place).hosts,
+    resolvConf: `nameserver ${nameServer}\n`,
+    requests: mirror.requests,
+    proxied,
+    lookUps: await startNameServer(nameServer),
+    lacks: mirror.lacks,
+  };
+}
+
+/** Where a server of a URL listens in this network, and how machines find it there. */
+async function standAt(
+  { protocol, hostname, port: written }: URL,
+  newAddress: MirrorParts["newAddress"],
+  authority: KeyAndCertificate,
+) {
+  const literal = isIPv4(hostname);
+  const address = await newAddress(literal ? hostname : undefined);
+  const secure = protocol === "https:";
+  const port = Number(written) || (secure ? 443 : 80);
+  const names = literal ? { ipAddresses: [hostname] } : { dnsNames: [hostname] };
+  const identity = issueServerCertificate(authority, { commonName: "rehearsal", ...names });
+  return {
+    address,
+    port,
+    authority: `${hostname}:${port}`,
+    hosts: literal ? [] : [`${address} ${hostname}`],
+    ...(secure ? { tls: { cert: identity.certificate, key: identity.key } } : {}),
+  };
+}

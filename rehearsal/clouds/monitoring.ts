@@ -1,0 +1,38 @@
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import type { Kubectl } from "../cluster/apply.ts";
+import { waitFor } from "../host/processes.ts";
+
+/** What the API server must know of the kind, and no more: its fields are the Prometheus operator's matter and are not checked here. */
+const definition = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "servicemonitors.monitoring.coreos.com" },
+  spec: {
+    group: "monitoring.coreos.com",
+    scope: "Namespaced",
+    names: { kind: "ServiceMonitor", plural: "servicemonitors", singular: "servicemonitor" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      },
+    ],
+  },
+};
+
+/** Stand-in for the Prometheus operator of a cluster whose stack asks for ServiceMonitors: the definition that comes with it. */
+export async function defineServiceMonitors({ resources }: RecordedProgram, kubectl: Kubectl): Promise<void> {
+  if (!resources.some(({ type }) => type === "kubernetes:monitoring.coreos.com/v1:ServiceMonitor")) return;
+  // The administrator has no rights before kubeadm has bound them, a moment after the API server is ready.
+  await waitFor(
+    "the stand-in definition of ServiceMonitor to be taken",
+    async () => {
+      const { code, stderr } = await kubectl(["apply", "--server-side", "--filename=-"], JSON.stringify(definition));
+      if (code !== 0) throw new Error(stderr.trim());
+      return true;
+    },
+    { timeoutMs: 60_000, intervalMs: 500 },
+  );
+}

@@ -1,0 +1,123 @@
+import { chmod, mkdir, rm } from "node:fs/promises";
+import path from "node:path";
+import type { DecodedUserData } from "../../plan/decode/machine.ts";
+import { serveControl } from "../cluster/control.ts";
+import { readMachineFile, writeMachineFile } from "../host/machineFiles.ts";
+import { createMachineRoot } from "../host/machineRoot.ts";
+import type { Machine, Network } from "../host/network.ts";
+import { runInMachine, startInMachine } from "../host/processes.ts";
+import { controlFolder, diskFolder, standInCommands } from "./standIns.ts";
+import { runStaticPods, type StaticPods } from "./staticPods.ts";
+import { Systemd } from "./systemd.ts";
+
+/** What a Linux machine of the rehearsal is made of. */
+export interface LinuxMachineOptions {
+  /** Host name, unique. */
+  readonly name: string;
+  readonly address: string;
+  /** Address with the prefix of the whole network, and the router's. */
+  readonly interfaceAddress: string;
+  readonly gateway: string;
+  readonly network: Network;
+  readonly workFolder: string;
+  /** Lines of /etc/hosts for the simulated endpoints, by the machine's address. */
+  readonly hosts: (address: string) => readonly string[];
+  /** Content of /etc/resolv.conf. Default: no name server. */
+  readonly resolvConf?: string | undefined;
+  /** CA of the simulated endpoints, PEM. */
+  readonly endpointCa: string;
+  /** Programs of the host that containers would bring along: etcd, kube-apiserver and so on. */
+  readonly programs: Readonly<Record<string, string>>;
+  readonly payload: DecodedUserData;
+  /** Name of the data disk; a machine that gets the same name again gets the same disk. None without. */
+  readonly disk?: string;
+  /** Called when the machine's kubelet is started, with its command line. */
+  readonly onKubelet: (argv: readonly string[]) => Promise<void>;
+  /** Factor on the machine's timers. */
+  readonly timeScale: number;
+}
+
+/** A running Linux machine. */
+export interface LinuxMachine {
+  readonly name: string;
+  readonly address: string;
+  readonly machine: Machine;
+  readonly systemd: Systemd;
+  readonly staticPods: StaticPods;
+  readFile(path: string): Promise<string>;
+  writeFile(path: string, content: string, mode?: number): Promise<void>;
+  /** Runs a command in the machine. */
+  run(
+    argv: readonly string[],
+    options?: { readonly stdin?: string; readonly timeoutMs?: number },
+  ): ReturnType<typeof runInMachine>;
+  /** The power fails: every process is gone at once, the machine too; its disk stays. */
+  destroy(): Promise<void>;
+}
+
+/** Starts a machine from its decoded user data: files are written and commands run as cloud-init does it. What it fetches, its own
+ * script brings. */
+export async function startLinuxMachine(options: LinuxMachineOptions): Promise<LinuxMachine> {
+  const { name, network, workFolder } = options;
+  const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });
+  const controlVolume = `control-${name}-${machine.pid}`;
+  const logFolder = path.join(workFolder, "logs", name);
+  await mkdir(logFolder, { recursive: true });
+  await createMachineRoot(machine, {
+    workFolder,
+    hosts: [`${options.address} ${name}`, ...options.hosts(options.address)],
+    ...(options.resolvConf === undefined ? {} : { resolvConf: options.resolvConf }),
+    extraCa: options.endpointCa,
+    commands: standInCommands,
+    programs: options.programs,
+    volumes: { [controlFolder]: controlVolume, ...(options.disk === undefined ? {} : { [diskFolder]: options.disk }) },
+  });
+  const systemd = new Systemd({
+    machine,
+    logFolder,
+    timeScale: options.timeScale,
+    simulated: {
+      containerd: { start: async () => undefined, stop: async () => undefined },
+      kubelet: { start: options.onKubelet, stop: async () => undefined },
+    },
+  });
+  const control = await serveControl(path.join(workFolder, "volumes", controlVolume), async (command, args) =>
+    command === "systemctl" ? await systemd.systemctl(args) : { code: 127, text: `no stand-in for ${command}` },
+  );
+  const pods = runStaticPods(machine, logFolder);
+  const { files, fetched } = options.payload;
+  for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file))) {
+    await writeMachineFile(machine.pid, file, content, Number.parseInt(mode ?? "0644", 8));
+  }
+  const script = options.payload.commands.map((argv) => argv.map(shellQuote).join(" ")).join("\n");
+  await startInMachine(machine, ["bash", "-c", script], { logFile: path.join(logFolder, "cloud-init.log") });
+  return {
+    name,
+    address: options.address,
+    machine,
+    systemd,
+    staticPods: pods,
+    readFile: (file) => readMachineFile(machine.pid, file),
+    writeFile: (file, content, mode) => writeMachineFile(machine.pid, file, content, mode),
+    run: (argv, settings) => runInMachine(machine, argv, settings),
+    async destroy() {
+      await pods.kill();
+      await systemd.shutDown();
+      control.closeAllConnections();
+      control.close();
+      await machine.destroy();
+    },
+  };
+}
+
+/** Takes away all content of a data disk, as a new one has none. */
+export async function wipeDisk(workFolder: string, disk: string): Promise<void> {
+  const folder = path.join(workFolder, "volumes", disk);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o755);
+}
+
+function shellQuote(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,227 @@
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import type { ControlAnswer } from "../cluster/control.ts";
+import { pathInMachine, readMachineFile } from "../host/machineFiles.ts";
+import type { Machine } from "../host/network.ts";
+import { type MachineProcess, startInMachine } from "../host/processes.ts";
+import {
+  commandLine,
+  parseEnvironmentFile,
+  parseUnit,
+  setting,
+  settings,
+  splitWords,
+  timeSpanSeconds,
+  type Unit,
+} from "./units.ts";
+
+/** Carries out a service that is simulated as a whole, such as the kubelet. */
+export interface SimulatedService {
+  /** Called at start and restart with the command line that the unit gives. */
+  readonly start: (argv: readonly string[]) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** Settings of {@link Systemd}. */
+export interface SystemdOptions {
+  readonly machine: Machine;
+  /** Folder of the harness for the services' logs. */
+  readonly logFolder: string;
+  /** Services that are simulated, by unit name without suffix. All others run their real command. */
+  readonly simulated: Readonly<Record<string, SimulatedService>>;
+  /** Factor on every timer's spans: 0.01 makes an hour 36 seconds. Default 1. */
+  readonly timeScale?: number;
+}
+
+/** The newest outcome of a service. */
+export interface ServiceState {
+  readonly starts: number;
+  /** Exit code of the last run that ended. */
+  readonly lastCode: number | undefined;
+  readonly active: boolean;
+}
+
+const unitFolders = ["/etc/systemd/system", "/usr/local/lib/systemd/system"];
+const verbsWithoutEffect = new Set(["daemon-reload", "mask", "unmask", "reset-failed", "preset"]);
+
+/** The part of systemd that a machine's payload uses: it reads the payload's own unit files and runs their commands in the machine. */
+export class Systemd {
+  readonly #options: SystemdOptions;
+  readonly #running = new Map<string, MachineProcess>();
+  readonly #states = new Map<string, ServiceState>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  #stopped = false;
+
+  constructor(options: SystemdOptions) {
+    this.#options = options;
+  }
+
+  /** What is known of a service, by unit name. */
+  state(unit: string): ServiceState {
+    return this.#states.get(unit) ?? { starts: 0, lastCode: undefined, active: false };
+  }
+
+  /** File of the harness with what a service wrote. */
+  logFile(unit: string): string {
+    return path.join(this.#options.logFolder, `${unit}.log`);
+  }
+
+  /** Carries out a `systemctl` call. */
+  async systemctl(args: readonly string[]): Promise<ControlAnswer> {
+    const [verb = "", ...units] = args.filter((arg) => !arg.startsWith("-"));
+    const names = units.map((unit) => (/\.[a-z]+$/.test(unit) ? unit : `${unit}.service`));
+    const now = args.includes("--now");
+    if (verbsWithoutEffect.has(verb)) return { code: 0 };
+    if (verb === "is-active") {
+      const active = names.every((unit) => this.state(unit).active || this.#timers.has(unit));
+      return { code: active ? 0 : 3, text: args.includes("--quiet") ? "" : active ? "active" : "inactive" };
+    }
+    const enables = verb === "enable" || verb === "reenable";
+    if (verb === "start" || (enables && now)) {
+      const started = this.#all(names, (unit) => this.start(unit));
+      return args.includes("--no-block") ? { code: 0 } : await started;
+    }
+    if (enables) return { code: 0 };
+    if (verb === "disable") return now ? await this.#all(names, (unit) => this.stop(unit)) : { code: 0 };
+    if (verb === "stop") return await this.#all(names, (unit) => this.stop(unit));
+    if (verb === "restart" || verb === "try-restart" || verb === "reload-or-restart") {
+      return await this.#all(names, async (unit) => {
+        await this.stop(unit);
+        return await this.start(unit);
+      });
+    }
+    return { code: 1, text: `the rehearsal does not know systemctl ${verb}` };
+  }
+
+  async #all(units: readonly string[], act: (unit: string) => Promise<number>): Promise<ControlAnswer> {
+    for (const unit of units) {
+      const code = await act(unit);
+      if (code !== 0) return { code, text: `${unit} failed with exit code ${code}` };
+    }
+    return { code: 0 };
+  }
+
+  /** Starts a unit. A oneshot service is waited for; its exit code is the result. */
+  async start(name: string): Promise<number> {
+    const unit = await this.#unit(name);
+    if (name.endsWith(".timer")) return this.#startTimer(name, unit);
+    const simulated = this.#options.simulated[name.replace(/\.service$/, "")];
+    if (unit === undefined && simulated === undefined) return 5;
+    if (simulated !== undefined) {
+      this.#mark(name, { active: true });
+      await simulated.start(unit === undefined ? [] : ((await this.#commands(unit, "ExecStart"))[0] ?? []));
+      return 0;
+    }
+    if (unit === undefined || this.#running.has(name)) return 0;
+    const ended = this.#run(name, unit);
+    return setting(unit, "Service", "Type") === "oneshot" ? await ended : 0;
+  }
+
+  /** Stops a unit; nothing when it does not run. */
+  async stop(name: string): Promise<number> {
+    clearTimeout(this.#timers.get(name));
+    this.#timers.delete(name);
+    await this.#options.simulated[name.replace(/\.service$/, "")]?.stop();
+    const process = this.#running.get(name);
+    this.#running.delete(name);
+    await process?.stop(2_000);
+    this.#mark(name, { active: false });
+    return 0;
+  }
+
+  /** Ends everything, as at power off. */
+  async shutDown(): Promise<void> {
+    this.#stopped = true;
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    await Promise.all([...this.#running.values()].map((process) => process.kill()));
+    await Promise.all(Object.values(this.#options.simulated).map(({ stop }) => stop()));
+  }
+
+  async #run(name: string, unit: Unit): Promise<number> {
+    this.#mark(name, { active: true, starts: this.state(name).starts + 1 });
+    let code = 0;
+    for (const argv of [
+      ...(await this.#commands(unit, "ExecStartPre")),
+      ...(await this.#commands(unit, "ExecStart")),
+    ]) {
+      const process = await startInMachine(this.#options.machine, argv, {
+        logFile: this.logFile(name),
+        env: await this.#environment(unit),
+      });
+      this.#running.set(name, process);
+      code = await process.exited;
+      if (code !== 0) break;
+    }
+    const replaced = !this.#running.has(name);
+    this.#running.delete(name);
+    this.#mark(name, { active: setting(unit, "Service", "RemainAfterExit") === "yes" && code === 0, lastCode: code });
+    const restart = setting(unit, "Service", "Restart") ?? "no";
+    if (!replaced && !this.#stopped && (restart === "always" || (restart === "on-failure" && code !== 0))) {
+      const pause = timeSpanSeconds(setting(unit, "Service", "RestartSec") ?? "100ms") * this.#scale * 1000;
+      this.#timers.set(
+        name,
+        setTimeout(() => void this.#run(name, unit), pause),
+      );
+    }
+    return code;
+  }
+
+  #startTimer(name: string, unit: Unit | undefined): number {
+    if (unit === undefined) return 5;
+    const service = setting(unit, "Timer", "Unit") ?? name.replace(/\.timer$/, ".service");
+    const first = setting(unit, "Timer", "OnActiveSec") ?? setting(unit, "Timer", "OnBootSec");
+    const next = setting(unit, "Timer", "OnUnitActiveSec") ?? setting(unit, "Timer", "OnUnitInactiveSec");
+    const fire = (seconds: number): void => {
+      this.#timers.set(
+        name,
+        setTimeout(
+          async () => {
+            await this.start(service).catch(() => undefined);
+            if (next !== undefined && this.#timers.has(name) && !this.#stopped) fire(timeSpanSeconds(next));
+          },
+          seconds * this.#scale * 1000,
+        ),
+      );
+    };
+    if (first !== undefined || next !== undefined)
+      fire(first === undefined ? timeSpanSeconds(next ?? "0") : timeSpanSeconds(first));
+    return 0;
+  }
+
+  get #scale(): number {
+    return this.#options.timeScale ?? 1;
+  }
+
+  #mark(name: string, change: Partial<ServiceState>): void {
+    this.#states.set(name, { ...this.state(name), ...change });
+  }
+
+  /** A unit with its drop-ins; `undefined` when the machine has none of that name. */
+  async #unit(name: string): Promise<Unit | undefined> {
+    const { pid } = this.#options.machine;
+    for (const folder of unitFolders) {
+      const main = await readMachineFile(pid, `${folder}/${name}`).catch(() => undefined);
+      if (main === undefined) continue;
+      const dropIns = (await readdir(await pathInMachine(pid, `${folder}/${name}.d`)).catch((): string[] => []))
+        .filter((file) => file.endsWith(".conf"))
+        .sort();
+      const texts = await Promise.all(dropIns.map((file) => readMachineFile(pid, `${folder}/${name}.d/${file}`)));
+      return parseUnit([main, ...texts]);
+    }
+    return undefined;
+  }
+
+  async #commands(unit: Unit, key: string): Promise<readonly (readonly string[])[]> {
+    const environment = await this.#environment(unit);
+    return settings(unit, "Service", key).map((text) => commandLine(text, environment));
+  }
+
+  async #environment(unit: Unit): Promise<Readonly<Record<string, string>>> {
+    const files = settings(unit, "Service", "EnvironmentFile").map((file) => file.replace(/^-/, ""));
+    const texts = await Promise.all(
+      files.map((file) => readMachineFile(this.#options.machine.pid, file).catch(() => "")),
+    );
+    const inline = settings(unit, "Service", "Environment").flatMap(splitWords).join("\n");
+    return Object.assign({}, parseEnvironmentFile(inline), ...texts.map(parseEnvironmentFile));
+  }
+}

@@ -1,0 +1,54 @@
+import type { DecodedFile } from "../plan/decode/machine.ts";
+import type { DecodedMachine } from "./cluster/bringUp.ts";
+import type { Breakage } from "./rehearse.ts";
+
+type Changed = (machine: DecodedMachine) => boolean;
+
+/** Changes the content of the files of all machines, or of some. */
+function inFiles(change: (file: DecodedFile) => string, changed: Changed = () => true): Breakage {
+  return {
+    payload: (machine) => {
+      const { payload } = machine;
+      if (!changed(machine)) return payload;
+      return { ...payload, files: payload.files.map((file) => ({ ...file, content: change(file) })) };
+    },
+  };
+}
+
+/** Changes the content of the files of Windows machines. */
+function inWindowsFiles(change: (file: DecodedFile) => string): Breakage {
+  return inFiles(change, ({ payload }) => payload.system === "windows");
+}
+
+/**
+ * Negative controls: each breaks one thing in the decoded payloads or around them, after the program and before the machines, and the named
+ * check must then fail. A check that cannot fail would be worth nothing.
+ */
+export const breakages: Readonly<Record<string, Breakage>> = {
+  /** Windows nodes register `os=Windows` instead of `os=windows`. Fails `pool <windows pool>: registration`. */
+  "windows-taint": inWindowsFiles(({ path, content }) =>
+    path.endsWith("kubelet-config.yaml") ? content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows") : content,
+  ),
+  /** Windows nodes say that they belong to another pool. Fails `pool <windows pool>: registration`. */
+  "windows-label": inWindowsFiles(({ content }) =>
+    content.replaceAll("fenestra.dev/pool=win", "fenestra.dev/pool=other"),
+  ),
+  /** Every kubelet is given a field that it does not know, which a real one passes over with a warning. Fails `files: kubelet`. */
+  "kubelet-unknown-field": inFiles(({ content }) =>
+    content.replace(/^kind: KubeletConfiguration$/m, "$&\nmaximumPods: 50"),
+  ),
+  /** A key of containerd's registry settings is misspelt, which containerd only logs. Fails `files: containerd`. */
+  "containerd-unknown-key": inFiles(({ path, content }) =>
+    path.endsWith("config.toml") ? content.replace(/^config_path = /m, "confg_path = ") : content,
+  ),
+  /** Linux machines ask a host that is not the mirror, and do not mind that nobody answers. Fails `mirror: nothing else`. */
+  "stray-request": inFiles(({ path, content }) =>
+    path === "/opt/fenestra/bootstrap.sh"
+      ? content.replace(/^set -euo pipefail$/m, "$&\ncurl --silent --noproxy '*' https://stray.example.org/ || true")
+      : content,
+  ),
+  /** The mirror lacks crictl for Linux. The rehearsal breaks off with a MirrorLacksError. Needs a stack with a mirror. */
+  "mirror-without-crictl": {
+    mirror: (list) => ({ ...list, files: list.files.filter(({ url }) => !/crictl-.*linux-amd64/.test(url)) }),
+  },
+};

@@ -1,0 +1,108 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseDocument } from "yaml";
+import { z } from "zod";
+import { runCommand } from "../../host/command.ts";
+
+/** Keys of a cloud-config that Fenestra's machines use, with what cloud-init wants under them (cloud-init documentation, Modules). */
+const cloudConfigSchema = z.strictObject({
+  write_files: z.array(
+    z.strictObject({
+      path: z.string().startsWith("/"),
+      content: z.string(),
+      permissions: z.string().regex(/^0[0-7]{3}$/),
+      encoding: z.enum(["gz+b64", "b64", "text/plain"]).optional(),
+    }),
+  ),
+  runcmd: z.array(z.union([z.string(), z.array(z.string()).min(1)])).min(1),
+});
+
+/** What cloud-init, which reads YAML 1.1 and passes over unknown keys with a warning, would not take as it is meant. */
+export function cloudConfigProblems(source: string): readonly string[] {
+  if (!source.startsWith("#cloud-config\n")) return ["its first line is not #cloud-config"];
+  const document = parseDocument(source, { version: "1.1", uniqueKeys: true });
+  if (document.errors.length > 0) return document.errors.map(({ message }) => message);
+  const parsed = cloudConfigSchema.safeParse(document.toJS());
+  if (!parsed.success) return parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  const paths = parsed.data.write_files.map(({ path }) => path);
+  return paths.filter((path, index) => paths.indexOf(path) !== index).map((path) => `${path} is written twice`);
+}
+
+/** What bash cannot parse in a script; nothing of it is run. */
+export async function bashProblems(script: string): Promise<readonly string[]> {
+  const { code, stderr } = await runCommand(["bash", "-n"], { stdin: script });
+  return code === 0 ? [] : lines(stderr, `exit code ${code}`);
+}
+
+const shellcheckSchema = z.object({
+  comments: z.array(z.object({ file: z.string(), line: z.number(), code: z.number(), message: z.string() })),
+});
+
+/**
+ * Left out, since comments, which explain them to shellcheck, do not travel to the machine: files that are sourced (SC1090, SC1091) and the
+ * variables that scripts share by it (SC2034, SC2154). The scripts as they lie in the repository are checked without exception.
+ */
+const excluded = "SC1090,SC1091,SC2034,SC2154";
+
+/** What shellcheck finds in each of the scripts, in their order. */
+export async function shellcheckProblems(
+  shellcheck: string,
+  scripts: readonly string[],
+): Promise<readonly (readonly string[])[]> {
+  return await withFiles(scripts, "sh", async (files) => {
+    const { stdout, stderr, code } = await runCommand(
+      [shellcheck, "--norc", "--shell=bash", "--format=json1", `--exclude=${excluded}`, ...files],
+      { timeoutMs: 110_000 },
+    );
+    if (code > 1) throw new Error(`shellcheck ended with exit code ${code}: ${stderr.trim()}`);
+    const { comments } = shellcheckSchema.parse(JSON.parse(stdout));
+    return files.map((name) =>
+      comments
+        .filter(({ file }) => file === name)
+        .map(({ line, code: number, message }) => `line ${line}: ${message} (SC${number})`),
+    );
+  });
+}
+
+/** Stand-ins for what a machine fills into kubeadm's configuration when it boots. */
+const filled: Readonly<Record<string, string>> = {
+  "@NODE_NAME@": "node-0",
+  "@NODE_IP@": "10.0.0.10",
+  "@ETCD_STATE@": "new",
+  "@ETCD_MEMBERS@": "cp-0=https://10.0.0.10:2380",
+};
+
+/** What `kubeadm config validate` says of a configuration, placeholders filled. */
+export async function kubeadmProblems(kubeadm: string, config: string): Promise<readonly string[]> {
+  const text = config.replaceAll(/@[A-Z_]+@/g, (placeholder) => filled[placeholder] ?? placeholder);
+  const left = [...new Set(text.match(/@[A-Z_]+@/g) ?? [])];
+  if (left.length > 0) return left.map((placeholder) => `nothing fills the placeholder ${placeholder}`);
+  return await withFiles([text], "yaml", async ([file = ""]) => {
+    const { code, stderr } = await runCommand([kubeadm, "config", "validate", "--config", file]);
+    // kubeadm passes over unknown fields with a warning of its decoder.
+    const warned = /strict decoding error|unknown field|duplicate field/.test(stderr);
+    return code === 0 && !warned ? [] : lines(stderr, `exit code ${code}`);
+  });
+}
+
+function lines(text: string, otherwise: string): readonly string[] {
+  const found = text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
+  return found.length === 0 ? [otherwise] : found;
+}
+
+/** Writes texts into a private folder, which is gone afterwards. */
+async function withFiles<T>(
+  texts: readonly string[],
+  extension: string,
+  use: (files: readonly string[]) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), "fenestra-files-"));
+  try {
+    const files = texts.map((_, index) => join(folder, `${index}.${extension}`));
+    await Promise.all(files.map((file, index) => writeFile(file, texts[index] ?? "")));
+    return await use(files);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,291 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { afterEach, before, describe, it } from "mocha";
+import { matchSnapshot } from "../../support/snapshot.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
+import { ca, disposeMachine, entry, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
+
+describe("bootstrap of a Linux machine", function () {
+  this.timeout(60_000);
+
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  it("brings up a control-plane machine by the calls in the snapshot", () => {
+    const here = machine(exampleControlPlane(spec));
+    const { code, output, calls } = here.run(entry);
+    assert.equal(code, 0, output);
+    const shown = calls
+      .filter((call) => !/^(curl|sleep)/.test(call))
+      .map((call) => call.replaceAll(/bootstrap-token-[a-z0-9]{6}/g, "bootstrap-token-<id>"));
+    matchSnapshot(path.join(import.meta.dirname, "snapshots/linuxCalls.control-plane.txt"), `${shown.join("\n")}\n`);
+    assert.match(
+      here.read("/etc/hosts"),
+      /^10\.20\.224\.10 aws-prod-api-0123456789abcdef\.elb\.eu-central-1\.amazonaws\.com # fenestra$/m,
+    );
+    assert.match(here.read("/etc/fstab"), /^# \/swap none swap sw 0 0$/m);
+    assert.match(
+      here.read("/var/lib/kubelet/config.yaml"),
+      /^providerID: "aws:\/\/\/eu-central-1a\/i-0123456789abcdef0"$/m,
+    );
+    assert.match(
+      here.read("/var/lib/kubelet/kubelet.env"),
+      /--hostname-override=i-0123456789abcdef0 --node-ip=10\.20\.224\.10 /,
+    );
+    assert.equal(here.read("/usr/local/bin/etcdctl"), "program etcd-v0/etcdctl\n");
+    assert.equal(here.has("/usr/local/bin/etcd"), false);
+    assert.match(here.read("/var/log/fenestra/bootstrap.log"), /bootstrap all stages are done\n$/);
+    const kubeadm = here.read("/etc/kubernetes/kubeadm.yaml");
+    assert.match(kubeadm, /initial-cluster-state\n\s+value: "new"$/m);
+    assert.doesNotMatch(kubeadm, /@[A-Z_]+@/);
+  });
+
+  it("does nothing twice", () => {
+    const here = machine(exampleControlPlane(spec));
+    assert.equal(here.run(entry).code, 0);
+    const { code, calls, output } = here.run(entry);
+    assert.equal(code, 0, output);
+    assert.deepEqual(
+      calls.filter((call) => /^(kubeadm|kubectl|mkfs|crictl|mount |etcdctl)/.test(call)),
+      [],
+    );
+    assert.equal(output.match(/already done/g)?.length, 14);
+  });
+
+  it("repeats what depends on a changed file", () => {
+    const here = machine(exampleControlPlane(spec));
+    assert.equal(here.run(entry).code, 0);
+    const stages = here.read("/etc/fenestra/stages.tsv").split("\n");
+    const at = stages.findIndex((line) => line.startsWith("node\t"));
+    here.write(
+      "/etc/fenestra/stages.tsv",
+      stages
+        .map((line, index) => (index < at ? line : line.replace(/\t[0-9a-f]{16}\t/, "\t0000000000000000\t")))
+        .join("\n"),
+    );
+    const { calls } = here.run(entry);
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith("kubeadm")).map((call) => call.split(" --")[0]),
+      [
+        "kubeadm init phase mark-control-plane",
+        "kubeadm init phase addon coredns",
+        "kubeadm init phase addon kube-proxy",
+      ],
+    );
+  });
+
+  it("begins anew on a disk that was another machine's", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/store/address", "10.20.0.9");
+    here.secret(`${secretPrefix}/join`, joinSecret(3600));
+    assert.equal(here.run(entry).code, 0);
+    here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", "the other machine's");
+    const identity = here.read("/var/lib/fenestra/identity.env");
+    here.write("/var/lib/fenestra/identity.env", identity.replaceAll("i-0123456789abcdef0", "i-0another"));
+    const { code, output } = here.run(entry);
+    assert.equal(code, 0, output);
+    assert.match(output, /this disk was that of aws:\/\/\/eu-central-1a\/i-0another/);
+    assert.doesNotMatch(output, /already done/);
+    assert.equal(here.has("/var/lib/kubelet/pki/kubelet-client-current.pem"), false);
+    assert.equal(here.read("/var/lib/fenestra/identity.env"), identity);
+  });
+
+  const faults: readonly (readonly [stage: string, exitCode: number, call: string])[] = [
+    ["identity", 10, "^curl.*local-ipv4"],
+    ["os", 11, "^modprobe br_netfilter"],
+    ["artifacts", 12, "^curl.*/kubelet$"],
+    ["containerd", 13, "^crictl"],
+    ["volume", 20, "^mkfs.ext4"],
+    ["secrets", 21, "^curl.*ssm"],
+    ["certificates", 22, "^kubeadm.*kubeconfig all"],
+    ["membership", 23, "^curl.*ssm.*initialised"],
+    ["manifests", 24, "^kubeadm.*etcd local"],
+    ["kubelet", 14, "^systemctl enable --now kubelet"],
+    ["ready", 26, "^curl.*readyz"],
+    ["cluster", 27, "^kubeadm.*upload-config"],
+    ["publish", 28, "^kubectl.* create "],
+    ["node", 29, "^kubectl.* get node"],
+    ["timers", 15, "^systemctl.*join-secret"],
+    ["addons", 30, "^curl.*/version"],
+  ];
+  for (const [stage, exitCode, call] of faults) {
+    it(`ends with ${exitCode} when ${stage} fails, survives being cut off there, and then goes on`, () => {
+      const here = machine(exampleControlPlane(spec));
+      here.write("/store/fail", `${call}\n`);
+      const failed = here.run(entry);
+      assert.equal(failed.code, exitCode, failed.output);
+      assert.match(
+        failed.output,
+        new RegExp(`bootstrap ${stage}: failed after \\d+ s with status 1; exit code ${exitCode}`),
+      );
+      here.remove("/store/fail");
+      here.write("/store/cut", `${call}\n`);
+      const cut = here.run(entry);
+      assert.equal(cut.code, null, cut.output);
+      const repeated = here.run(entry);
+      assert.equal(repeated.code, 0, repeated.output);
+      assert.deepEqual(
+        repeated.calls.filter((made) => made.startsWith("mkfs")).length,
+        stage === "volume" || exitCode < 14 ? 1 : 0,
+      );
+    });
+  }
+
+  it("installs nothing whose digest is wrong", () => {
+    const here = machine(exampleControlPlane(spec));
+    here.artifact("kubelet", Buffer.from("something else"));
+    const { code, output } = here.run(entry);
+    assert.equal(code, 12, output);
+    assert.match(
+      output,
+      /kubelet from https:\/\/dl\.k8s\.io\/release\/v1\.36\.4\/bin\/linux\/amd64\/kubelet has not the digest sha256:/,
+    );
+    assert.equal(here.has("/usr/local/bin/kubelet"), false);
+  });
+
+  it("leaves a volume alone that holds something else", () => {
+    const here = machine(exampleControlPlane(spec));
+    here.write("/store/formatted", "xfs\n");
+    const { code, output, calls } = here.run(entry);
+    assert.equal(code, 20, output);
+    assert.match(output, /holds 'xfs', neither nothing nor ext4/);
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith("mkfs")),
+      [],
+    );
+  });
+
+  it("names no secret on a command line or in the log", () => {
+    const here = machine(exampleControlPlane(spec));
+    const { output, calls } = here.run(entry);
+    const published = here.read("/store/put");
+    const token = /\\"token\\":\\"([a-z0-9]{6}\.[a-z0-9]{16})\\"/.exec(published)?.[1] ?? "";
+    assert.equal(token.length, 23, published);
+    const seen = `${output}\n${calls.join("\n")}\n${here.read("/var/log/fenestra/bootstrap.log")}`;
+    for (const secret of [
+      token,
+      token.slice(7),
+      "SECRETKEY",
+      "SESSIONTOKEN",
+      "PRIVATE KEY",
+      Buffer.alloc(32, 7).toString("base64"),
+    ])
+      assert.equal(seen.includes(secret), false, secret);
+    assert.match(here.read("/store/configs"), /user = "AKID:SECRETKEY"/);
+  });
+
+  it("joins with a fresh secret only", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/store/address", "10.20.0.9");
+    here.secret(`${secretPrefix}/join`, joinSecret(30));
+    const stale = here.run(entry);
+    assert.equal(stale.code, 40, stale.output);
+    assert.match(stale.output, /the join secret has expired at/);
+    assert.equal(here.has("/etc/kubernetes/bootstrap-kubelet.conf"), false);
+    // The control plane publishes while the worker waits.
+    here.write("/store/fresh", joinSecret(3600));
+    here.writeScript(
+      "/store/on-sleep",
+      `#!/bin/bash\ncp "\${0%/*}/fresh" "\${0%/*}/secrets/_fenestra_${spec.name}_join"\n`,
+    );
+    const fresh = here.run(entry);
+    assert.equal(fresh.code, 0, fresh.output);
+    const kubeconfig = here.read("/etc/kubernetes/bootstrap-kubelet.conf");
+    assert.match(kubeconfig, /server: "https:\/\/api\.internal:6443"\n/);
+    assert.match(kubeconfig, /token: "abcdef\.0123456789abcdef"\n/);
+    assert.equal(fresh.output.includes("abcdef.0123456789abcdef"), false);
+    assert.deepEqual(fresh.calls.filter((call) => call.includes("autoscaling")).length, 1);
+  });
+
+  it("reads the join secret anew as long as the kubelet has no certificate of its own", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/store/address", "10.20.0.9");
+    here.secret(`${secretPrefix}/join`, joinSecret(3600));
+    here.write("/store/fail", "^kubectl.* get node\n");
+    assert.equal(here.run(entry).code, 41);
+    const later = joinSecret(7200).replace("abcdef.0123456789abcdef", "fedcba.0123456789abcdef");
+    here.secret(`${secretPrefix}/join`, later);
+    assert.equal(here.run(entry).code, 41);
+    assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /token: "fedcba\.0123456789abcdef"\n/);
+
+    here.write("/etc/kubernetes/kubelet.conf", "a certificate has been issued\n");
+    assert.equal(here.run(entry).code, 41);
+    here.secret(`${secretPrefix}/join`, joinSecret(7200));
+    here.remove("/store/fail");
+    const last = here.run(entry);
+    assert.equal(last.code, 0, last.output);
+    assert.match(last.output, /bootstrap join: already done/);
+    assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /token: "fedcba\.0123456789abcdef"\n/);
+  });
+
+  it("waits when no secret has been published", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/store/address", "10.20.0.9");
+    here.secret(`${secretPrefix}/join`, "placeholder");
+    const { code, output } = here.run(entry);
+    assert.equal(code, 40);
+    assert.match(output, /no join secret has been published yet/);
+  });
+
+  it("brings up machines on Azure by Key Vault and the managed identity", () => {
+    const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
+    const here = machine(exampleControlPlane(azure));
+    const address = azure.controlPlane.members[0]?.address ?? "";
+    here.write(
+      "/store/instance",
+      JSON.stringify({
+        compute: {
+          name: "azure-prod-cp-0",
+          osProfile: { adminUsername: "fenestra", computerName: "Azure-Prod-CP-0" },
+          resourceGroupName: "Azure-Prod-RG",
+          resourceId:
+            "/subscriptions/0123/resourceGroups/Azure-Prod-RG/providers/Microsoft.Compute/virtualMachines/azure-prod-cp-0",
+        },
+        network: { interface: [{ ipv4: { ipAddress: [{ privateIpAddress: address }] } }] },
+      }),
+    );
+    for (const name of ["kubernetes-ca", "etcd-ca", "front-proxy-ca", "service-account"]) here.secret(name, ca);
+    here.secret("encryption-key", Buffer.alloc(32, 7).toString("base64"));
+    const { code, output, calls } = here.run(entry);
+    assert.equal(code, 0, output);
+    assert.equal(
+      here.read("/var/lib/fenestra/identity.env"),
+      [
+        "NODE_NAME=azure-prod-cp-0",
+        "PROVIDER_ID=azure:///subscriptions/0123/resourceGroups/azure-prod-rg/providers/Microsoft.Compute/virtualMachines/azure-prod-cp-0",
+        `NODE_IP=${address}`,
+        "",
+      ].join("\n"),
+    );
+    assert.match(here.read("/etc/hosts"), new RegExp(`^${address} api\\.azure-prod\\.internal # fenestra$`, "m"));
+    assert.equal(calls.includes("systemctl enable --now fenestra-metadata-guard.service"), true);
+    assert.match(here.read("/store/put"), /^"\{\\"server\\":\\"https:\/\/api\.azure-prod\.internal:6443/);
+    assert.equal(`${output}${calls.join("\n")}`.includes("BEARER"), false);
+    const vaults = calls.flatMap(
+      (call) => /https:\/\/([a-z0-9-]+)\.vault\.azure\.net\/secrets\/([a-z-]+)/.exec(call)?.slice(1, 3).join(" ") ?? [],
+    );
+    assert.deepEqual(
+      [...new Set(vaults)],
+      [
+        "azure-prod-ca-ab12cd kubernetes-ca",
+        "azure-prod-ca-ab12cd etcd-ca",
+        "azure-prod-ca-ab12cd front-proxy-ca",
+        "azure-prod-ca-ab12cd service-account",
+        "azure-prod-ca-ab12cd encryption-key",
+        "azure-prod-ca-ab12cd initialised",
+        "azure-prod-join-ab12cd join",
+      ],
+    );
+
+    const guard = here.run("/opt/fenestra/guard-metadata.sh");
+    assert.equal(guard.code, 0, guard.output);
+    assert.deepEqual(
+      guard.calls.filter((call) => call.includes("--insert")),
+      [
+        "iptables --wait --insert FORWARD 1 --source 10.244.0.0/16 --destination 169.254.169.254/32 --jump DROP",
+        "iptables --wait --insert FORWARD 1 --source 10.244.0.0/16 --destination 168.63.129.16/32 --protocol tcp --match multiport --dports 80,32526 --jump DROP",
+      ],
+    );
+  });
+});

@@ -1,0 +1,337 @@
+import assert from "node:assert/strict";
+import { afterEach, before, describe, it } from "mocha";
+import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
+import { ca, disposeMachine, entry, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+const identity =
+  "NODE_NAME=i-0123456789abcdef0\nPROVIDER_ID=aws:///eu-central-1a/i-0123456789abcdef0\nNODE_IP=10.20.224.10\n";
+
+function controlPlane(): Sandbox {
+  const here = machine(exampleControlPlane(spec));
+  here.write("/var/lib/fenestra/identity.env", identity);
+  here.write("/etc/kubernetes/pki/ca.crt", ca.slice(ca.indexOf("-----BEGIN CERT")));
+  return here;
+}
+
+function worker(): Sandbox {
+  const here = machine(exampleLinuxWorker(spec));
+  here.write("/var/lib/fenestra/identity.env", identity);
+  return here;
+}
+
+describe("jobs of Linux machines", function () {
+  this.timeout(60_000);
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  describe("publishing the join secret", () => {
+    const publish = "/opt/fenestra/publish-join-secret.sh";
+
+    it("makes a token of two hours and publishes it with the CA and the endpoint", () => {
+      const here = controlPlane();
+      const before = Date.now();
+      const { code, output } = here.run(publish);
+      assert.equal(code, 0, output);
+      const body: unknown = JSON.parse(here.read(`/store/secrets/_fenestra_${spec.name}_join.body`));
+      assert.ok(typeof body === "object" && body !== null && "Value" in body);
+      const { Value, ...rest } = body;
+      assert.deepEqual(rest, {
+        Name: `${secretPrefix}/join`,
+        Type: "SecureString",
+        Overwrite: true,
+        KeyId: "arn:aws:kms:eu-central-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
+      });
+      const secret = JSON.parse(String(Value));
+      assert.deepEqual(Object.keys(secret), ["server", "caCertificate", "caCertHash", "token", "expires"]);
+      assert.equal(secret.server, "https://aws-prod-api-0123456789abcdef.elb.eu-central-1.amazonaws.com:6443");
+      assert.equal(secret.caCertificate, here.read("/etc/kubernetes/pki/ca.crt"));
+      assert.match(secret.caCertHash, /^sha256:[0-9a-f]{64}$/);
+      const life = (Date.parse(secret.expires) - before) / 1000;
+      assert.ok(life > 7190 && life < 7260, secret.expires);
+      const [id, text] = secret.token.split(".");
+      const created = here.read("/store/created");
+      assert.match(created, new RegExp(`  name: bootstrap-token-${id}\n`));
+      assert.match(created, new RegExp(`  token-secret: '${text}'\n`));
+      assert.match(created, new RegExp(`  expiration: '${secret.expires}'\n`));
+    });
+
+    it("leaves a secret alone that another machine has just published", () => {
+      const here = controlPlane();
+      here.secret(`${secretPrefix}/join`, joinSecret(7000));
+      const { code, calls } = here.run(publish);
+      assert.equal(code, 0);
+      assert.deepEqual(
+        calls.filter((call) => call.startsWith("kubectl")),
+        [],
+      );
+      here.secret(`${secretPrefix}/join`, joinSecret(5000));
+      assert.equal(here.run(publish).calls.filter((call) => / create /.test(call)).length, 1);
+    });
+
+    it("fails when it cannot publish, and takes the token back", () => {
+      const here = controlPlane();
+      // The second request of each attempt writes: only it carries the secret.
+      here.write("/store/fail", "^curl.*PutParameter\n");
+      const { code, output, calls } = here.run(publish);
+      assert.equal(code, 1);
+      assert.match(output, /the join secret cannot be published/);
+      assert.equal(calls.filter((call) => / delete secret bootstrap-token-/.test(call)).length, 1);
+    });
+
+    it("removes tokens whose time is over, and no others", () => {
+      const here = controlPlane();
+      const date = (seconds: number): string =>
+        Buffer.from(new Date(Date.now() + seconds * 1000).toISOString()).toString("base64");
+      here.write("/store/tokens", `bootstrap-token-aaaaaa ${date(-10)}\nbootstrap-token-bbbbbb ${date(3000)}\n`);
+      const { calls } = here.run(publish);
+      assert.deepEqual(
+        calls.filter((call) => call.includes(" delete ")).map((call) => call.replace(/.*delete /, "")),
+        ["secret bootstrap-token-aaaaaa --ignore-not-found"],
+      );
+    });
+  });
+
+  describe("snapshots of etcd", () => {
+    it("are sent with their digest, and the oldest are removed", () => {
+      const here = controlPlane();
+      here.write("/var/lib/etcd-data/etcd/x", "");
+      here.set({ SNAPSHOT_KEEP: 1 });
+      here.write(
+        "/store/list",
+        "<R><Contents><Key>aws-prod/cp-0/1.db.gz</Key></Contents><Contents><Key>aws-prod/cp-0/2.db.gz</Key></Contents></R>",
+      );
+      const { code, output, calls } = here.run("/opt/fenestra/etcd-snapshot.sh");
+      assert.equal(code, 0, output);
+      const put = calls.find((call) => call.includes("--request PUT")) ?? "";
+      assert.match(
+        put,
+        /x-amz-content-sha256: [0-9a-f]{64} .*https:\/\/aws-prod-etcd-123456789012\.s3\.eu-central-1\.amazonaws\.com\/aws-prod\/cp-0\/[0-9T:Z-]+\.db\.gz/,
+      );
+      assert.deepEqual(
+        calls.filter((call) => call.includes("DELETE")).map((call) => call.replace(/.*amazonaws\.com\//, "")),
+        ["aws-prod/cp-0/1.db.gz"],
+      );
+      assert.equal(here.has("/store/uploaded"), true);
+    });
+
+    it("make the unit fail when they cannot be sent", () => {
+      const here = controlPlane();
+      here.write("/var/lib/etcd-data/etcd/x", "");
+      here.write("/store/fail", "^curl.*PUT\n");
+      assert.equal(here.run("/opt/fenestra/etcd-snapshot.sh").code, 1);
+    });
+  });
+
+  describe("restoring a snapshot", () => {
+    const restore = "/opt/fenestra/etcd-restore.sh";
+
+    it("puts the newest snapshot of any member in place of the data, which is kept", () => {
+      const here = controlPlane();
+      here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
+      here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
+      here.write("/etc/kubernetes/manifests/kube-apiserver.yaml", "api");
+      here.write(
+        "/store/list",
+        "<R><Key>aws-prod/cp-0/2026-01-02T.db.gz</Key><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>",
+      );
+      const { code, output, calls } = here.run(restore);
+      assert.equal(code, 0, output);
+      assert.equal(calls.filter((call) => call.includes("/aws-prod/cp-1/2026-01-03T.db.gz")).length, 1);
+      const call = calls.find((made) => made.startsWith("etcdutl")) ?? "";
+      assert.match(
+        call,
+        / --name cp-0 --initial-cluster cp-0=https:\/\/10\.20\.224\.10:2380,cp-1=\S+ --initial-advertise-peer-urls https:\/\/10\.20\.224\.10:2380 --bump-revision 1000000000 --mark-compacted$/,
+      );
+      assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
+      assert.equal(here.list("/var/lib/etcd-data").filter((name) => name.startsWith("before-restore.")).length, 1);
+      assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
+    });
+
+    it("changes nothing while there is no snapshot", () => {
+      const here = controlPlane();
+      here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
+      here.write("/store/list", "<R></R>");
+      const { code, output } = here.run(restore);
+      assert.equal(code, 1);
+      assert.match(output, /there is no snapshot in aws-prod-etcd-123456789012/);
+      assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
+    });
+  });
+
+  describe("renewal of certificates", () => {
+    const renew = "/opt/fenestra/renew-certificates.sh";
+    // The certificates of the tests are good for two days.
+    const ready = (): Sandbox => {
+      const here = controlPlane();
+      const certificate = here.read("/etc/kubernetes/pki/ca.crt");
+      for (const name of ["etcd/ca", "front-proxy-ca", "apiserver"])
+        here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
+      for (const name of ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
+        here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
+      return here;
+    };
+
+    it("happens in time, and restarts each component", () => {
+      const here = ready();
+      here.set({ CA_WARNING_DAYS: 1 });
+      const { code, output, calls } = here.run(renew);
+      assert.equal(code, 0, output);
+      assert.deepEqual(
+        calls.filter((call) => call.startsWith("kubeadm")),
+        ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"],
+      );
+      assert.equal(calls.filter((call) => call === "sleep 25").length, 4);
+      assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+    });
+
+    it("does nothing before its time", () => {
+      const here = ready();
+      here.set({ CA_WARNING_DAYS: 1, RENEW_DAYS: 1 });
+      const { code, calls } = here.run(renew);
+      assert.equal(code, 0);
+      assert.deepEqual(calls, []);
+    });
+
+    it("puts back what a run that was cut off has left aside", () => {
+      const here = ready();
+      here.set({ CA_WARNING_DAYS: 1 });
+      here.write("/store/cut", "^sleep 25\n");
+      assert.equal(here.run(renew).code, null);
+      assert.equal(here.list("/etc/kubernetes/manifests").length, 3);
+      here.set({ RENEW_DAYS: 1 });
+      assert.equal(here.run(renew).code, 0);
+      assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+    });
+
+    it("fails, and says so, when an authority runs out soon", () => {
+      const here = ready();
+      here.set({ RENEW_DAYS: 1 });
+      const { code, output } = here.run(renew);
+      assert.equal(code, 1);
+      assert.match(output, /warning: the authority in \/etc\/kubernetes\/pki\/ca\.crt runs out on /);
+    });
+  });
+
+  describe("a drain", () => {
+    it("moves what can move, deletes what is left in the end, and lets the machine go", () => {
+      const here = worker();
+      here.set({ DRAIN_SECONDS: 0 });
+      // The last thing the script does is to sleep for ever.
+      here.writeScript("/store/on-sleep", "#!/bin/bash\nexit 0\n");
+      here.write("/store/notice", "Terminated");
+      here.write(
+        "/store/pods",
+        "shop\tweb-1\tRunning\tReplicaSet\t\nkube-system\tproxy\tRunning\tDaemonSet\t\nkube-system\tetcd\tRunning\tNode\thash\nshop\tjob-1\tSucceeded\tJob\t\n",
+      );
+      const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
+      assert.equal(code, 0, output);
+      const kubectl = calls
+        .filter((call) => call.startsWith("kubectl"))
+        .map((call) => call.replace(/^kubectl --kubeconfig \S+ /, ""));
+      assert.deepEqual(
+        kubectl.filter((call) => /^(cordon|delete)/.test(call)),
+        ["cordon i-0123456789abcdef0", "delete pod --namespace shop web-1 --wait=false"],
+      );
+      assert.equal(calls.filter((call) => call.includes("LifecycleHookName=terminate")).length, 1);
+    });
+
+    it("tells the group in intervals that it goes on, and only while it does", () => {
+      const beats = (heartbeat: number): readonly string[] => {
+        const here = worker();
+        here.set({ DRAIN_SECONDS: 3, DRAIN_HEARTBEAT: heartbeat });
+        here.write("/store/notice", "Terminated");
+        here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
+        // A pause between two rounds is shorter than in life; the clock is the real one.
+        here.writeScript("/store/on-sleep", "#!/bin/bash\n/bin/sleep 0.5\n");
+        const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
+        assert.equal(code, 0, output);
+        return calls.flatMap(
+          (call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? [],
+        );
+      };
+      const all = beats(1);
+      assert.equal(all.at(-1), "CompleteLifecycleAction");
+      const heartbeats = all.slice(0, -1);
+      assert.ok(heartbeats.length >= 2 && heartbeats.length <= 4, all.join(" "));
+      assert.deepEqual([...new Set(heartbeats)], ["RecordLifecycleActionHeartbeat"]);
+      assert.deepEqual(beats(0), ["CompleteLifecycleAction"]);
+    });
+
+    it("goes on when the group does not answer", () => {
+      const here = worker();
+      here.set({ DRAIN_SECONDS: 3, DRAIN_HEARTBEAT: 1 });
+      here.write("/store/notice", "Terminated");
+      here.write("/store/fail", "RecordLifecycleActionHeartbeat\n");
+      here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
+      here.writeScript("/store/on-sleep", "#!/bin/bash\n/bin/sleep 0.5\n");
+      const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
+      assert.equal(code, 0, output);
+      assert.match(output, /the group was not told that the drain goes on/);
+      assert.ok(calls.some((call) => call.includes("CompleteLifecycleAction")));
+    });
+
+    it("evicts one pod after the other by the eviction API", () => {
+      const here = worker();
+      here.set({ DRAIN_SECONDS: 30 });
+      here.write("/store/notice", "Terminated");
+      here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
+      here.writeScript("/store/on-sleep", '#!/bin/bash\nrm -f "$(dirname "$0")/pods"\n');
+      const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
+      assert.equal(code, 0, output);
+      assert.equal(
+        calls.filter((call) => call.includes("create --raw /api/v1/namespaces/shop/pods/web-1/eviction")).length,
+        1,
+      );
+      assert.deepEqual(
+        calls.filter((call) => call.includes("delete pod")),
+        [],
+      );
+    });
+  });
+
+  describe("replacement of nodes that stay NotReady", () => {
+    const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).toISOString();
+    const node = (name: string, ready: string, seconds: number, reported = ""): string =>
+      `${name}\t${ready}\t${ago(seconds)}\t${reported}\taws:///eu-central-1a/${name}\n`;
+    const healthy = [1, 2, 3, 4, 5].map((index) => node(`i-ok${index}`, "True", 99999)).join("");
+
+    function reported(nodes: string, leader = "i-0123456789abcdef0_ab12"): readonly string[] {
+      const here = controlPlane();
+      here.write("/store/nodes", nodes);
+      here.write("/store/leader", leader);
+      const { code, output, calls } = here.run("/opt/fenestra/replace-notready.sh");
+      assert.equal(code, 0, output);
+      return calls.flatMap((call) => /InstanceId=(\S+)/.exec(call)?.[1] ?? []);
+    }
+
+    it("reports one that is overdue, and no other", () => {
+      assert.deepEqual(reported(healthy + node("i-bad", "False", 3000) + node("i-young", "Unknown", 60)), ["i-bad"]);
+    });
+    it("reports a machine once", () => {
+      assert.deepEqual(
+        reported(healthy + node("i-bad", "False", 3000, String(Math.floor(Date.now() / 1000) - 60))),
+        [],
+      );
+    });
+    it("reports at most two in an hour", () => {
+      const bad = ["i-a", "i-b", "i-c"].map((name) => node(name, "False", 3000)).join("");
+      assert.deepEqual(reported(healthy + bad), ["i-a", "i-b"]);
+    });
+    it("reports none while most are NotReady", () => {
+      assert.deepEqual(reported(node("i-a", "False", 3000) + node("i-b", "False", 3000) + node("i-ok", "True", 9)), []);
+    });
+    it("is done by one machine only", () => {
+      assert.deepEqual(reported(healthy + node("i-bad", "False", 3000), "i-another_ab12"), []);
+    });
+  });
+
+  it("runs the bootstrap of a worker before any of this", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/store/address", "10.20.0.9");
+    here.secret(`${secretPrefix}/join`, joinSecret(3600));
+    const { code, output, calls } = here.run(entry);
+    assert.equal(code, 0, output);
+    assert.equal(calls.includes("systemctl enable --now fenestra-drain.service"), true);
+  });
+});

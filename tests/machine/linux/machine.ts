@@ -1,0 +1,74 @@
+import { spawnSync } from "node:child_process";
+import type { Context } from "mocha";
+import type { MachinePayload } from "../../../components/machine/payload.ts";
+import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+import { Sandbox, standInArtifacts } from "./sandbox.ts";
+
+/** Path of what starts the bootstrap. */
+export const entry = "/opt/fenestra/bootstrap.sh";
+
+const original = exampleSpec("aws-prod");
+const standIn = standInArtifacts(original.artifacts);
+/** A production cluster on AWS whose downloads are stand-ins. */
+export const spec: ClusterSpec = { ...original, artifacts: standIn.lock };
+/** What the names of its parameters begin with. */
+export const secretPrefix = `/fenestra/${spec.name}`;
+
+/** A certificate and its key, made by openssl. */
+function authority(name: string): string {
+  const { stdout } = spawnSync(
+    "openssl",
+    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=${name} -days 2 -keyout - -out -`.split(
+      " ",
+    ),
+    { encoding: "utf8" },
+  );
+  return stdout;
+}
+/** Cluster CA, certificate and key. */
+export const ca = authority("kubernetes");
+
+let sandbox: Sandbox | undefined;
+
+/** A machine with this payload, in a cloud that has all it asks for. */
+export function machine(payload: MachinePayload): Sandbox {
+  const made = new Sandbox(payload);
+  sandbox = made;
+  for (const [name, content] of standIn.contents) made.artifact(name, content);
+  for (const name of ["kubernetes-ca", "etcd-ca", "front-proxy-ca", "service-account"])
+    made.secret(`${secretPrefix}/${name}`, ca);
+  made.secret(`${secretPrefix}/encryption-key`, Buffer.alloc(32, 7).toString("base64"));
+  made.secret(`${secretPrefix}/initialised`, "no");
+  made.write("/store/address", spec.controlPlane.members[0]?.address ?? "");
+  made.write("/store/version", JSON.stringify({ gitVersion: `v${spec.kubernetes.version}` }));
+  made.set({ METADATA_ATTEMPTS: 2, SERVICE_ATTEMPTS: 2, SECRET_ATTEMPTS: 2, READY_ATTEMPTS: 2, NODE_ATTEMPTS: 2 });
+  made.set({ VOLUME_ATTEMPTS: 2, PROMOTE_ATTEMPTS: 2, ADDON_ATTEMPTS: 2, PUBLISH_ATTEMPTS: 2, JOIN_ATTEMPTS: 3 });
+  return made;
+}
+
+/** Takes the machine of a test away. */
+export function disposeMachine(): void {
+  sandbox?.dispose();
+  sandbox = undefined;
+}
+
+/** The join secret as the control plane publishes it, good for so many seconds. */
+export function joinSecret(secondsFromNow: number): string {
+  const expires = new Date(Date.now() + secondsFromNow * 1000).toISOString();
+  return JSON.stringify({
+    server: "https://api.internal:6443",
+    caCertificate: ca,
+    caCertHash: "sha256:0",
+    token: "abcdef.0123456789abcdef",
+    expires,
+  });
+}
+
+/** Skips, and says so, where mount namespaces are not allowed; in CI that is an error. */
+export function needsNamespaces(this: Context): void {
+  if (spawnSync("unshare", ["--mount", "--map-root-user", "true"]).status === 0) return;
+  if (process.env.CI === "true") throw new Error("mount namespaces are not allowed here");
+  console.log("      skipped: mount namespaces are not allowed here");
+  this.skip();
+}

@@ -1,0 +1,262 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { gunzipSync } from "node:zlib";
+import { after, before, describe, it } from "mocha";
+import { parse } from "yaml";
+import { scriptsObject } from "../../../components/machine/bundle.ts";
+import { userDataBytes, userDataLimits } from "../../../components/machine/limits.ts";
+import { packLinux, packLinuxAws } from "../../../components/machine/linux/cloudConfig.ts";
+import {
+  controlPlaneStages,
+  linuxWorkerStages,
+  scriptsStage,
+  stageTable,
+} from "../../../components/machine/linux/stages.ts";
+import type { MachinePayload } from "../../../components/machine/payload.ts";
+import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
+import { matchSnapshot } from "../../support/snapshot.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
+
+const stacks = ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const;
+const kinds: readonly (readonly [kind: string, of: (spec: ClusterSpec) => MachinePayload])[] = [
+  ["control-plane", exampleControlPlane],
+  ["linux", exampleLinuxWorker],
+];
+const stacksWith = (kind: string): readonly (typeof stacks)[number][] =>
+  stacks.filter(
+    (stack) => kind === "control-plane" || exampleSpec(stack).pools.some(({ os }) => os.family === "linux"),
+  );
+
+/** All files of a payload as one text; of scripts only that they are there, since they are read as they lie in the repository. */
+function readable(payload: MachinePayload): string {
+  return payload.files
+    .map(({ path: file, content, mode }) =>
+      [
+        `===== ${file} ${mode ?? "0644"}`,
+        file.endsWith(".sh") ? "(script)\n" : content.replaceAll(/\t[0-9a-f]{16}\t/g, "\t<hash>\t"),
+      ].join("\n"),
+    )
+    .join("\n");
+}
+
+describe("payloads of Linux machines", () => {
+  for (const [kind, of] of kinds) {
+    for (const stack of stacksWith(kind)) {
+      it(`${stack} ${kind} is as in the snapshot`, () => {
+        matchSnapshot(
+          path.join(import.meta.dirname, `snapshots/linux.${stack}.${kind}.txt`),
+          readable(of(exampleSpec(stack))),
+        );
+      });
+
+      it(`${stack} ${kind} fits into the user data, with room to spare`, () => {
+        const spec = exampleSpec(stack);
+        const payload = of(spec);
+        const packed =
+          spec.cloud === "aws" ? packLinuxAws(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
+        const bytes = userDataBytes(spec.cloud, packed);
+        console.log(`      ${stack} ${kind}: ${bytes} of ${userDataLimits[spec.cloud]} bytes`);
+        assert.ok(bytes <= userDataLimits[spec.cloud] * 0.8, `${bytes} bytes are more than four fifths`);
+      });
+
+      it(`${stack} ${kind} unpacks to its files`, () => {
+        const payload = of(exampleSpec(stack));
+        const text = gunzipSync(Buffer.from(packLinux(payload), "base64")).toString("utf8");
+        assert.match(text, /^#cloud-config\n/);
+        const config: unknown = parse(text);
+        assert.ok(
+          typeof config === "object" && config !== null && "write_files" in config && Array.isArray(config.write_files),
+        );
+        const written = new Map(config.write_files.map((file) => [file.path, file]));
+        assert.deepEqual(
+          [...written.keys()],
+          payload.files.map((file) => file.path),
+        );
+        for (const file of payload.files.filter((each) => !each.path.endsWith(".sh"))) {
+          assert.deepEqual(written.get(file.path), {
+            path: file.path,
+            permissions: file.mode ?? "0644",
+            content: file.content,
+          });
+        }
+      });
+    }
+  }
+
+  it("are the same bytes each time, with no time and no system in them", () => {
+    const packed = packLinux(exampleControlPlane(exampleSpec("aws-prod")));
+    assert.equal(packed, packLinux(exampleControlPlane(exampleSpec("aws-prod"))));
+    assert.deepEqual([...Buffer.from(packed, "base64").subarray(0, 10)], [31, 139, 8, 0, 0, 0, 0, 0, 2, 255]);
+  });
+
+  it("hold no secret", () => {
+    for (const [kind, of] of kinds) {
+      for (const stack of stacksWith(kind)) {
+        const text = of(exampleSpec(stack))
+          .files.filter(({ path: file }) => !file.endsWith(".sh"))
+          .map(({ content }) => content)
+          .join("\n");
+        assert.doesNotMatch(text, /BEGIN [A-Z ]+|[a-z0-9]{6}\.[a-z0-9]{16}\b(?!\.)(?<!amazonaws)|AKIA|ASIA/);
+      }
+    }
+  });
+
+  it("of a control plane do not depend on the pools", () => {
+    const spec = exampleSpec("aws-prod");
+    assert.deepEqual(exampleControlPlane({ ...spec, pools: spec.pools.slice(0, 1) }), exampleControlPlane(spec));
+  });
+
+  it("fetch from the mirror alone when there is one, and keep the digests", () => {
+    const spec = exampleSpec("aws-dev");
+    const table = (of: ClusterSpec): readonly string[][] =>
+      (exampleControlPlane(of).files.find((file) => file.path === "/etc/fenestra/artifacts.tsv")?.content ?? "")
+        .trimEnd()
+        .split("\n")
+        .map((line) => line.split("\t"));
+    const plain = table(spec);
+    const mirrored = table({ ...spec, mirror: { artifacts: "https://mirror.test/base/", registries: {} } });
+    assert.deepEqual(
+      mirrored.map((row) => row[1]),
+      plain.map((row) => (row[1] ?? "").replace("https://", "https://mirror.test/base/")),
+    );
+    assert.deepEqual(
+      mirrored.map((row) => row[3]),
+      plain.map((row) => row[3]),
+    );
+  });
+
+  it("send downloads and image pulls through the proxy, and nothing else", () => {
+    const spec = { ...exampleSpec("aws-dev"), httpProxy: "http://proxy.test:3128" };
+    const file = exampleControlPlane(spec).files.find((each) => each.path === "/etc/fenestra/proxy.env");
+    assert.match(file?.content ?? "", /^HTTPS_PROXY=http:\/\/proxy\.test:3128$/m);
+    const readers = exampleControlPlane(spec)
+      .files.filter(({ content }) => content.includes("proxy.env"))
+      .map((each) => each.path);
+    assert.deepEqual(readers, ["/opt/fenestra/stages/artifacts.sh", "/etc/systemd/system/containerd.service"]);
+  });
+});
+
+describe("stages of Linux machines", () => {
+  for (const [kind, stages] of [
+    ["control-plane", controlPlaneStages],
+    ["linux", linuxWorkerStages],
+  ] as const) {
+    it(`${kind}: have names and exit codes of their own, 10 to 63`, () => {
+      const all = [scriptsStage, ...stages];
+      assert.equal(new Set(all.map(({ name }) => name)).size, all.length);
+      assert.equal(new Set(all.map(({ exitCode }) => exitCode)).size, all.length);
+      assert.deepEqual(
+        all.filter(({ exitCode }) => exitCode < 10 || exitCode > 63),
+        [],
+      );
+    });
+
+    it(`${kind}: each file that a stage reads changes its hash and those behind it, and none before`, () => {
+      const of = kind === "control-plane" ? exampleControlPlane : exampleLinuxWorker;
+      const { files } = of(exampleSpec("aws-prod"));
+      const hashes = (of: typeof files): readonly (string | undefined)[] =>
+        stageTable(stages, of)
+          .trimEnd()
+          .split("\n")
+          .map((line) => line.split("\t")[2]);
+      const original = hashes(files);
+      for (const [index, stage] of stages.entries()) {
+        const script = `/opt/fenestra/stages/${stage.name}.sh`;
+        const changed = hashes(
+          files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)),
+        );
+        assert.deepEqual(
+          changed.map((hash, at) => hash === original[at]),
+          stages.map((_, at) => at < index),
+          stage.name,
+        );
+      }
+    });
+  }
+
+  it("refuse to read a file that is not in the payload", () => {
+    const { files } = exampleLinuxWorker(exampleSpec("aws-prod"));
+    assert.throws(
+      () =>
+        stageTable(
+          linuxWorkerStages,
+          files.filter(({ path: file }) => file !== "/etc/fenestra/artifacts.tsv"),
+        ),
+      /stage artifacts reads \/etc\/fenestra\/artifacts\.tsv, which is not in the payload/,
+    );
+  });
+});
+
+describe("scripts of Linux machines", () => {
+  const folder = path.join(import.meta.dirname, "../../../components/machine/linux/scripts");
+  const scripts = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".sh"));
+
+  for (const name of scripts) {
+    it(`${name} is bash`, () => {
+      const { status, stderr } = spawnSync("bash", ["-n", path.join(folder, name)], { encoding: "utf8" });
+      assert.equal(status, 0, stderr);
+    });
+  }
+
+  it("are without a finding of shellcheck", function () {
+    if (spawnSync("shellcheck", ["--version"]).status !== 0) {
+      if (process.env.CI === "true") throw new Error("shellcheck is missing: apt-get install shellcheck");
+      console.log("      skipped: shellcheck is not installed");
+      this.skip();
+    }
+    const files = scripts.map((name) => path.join(folder, name));
+    const { status, stdout } = spawnSync("shellcheck", ["--external-sources", "--source-path=SCRIPTDIR", ...files], {
+      encoding: "utf8",
+    });
+    assert.equal(status, 0, stdout);
+  });
+});
+
+describe("kubeadm configuration", () => {
+  const kubeadm = process.env.FENESTRA_KUBEADM ?? "";
+  let work = "";
+
+  before(function () {
+    if (kubeadm !== "") {
+      work = mkdtempSync(path.join(tmpdir(), "fenestra-kubeadm-"));
+      return;
+    }
+    console.log("      skipped: FENESTRA_KUBEADM names no kubeadm");
+    this.skip();
+  });
+  after(() => {
+    if (work !== "") rmSync(work, { recursive: true });
+  });
+
+  const filled = (spec: ClusterSpec, index: number): string =>
+    (exampleControlPlane(spec, index).files.find((file) => file.path === "/etc/fenestra/kubeadm.yaml")?.content ?? "")
+      .replace("@NODE_NAME@", "i-0123456789abcdef0")
+      .replace("@ETCD_STATE@", "new")
+      .replace("@ETCD_MEMBERS@", "cp-0=https://10.0.0.10:2380");
+
+  function validate(text: string): { status: number | null; stderr: string } {
+    const file = path.join(work, "kubeadm.yaml");
+    writeFileSync(file, text);
+    return spawnSync(kubeadm, ["config", "validate", "--config", file], { encoding: "utf8" });
+  }
+
+  for (const stack of stacks) {
+    it(`of ${stack} is accepted by kubeadm`, () => {
+      for (const { index } of exampleSpec(stack).controlPlane.members) {
+        const { status, stderr } = validate(filled(exampleSpec(stack), index));
+        assert.equal(status, 0, stderr);
+        assert.doesNotMatch(stderr, /unknown field|warning/i);
+      }
+    });
+  }
+
+  it("with a field that does not exist is refused, so the check can fail", () => {
+    const { status, stderr } = validate(filled(exampleSpec("aws-dev"), 0).replace("clusterName:", "clusterNam:"));
+    assert.notEqual(status, 0);
+    assert.match(stderr, /unknown field "clusterNam"/);
+  });
+});

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { afterEach, before, describe, it } from "mocha";
+import { isFetched, type ScriptsObject, scriptsObject, slim } from "../../../components/machine/bundle.ts";
+import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
+import type { MachinePayload } from "../../../components/machine/payload.ts";
+import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
+import { disposeMachine, entry, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+const payload = exampleControlPlane(spec);
+const object = scriptsObject(payload);
+const bytes = Buffer.from(object.contentBase64, "base64");
+const identityStage = "/opt/fenestra/stages/identity.sh";
+
+/** Puts an object into the bucket, with other bytes than its own when they are given. */
+function store(here: Sandbox, { key, contentBase64 }: ScriptsObject, content?: Buffer) {
+  here.artifact(path.basename(key), content ?? Buffer.from(contentBase64, "base64"));
+}
+
+/** A machine that has nothing but its user data, and the bucket with its scripts. */
+function fetching(of: MachinePayload = payload, content?: Buffer): Sandbox {
+  const its = scriptsObject(of);
+  const here = machine(withFetchedScripts(of, its, scriptsBucket));
+  store(here, its, content);
+  return here;
+}
+
+const requests = (calls: readonly string[]): readonly string[] => calls.filter((call) => call.includes(".json.gz"));
+
+describe("fetching scripts from the bucket on AWS", function () {
+  this.timeout(60_000);
+
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  it("brings a control-plane machine up from its user data alone, and is done once", () => {
+    const here = fetching();
+    assert.equal(here.has(identityStage), false);
+    const { code, output, calls } = here.run(entry);
+    assert.equal(code, 0, output);
+    assert.match(
+      output,
+      /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/,
+    );
+    for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), slim(file), file.path);
+    assert.deepEqual(
+      here.list("/opt/fenestra").filter((name) => name.endsWith(".new")),
+      [],
+    );
+    const [request, ...more] = requests(calls);
+    assert.deepEqual(more, []);
+    assert.match(request ?? "", /--aws-sigv4 aws:amz:eu-central-1:s3 /);
+    assert.ok(request?.endsWith(` https://${scriptsBucket}.s3.eu-central-1.amazonaws.com/${object.key}`), request);
+    assert.equal(`${output}${calls.join("\n")}`.includes("SECRETKEY"), false);
+    // Programs that timers start come from the object too.
+    assert.equal(here.run("test", "-x", "/opt/fenestra/replace-notready.sh").code, 0);
+
+    const again = here.run(entry);
+    assert.equal(again.code, 0, again.output);
+    assert.match(again.output, /bootstrap scripts: already done/);
+    assert.deepEqual(requests(again.calls), []);
+  });
+
+  it("brings a worker up too", () => {
+    const here = fetching(exampleLinuxWorker(spec));
+    here.write("/store/address", "10.20.0.9");
+    here.secret(`${secretPrefix}/join`, joinSecret(3600));
+    const { code, output } = here.run(entry);
+    assert.equal(code, 0, output);
+    assert.equal(here.has("/opt/fenestra/drain.sh"), true);
+  });
+
+  for (const [what, content] of [
+    ["of another content", Buffer.from("something else")],
+    ["that is cut off", bytes.subarray(0, bytes.length - 7)],
+    ["that is empty", Buffer.alloc(0)],
+  ] as const) {
+    it(`unpacks nothing of an object ${what}, ends with 16 after the usual attempts, and goes on when it is whole`, () => {
+      const here = fetching(payload, content);
+      const { code, output, calls } = here.run(entry);
+      assert.equal(code, 16, output);
+      assert.match(output, new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`));
+      assert.match(output, /scripts: failed after \d+ s with status 1; exit code 16/);
+      assert.equal(requests(calls).length, 2);
+      assert.equal(here.has(identityStage), false);
+      store(here, object);
+      const repeated = here.run(entry);
+      assert.equal(repeated.code, 0, repeated.output);
+    });
+  }
+
+  it("says when the role may not read, and waits for rights that come late", () => {
+    const here = fetching();
+    here.write("/store/denied", "");
+    const { code, output } = here.run(entry);
+    assert.equal(code, 16, output);
+    assert.match(output, new RegExp(`error: reading ${object.key} from ${scriptsBucket} was answered with 403\n`));
+    assert.equal(here.has(identityStage), false);
+    here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/denied"\n`);
+    const granted = here.run(entry);
+    assert.equal(granted.code, 0, granted.output);
+    assert.match(granted.output, /was answered with 403\n[\s\S]*the scripts are in place, SHA-256 [0-9a-f]{64}\n/);
+  });
+
+  it("says when nobody answers", () => {
+    const here = fetching();
+    here.write("/store/fail", "^curl.*json\\.gz$\n");
+    const { code, output } = here.run(entry);
+    assert.equal(code, 16, output);
+    assert.match(output, /error: the scripts could not be fetched\n/);
+  });
+
+  it("survives being cut off while it fetches and while it unpacks", () => {
+    const here = fetching();
+    here.write("/store/cut", "^curl.*json\\.gz$\n");
+    assert.equal(here.run(entry).code, null);
+    here.writeScript("/bin/python3", `#!/bin/bash\necho half >${identityStage}.new\nkill -KILL 0\n`);
+    const cut = here.run(entry);
+    assert.equal(cut.code, null, cut.output);
+    assert.equal(here.has(identityStage), false);
+    here.remove("/bin/python3");
+    const { code, output } = here.run(entry);
+    assert.equal(code, 0, output);
+    assert.deepEqual(
+      here.list("/opt/fenestra/stages").filter((name) => name.endsWith(".new")),
+      [],
+    );
+  });
+
+  it("fetches again for user data that names another object, and takes an object in which nothing can be read as a failure", () => {
+    const here = fetching();
+    assert.equal(here.run(entry).code, 0);
+    const changed = {
+      ...payload,
+      files: payload.files.map((file) =>
+        file.path.endsWith("/renew-certificates.sh") ? { ...file, content: `${file.content}true\n` } : file,
+      ),
+    };
+    const other = scriptsObject(changed);
+    here.install(withFetchedScripts(changed, other, scriptsBucket));
+    store(here, other);
+    const { code, output } = here.run(entry);
+    assert.equal(code, 0, output);
+    assert.match(here.read("/opt/fenestra/renew-certificates.sh"), /\ntrue\n$/);
+    here.writeScript("/bin/python3", "#!/bin/bash\nexit 1\n");
+    here.remove("/var/lib/fenestra/done/scripts");
+    assert.equal(here.run(entry).code, 16);
+  });
+});

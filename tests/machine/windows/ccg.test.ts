@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { windowsMachine, windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { secretUri } from "../../../components/model/ccgPlugin.ts";
+import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
+import { gmsa, gmsaSecrets } from "../../kubernetes/switches.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleAccess } from "./examples.ts";
+
+const archive = { url: "https://files.test/ccg/plugin.zip", sha256: "5".repeat(64) };
+
+/** The first Windows pool of a cloud's development stack with the plug-in. */
+function withPlugin(cloud: "aws" | "azure", plugin: NonNullable<ClusterSpec["addons"]["gmsa"]>["plugin"]) {
+  const base = exampleSpec(`${cloud}-dev`);
+  const found = base.pools.find(({ os }) => os.family === "windows");
+  assert.ok(found !== undefined);
+  const pool = { ...found, ccgPlugin: true };
+  const accounts = { ...gmsa(cloud), ...(plugin === undefined ? {} : { plugin }) };
+  const spec: ClusterSpec = { ...base, addons: { ...base.addons, gmsa: accounts } };
+  return { spec, pool, access: exampleAccess(cloud, spec.name, pool.name) };
+}
+
+describe("the gMSA plug-in on Windows nodes", () => {
+  it("is downloaded with the digest of the stack file, from the mirror first, before the kubelet starts", () => {
+    const { spec, pool, access } = withPlugin("azure", archive);
+    const mirrored: ClusterSpec = { ...spec, mirror: { ...spec.mirror, artifacts: "https://mirror.test" } };
+    const machine = windowsMachine({ spec: mirrored, pool, access }, []);
+    assert.deepEqual(
+      machine.artifacts.filter(({ stage }) => stage === "ccg"),
+      [
+        {
+          name: "ccg-plugin",
+          file: "555555555555-ccg-plugin.zip",
+          urls: ["https://mirror.test/files.test/ccg/plugin.zip", archive.url],
+          algorithm: "sha256",
+          digest: archive.sha256,
+          checksumUrls: [],
+          stage: "ccg",
+          folder: "C:\\fenestra\\ccg",
+          unpack: true,
+        },
+      ],
+    );
+    const position = (name: string): number => machine.waves.findIndex((wave) => wave.some((each) => each === name));
+    assert.ok(position("artifacts") < position("ccg") && position("ccg") < position("services"));
+  });
+
+  it("is registered with COM as the publisher of Azure's plug-in does", () => {
+    const { ccg } = windowsMachine(withPlugin("azure", archive), []);
+    const clsid = "HKLM:\\SOFTWARE\\Classes\\CLSID\\{CCC2A336-D7F3-4818-A213-272B7924213E}";
+    const appId = "HKLM:\\SOFTWARE\\Classes\\AppID\\{557110E1-88BC-4583-8281-6AAC6F708584}";
+    const stub = "HKLM:\\SOFTWARE\\Classes\\Interface\\{6ECDA518-2010-4437-8BC3-46E752B7B172}";
+    assert.equal(ccg?.allowedClasses, "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses");
+    assert.equal(ccg?.classId, "{CCC2A336-D7F3-4818-A213-272B7924213E}");
+    assert.equal(ccg?.install?.target, "C:\\Windows\\System32\\CCGAKVPlugin.dll");
+    assert.deepEqual(
+      ccg?.install?.registry.map(({ path, name, type, value }) => [path, name, type, value]),
+      [
+        [stub, "", "String", "ICcgDomainAuthCredentials"],
+        [`${stub}\\ProxyStubClsid32`, "", "String", "{A6FF50C0-56C0-71CA-5732-BED303A59628}"],
+        [appId, "AccessPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;SU)"],
+        [appId, "LaunchPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;SU)"],
+        [appId, "DllSurrogate", "String", ""],
+        [clsid, "AppID", "String", "{557110E1-88BC-4583-8281-6AAC6F708584}"],
+        [`${clsid}\\InprocServer32`, "", "String", "C:\\Windows\\System32\\CCGAKVPlugin.dll"],
+        [`${clsid}\\InprocServer32`, "ThreadingModel", "String", "Both"],
+      ],
+    );
+  });
+
+  it("takes an archive of one's own on AWS, by the name of its library", () => {
+    const { ccg } = windowsMachine(withPlugin("aws", { ...archive, dll: "Own.dll" }), []);
+    assert.equal(ccg?.classId, "{859E1386-BDB4-49E8-85C7-3070B13920E1}");
+    assert.equal(ccg?.install?.dll, "Own.dll");
+  });
+
+  it("is only looked for where the image brings it", () => {
+    const { ccg, artifacts } = windowsMachine(withPlugin("aws", undefined), []);
+    assert.equal(ccg?.install, null);
+    assert.deepEqual(
+      artifacts.filter(({ stage }) => stage === "ccg"),
+      [],
+    );
+  });
+
+  it("leaves no trace on a pool that does not ask for it", () => {
+    const { spec, pool, access } = withPlugin("azure", archive);
+    const without = { spec, pool: { ...pool, ccgPlugin: false }, access };
+    assert.equal(windowsMachine(without, []).ccg, null);
+    const text = JSON.stringify(windowsWorkerPayload(without));
+    assert.doesNotMatch(text, /stage-ccg\.ps1|files\.test/);
+    assert.match(JSON.stringify(windowsWorkerPayload({ spec, pool, access })), /stage-ccg\.ps1/);
+  });
+
+  it("comes again when its archive changes", () => {
+    const hash = (plugin: typeof archive): string | undefined =>
+      windowsMachine(withPlugin("azure", plugin), []).stages.find(({ name }) => name === "ccg")?.hash;
+    assert.notEqual(hash(archive), hash({ ...archive, sha256: "6".repeat(64) }));
+    assert.equal(hash(archive), hash({ ...archive }));
+  });
+
+  it("finds the secret of a vault by its resource id, and refuses what is none", () => {
+    assert.equal(secretUri(gmsaSecrets.azure), "https://domain-vault.vault.azure.net/secrets/gmsa-web");
+    assert.throws(() => secretUri(gmsaSecrets.aws), /is not a secret of a vault/);
+  });
+});

@@ -1,0 +1,69 @@
+import { loadConfig } from "../../../components/config/load.ts";
+import { readStackFile } from "../../../components/config/stackFile.ts";
+import type { PoolAccess } from "../../../components/machine/cloudAccess.ts";
+import type { MachinePayload } from "../../../components/machine/payload.ts";
+import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { type ClusterSpec, clusterSpec } from "../../../components/model/clusterSpec.ts";
+import type { PoolSpec } from "../../../components/model/pools.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+
+/** One Windows pool of an example stack, at one Kubernetes release. */
+export interface WindowsExample {
+  readonly cloud: "aws" | "azure";
+  readonly spec: ClusterSpec;
+  readonly pool: PoolSpec;
+  readonly payload: MachinePayload;
+}
+
+/** The release of each minor that the examples use: the newest whose Windows programs are in the lock file. */
+export const exampleReleases = ["1.35.1", "1.36.4", "1.37.1"] as const;
+
+/** What a pool's machine knows of its cloud in the examples. */
+export function exampleAccess(cloud: "aws" | "azure", cluster: string, pool: string): PoolAccess {
+  return cloud === "aws"
+    ? {
+        cloud: { kind: "aws", region: "eu-central-1", joinSecret: `/fenestra/${cluster}/join` },
+        lifecycle: { group: `${cluster}-${pool}`, launchHook: "join", terminateHook: "drain" },
+      }
+    : {
+        cloud: {
+          kind: "azure",
+          region: "westeurope",
+          subscriptionId: "00000000-0000-0000-0000-000000000001",
+          resourceGroup: "azure-prod",
+          clientId: "00000000-0000-0000-0000-000000000002",
+          joinVault: "https://azure-prod-join-a1b2.vault.azure.net",
+          joinSecret: "join",
+        },
+      };
+}
+
+/** The production stack of a cloud at another release. */
+export function specAt(cloud: "aws" | "azure", version: string): ClusterSpec {
+  const config = loadConfig(readStackFile(`${cloud}-prod`));
+  return clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version } });
+}
+
+function example(cloud: "aws" | "azure", spec: ClusterSpec, pool: PoolSpec): WindowsExample {
+  const payload = windowsWorkerPayload({ spec, pool, access: exampleAccess(cloud, spec.name, pool.name) });
+  return { cloud, spec, pool, payload };
+}
+
+/** Every Windows pool of the production stack of a cloud. */
+export function windowsExamples(cloud: "aws" | "azure", version?: string): readonly WindowsExample[] {
+  const spec = version === undefined ? exampleSpec(`${cloud}-prod`) : specAt(cloud, version);
+  return spec.pools.filter(({ os }) => os.family === "windows").map((pool) => example(cloud, spec, pool));
+}
+
+/** The first pool of each Windows Server of the production stack of a cloud, at a release. */
+export function onePerSystem(cloud: "aws" | "azure", version: string): readonly WindowsExample[] {
+  const all = windowsExamples(cloud, version);
+  return all.filter(({ pool }, index) => all.findIndex((other) => other.pool.os.name === pool.os.name) === index);
+}
+
+/** Text of a file of a payload. Throws when it has none of that path. */
+export function fileOf(payload: MachinePayload, path: string): string {
+  const file = payload.files.find((candidate) => candidate.path === path);
+  if (file === undefined) throw new Error(`no file ${path} in the payload`);
+  return file.content;
+}

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import {
+  aclPolicies,
+  firewallRules,
+  hostRoutes,
+  windowsConflist,
+  windowsNetwork,
+} from "../../../components/machine/windows/network.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+
+/** Keys that each type of policy may have below `Settings` in HCN version 2, from microsoft/hcsshim, hcn/hcnpolicy.go. */
+const settingsOf: Readonly<Record<string, readonly string[]>> = {
+  OutBoundNAT: ["VirtualIP", "Exceptions", "Destinations", "Flags"],
+  SDNRoute: ["DestinationPrefix", "NextHop", "NeedEncap"],
+  ProviderAddress: ["ProviderAddress"],
+  ACL: [
+    "Protocols",
+    "Action",
+    "Direction",
+    "LocalAddresses",
+    "RemoteAddresses",
+    "LocalPorts",
+    "RemotePorts",
+    "RuleType",
+    "Priority",
+  ],
+};
+
+/** What is wrong with policies in the eyes of version 2, which itself skips such a policy without a word. */
+function wrongForm(policies: readonly { name: string; value: Record<string, unknown> }[]): readonly string[] {
+  return policies.flatMap(({ name, value }) => {
+    const { Type, Settings, ...rest } = value;
+    const known = settingsOf[String(Type)];
+    if (name !== "EndpointPolicy") return [`name ${name}`];
+    if (known === undefined) return [`type ${String(Type)}`];
+    if (Object.keys(rest).length > 0) return [`${String(Type)} has ${Object.keys(rest)} outside Settings`];
+    if (typeof Settings !== "object" || Settings === null) return [`${String(Type)} has no Settings`];
+    return Object.keys(Settings)
+      .filter((key) => !known.includes(key))
+      .map((key) => `${String(Type)} has no ${key}`);
+  });
+}
+
+describe("the CNI configuration of a Windows node", () => {
+  for (const stack of ["aws-prod", "azure-prod"] as const) {
+    const conflist = JSON.parse(windowsConflist(exampleSpec(stack)));
+    const [flannel] = conflist.plugins;
+
+    it(`${stack}: bears the name of the HNS network and delegates to win-overlay, version 2`, () => {
+      assert.equal(conflist.name, "flannel.4096");
+      assert.equal(conflist.cniVersion, "1.0.0");
+      assert.deepEqual(Object.keys(flannel), ["type", "subnetFile", "capabilities", "delegate"]);
+      assert.equal(flannel.type, "flannel");
+      assert.deepEqual(flannel.capabilities, { portMappings: true, dns: true });
+      assert.deepEqual(Object.keys(flannel.delegate), ["type", "apiVersion", "policies"]);
+      assert.equal(flannel.delegate.type, "win-overlay");
+      assert.equal(flannel.delegate.apiVersion, 2);
+    });
+
+    it(`${stack}: has policies of the exact form of version 2`, () => {
+      assert.deepEqual(wrongForm(flannel.delegate.policies), []);
+      assert.deepEqual(flannel.delegate.policies.slice(0, 3), [
+        {
+          name: "EndpointPolicy",
+          value: { Type: "OutBoundNAT", Settings: { Exceptions: ["10.244.0.0/16", "10.96.0.0/16"] } },
+        },
+        {
+          name: "EndpointPolicy",
+          value: { Type: "SDNRoute", Settings: { DestinationPrefix: "10.96.0.0/16", NeedEncap: true } },
+        },
+        { name: "EndpointPolicy", value: { Type: "ProviderAddress", Settings: { ProviderAddress: "@NODE_IP@" } } },
+      ]);
+    });
+  }
+
+  it("policies in the form of version 1 are found out", () => {
+    const old = [
+      { name: "EndpointPolicy", value: { Type: "OutBoundNAT", ExceptionList: ["10.244.0.0/16"] } },
+      { name: "EndpointPolicy", value: { Type: "ROUTE", DestinationPrefix: "10.96.0.0/16", NeedEncap: true } },
+      { name: "EndpointPolicy", value: { Type: "ACL", Settings: { Protocol: 6 } } },
+    ];
+    assert.deepEqual(wrongForm(old), [
+      "OutBoundNAT has ExceptionList outside Settings",
+      "type ROUTE",
+      "ACL has no Protocol",
+    ]);
+  });
+
+  it("blocks the metadata service on AWS and lets everything else through", () => {
+    assert.deepEqual(
+      aclPolicies("aws").map(({ value }) => value.Settings),
+      [
+        { Action: "Block", Direction: "Out", RemoteAddresses: "169.254.169.254/32", Priority: 200, RuleType: "Switch" },
+        { Action: "Allow", Direction: "In", Priority: 65500, RuleType: "Switch" },
+        { Action: "Allow", Direction: "Out", Priority: 65500, RuleType: "Switch" },
+      ],
+    );
+  });
+
+  it("blocks on Azure also the two ports of the platform's address", () => {
+    const blocked = aclPolicies("azure").filter(({ value }) => value.Settings.Action === "Block");
+    assert.deepEqual(
+      blocked.map(({ value: { Settings } }) => [Settings.RemoteAddresses, Settings.RemotePorts, Settings.Protocols]),
+      [
+        ["169.254.169.254/32", undefined, undefined],
+        ["168.63.129.16/32", "80", "6"],
+        ["168.63.129.16/32", "32526", "6"],
+      ],
+    );
+  });
+
+  it("allows both directions whenever it blocks anything, since the first ACL denies all else", () => {
+    for (const cloud of ["aws", "azure"] as const) {
+      const allowed = aclPolicies(cloud).filter(({ value }) => value.Settings.Action === "Allow");
+      assert.deepEqual(allowed.map(({ value }) => value.Settings.Direction).sort(), ["In", "Out"]);
+      for (const { value } of allowed) assert.ok(!("RemoteAddresses" in value.Settings));
+    }
+  });
+});
+
+describe("the network of a Windows node", () => {
+  for (const stack of ["aws-prod", "azure-prod"] as const) {
+    it(`${stack}: has one name in the scripts, the CNI configuration and the folder of the pods' addresses`, () => {
+      const spec = exampleSpec(stack);
+      const network = windowsNetwork(spec.cloud);
+      assert.equal(network.name, "flannel.4096");
+      assert.equal(JSON.parse(windowsConflist(spec)).name, network.name);
+      assert.equal(network.reservations.split("\\").at(-1), network.name);
+      assert.equal(network.reservations, `${network.hostLocal}\\${network.name}`);
+      // The clearing at boot spares the throw-away network by its name: it must not be the pods' own.
+      assert.notEqual(network.external.name, network.name);
+    });
+  }
+
+  it("keeps these host routes", () => {
+    assert.deepEqual(hostRoutes("aws"), [
+      "169.254.169.254/32",
+      "169.254.169.123/32",
+      "169.254.169.250/32",
+      "169.254.169.251/32",
+    ]);
+    assert.deepEqual(hostRoutes("azure"), ["169.254.169.254/32"]);
+  });
+
+  it("opens these ports", () => {
+    assert.deepEqual(
+      firewallRules.map(({ protocol, port }) => `${protocol} ${port}`),
+      ["TCP 10250", "UDP 4789", "TCP 10256", "TCP 9182"],
+    );
+  });
+});

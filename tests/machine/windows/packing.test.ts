@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
+import { scriptsObject, scriptsObjects, slimScript } from "../../../components/machine/bundle.ts";
+import { userDataLimits } from "../../../components/machine/limits.ts";
+import type { MachinePayload } from "../../../components/machine/payload.ts";
+import {
+  packWindowsAws,
+  packWindowsAzure,
+  windowsExtensionCommand,
+} from "../../../components/machine/windows/userData.ts";
+import { syntaxErrors } from "../../support/powershell.ts";
+import { fileOf, windowsExamples } from "./examples.ts";
+
+const bucket = "fenestra-aws-prod-scripts-0123456789abcdef";
+
+/** An archive as the format's description has it. */
+interface Archive {
+  readonly entry: string;
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** Reads the archive out of a loader script, by the description of the format and by nothing of the packer. */
+function archiveOf(script: string): Archive {
+  const packed = /^\$p='([A-Za-z0-9+/=]+)'$/m.exec(script)?.[1];
+  assert.ok(packed !== undefined, "the loader holds no archive");
+  return JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString("utf8"));
+}
+
+const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, scriptsObject(payload), bucket);
+const azureScript = (payload: MachinePayload): string =>
+  Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
+
+describe("a packed Windows payload", () => {
+  it("stays below the limits of both clouds; bytes per pool", () => {
+    const rows: string[] = [];
+    for (const cloud of ["aws", "azure"] as const) {
+      for (const { payload, pool } of windowsExamples(cloud)) {
+        const bytes = cloud === "aws" ? Buffer.byteLength(awsScript(payload)) : packWindowsAzure(payload).length;
+        rows.push(
+          `      ${cloud} ${pool.name}: ${bytes} of ${userDataLimits[cloud]} bytes, ${userDataLimits[cloud] - bytes} left`,
+        );
+        assert.ok(bytes <= userDataLimits[cloud] * 0.8, `${pool.name}: ${bytes} bytes are more than four fifths`);
+      }
+    }
+    console.log(rows.join("\n"));
+  });
+
+  it("is the same each time", () => {
+    for (const { payload } of windowsExamples("aws")) assert.equal(awsScript(payload), awsScript(payload));
+    for (const { payload } of windowsExamples("azure"))
+      assert.equal(packWindowsAzure(payload), packWindowsAzure(payload));
+  });
+
+  it("on AWS is two plain tags around a script that parses", async () => {
+    const [example] = windowsExamples("aws");
+    assert.ok(example !== undefined);
+    const text = awsScript(example.payload);
+    assert.match(text, /^<powershell>\n[\s\S]+\n<\/powershell>\n$/);
+    assert.equal(text.match(/<\/?powershell>/g)?.length, 2);
+    assert.deepEqual(await syntaxErrors(text.replace(/<\/?powershell>\n/g, "")), []);
+  });
+
+  it("on Azure is a script that parses and holds every file but the one that fetches", async () => {
+    for (const { payload } of windowsExamples("azure")) {
+      const script = azureScript(payload);
+      assert.deepEqual(await syntaxErrors(script), []);
+      const { entry, files } = archiveOf(script);
+      assert.equal(entry, "C:\\fenestra\\bootstrap.ps1");
+      const paths = payload.files.map(({ path }) => path).filter((path) => path !== "C:\\fenestra\\fetch.ps1");
+      assert.deepEqual(Object.keys(files), paths);
+    }
+  });
+
+  it("writes its files while no run is at work, and lets the run go on before it starts the entry", () => {
+    const [aws] = windowsExamples("aws");
+    const [azure] = windowsExamples("azure");
+    assert.ok(aws !== undefined && azure !== undefined);
+    for (const script of [awsScript(aws.payload), azureScript(azure.payload)]) {
+      const steps = [
+        /Global\\fenestra-run'\);\$h=\$l\.WaitOne\(600000\)/,
+        /WriteAllText/,
+        /ReleaseMutex/,
+        /-File \$a\.entry/,
+      ];
+      const places = steps.map((step) => script.search(step));
+      assert.ok(places[0] !== -1, "the loader takes no lock");
+      assert.deepEqual(
+        places,
+        [...places].sort((a, b) => a - b),
+      );
+    }
+    // The same lock as the run's own.
+    assert.match(fileOf(aws.payload, "C:\\fenestra\\lib.ps1"), /"Global\\fenestra-\$Lock"/);
+    assert.match(fileOf(aws.payload, "C:\\fenestra\\run.ps1"), /Invoke-Alone 'run' -1 /);
+  });
+
+  it("on AWS holds in user data and object together every file exactly once", () => {
+    for (const { payload } of windowsExamples("aws")) {
+      const first = archiveOf(awsScript(payload));
+      const object = scriptsObject(payload);
+      const second: Archive = JSON.parse(gunzipSync(Buffer.from(object.contentBase64, "base64")).toString("utf8"));
+      assert.equal(first.entry, "C:\\fenestra\\fetch.ps1");
+      assert.equal(second.entry, payload.entry);
+      const all = [...Object.keys(first.files), ...Object.keys(second.files)];
+      const wanted = [...payload.files.map(({ path }) => path), "C:\\fenestra\\scripts.json"];
+      assert.deepEqual([...all].sort(), [...wanted].sort());
+      assert.deepEqual(
+        Object.keys(first.files).sort(),
+        ["fetch.ps1", "identity.ps1", "lib.ps1", "machine.json", "scripts.json", "sigv4.ps1", "task.ps1"].map(
+          (name) => `C:\\fenestra\\${name}`,
+        ),
+      );
+    }
+  });
+
+  it("names in user data the object by the digest of its bytes", () => {
+    const [example] = windowsExamples("aws");
+    assert.ok(example !== undefined);
+    const { key, sha256, contentBase64 } = scriptsObject(example.payload);
+    assert.equal(createHash("sha256").update(Buffer.from(contentBase64, "base64")).digest("hex"), sha256);
+    assert.equal(key, `windows/${sha256}.json.gz`);
+    const named = archiveOf(awsScript(example.payload)).files["C:\\fenestra\\scripts.json"];
+    assert.deepEqual(JSON.parse(named ?? ""), { bucket, key, sha256 });
+  });
+
+  it("has one object for all pools, but for one whose containerd knows Hyper-V", () => {
+    const keysOf = (hyperV: boolean): readonly string[] => [
+      ...new Set(
+        windowsExamples("aws")
+          .filter(({ pool }) => pool.hyperV === hyperV)
+          .map(({ payload }) => scriptsObject(payload).key),
+      ),
+    ];
+    assert.deepEqual([keysOf(false).length, keysOf(true).length], [1, 1]);
+    assert.notDeepEqual(keysOf(true), keysOf(false));
+  });
+
+  it("packs the same scripts once for a cluster, and others anew", () => {
+    const [example] = windowsExamples("aws");
+    assert.ok(example !== undefined);
+    const objectOf = scriptsObjects();
+    const object = objectOf(example.payload);
+    assert.deepEqual(object, scriptsObject(example.payload));
+    const { files, entry } = example.payload;
+    const machine = { path: "C:\\fenestra\\machine.json", content: "{}" };
+    assert.equal(objectOf({ kind: "windows", files: [machine, ...files.slice(1)], entry }), object);
+    const script = { path: "C:\\fenestra\\more.ps1", content: "exit 0\n" };
+    assert.notEqual(objectOf({ kind: "windows", files: [...files, script], entry }).key, object.key);
+  });
+
+  it("keeps data files as they are but for spaces, and drops from scripts only what people read", () => {
+    const [example] = windowsExamples("azure");
+    assert.ok(example !== undefined);
+    const { files } = archiveOf(azureScript(example.payload));
+    const machine = "C:\\fenestra\\machine.json";
+    assert.deepEqual(JSON.parse(files[machine] ?? ""), JSON.parse(fileOf(example.payload, machine)));
+    const config = "C:\\fenestra\\containerd\\config.toml";
+    assert.equal(files[config], fileOf(example.payload, config));
+    assert.equal(slimScript("# why\n\nif ($a) {\n    # more\n    b '#'\n}\n"), "if ($a) {\nb '#'\n}\n");
+  });
+
+  it("shows no trace of the machine that packed it", () => {
+    const [example] = windowsExamples("aws");
+    assert.ok(example !== undefined);
+    const bytes = Buffer.from(scriptsObject(example.payload).contentBase64, "base64");
+    // RFC 1952: four bytes of time, then one of the system at offset 9, 255 being unknown.
+    assert.deepEqual([...bytes.subarray(4, 8), bytes[9]], [0, 0, 0, 0, 255]);
+  });
+
+  it("the command of Azure's extension is short and passes through cmd unchanged", () => {
+    const command = windowsExtensionCommand();
+    assert.ok(command.length < 2048);
+    assert.doesNotMatch(command, /["%^<>|]/);
+    assert.match(command, /^copy \/y C:\\AzureData\\CustomData\.bin C:\\AzureData\\fenestra\.ps1 && powershell\.exe /);
+    assert.match(command, /-File C:\\AzureData\\fenestra\.ps1$/);
+  });
+});

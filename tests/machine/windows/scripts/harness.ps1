@@ -1,0 +1,89 @@
+# The few lines of a test runner that these tests need: no module has to be installed.
+$ErrorActionPreference = 'Stop'
+$scripts = "$PSScriptRoot/../../../../components/machine/windows/scripts"
+$temp = Join-Path ([IO.Path]::GetTempPath()) "fenestra-test-$([Guid]::NewGuid())"
+New-Item -ItemType Directory -Path $temp | Out-Null
+$results = @{ passed = 0; failed = 0 }
+
+# Runs one test; its failure is told and counted, and the next one runs all the same.
+function Test {
+    param(
+        [string] $Name,
+        [scriptblock] $Body
+    )
+    try {
+        & $Body
+        $results.passed += 1
+        Write-Host "ok $Name"
+    }
+    catch {
+        $results.failed += 1
+        Write-Host "FAILED ${Name}: $_"
+        Write-Host $_.ScriptStackTrace
+    }
+}
+
+# What a value holds, without what Get-Content ties to its lines: Windows PowerShell would write that into the JSON.
+function Get-Plain {
+    param(
+        [object] $Value
+    )
+    if ($Value -is [string]) {
+        return -join $Value.ToCharArray()
+    }
+    if ($Value -is [array]) {
+        $items = @(foreach ($item in $Value) {
+            Get-Plain $item
+        })
+        return , $items
+    }
+    $Value
+}
+
+# Compares as JSON, so that arrays and tables are compared by their contents.
+function Assert-Equal {
+    param(
+        [object] $Actual,
+        [object] $Expected
+    )
+    $left = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Actual)
+    $right = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Expected)
+    if ($left -cne $right) {
+        throw "is $left, expected $right"
+    }
+}
+
+function Assert-Throws {
+    param(
+        [scriptblock] $Body,
+        [string] $Pattern
+    )
+    try {
+        & $Body | Out-Null
+    }
+    catch {
+        if ("$_" -notmatch $Pattern) {
+            throw "failed with '$_', expected '$Pattern'"
+        }
+        return
+    }
+    throw "did not fail, expected '$Pattern'"
+}
+
+# Data as the scripts get it, by way of JSON.
+function ConvertTo-Data {
+    param(
+        [hashtable] $Table
+    )
+    $Table | ConvertTo-Json -Depth 10 | ConvertFrom-Json
+}
+
+# Last line and exit code of a test script.
+function Complete-Tests {
+    Remove-Item -Recurse -Force -LiteralPath $temp -ErrorAction SilentlyContinue
+    Write-Host "$($results.passed) passed, $($results.failed) failed"
+    if ($results.failed -gt 0 -or $results.passed -eq 0) {
+        exit 1
+    }
+    exit 0
+}

@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import {
+  fingerprint,
+  hashedStages,
+  pauseSeconds,
+  type StageInputs,
+  stagesOf,
+  stageWaves,
+  type WindowsServiceName,
+  type WindowsStageName,
+  type WindowsStageRule,
+  windowsExitCodes,
+  windowsReboots,
+  windowsStages,
+} from "../../../components/machine/windows/stages.ts";
+import { readWindowsScript } from "../../../components/machine/windows/worker.ts";
+
+const names = windowsStages.map(({ name }) => name);
+const inputs = (change?: WindowsStageName): Readonly<Record<WindowsStageName, StageInputs>> => {
+  const of = (name: WindowsStageName): StageInputs => ({ inputs: [name, name === change ? "changed" : "same"] });
+  return {
+    os: of("os"),
+    artifacts: of("artifacts"),
+    containerd: of("containerd"),
+    network: of("network"),
+    join: of("join"),
+    ccg: of("ccg"),
+    services: of("services"),
+    programs: of("programs"),
+    ready: of("ready"),
+  };
+};
+
+/** Stages that need the given one, directly or not, and itself. */
+function dependants(name: WindowsStageName, stages: readonly WindowsStageRule[]): readonly WindowsStageName[] {
+  const found = new Set([name]);
+  for (const stage of stages) if (stage.needs.some((need) => found.has(need))) found.add(stage.name);
+  return [...found].sort();
+}
+
+describe("the stages of a Windows node", () => {
+  it("run in these waves", () => {
+    assert.deepEqual(stageWaves(windowsStages), [
+      ["os", "artifacts"],
+      ["network"],
+      ["containerd", "join", "ccg"],
+      ["services"],
+      ["programs"],
+      ["ready"],
+    ]);
+  });
+
+  it("bring the plug-in for accounts of a domain where it is asked for, before the kubelet, and cost nothing elsewhere", () => {
+    const [without, having] = [stagesOf({ ccgPlugin: false }), stagesOf({ ccgPlugin: true })];
+    assert.deepEqual(having, windowsStages);
+    assert.deepEqual(
+      without.map(({ name }) => name),
+      names.filter((name) => name !== "ccg"),
+    );
+    assert.deepEqual(stageWaves(without).flat().toSorted(), names.filter((name) => name !== "ccg").toSorted());
+    assert.ok(without.every(({ needs }) => !needs.includes("ccg")));
+    assert.ok(having.find(({ name }) => name === "services")?.needs.includes("ccg"));
+  });
+
+  it("have exit codes that are all different and survive as a process's own", () => {
+    const codes = [...windowsStages.map(({ exitCode }) => exitCode), ...Object.values(windowsExitCodes)];
+    assert.equal(new Set(codes).size, codes.length);
+    for (const { exitCode } of windowsStages) assert.ok(exitCode > 19 && exitCode < 64, `${exitCode}`);
+  });
+
+  it("ask for a reboot in the first wave only, so that one is enough", () => {
+    const [first = [], ...rest] = stageWaves(windowsStages);
+    const asking = windowsStages.filter(({ reboots }) => reboots).map(({ name }) => name);
+    assert.deepEqual(asking, ["os"]);
+    assert.ok(first.includes("os"));
+    assert.ok(rest.every((wave) => !wave.includes("os")));
+    assert.equal(windowsReboots.expected, 1);
+  });
+
+  it("what Windows forgets at a reboot is made at each boot", () => {
+    const boot = windowsStages.filter(({ scope }) => scope === "boot").map(({ name }) => name);
+    assert.deepEqual(boot, ["network", "join", "services"]);
+  });
+
+  it("in any order of the list, each comes after what it needs, once, and none with connections beside the network", () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray([...windowsStages], { minLength: windowsStages.length }), (shuffled) => {
+        const waves = stageWaves(shuffled);
+        assert.deepEqual(waves.flat().sort(), [...names].sort());
+        const wave = (name: WindowsStageName): number => waves.findIndex((members) => members.includes(name));
+        for (const { name, needs, connects } of windowsStages) {
+          for (const need of needs) assert.ok(wave(need) < wave(name), `${need} before ${name}`);
+          if (connects) assert.notEqual(wave(name), wave("network"), name);
+        }
+      }),
+    );
+  });
+
+  it("never have a service in common with one that runs at the same time, in any order and with any services", () => {
+    const list = fc.constantFrom<readonly WindowsServiceName[]>(
+      [],
+      ["kubelet"],
+      ["containerd"],
+      ["kubelet", "containerd"],
+    );
+    const any = fc.tuple(
+      fc.shuffledSubarray([...windowsStages], { minLength: windowsStages.length }),
+      fc.array(list, { minLength: windowsStages.length, maxLength: windowsStages.length }),
+    );
+    fc.assert(
+      fc.property(any, ([shuffled, lists]) => {
+        const stages = shuffled.map((stage, index) => ({ ...stage, services: lists[index] ?? [] }));
+        const waves = stageWaves(stages);
+        assert.deepEqual(waves.flat().sort(), [...names].sort());
+        for (const wave of waves) {
+          const held = wave.flatMap((name) => stages.find((stage) => stage.name === name)?.services ?? []);
+          assert.equal(new Set(held).size, held.length, wave.join(" and "));
+        }
+      }),
+    );
+  });
+
+  it("are the same in the scripts' own test of faults, wave by wave", () => {
+    const text = readFileSync(new URL("scripts/stages.tests.ps1", import.meta.url), "utf8");
+    const quoted = (part: string): readonly string[] => [...part.matchAll(/'([a-z]+)'/g)].map(([, name = ""]) => name);
+    assert.deepEqual(quoted(/^\$names = (.*)$/m.exec(text)?.[1] ?? ""), names);
+    assert.deepEqual(
+      quoted(/^\$onceNames = (.*)$/m.exec(text)?.[1] ?? ""),
+      windowsStages.filter(({ scope }) => scope === "once").map(({ name }) => name),
+    );
+    const waves = [...(/^ +waves += @\((.*)\)$/m.exec(text)?.[1] ?? "").matchAll(/@\(([^)]*)\)/g)].map(
+      ([, wave = ""]) => quoted(wave).filter((name) => name !== "missing"),
+    );
+    assert.deepEqual(waves, stageWaves(windowsStages));
+  });
+
+  it("hold the services that their scripts stop, register or start", () => {
+    for (const { name, services } of windowsStages) {
+      const script = readWindowsScript(`stage-${name}.ps1`);
+      for (const service of ["kubelet", "containerd"] as const) {
+        const touches = new RegExp(
+          `(Stop-Service|Start-Service|Restart-Service|Start-NodeService|New-Service|Set-Service|Set-Recovery)[^\\n]*\\b${service}\\b`,
+        );
+        if (touches.test(script)) assert.ok(services.includes(service), `${name} touches ${service}`);
+      }
+    }
+    const touching = windowsStages.filter(({ services }) => services.length > 0).map(({ name }) => name);
+    assert.deepEqual(touching, ["artifacts", "containerd", "network", "services"]);
+  });
+
+  it("a stage with connections that could run beside the network is moved behind it", () => {
+    const loose = windowsStages.map((stage) =>
+      stage.name === "artifacts" ? { ...stage, needs: ["os"] as const } : stage,
+    );
+    const waves = stageWaves(loose);
+    assert.deepEqual(waves.slice(0, 3), [["os"], ["network"], ["artifacts", "join"]]);
+    const alone = loose.map((stage) => (stage.name === "join" ? { ...stage, services: ["kubelet"] as const } : stage));
+    assert.deepEqual(stageWaves(alone).slice(0, 4), [["os"], ["network"], ["artifacts"], ["containerd", "ccg"]]);
+  });
+
+  it("that need each other are refused", () => {
+    const circle = windowsStages.map((stage) =>
+      stage.name === "os" ? { ...stage, needs: ["ready"] as const } : stage,
+    );
+    assert.throws(() => stageWaves(circle), RangeError);
+  });
+
+  it("a changed input changes the fingerprint of the stage and of every one behind it, and of no other", () => {
+    const before = hashedStages(inputs(), (name) => name);
+    for (const { name } of windowsStages) {
+      const after = hashedStages(inputs(name), (script) => script);
+      const changed = after.filter(({ hash }, index) => hash !== before[index]?.hash).map((stage) => stage.name);
+      assert.deepEqual([...changed].sort(), dependants(name, windowsStages), name);
+    }
+  });
+
+  it("a changed script repeats the stages that use it", () => {
+    const before = hashedStages(inputs(), (name) => name);
+    const after = hashedStages(inputs(), (name) => (name === "routes.ps1" ? "mended" : name));
+    const changed = after.filter(({ hash }, index) => hash !== before[index]?.hash).map(({ name }) => name);
+    assert.deepEqual(changed, ["network", "join", "services", "programs", "ready"]);
+  });
+
+  it("fingerprints differ for different values and agree for equal ones", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
+        assert.equal(fingerprint(a) === fingerprint(b), JSON.stringify(a) === JSON.stringify(b));
+        assert.match(fingerprint(a), /^[0-9a-f]{16}$/);
+      }),
+    );
+  });
+});
+
+describe("pauses between attempts", () => {
+  it("are these for a Windows node", () => assert.deepEqual(pauseSeconds(10, 300), [10, 20, 40, 80, 160, 300]));
+
+  it("grow up to the cap and never beyond", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 61, max: 3600 }), (first, cap) => {
+        const pauses = pauseSeconds(first, cap);
+        assert.equal(pauses[0], first);
+        assert.equal(pauses.at(-1), cap);
+        assert.ok(pauses.every((pause, index) => index === 0 || pause > (pauses[index - 1] ?? 0)));
+      }),
+    );
+  });
+});

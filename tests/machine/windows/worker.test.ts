@@ -1,0 +1,364 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { parse } from "yaml";
+import { drainSeconds } from "../../../components/aws/poolGroup.ts";
+import { hostProcessPod } from "../../../components/kubernetes/workload.ts";
+import type { MachinePayload } from "../../../components/machine/payload.ts";
+import { curlArguments, windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
+import {
+  artifactSizes,
+  criticalPathTarget,
+  formatCriticalPath,
+  pauseImageSizes,
+  windowsCriticalPath,
+} from "../../../components/machine/windows/criticalPath.ts";
+import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
+import { dynamicPorts, nodePorts, pagefile } from "../../../components/machine/windows/system.ts";
+import { windowsMachine, windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { matchSnapshot } from "../../support/snapshot.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleAccess, exampleReleases, fileOf, onePerSystem, windowsExamples } from "./examples.ts";
+
+const snapshots = fileURLToPath(new URL("snapshots/", import.meta.url));
+const machinePath = "C:\\fenestra\\machine.json";
+
+/** Everything that was rendered, without the scripts, which lie in the repository as they are. */
+function rendered(payload: MachinePayload): string {
+  return payload.files
+    .filter(({ path }) => !path.endsWith(".ps1"))
+    .map(({ path, content }) => `===== ${path}\n${content.trimEnd()}\n`)
+    .join("\n");
+}
+
+describe("the payload of a Windows worker", () => {
+  for (const cloud of ["aws", "azure"] as const) {
+    for (const release of exampleReleases) {
+      for (const { pool, payload } of onePerSystem(cloud, release)) {
+        const name = `${cloud}-${pool.os.name}-${release.split(".").slice(0, 2).join(".")}`;
+        it(`is as in the snapshot ${name}`, () => matchSnapshot(`${snapshots}${name}.txt`, rendered(payload)));
+      }
+    }
+  }
+
+  it("has unique absolute paths and an entry among them", () => {
+    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
+      const paths = payload.files.map(({ path }) => path);
+      assert.equal(new Set(paths.map((path) => path.toLowerCase())).size, paths.length);
+      for (const path of paths) assert.match(path, /^C:\\[^/:*?"<>|]+$/);
+      assert.ok(paths.includes(payload.entry));
+      assert.equal(payload.kind, "windows");
+    }
+  });
+
+  it("is refused for a Linux pool", () => {
+    const spec = exampleSpec("aws-dev");
+    const pool = spec.pools.find(({ os }) => os.family === "linux");
+    assert.ok(pool !== undefined);
+    const access = exampleAccess("aws", spec.name, pool.name);
+    assert.throws(() => windowsWorkerPayload({ spec, pool, access }), /does not run Windows/);
+  });
+
+  it("says taints and labels of the pool's contract to the kubelet", () => {
+    for (const { pool, payload } of windowsExamples("azure")) {
+      const { kubelet } = JSON.parse(fileOf(payload, machinePath));
+      const flag = (name: string): string | undefined =>
+        kubelet.arguments.find((argument: string) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
+      const labels = Object.fromEntries((flag("node-labels") ?? "").split(",").map((pair) => pair.split("=")));
+      assert.deepEqual(labels, pool.contract.kubeletLabels);
+      assert.equal(flag("hostname-override"), "@NODE_NAME@");
+      const config = parse(fileOf(payload, flag("config") ?? ""));
+      assert.deepEqual(config.registerWithTaints, [
+        { key: "os", value: "windows", effect: "NoSchedule" },
+        { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" },
+      ]);
+      assert.equal(config.providerID, "@PROVIDER_ID@");
+      assert.equal(config.cgroupsPerQOS, false);
+      assert.deepEqual(config.enforceNodeAllocatable, ["none"]);
+      assert.equal(config.evictionHard["memory.available"], "500Mi");
+      assert.deepEqual(config.systemReserved, pool.reservations.systemReserved);
+      assert.deepEqual(config.kubeReserved, pool.reservations.kubeReserved);
+      assert.equal(config.serverTLSBootstrap, true);
+    }
+  });
+
+  it("adds a pool's own taints behind those of Windows", () => {
+    const spec = exampleSpec("aws-prod");
+    const [pool] = spec.pools.filter(({ os }) => os.family === "windows");
+    assert.ok(pool !== undefined);
+    const own = { key: "team", value: "a", effect: "NoExecute" } as const;
+    const contract = { ...pool.contract, registeredTaints: [...pool.contract.registeredTaints, own] };
+    const access = exampleAccess("aws", spec.name, pool.name);
+    const payload = windowsWorkerPayload({ spec, pool: { ...pool, contract }, access });
+    const config = parse(fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml"));
+    assert.deepEqual(config.registerWithTaints.at(-1), own);
+  });
+
+  it("holds no secret: nothing that looks like a token, key or certificate", () => {
+    const secret =
+      /BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)-----\n|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bA(KI|SI)A[0-9A-Z]{16}\b|eyJ[\w-]{10,}\./;
+    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
+      for (const { path, content } of payload.files) assert.doesNotMatch(content, secret, path);
+    }
+    assert.match("token: abcdef.0123456789abcdef", secret);
+    assert.match("-----BEGIN EC PRIVATE KEY-----\nMHc", secret);
+  });
+
+  it("leaves open only what the machine fills in, and only where a script does", () => {
+    const filled = new Map([
+      ["C:\\etc\\kubernetes\\kubelet-config.yaml", ["@PROVIDER_ID@"]],
+      ["C:\\fenestra\\10-flannel.conflist", ["@NODE_IP@"]],
+      ["C:\\fenestra\\bootstrap-kubelet.conf", ["@API_SERVER@", "@CA_DATA@", "@TOKEN@"]],
+      [machinePath, ["@NODE_IP@", "@NODE_NAME@", "@SOURCE_VIP@"]],
+    ]);
+    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
+      for (const { path, content } of payload.files.filter((file) => !file.path.endsWith(".ps1"))) {
+        assert.deepEqual([...new Set(content.match(/@[A-Z_]+@/g) ?? [])].sort(), filled.get(path) ?? [], path);
+      }
+      const { stages } = JSON.parse(fileOf(payload, machinePath));
+      const join = stages.find(({ name }: { name: string }) => name === "join");
+      assert.deepEqual(join.fills, ["C:\\etc\\kubernetes\\kubelet-config.yaml", "C:\\fenestra\\10-flannel.conflist"]);
+    }
+  });
+
+  it("asks for Hyper-V where the pool does", () => {
+    for (const { pool, payload } of windowsExamples("aws")) {
+      const { os } = JSON.parse(fileOf(payload, machinePath));
+      assert.deepEqual(os.features, pool.hyperV ? ["Containers", "Hyper-V"] : ["Containers"]);
+    }
+    assert.ok(windowsExamples("aws").some(({ pool }) => pool.hyperV));
+  });
+
+  it("has every script, program, configuration and secret in a folder that others may neither read nor write", () => {
+    const inside = (path: string): boolean => protectedFolders.some((folder) => path.startsWith(`${folder}\\`));
+    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
+      for (const { path } of payload.files) assert.ok(inside(path), path);
+      const machine = JSON.parse(fileOf(payload, machinePath));
+      assert.deepEqual(machine.protected, protectedFolders);
+      for (const { folder, name } of machine.artifacts) assert.ok(inside(`${folder}\\${name}`), `${folder} of ${name}`);
+    }
+    for (const path of Object.values(windowsPrograms)) assert.ok(inside(path), path);
+    const { bootstrapKubeconfig, kubeletKubeconfig, clusterCa, kubeletCertificates, cniConflist } = windowsPaths;
+    for (const path of [bootstrapKubeconfig, kubeletKubeconfig, clusterCa, `${kubeletCertificates}\\x`, cniConflist])
+      assert.ok(inside(path), path);
+    // The volumes of pods lie there, and the pods' own users read them.
+    assert.equal(inside(`${windowsPaths.kubeletState}\\pods`), false);
+    assert.equal(protectedFolders.includes(windowsPaths.kubeletState), false);
+  });
+
+  it("has its programs that pods of the node start run as the system, which those folders let in", () => {
+    assert.deepEqual(hostProcessPod.securityContext.windowsOptions, {
+      hostProcess: true,
+      runAsUserName: "NT AUTHORITY\\SYSTEM",
+    });
+  });
+
+  it("names the extension's status on Azure only, and a sign to the hook that comes twice before it runs out", () => {
+    for (const cloud of ["aws", "azure"] as const) {
+      for (const { payload } of windowsExamples(cloud)) {
+        const machine = JSON.parse(fileOf(payload, machinePath));
+        const status = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
+        assert.equal(machine.statusFiles, cloud === "azure" ? status : "");
+        assert.ok(machine.drain.heartbeatSeconds * 2 < drainSeconds, `${machine.drain.heartbeatSeconds}`);
+        assert.ok(machine.drain.seconds + machine.drain.heartbeatSeconds <= drainSeconds);
+      }
+    }
+  });
+
+  it("runs the first wave in the foreground on Azure only", () => {
+    for (const cloud of ["aws", "azure"] as const) {
+      for (const { payload } of windowsExamples(cloud)) {
+        assert.equal(JSON.parse(fileOf(payload, machinePath)).foreground, cloud === "azure");
+      }
+    }
+  });
+
+  it("names every value that the scripts read", () => {
+    const [example] = windowsExamples("aws");
+    assert.ok(example !== undefined);
+    const machine: unknown = JSON.parse(fileOf(example.payload, machinePath));
+    const has = (path: string): boolean => {
+      let value: unknown = machine;
+      for (const key of path.split(".")) {
+        if (typeof value !== "object" || value === null) return false;
+        value = Object.entries(value).find(([name]) => name.toLowerCase() === key.toLowerCase())?.[1];
+      }
+      return value !== undefined;
+    };
+    const missing = example.payload.files
+      .filter(({ path }) => path.endsWith(".ps1"))
+      .flatMap(({ path, content }) =>
+        [...content.matchAll(/\$machine\.([A-Za-z]+(?:\.[A-Za-z]+)*)/gi)]
+          .map(([, read = ""]) => read.replace(/\.(Count|TrimEnd|Replace)$/, ""))
+          .filter((read) => !has(read))
+          .map((read) => `${path}: ${read}`),
+      );
+    assert.deepEqual(missing, []);
+  });
+
+  it("gives the same data for the same pool", () => {
+    const [example] = windowsExamples("aws");
+    assert.ok(example !== undefined);
+    const { spec, pool } = example;
+    const access = exampleAccess("aws", spec.name, pool.name);
+    assert.deepEqual(windowsMachine({ spec, pool, access }, []), windowsMachine({ spec, pool, access }, []));
+  });
+});
+
+describe("the artifacts of a Windows node", () => {
+  it("all have a digest but those whose lock entry has none, which have a checksum file", () => {
+    for (const release of exampleReleases) {
+      for (const { spec } of onePerSystem("aws", release)) {
+        for (const artifact of windowsArtifacts(spec)) {
+          if (artifact.digest === "")
+            assert.match(artifact.checksumUrls[0] ?? "", /^https:\/\/.+\.sha(256|512)$/, artifact.name);
+          else assert.match(artifact.digest, artifact.algorithm === "sha256" ? /^[0-9a-f]{64}$/ : /^[0-9a-f]{128}$/);
+        }
+      }
+    }
+  });
+
+  it("without a digest at the default release are these and no others", () => {
+    const open = windowsArtifacts(exampleSpec("aws-prod")).filter(({ digest }) => digest === "");
+    console.log(`      without a digest in the lock file: ${open.map(({ name }) => name).join(", ")}`);
+    assert.deepEqual(
+      open.map(({ name }) => name),
+      ["kube-log-runner.exe"],
+    );
+  });
+
+  it("come from the mirror first, and from the publisher only where he can be reached", () => {
+    const spec = exampleSpec("aws-prod");
+    const mirror = { ...spec.mirror, artifacts: "https://mirror.example/files/" };
+    const [first] = windowsArtifacts({ ...spec, mirror });
+    assert.deepEqual(first?.urls, [
+      "https://mirror.example/files/dl.k8s.io/release/v1.36.4/bin/windows/amd64/kubelet.exe",
+      "https://dl.k8s.io/release/v1.36.4/bin/windows/amd64/kubelet.exe",
+    ]);
+    const closed = windowsArtifacts({ ...spec, mirror, network: { ...spec.network, nat: "none" } });
+    assert.ok(closed.every(({ urls }) => urls.length === 1 && urls[0]?.startsWith("https://mirror.example/files/")));
+    assert.ok(curlArguments({ ...spec, mirror }).includes("--ssl-no-revoke"));
+    assert.ok(!curlArguments(spec).includes("--ssl-no-revoke"));
+  });
+
+  it("use the proxy when there is one", () => {
+    const args = curlArguments({ ...exampleSpec("aws-prod"), httpProxy: "http://proxy.example:3128" });
+    assert.deepEqual(args.slice(-2), ["--proxy", "http://proxy.example:3128"]);
+    assert.ok(args.includes("--ssl-no-revoke"), "Windows asks for revocation lists past the proxy");
+  });
+
+  it("have names on disk that differ, also by version", () => {
+    const files = (release: string): readonly string[] =>
+      onePerSystem("aws", release)
+        .slice(0, 1)
+        .flatMap(({ spec }) => windowsArtifacts(spec).map(({ file }) => file));
+    const [old, recent] = [files("1.36.4"), files("1.37.1")];
+    assert.equal(new Set(old).size, old.length);
+    assert.ok(!recent.includes("1.36.4-kubelet.exe") && old.includes("1.36.4-kubelet.exe"));
+  });
+});
+
+describe("the settings of Windows", () => {
+  it("keep the ports of outgoing connections clear of NodePorts", () => {
+    assert.deepEqual(dynamicPorts, { start: 32_768, count: 32_768 });
+    assert.ok(dynamicPorts.start > nodePorts.last);
+    assert.equal(dynamicPorts.start + dynamicPorts.count, 65_536);
+  });
+
+  it("give a pagefile that follows the memory within bounds", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1024 }), (gib) => {
+        const { initialMb, maximumMb } = pagefile(gib);
+        assert.ok(initialMb >= 4096 && initialMb <= 16_384 && maximumMb === initialMb * 1.5);
+        assert.ok(initialMb <= pagefile(gib + 1).initialMb);
+      }),
+    );
+  });
+});
+
+describe("the way of a Windows node to Ready", () => {
+  for (const system of ["windows-2019", "windows-2022", "windows-2025"] as const) {
+    it(`keeps to the target on ${system}: one reboot, and less than 400 MB that it must have`, () => {
+      assert.deepEqual(criticalPathTarget, { megabytes: 400, reboots: 1 });
+      const found = (["aws", "azure"] as const)
+        .flatMap((cloud) => exampleReleases.flatMap((release) => onePerSystem(cloud, release)))
+        .filter(({ pool }) => pool.os.name === system);
+      assert.ok(found.length > 0, `no example of ${system}`);
+      for (const { spec, pool } of found) {
+        const path = windowsCriticalPath(spec, pool);
+        assert.ok(path.megabytes < 400, formatCriticalPath(pool.name, path));
+        assert.equal(path.reboots, 1);
+        assert.equal(path.steps.filter(({ name }) => name === "reboot").length, 1);
+        assert.ok(path.withinTarget);
+      }
+      const [first] = found;
+      if (first !== undefined)
+        console.log(`      ${formatCriticalPath(first.pool.name, windowsCriticalPath(first.spec, first.pool))}`);
+    });
+  }
+
+  it("counts every download once: what Ready needs, and what comes beside it", () => {
+    for (const { spec, pool } of windowsExamples("aws")) {
+      const of = (stage: string): number =>
+        windowsArtifacts(spec)
+          .filter((artifact) => artifact.stage === stage)
+          .reduce((sum, { name }) => sum + (artifactSizes[name]?.megabytes ?? Number.NaN), 0);
+      const pause = pauseImageSizes[pool.os.name]?.megabytes ?? Number.NaN;
+      const path = windowsCriticalPath(spec, pool);
+      assert.equal(path.megabytes, of("artifacts") + pause);
+      assert.equal(path.besideMegabytes, of("programs"));
+      assert.ok(path.estimatedMegabytes <= path.megabytes + path.besideMegabytes);
+      const parts = path.steps.flatMap((step) => step.parts.map(({ megabytes }) => megabytes));
+      assert.equal(
+        parts.reduce((sum, megabytes) => sum + megabytes, 0),
+        path.megabytes + path.besideMegabytes,
+      );
+    }
+  });
+
+  it("begins with what the kubelet, the runtime and the network need, and no more", () => {
+    const stageOf = new Map(windowsArtifacts(exampleSpec("aws-prod")).map(({ name, stage }) => [name, stage]));
+    assert.deepEqual(Object.fromEntries(stageOf), {
+      "kubelet.exe": "artifacts",
+      "kube-log-runner.exe": "artifacts",
+      containerd: "artifacts",
+      "cni-plugins": "artifacts",
+      "flanneld.exe": "artifacts",
+      "flannel.exe": "artifacts",
+      "kubectl.exe": "programs",
+      "kube-proxy.exe": "programs",
+      crictl: "programs",
+    });
+  });
+
+  it("counts the longest of what runs at the same time, and one line for what is downloaded at the same time", () => {
+    const [example] = windowsExamples("aws");
+    assert.ok(example !== undefined);
+    const { steps, seconds, megabytes, besideMegabytes } = windowsCriticalPath(example.spec, example.pool, 100);
+    const first = steps.find(({ name }) => name === "os beside artifacts");
+    const pause = pauseImageSizes[example.pool.os.name]?.megabytes ?? Number.NaN;
+    assert.deepEqual(
+      first?.parts.map((part) => [part.name, part.seconds]),
+      [
+        ["os", 100],
+        ["artifacts", 15 + Math.ceil(((megabytes - pause) * 8) / 100)],
+      ],
+    );
+    assert.equal(first?.seconds, 100);
+    const last = steps.at(-1);
+    assert.equal(last?.name, "programs beside ready");
+    assert.equal(last?.seconds, 30 + Math.ceil(((pause + besideMegabytes) * 8) / 100));
+    assert.equal(
+      seconds,
+      steps.reduce((sum, step) => sum + step.seconds, 0),
+    );
+  });
+
+  it("takes longer with Hyper-V, and downloads the same", () => {
+    const [example] = windowsExamples("aws");
+    assert.ok(example !== undefined);
+    const way = (hyperV: boolean) => windowsCriticalPath(example.spec, { ...example.pool, hyperV });
+    assert.equal(way(true).seconds, way(false).seconds + 40);
+    assert.equal(way(true).megabytes, way(false).megabytes);
+  });
+});

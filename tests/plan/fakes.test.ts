@@ -1,0 +1,267 @@
+import assert from "node:assert/strict";
+import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
+import fc from "fast-check";
+import { addressIn } from "../../plan/fakes/addresses.ts";
+import { allows, type PolicyStatement } from "../../plan/fakes/awsAccess.ts";
+import { simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { oid } from "../../plan/fakes/der.ts";
+import { type CertificateMode, standInUnit } from "../../plan/fakes/tls.ts";
+import type { SimulatedCloud } from "../../plan/program/engine.ts";
+import { type PropertyMap, Secret, textOf } from "../../plan/program/values.ts";
+import { requestFor } from "../rehearsal/recording.ts";
+
+const place = { region: "eu-central-1", accountId: "123456789012" };
+
+const cloud = (): SimulatedCloud => simulatedCloud(place, "stand-in");
+
+function text(value: PropertyMap[string] | undefined): string {
+  const found = textOf(value);
+  assert.ok(found !== undefined, "a text is missing");
+  return found;
+}
+
+describe("the simulated AWS", () => {
+  it("gives ids of EC2's form, the same in every run", () => {
+    const make = () => cloud()(requestFor("aws:ec2/vpc:Vpc", "net", { cidrBlock: "10.0.0.0/16" }));
+    assert.match(make().id, /^vpc-[0-9a-f]{17}$/);
+    assert.deepEqual(make(), make());
+    assert.equal(make().outputs.ownerId, "123456789012");
+    assert.equal(make().outputs.arn, `arn:aws:ec2:eu-central-1:123456789012:vpc/${make().id}`);
+  });
+
+  it("gives a load balancer a DNS name of AWS's form", () => {
+    const { id, outputs } = cloud()(
+      requestFor("aws:lb/loadBalancer:LoadBalancer", "api", {
+        name: "dev-api",
+        loadBalancerType: "network",
+        internal: true,
+      }),
+    );
+    assert.match(
+      id,
+      /^arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer\/net\/dev-api\/[0-9a-f]{16}$/,
+    );
+    assert.match(text(outputs.dnsName), /^dev-api-[0-9a-f]{16}\.elb\.eu-central-1\.amazonaws\.com$/);
+  });
+
+  it("takes the address of an instance from its network interface", () => {
+    const simulate = cloud();
+    const card = simulate(
+      requestFor("aws:ec2/networkInterface:NetworkInterface", "card", {
+        subnetId: "subnet-1",
+        privateIps: ["10.0.224.10"],
+      }),
+    );
+    const instance = simulate(
+      requestFor("aws:ec2/instance:Instance", "cp", { primaryNetworkInterface: { networkInterfaceId: card.id } }),
+    );
+    assert.equal(instance.outputs.privateIp, "10.0.224.10");
+  });
+
+  it("names a resource itself when the program does not", () => {
+    const { id } = cloud()(requestFor("aws:iam/role:Role", "worker", {}));
+    assert.match(id, /^worker-[0-9a-f]{7}$/);
+  });
+
+  it("marks a parameter's value as secret", () => {
+    const { id, outputs } = cloud()(requestFor("aws:ssm/parameter:Parameter", "p", { name: "/a/b", value: "plain" }));
+    assert.equal(id, "/a/b");
+    assert.equal(outputs.arn, "arn:aws:ssm:eu-central-1:123456789012:parameter/a/b");
+    assert.ok(outputs.value instanceof Secret);
+  });
+
+  it("refuses a provider that it does not know", () => {
+    assert.throws(
+      () => cloud()(requestFor("gcp:compute/instance:Instance", "x", {})),
+      /no simulation of the provider of gcp/,
+    );
+  });
+
+  it("gives addresses inside their subnet, never one of AWS's own five", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 16, max: 28 }), fc.string(), (prefix, seed) => {
+        const address = addressIn(`10.0.0.0/${prefix}`, seed).split(".").map(Number);
+        const number = address.reduce((sum, octet) => sum * 256 + octet, 0) - 10 * 2 ** 24;
+        assert.ok(number >= 4 && number < 2 ** (32 - prefix) - 1, `${address} in /${prefix}`);
+      }),
+    );
+  });
+});
+
+describe("access as IAM decides it", () => {
+  const parameter = "arn:aws:ssm:eu-central-1:123456789012:parameter/fenestra/dev/join";
+  const keyArn = "arn:aws:kms:eu-central-1:123456789012:key/1";
+  const statements: readonly PolicyStatement[] = [
+    { Effect: "Allow", Action: ["ssm:GetParameter"], Resource: [parameter], Condition: {} },
+    {
+      Effect: "Allow",
+      Action: ["kms:Decrypt"],
+      Resource: [keyArn],
+      Condition: { StringEquals: { "kms:EncryptionContext:PARAMETER_ARN": [parameter] } },
+    },
+    { Effect: "Deny", Action: ["s3:*"], Resource: ["*"], Condition: {} },
+    { Effect: "Allow", Action: ["s3:GetObject"], Resource: ["arn:aws:s3:::b/*"], Condition: {} },
+  ];
+
+  it("allows what a statement names", () => {
+    assert.equal(allows(statements, { action: "ssm:GetParameter", resource: parameter }), true);
+    assert.equal(allows(statements, { action: "ssm:getparameter", resource: parameter }), true);
+  });
+
+  it("denies what none names, and what a Deny names", () => {
+    assert.equal(allows(statements, { action: "ssm:GetParameter", resource: `${parameter}2` }), false);
+    assert.equal(allows(statements, { action: "ssm:PutParameter", resource: parameter }), false);
+    assert.equal(allows(statements, { action: "s3:GetObject", resource: "arn:aws:s3:::b/x" }), false);
+  });
+
+  it("holds a key's use to its encryption context", () => {
+    const decrypt = (context: Readonly<Record<string, string>>) =>
+      allows(statements, { action: "kms:Decrypt", resource: keyArn, context });
+    assert.equal(decrypt({ "kms:EncryptionContext:PARAMETER_ARN": parameter }), true);
+    assert.equal(decrypt({ "kms:EncryptionContext:PARAMETER_ARN": `${parameter}2` }), false);
+    assert.equal(decrypt({}), false);
+  });
+
+  it("does not guess at a condition that it does not know", () => {
+    const odd: PolicyStatement = {
+      Effect: "Allow",
+      Action: ["*"],
+      Resource: ["*"],
+      Condition: { IpAddress: { "aws:SourceIp": ["10.0.0.0/8"] } },
+    };
+    assert.throws(
+      () => allows([odd], { action: "a:b", resource: "x", context: { "aws:SourceIp": "10.0.0.1" } }),
+      /no simulation of the condition operator IpAddress/,
+    );
+  });
+});
+
+/** A CA, and a certificate that it signed, as a program makes them. */
+function certificates(mode: CertificateMode) {
+  const simulate = simulatedCloud(place, mode);
+  const key = (name: string) =>
+    simulate(requestFor("tls:index/privateKey:PrivateKey", name, { algorithm: "ECDSA", ecdsaCurve: "P256" })).outputs;
+  const caKey = key("ca");
+  const ca = simulate(
+    requestFor("tls:index/selfSignedCert:SelfSignedCert", "ca", {
+      privateKeyPem: caKey.privateKeyPem ?? "",
+      isCaCertificate: true,
+      validityPeriodHours: 87_600,
+      allowedUses: ["digital_signature", "key_encipherment", "cert_signing"],
+      subject: { commonName: "kubernetes" },
+    }),
+  ).outputs;
+  const leafKey = key("leaf");
+  const csr = simulate(
+    requestFor("tls:index/certRequest:CertRequest", "leaf", {
+      privateKeyPem: leafKey.privateKeyPem ?? "",
+      subject: { commonName: "kubernetes-admin", organization: "kubeadm:cluster-admins" },
+      dnsNames: ["api.example.com"],
+      ipAddresses: ["10.96.0.1", "fd00::1"],
+    }),
+  ).outputs;
+  const leaf = simulate(
+    requestFor("tls:index/locallySignedCert:LocallySignedCert", "leaf", {
+      certRequestPem: csr.certRequestPem ?? "",
+      caPrivateKeyPem: caKey.privateKeyPem ?? "",
+      caCertPem: ca.certPem ?? "",
+      validityPeriodHours: 8760,
+      allowedUses: ["client_auth", "digital_signature"],
+    }),
+  ).outputs;
+  return { ca, caKey, leaf, leafKey };
+}
+
+describe("the simulated tls provider", () => {
+  it("makes real certificates that verify", () => {
+    const made = certificates("real");
+    const ca = new X509Certificate(text(made.ca.certPem));
+    const leaf = new X509Certificate(text(made.leaf.certPem));
+    assert.equal(ca.verify(ca.publicKey), true);
+    assert.equal(leaf.verify(ca.publicKey), true);
+    assert.equal(leaf.checkIssued(ca), true);
+    assert.equal(ca.ca, true);
+    assert.equal(leaf.ca, false);
+    assert.equal(leaf.subject, "O=kubeadm:cluster-admins\nCN=kubernetes-admin");
+    assert.equal(leaf.issuer, "CN=kubernetes");
+    assert.equal(leaf.subjectAltName, "DNS:api.example.com, IP Address:10.96.0.1, IP Address:FD00:0:0:0:0:0:0:1");
+    assert.deepEqual(leaf.keyUsage, ["1.3.6.1.5.5.7.3.2"]);
+    assert.equal(leaf.checkPrivateKey(createPrivateKey(text(made.leafKey.privateKeyPem))), true);
+    assert.equal(leaf.validToDate.getTime() - leaf.validFromDate.getTime(), 8760 * 3_600_000);
+    assert.match(text(made.caKey.privateKeyPem), /^-----BEGIN EC PRIVATE KEY-----\n/);
+    assert.ok(made.caKey.privateKeyPem instanceof Secret);
+    assert.ok(!(made.ca.certPem instanceof Secret));
+  });
+
+  it("makes other keys every time", () => {
+    assert.notEqual(text(certificates("real").caKey.privateKeyPem), text(certificates("real").caKey.privateKeyPem));
+  });
+
+  it("makes stand-ins that can be read, say what they are, verify nothing and never change", () => {
+    const made = certificates("stand-in");
+    const ca = new X509Certificate(text(made.ca.certPem));
+    const leaf = new X509Certificate(text(made.leaf.certPem));
+    assert.equal(ca.subject, `OU=${standInUnit}\nCN=kubernetes`);
+    assert.equal(leaf.checkIssued(ca), true);
+    assert.equal(leaf.verify(ca.publicKey), false);
+    assert.equal(ca.validFromDate.toISOString(), "2026-01-01T00:00:00.000Z");
+    assert.equal(leaf.checkPrivateKey(createPrivateKey(text(made.leafKey.privateKeyPem))), true);
+    assert.equal(text(made.leaf.certPem), text(certificates("stand-in").leaf.certPem));
+    assert.equal(
+      text(made.leafKey.publicKeyPem),
+      createPublicKey(text(made.leafKey.privateKeyPem)).export({ type: "spki", format: "pem" }),
+    );
+  });
+
+  it("refuses a use of a certificate that the provider would refuse", () => {
+    const simulate = simulatedCloud(place, "real");
+    const key = simulate(
+      requestFor("tls:index/privateKey:PrivateKey", "k", { algorithm: "ECDSA", ecdsaCurve: "P256" }),
+    );
+    assert.throws(
+      () =>
+        simulate(
+          requestFor("tls:index/selfSignedCert:SelfSignedCert", "c", {
+            privateKeyPem: key.outputs.privateKeyPem ?? "",
+            allowedUses: ["certSigning"],
+            validityPeriodHours: 1,
+          }),
+        ),
+      /unknown use of a certificate: certSigning/,
+    );
+  });
+
+  it("encodes object identifiers as X.690 has it", () => {
+    // The example of X.690, 8.19.5, and OIDs whose arcs take one, two and three octets.
+    assert.equal(oid("2.999.3").toString("hex"), "0603883703");
+    assert.equal(oid("1.2.840.113549").toString("hex"), "06062a864886f70d");
+  });
+});
+
+describe("the simulated random provider", () => {
+  const make = (type: string, inputs: PropertyMap) => cloud()(requestFor(`random:index/${type}`, "r", inputs)).outputs;
+
+  it("keeps to the alphabet and the length that were asked for", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 200 }), fc.string(), (length, keeper) => {
+        const inputs = { length, upper: false, special: false, keepers: { keeper } };
+        const result = text(make("randomString:RandomString", inputs).result);
+        assert.match(result, new RegExp(`^[a-z0-9]{${length}}$`));
+      }),
+    );
+  });
+
+  it("changes with its keepers", () => {
+    const result = (keeper: string) =>
+      text(make("randomString:RandomString", { length: 16, keepers: { keeper } }).result);
+    assert.equal(result("a"), result("a"));
+    assert.notEqual(result("a"), result("b"));
+  });
+
+  it("gives bytes as secrets", () => {
+    const { base64, hex } = make("randomBytes:RandomBytes", { length: 32 });
+    assert.ok(base64 instanceof Secret && hex instanceof Secret);
+    assert.equal(Buffer.from(text(base64), "base64").toString("hex"), text(hex));
+    assert.equal(text(hex).length, 64);
+  });
+});

@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import { validate } from "../../components/config/load.ts";
+import { windowsCriticalPath } from "../../components/machine/windows/criticalPath.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import { type FindingInput, findings, reaches } from "../../plan/report/findings.ts";
+import type { PlanMachine } from "../../plan/report/plan.ts";
+import { Recording } from "../rehearsal/recording.ts";
+
+const lock = readArtifactLock();
+const program: RecordedProgram = { stack: "s", resources: [], outputs: {}, messages: [] };
+
+function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<FindingInput> = {}): FindingInput {
+  const spec = clusterSpec(
+    validate(
+      {
+        cloud: "aws",
+        name: "test",
+        region: "eu-central-1",
+        accountId: "123456789012",
+        network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "perZone" },
+        controlPlane: { replicas: 3, image: "ami-0123456789abcdef0" },
+        pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0" }],
+        access: { public: { allow: ["203.0.113.0/24"] } },
+        ...config,
+      },
+      lock,
+    ),
+  );
+  return { spec, program, machines: [], paths: new Map(), leaks: [], asOf: undefined, ...more };
+}
+
+const found = (given: FindingInput): readonly string[] =>
+  findings(given).map(({ level, id, path }) => `${level} ${id} ${path}`);
+const production = { environment: "production" } as const;
+const key = (path: string): string => `config.fenestra:${path}`;
+
+describe("findings", () => {
+  it("are none for a careful stack", () => {
+    assert.deepEqual(found(input(production)), []);
+    assert.deepEqual(found(input()), []);
+  });
+
+  const pool = { name: "win", os: "windows-2022", image: "ami-0123456789abcdef1" };
+  const cases: readonly (readonly [given: FindingInput, expected: readonly string[]])[] = [
+    [input({ access: { public: { allow: ["0.0.0.0/0"] } } }), [`error public-api-open ${key("access.public.allow")}`]],
+    [input({ access: {} }), [`note private-api ${key("access")}`]],
+    [
+      input({ ...production, network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "single" } }),
+      [`warning single-nat-gateway ${key("network.nat")}`],
+    ],
+    [input({ ...production, addons: { samples: true } }), [`warning samples-in-production ${key("addons.samples")}`]],
+    [input({ addons: { samples: true } }), []],
+    ...(["development", "production"] as const).map((environment): readonly [FindingInput, readonly string[]] => [
+      input({
+        environment,
+        pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0", nodeLogQuery: true }],
+      }),
+      [`${environment === "production" ? "warning" : "note"} node-logs-by-api ${key("pools[0].nodeLogQuery")}`],
+    ]),
+    [
+      input({ ...production, controlPlane: { replicas: 1, image: "ami-0123456789abcdef0" } }),
+      [`warning single-control-plane ${key("controlPlane.replicas")}`],
+    ],
+    [
+      input({ controlPlane: { replicas: 1, image: "ami-0123456789abcdef0" } }),
+      [`note single-control-plane ${key("controlPlane.replicas")}`],
+    ],
+    [
+      input({ ...production, network: { zones: ["eu-central-1a"], nat: "perZone" } }),
+      [`warning quorum-in-one-zone ${key("network.zones")}`],
+    ],
+    [input({ pools: [pool] }), [`warning no-linux-capacity ${key("pools")}`]],
+    [
+      input({
+        pools: [
+          { name: "linux", os: "linux", image: "ami-0123456789abcdef0" },
+          { ...pool, os: "windows-2019" },
+        ],
+      }),
+      [`warning windows-past-upstream-support ${key("pools[1].os")}`],
+    ],
+    [
+      input({ ...production, pools: [{ name: "linux", os: "linux" }] }),
+      [`warning image-latest ${key("pools[0].image")}`],
+    ],
+    [
+      input({ pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0", autoscale: { min: 1, max: 2 } }] }),
+      [`note no-autoscaler ${key("pools[0].autoscale")}`],
+    ],
+    [input({ ...production, accountId: undefined }), [`warning no-account-guard ${key("accountId")}`]],
+    [input({}, { asOf: "2027-06-29" }), [`warning kubernetes-out-of-support ${key("kubernetes.version")}`]],
+    [input({}, { asOf: "2027-06-28" }), []],
+    [
+      input({}, { leaks: [{ resource: "machine", path: "userData", what: "a private key" }] }),
+      ["error secret-in-the-open machine userData"],
+    ],
+  ];
+  for (const [given, expected] of cases) {
+    it(`say ${expected[0] ?? "nothing on the last day of support"} and nothing else`, () =>
+      assert.deepEqual(found(given), expected));
+  }
+
+  it("tell of a Windows Server 2025 image without the updates that mended overlay networks", () => {
+    const pools = (image: string): object => ({
+      pools: [
+        { name: "linux", os: "linux", image: "24.04.202610010" },
+        { name: "win", os: "windows-2025", image },
+      ],
+    });
+    const azure = (image: string): readonly string[] => {
+      const network = { zones: ["1", "2", "3"], nat: "perZone" };
+      const controlPlane = { replicas: 3, image: "24.04.202610010" };
+      const accountId = "00000000-0000-0000-0000-000000000000";
+      return found(
+        input({ cloud: "azure", region: "westeurope", accountId, network, controlPlane, ...pools(image) }),
+      ).filter((line) => line.includes("overlay"));
+    };
+    assert.deepEqual(azure("26100.6584.250909"), [`warning windows-overlay-fault ${key("pools[1].image")}`]);
+    assert.deepEqual(azure("26100.6899.251014"), []);
+    assert.deepEqual(azure("26100.33296.260809"), []);
+    const linux = { name: "linux", os: "linux", image: "ami-0123456789abcdef0" };
+    assert.deepEqual(found(input({ pools: [linux, { ...pool, os: "windows-2025" }] })), [
+      `note windows-overlay-fault ${key("pools[1].image")}`,
+    ]);
+  });
+
+  it("tell of registries that machines without a way out cannot reach", () => {
+    const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
+    const container = (image: string): object => ({
+      spec: { template: { spec: { containers: [{ name: "a", image }] } } },
+    });
+    for (const [at, image] of ["registry.k8s.io/a:1", "mcr.microsoft.com/b:2", "quay.io/c:3", "quay.io/d:4"].entries())
+      recording.add("kubernetes:apps/v1:Deployment", `d${at}`, { metadata: { name: `d${at}` }, ...container(image) });
+    const registries = { "registry.k8s.io": "https://mirror.example.com/k8s" };
+    const reach = (nat: string, more: object = {}): readonly string[] =>
+      findings(
+        input(
+          {
+            network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat },
+            mirror: { artifacts: "https://mirror.example.com/files", registries },
+            ...more,
+          },
+          { program: recording.program() },
+        ),
+      ).flatMap(({ id, level, message }) => (id === "registry-out-of-reach" ? [`${level} ${message}`] : []));
+    assert.deepEqual(reach("none"), [
+      "error Nodes pull images from mcr.microsoft.com, but there is no NAT gateway, no proxy and no mirror of it.",
+      "error Nodes pull images from quay.io, but there is no NAT gateway, no proxy and no mirror of it.",
+    ]);
+    assert.deepEqual(reach("perZone"), []);
+    assert.deepEqual(reach("none", { httpProxy: "http://proxy.example.com:3128" }), []);
+    assert.deepEqual(
+      reach("none", {
+        mirror: {
+          artifacts: "https://mirror.example.com/files",
+          registries: { _default: "https://mirror.example.com" },
+        },
+      }),
+      [],
+    );
+  });
+
+  it("tell of a pool whose machines load too much, or reboot too often, before they are Ready", () => {
+    const given = input({ pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0" }, pool] });
+    const win = given.spec.pools.find(({ name }) => name === "win");
+    assert.ok(win !== undefined);
+    const real = windowsCriticalPath(given.spec, win);
+    assert.deepEqual(found({ ...given, paths: new Map([[win, real]]) }), []);
+    const slow = { ...real, megabytes: 512, withinTarget: false };
+    const [finding, ...more] = findings({ ...given, paths: new Map([[win, slow]]) });
+    assert.deepEqual(more, []);
+    assert.deepEqual([finding?.level, finding?.id, finding?.path], ["warning", "slow-to-ready", key("pools[1]")]);
+    assert.match(finding?.message ?? "", /downloads 512 MB and reboots 1 times .* target is 400 MB and 1\.$/);
+  });
+
+  it("tell of files without a digest one by one, and of images by tag all together", () => {
+    const tag = "mcr.microsoft.com/windows/servercore:ltsc2019";
+    const log = lock.find(({ name, version }) => name === "kube-log-runner.exe" && version === "1.36.4")?.url ?? "";
+    const files = [
+      { path: "C:\\fenestra\\machine.json", mode: null, bytes: 0, sha256: "", content: `"${tag}" "${log}"` },
+    ];
+    const machine: PlanMachine = {
+      name: "win",
+      role: "windows",
+      count: 1,
+      size: "m7i.large",
+      image: "ami-0123456789abcdef1",
+      zones: [],
+      userData: { bytes: 1, limit: 100, sha256: "" },
+      entry: "",
+      files,
+    };
+    const objects = new Recording({ region: "eu-central-1", accountId: "123456789012" });
+    objects.add("kubernetes:apps/v1:Deployment", "d", { spec: { image: "ghcr.io/flannel-io/flannel:v0.28.9" } });
+    const all = findings(input(production, { machines: [machine] }));
+    assert.deepEqual(
+      all.map(({ level, id, path }) => [level, id, path]),
+      [
+        ["warning", "artifact-without-digest", "kube-log-runner.exe 1.36.4 (windows)"],
+        ["warning", "image-without-digest", "components/model/artifacts.lock.json"],
+      ],
+    );
+    assert.match(all[1]?.message ?? "", /may move: mcr\.microsoft\.com\/windows\/servercore:ltsc2019\.$/);
+    assert.deepEqual(
+      findings(input({}, { program: objects.program() })).map(({ level, message }) => [level, message.split(": ")[1]]),
+      [["note", "ghcr.io/flannel-io/flannel:v0.28.9."]],
+    );
+    // From a mirror the file comes by another URL, and an object of the cluster can name one too.
+    const mirror = { artifacts: "https://mirror.example.com/files" };
+    const mirrored = log.replace("https://", `${mirror.artifacts}/`);
+    objects.add("kubernetes:core/v1:ConfigMap", "c", { data: { run: `curl ${mirrored}` } });
+    assert.deepEqual(
+      findings(input({ mirror }, { program: objects.program() })).map(({ level, id }) => [level, id]),
+      [
+        ["warning", "artifact-without-digest"],
+        ["note", "image-without-digest"],
+      ],
+    );
+  });
+
+  it("judge the size of user data by the limit", () => {
+    const machine = (bytes: number): PlanMachine => ({
+      name: "m",
+      role: "linux",
+      count: 1,
+      size: "",
+      image: "",
+      zones: [],
+      userData: { bytes, limit: 1000, sha256: "" },
+      entry: "",
+      files: [],
+    });
+    assert.deepEqual(found(input({}, { machines: [machine(900)] })), []);
+    assert.deepEqual(found(input({}, { machines: [machine(901)] })), ["warning user-data-size m"]);
+    assert.deepEqual(found(input({}, { machines: [machine(1000)] })), ["warning user-data-size m"]);
+    assert.deepEqual(found(input({}, { machines: [machine(1001)] })), ["error user-data-size m"]);
+  });
+
+  it("come worst first, each with a sentence on what is so and how to mend it", () => {
+    const all = findings(input({ access: { public: { allow: ["0.0.0.0/0"] } }, pools: [pool], controlPlane: {} }));
+    const ranks = all.map(({ level }) => ["error", "warning", "note"].indexOf(level));
+    assert.deepEqual(ranks, [...ranks].sort());
+    for (const { message, remedy } of all) {
+      assert.match(message, /\.$/);
+      assert.match(remedy, /\.$/);
+    }
+    assert.equal(reaches(all, "error"), true);
+    assert.equal(
+      reaches(
+        all.filter(({ level }) => level === "note"),
+        "warning",
+      ),
+      false,
+    );
+    assert.equal(reaches([], "note"), false);
+  });
+});

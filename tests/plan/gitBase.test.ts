@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { UsageError } from "../../cli/exit.ts";
+import { main } from "../../cli/main.ts";
+import { openCheckout, planAtRef } from "../../plan/gitBase.ts";
+
+describe("the base of a comparison, by a git ref", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-git-"));
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", ["-C", folder, "-c", "user.name=t", "-c", "user.email=t@example.com", ...args], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith("fenestra-base-"));
+  let others: readonly string[] = [];
+
+  /** A repository whose fenestra says which commit it is, and that fails on the stack `bad`. */
+  before(() => {
+    git("init", "--quiet");
+    mkdirSync(path.join(folder, "cli"));
+    mkdirSync(path.join(folder, "node_modules"));
+    for (const version of ["one", "two"]) {
+      writeFileSync(path.join(folder, "package-lock.json"), "{}");
+      const program = `const stack = process.argv[4];
+if (stack === "bad") { console.error("fenestra: no stack bad"); process.exit(2); }
+console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) })); process.exitCode = 1;`;
+      writeFileSync(path.join(folder, "cli", "main.ts"), program);
+      git("add", "cli", "package-lock.json");
+      git("commit", "--quiet", "-m", version);
+      git("tag", version);
+    }
+    others = left();
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  const refused = (ref: string, stack: string, message: RegExp) =>
+    assert.throws(
+      () => planAtRef(ref, stack, { repository: folder }),
+      (error) => error instanceof UsageError && message.test(error.message),
+    );
+  afterEach(() => {
+    assert.deepEqual(left(), others, "the temporary folder is gone");
+    assert.equal(git("worktree", "list").trim().split("\n").length, 1, "the worktree is gone");
+  });
+
+  it("is what the version of that commit plans, its findings aside", () => {
+    assert.deepEqual(JSON.parse(planAtRef("one", "aws-dev", { repository: folder })), {
+      version: "one",
+      args: ["plan", "--stack", "aws-dev", "--json"],
+    });
+    assert.equal(JSON.parse(planAtRef("HEAD", "aws-dev", { repository: folder })).version, "two");
+  });
+
+  it("tells a version that cannot plan the stack, with its reason", () => {
+    refused("one", "bad", /^--diff one: that version cannot plan bad: fenestra: no stack bad$/);
+  });
+
+  it("refuses what is no commit, also when it looks like an option", () => {
+    refused("none", "aws-dev", /there is no such file and no such commit; allowed: the plan\.json of an earlier run/);
+    refused("--all", "aws-dev", /no such commit/);
+  });
+
+  it("refuses a commit with other packages, and says what to do", () => {
+    writeFileSync(path.join(folder, "package-lock.json"), `{ "other": 1 }`);
+    refused("one", "aws-dev", /package-lock\.json differs there.*npm ci, fenestra plan --json/);
+  });
+
+  it("has its own packages when somebody installs them, and only when they differ", () => {
+    const installed: string[] = [];
+    const options = {
+      repository: folder,
+      install: (tree: string) => {
+        installed.push(readFileSync(path.join(tree, "package-lock.json"), "utf8"));
+        mkdirSync(path.join(tree, "node_modules"));
+      },
+    };
+    writeFileSync(path.join(folder, "package-lock.json"), `{ "other": 1 }`);
+    assert.equal(JSON.parse(planAtRef("one", "aws-dev", options)).version, "one");
+    assert.deepEqual(installed, ["{}"]);
+    writeFileSync(path.join(folder, "package-lock.json"), "{}");
+    assert.equal(JSON.parse(planAtRef("one", "aws-dev", options)).version, "one");
+    assert.equal(installed.length, 1);
+  });
+
+  it("is cleaned up when the packages cannot be installed", () => {
+    writeFileSync(path.join(folder, "package-lock.json"), `{ "other": 1 }`);
+    const install = () => {
+      throw new UsageError("no network");
+    };
+    assert.throws(() => openCheckout("one", { repository: folder, install }), /no network/);
+  });
+
+  it("knows its stacks", () => {
+    const stacksAt = (ref: string) => {
+      const checkout = openCheckout(ref, { repository: folder, install: () => undefined });
+      checkout.close();
+      return checkout.stacks;
+    };
+    mkdirSync(path.join(folder, "stacks"));
+    writeFileSync(path.join(folder, "stacks", "Pulumi.aws-dev.yaml"), "config: {}");
+    git("add", "stacks");
+    git("commit", "--quiet", "-m", "three");
+    assert.deepEqual([stacksAt("one"), stacksAt("HEAD")], [[], ["aws-dev"]]);
+  });
+
+  it("is told in one line by the command", async () => {
+    const err: string[] = [];
+    const args = ["plan", "--stack", "aws-dev", "--diff", "no-such-ref"];
+    const code = await main(args, { out: () => undefined, err: (text) => err.push(text) });
+    assert.equal(code, 2);
+    assert.match(err.join(""), /^fenestra: --diff no-such-ref: there is no such file and no such commit;[^\n]*\n$/);
+  });
+});

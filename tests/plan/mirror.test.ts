@@ -1,0 +1,218 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { main } from "../../cli/main.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { kubeadmImages } from "../../components/model/kubeadmImages.ts";
+import { operatingSystems } from "../../components/model/operatingSystems.ts";
+import { minors } from "../../components/model/versions.ts";
+import { makePlan } from "../../plan/report/makePlan.ts";
+import { mirrorList, mirrorText } from "../../plan/report/mirrorList.ts";
+import { verifyImageList, verifyImages } from "../../verify/images.ts";
+import { gmsa } from "../kubernetes/switches.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+
+const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+const snapshot = (name: string) => fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
+
+/** A URL of a publisher of files. */
+const publishers = /:\/\/(?:dl\.k8s\.io|github\.com|api\.github\.com|artifacts\.k8s\.io)\//;
+
+async function fenestra(...args: readonly string[]) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const code = await main(args, { out: (text) => out.push(text), err: (text) => err.push(text) });
+  return { code, out: out.join(""), err: err.join("") };
+}
+
+/** aws-dev with other values. */
+async function planWith(changes: Readonly<Record<string, unknown>>) {
+  const texts = Object.entries(changes).map(([name, value]) => [`fenestra:${name}`, JSON.stringify(value)]);
+  const config = { ...readStackFile("aws-dev"), ...Object.fromEntries(texts) };
+  const spec = clusterSpec(loadConfig(config));
+  return { spec, plan: await makePlan({ stack: "aws-dev", config, entry }) };
+}
+
+describe("fenestra mirror", () => {
+  it("lists everything that aws-dev needs, with digests", async () => {
+    const { code, out, err } = await fenestra("mirror", "--list", "--stack", "aws-dev");
+    assert.equal(code, 0);
+    matchSnapshot(snapshot("mirror-aws-dev.tsv"), out);
+    const lines = out.trimEnd().split("\n");
+    const images = lines.filter((line) => line.startsWith("image\t")).length;
+    assert.match(err, new RegExp(`^\\d+ files, ${images} images, \\d+ of them without a recorded digest\\n$`));
+  });
+
+  it("says the same as JSON", async () => {
+    const { out } = await fenestra("mirror", "--list", "--stack", "aws-dev", "--json");
+    const list: ReturnType<typeof mirrorList> = JSON.parse(out);
+    assert.deepEqual([list.version, list.stack], [1, "aws-dev"]);
+    assert.equal(mirrorText(list), (await fenestra("mirror", "--list", "--stack", "aws-dev")).out);
+    assert.ok([...list.files, ...list.images].every(({ mirror }) => mirror === null));
+  });
+
+  it("has every image of the program's Kubernetes objects, and every download of a payload", async () => {
+    const { plan, spec } = await planWith({});
+    const { files, images } = mirrorList(plan, spec);
+    const references = new Set(images.map(({ reference }) => reference));
+    const text = JSON.stringify(plan.resources.filter(({ type }) => type.startsWith("kubernetes:")));
+    for (const [, image = ""] of text.matchAll(/"image":"([^"]+)"/g)) assert.ok(references.has(image), image);
+    const urls = new Set(files.flatMap(({ url, checksumUrl }) => [url, checksumUrl]));
+    const payloads = plan.machines.flatMap((machine) => machine.files.map(({ content }) => content)).join("\n");
+    const downloads = payloads.match(/https:\/\/(?:dl\.k8s\.io|github\.com)\/[^\s"',\\]+/g) ?? [];
+    assert.ok(downloads.length > 20);
+    for (const url of downloads) assert.ok(urls.has(url), url);
+  });
+
+  it("has the archive of the gMSA plug-in, which the lock file does not know", async () => {
+    const url = "https://files.example.com/ccg-plugin.zip";
+    const sha256 = "5f2c9dbd3a4e6b7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f7";
+    const { plan, spec } = await planWith({
+      mirror: { artifacts: "https://mirror.example.com/files" },
+      pools: [
+        { name: "linux", os: "linux" },
+        { name: "win2022", os: "windows-2022", ccgPlugin: true },
+      ],
+      addons: {
+        gmsa: { ...gmsa("aws"), plugin: { url, sha256, dll: "Ccg.dll" } },
+      },
+    });
+    assert.deepEqual(
+      mirrorList(plan, spec).files.filter((file) => file.url === url),
+      [
+        {
+          url,
+          digest: `sha256:${sha256}`,
+          checksumUrl: null,
+          mirror: "https://mirror.example.com/files/files.example.com/ccg-plugin.zip",
+        },
+      ],
+    );
+  });
+
+  it("has the images that a verification runs, from the same entries of the lock file", async () => {
+    const { plan, spec } = await planWith({});
+    const references = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference));
+    const { station, hostProcess, pause } = verifyImages();
+    const stations = [undefined, ...spec.pools.flatMap(({ os }) => (os.family === "windows" ? [os] : []))].map(station);
+    assert.deepEqual(
+      [...new Set(stations)].sort(),
+      ["2.55", "2.63.0"].map((version) => `registry.k8s.io/e2e-test-images/agnhost:${version}`),
+    );
+    for (const image of [...stations, hostProcess, pause]) assert.ok(references.has(image), image);
+    for (const image of [hostProcess, pause]) assert.match(image, /@sha256:[0-9a-f]{64}$/);
+  });
+
+  it("has the older test image only for a pool of Windows 2019, and nothing of Windows without such a pool", () => {
+    const lock = readArtifactLock();
+    const { station, pause, hostProcess } = verifyImages(lock);
+    assert.deepEqual(verifyImageList(lock, []), [station(undefined), pause]);
+    assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2022"]]), [
+      station(undefined),
+      pause,
+      hostProcess,
+    ]);
+    assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2019"]]), [
+      station(undefined),
+      station(operatingSystems["windows-2019"]),
+      pause,
+      hostProcess,
+    ]);
+  });
+
+  it("knows what kubeadm of each minor runs", () => {
+    for (const { minor } of minors) assert.equal(kubeadmImages(`${minor}.1`).length, 6, minor);
+    assert.ok(kubeadmImages("1.36.4").includes("registry.k8s.io/kube-proxy:v1.36.4"));
+    assert.throws(() => kubeadmImages("1.99.0"), RangeError);
+  });
+
+  it("needs --list and a stack", async () => {
+    const { code, out, err } = await fenestra("mirror", "--stack", "aws-dev");
+    assert.deepEqual([code, out], [2, ""]);
+    assert.match(err, /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, .*azure-prod\n$/);
+  });
+});
+
+describe("a stack with a mirror", () => {
+  const registries = Object.fromEntries(
+    ["ghcr.io", "mcr.microsoft.com", "public.ecr.aws", "quay.io", "registry.k8s.io"].map((registry) => [
+      registry,
+      `https://mirror.example.com/v2/${registry}`,
+    ]),
+  );
+  const mirror = { artifacts: "https://mirror.example.com/files", registries };
+
+  it("has no publisher in any payload's downloads when the machines have no way out", async () => {
+    const network: Readonly<Record<string, unknown>> = JSON.parse(readStackFile("aws-dev")["fenestra:network"] ?? "{}");
+    const { plan, spec } = await planWith({ mirror, network: { ...network, nat: "none" } });
+    for (const machine of plan.machines)
+      for (const { path, content } of machine.files)
+        assert.doesNotMatch(content, publishers, `${machine.name} ${path}`);
+    const plain = await planWith({});
+    assert.ok(plain.plan.machines.every(({ files }) => files.some(({ content }) => publishers.test(content))));
+    const list = mirrorList(plan, spec);
+    assert.deepEqual(
+      list.files.map(({ url }) => url),
+      mirrorList(plain.plan, plain.spec).files.map(({ url }) => url),
+    );
+    for (const { url, mirror: at } of list.files)
+      assert.equal(at, `https://mirror.example.com/files/${url.replace("https://", "")}`);
+    for (const { reference, mirror: at } of list.images)
+      assert.equal(at, `https://mirror.example.com/v2/${reference.split("/")[0]}`);
+  });
+
+  it("asks the mirror first where the machines have a way out, with the publishers' digests", async () => {
+    const { plan } = await planWith({ mirror });
+    const before = await planWith({});
+    const published = new Set(before.spec.artifacts.map(({ digest }) => digest));
+    const digests = (texts: typeof plan) =>
+      new Set(
+        JSON.stringify(texts.machines.map(({ files }) => files.map(({ content }) => content)))
+          .match(/\b[0-9a-f]{64}\b/g)
+          ?.filter((digest) => published.has(digest)),
+      );
+    assert.ok(digests(before.plan).size > 5);
+    for (const digest of digests(before.plan)) assert.ok(digests(plan).has(digest), digest);
+    for (const { files, role } of plan.machines) {
+      const table = files.find(({ path }) => path.endsWith(role === "windows" ? "machine.json" : "artifacts.tsv"));
+      const first = /https:\/\/[^\s"]+/.exec(table?.content ?? "")?.[0];
+      assert.match(first ?? "", /^https:\/\/mirror\.example\.com\/files\/dl\.k8s\.io\//);
+    }
+  });
+
+  it("tells containerd of every registry on both systems", async () => {
+    const { plan, spec } = await planWith({ mirror });
+    const used = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference.split("/")[0]));
+    for (const { name, role, files } of plan.machines) {
+      const [folder, separator] =
+        role === "windows" ? ["C:\\ProgramData\\containerd\\certs.d", "\\"] : ["/etc/containerd/certs.d", "/"];
+      const configured = files.find(
+        ({ path }) => path.endsWith("containerd\\config.toml") || path.endsWith("containerd/config.toml"),
+      );
+      assert.ok(configured?.content.includes(folder), `${name}: config_path`);
+      for (const registry of used) {
+        const file = files.find(({ path }) => path === `${folder}${separator}${registry}${separator}hosts.toml`);
+        assert.match(
+          file?.content ?? "",
+          new RegExp(
+            `\\[host\\."https://mirror\\.example\\.com/v2/${registry}"\\]\\ncapabilities = \\["pull", "resolve"\\]\\noverride_path = true`,
+          ),
+          `${name} ${registry}`,
+        );
+      }
+    }
+  });
+
+  it("has one mirror for every registry under _default, behind which each image's own registry is asked", async () => {
+    const { plan, spec } = await planWith({ mirror: { registries: { _default: "https://mirror.example.com" } } });
+    for (const { reference, mirror: at } of mirrorList(plan, spec).images)
+      assert.equal(at, "https://mirror.example.com", reference);
+    for (const { name, files } of plan.machines) {
+      const file = files.find(({ path }) => /certs\.d[\\/]_default[\\/]hosts\.toml$/.test(path));
+      // Without a server containerd asks the registry that the image names (containerd: docs/hosts.md).
+      assert.equal(file?.content, '[host."https://mirror.example.com"]\ncapabilities = ["pull", "resolve"]\n', name);
+    }
+  });
+});

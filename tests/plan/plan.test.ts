@@ -1,0 +1,231 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { main } from "../../cli/main.ts";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import { decodeUserData } from "../../plan/decode/userData.ts";
+import { collectParameters, readableParameters } from "../../plan/fakes/awsAccess.ts";
+import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
+import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { secretsInUserData } from "../../plan/program/leaks.ts";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
+import { requireSameResources } from "../../plan/program/sameResources.ts";
+import { listOf, mapOf, reveal, secretsIn, textOf } from "../../plan/program/values.ts";
+
+const thisFile = fileURLToPath(import.meta.url);
+const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+
+async function fenestra(...args: readonly string[]) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const code = await main(args, { out: (text) => out.push(text), err: (text) => err.push(text) });
+  return { code, out: out.join(""), err: err.join("") };
+}
+
+async function record(stack: string, mode: "unknown-outputs" | "known-outputs"): Promise<RecordedProgram> {
+  const config = readStackFile(stack);
+  return runProgram({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config), "stand-in") });
+}
+
+/** Every secret text of a program: of resources that it makes, and of stored values. */
+function secretTexts(program: RecordedProgram): readonly string[] {
+  const texts = program.resources
+    .flatMap(({ inputs, outputs }) => [...secretsIn(inputs), ...secretsIn(outputs)])
+    .map((secret) => textOf(reveal(secret)))
+    .filter((text) => text !== undefined);
+  return texts.filter((text) => text.length >= 12);
+}
+
+describe("fenestra plan", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-plan-"));
+  after(() => rmSync(folder, { recursive: true }));
+
+  for (const stack of ["aws-dev", "aws-prod"]) {
+    describe(stack, () => {
+      it("makes the same resources in a first preview and in an update", async () => {
+        requireSameResources(await record(stack, "unknown-outputs"), await record(stack, "known-outputs"));
+      });
+
+      it("has no secret in any user data, and every machine's fits", async () => {
+        const program = await record(stack, "known-outputs");
+        assert.deepEqual(secretsInUserData(program), []);
+        for (const { name, userData } of collectAwsMachines(program, () => 1)) {
+          console.log(`      ${name}: ${userData.length} of 16384 bytes`);
+          assert.ok(userData.length <= 16_384, `${name} has ${userData.length} bytes`);
+        }
+      });
+
+      it("is the same to the byte each time, and shows no secret", async () => {
+        const first = await fenestra("plan", "--stack", stack, "--json", "--out", folder);
+        const second = await fenestra("plan", "--stack", stack, "--json");
+        assert.equal(first.out, second.out);
+        assert.equal(readFileSync(path.join(folder, "plan.json"), "utf8"), first.out);
+        const program = await record(stack, "known-outputs");
+        const secrets = secretTexts(program);
+        assert.ok(secrets.length > 10);
+        const summary = await fenestra("plan", "--stack", stack);
+        const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+          .filter((file) => file.isFile())
+          .map((file) => readFileSync(path.join(file.parentPath, file.name), "utf8"));
+        for (const printed of [first.out, summary.out, summary.err, ...files]) {
+          // A key itself, not a script's pattern for one: its first line of base64 follows, in a file or in a JSON string.
+          assert.doesNotMatch(printed, /PRIVATE KEY-----(?:\\[rn]|[\r\n])+[A-Za-z0-9+/]/);
+          for (const secret of secrets.filter((text) => !text.startsWith("-----BEGIN CERTIFICATE")))
+            assert.ok(!printed.includes(secret), "a secret is printed");
+        }
+      });
+    });
+  }
+
+  it("writes every machine's files as they lie on the machine", async () => {
+    await fenestra("plan", "--stack", "aws-dev", "--out", folder);
+    const program = await record("aws-dev", "known-outputs");
+    const [machine] = collectAwsMachines(program);
+    assert.ok(machine);
+    for (const file of decodeUserData(machine.userData, awsObjects(program, machine.role)).files)
+      assert.equal(readFileSync(path.join(folder, "machines", machine.name, file.path), "utf8"), file.content);
+    const windows = path.join(folder, "machines", "aws-dev-pool-win2022-group", "C", "fenestra");
+    assert.ok(readdirSync(windows).includes("bootstrap.ps1"));
+  });
+
+  it("says which machines in the folder are of an earlier plan", async () => {
+    mkdirSync(path.join(folder, "machines", "aws-dev-pool-old-group"));
+    const { err } = await fenestra("plan", "--stack", "aws-dev", "--out", folder);
+    assert.match(err, /^not of this plan, left as they are in .*machines: aws-dev-pool-old-group\n/);
+  });
+
+  it("ends quietly when its reader has seen enough", () => {
+    const command = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
+    const script = `"${command}" plan --stack aws-dev --json | head -1; exit "\${PIPESTATUS[0]}"`;
+    const { status, stdout, stderr } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
+    assert.deepEqual([status, stdout], [0, "{\n"]);
+    assert.doesNotMatch(stderr, /EPIPE/);
+  });
+
+  it("exits with 1 when a finding is as bad as asked", async () => {
+    assert.equal((await fenestra("plan", "--stack", "aws-dev")).code, 0);
+    assert.equal((await fenestra("plan", "--stack", "aws-dev", "--fail-on", "warning")).code, 1);
+    const { out } = await fenestra("plan", "--stack", "aws-dev");
+    assert.match(out, /windows-past-upstream-support at config\.fenestra:pools\[1\]\.os/);
+  });
+
+  it("tells a mistake in one line with exit code 2", async () => {
+    const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
+      [["plan"], /^fenestra: plan needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
+      [["mirror"], /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, /],
+      [["plan", "--stack", "aws-dev", "--fail-on", "x"], /--fail-on x is not a level; allowed: error, warning, note/],
+      [["plan", "--stack", "aws-dev", "--as-of", "soon"], /--as-of soon is not a date/],
+      [["plan", "--stack", "aws-dev", "--as-of", "2026-02-30"], /--as-of 2026-02-30 is not a date/],
+      [
+        ["plan", "--stakc", "aws-dev"],
+        /^fenestra: Unknown option '--stakc'; fenestra plan --help tells what is allowed\n$/,
+      ],
+      [["pin", "--bogus"], /^fenestra: Unknown option '--bogus'; fenestra pin --help tells what is allowed\n$/],
+      [["plan", "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
+      [["plan", "--stack", "aws-dev", "--out", thisFile], /^fenestra: --out .*: EEXIST: .*; allowed: a folder/],
+      [["plan", "--stack", "aws-dev", "--diff", folder], /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/],
+      [
+        ["plan", "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
+        /^fenestra: --diff .*: it is a plan of the stack aws-dev; allowed: one of azure-dev\n$/,
+      ],
+      [
+        ["changes", "--since", "none"],
+        /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/,
+      ],
+      [["pin", "--lock", path.join(folder, "none")], /^fenestra: --lock .*: ENOENT: .*; allowed: a lock file/],
+      [
+        ["pin", "--lock", path.join(folder, "plan.json")],
+        /^fenestra: --lock .* is not a lock file of artifacts; allowed: /,
+      ],
+      [
+        ["pin", "--only", "none-such"],
+        /^fenestra: --only none-such is in the name or version of no artifact; allowed: /,
+      ],
+      [
+        ["verify", "--kubeconfig", "x", "--junit", path.join(folder, "none", "x.xml")],
+        /^fenestra: --junit .*: ENOENT: .*; allowed: a file in a folder that is there/,
+      ],
+      [["paln"], /there is no command paln; allowed: plan, rehearse/],
+      [["plan", "--stack", "none"], /stacks\/Pulumi\.none\.yaml: there is no such stack file/],
+    ];
+    for (const [args, message] of cases) {
+      const { code, out, err } = await fenestra(...args);
+      assert.equal(code, 2, args.join(" "));
+      assert.equal(out, "");
+      assert.match(err, message);
+      assert.doesNotMatch(err, /\n\s+at .*:\d+/);
+    }
+  });
+
+  it("has help for itself and its commands", async () => {
+    assert.match((await fenestra("--help")).out, /^Usage: fenestra <command>/);
+    assert.match((await fenestra("plan", "--help")).out, /^Usage: fenestra plan --stack NAME/);
+    assert.equal((await fenestra("help", "plan")).out, (await fenestra("plan", "--help")).out);
+    assert.equal((await fenestra("--help")).code, 0);
+  });
+
+  it("starts from any folder, through a link", () => {
+    const link = path.join(folder, "fenestra-link");
+    symlinkSync(fileURLToPath(new URL("../../cli/fenestra", import.meta.url)), link);
+    const text = execFileSync(link, ["--help"], { cwd: tmpdir(), encoding: "utf8" });
+    assert.match(text, /^Usage: fenestra <command>/);
+  });
+});
+
+describe("the machines of a recorded program", () => {
+  it("are as many as the groups want, with addresses in their subnets, all different", async () => {
+    const program = await record("aws-dev", "known-outputs");
+    const machines = collectAwsMachines(program);
+    assert.equal(machines.length, 7);
+    assert.equal(new Set(machines.map(({ id }) => id)).size, 7);
+    assert.equal(new Set(machines.map(({ privateIp }) => privateIp)).size, 7);
+    for (const machine of machines) assert.match(machine.id, /^i-[0-9a-f]{17}$/);
+    const [controlPlane] = machines;
+    assert.equal(controlPlane?.privateIp, "10.0.224.10");
+    assert.equal(controlPlane?.zone, "eu-central-1a");
+    assert.equal(controlPlane?.region, "eu-central-1");
+    const pools = machines.filter(({ group }) => group !== undefined);
+    assert.deepEqual(
+      pools.map(({ name }) => name),
+      ["linux", "win2019", "win2022"].flatMap((pool) => [0, 1].map((index) => `aws-dev-pool-${pool}-group[${index}]`)),
+    );
+    assert.deepEqual(
+      pools.map(({ zone }) => zone),
+      pools.map((_, index) => (index % 2 === 0 ? "eu-central-1a" : "eu-central-1b")),
+    );
+    assert.ok(machines.every(({ volumes }) => volumes.length > 0 && volumes.every(({ encrypted }) => encrypted)));
+  });
+
+  it("may read the join secret and nothing else, and the control plane every parameter", async () => {
+    const program = await record("aws-dev", "known-outputs");
+    const parameters = [...collectParameters(program).values()];
+    const roles = new Map(collectAwsMachines(program).map(({ name, role }) => [name, role ?? ""]));
+    const readable = (name: string) => readableParameters(program, roles.get(name) ?? "", parameters);
+    assert.deepEqual(readable("aws-dev-pool-linux-group[0]"), ["/fenestra/aws-dev/join"]);
+    assert.deepEqual(readable("aws-dev-pool-win2019-group[1]"), ["/fenestra/aws-dev/join"]);
+    assert.deepEqual(readable("aws-dev-control-plane-0-instance"), parameters.map(({ name }) => name).sort());
+    assert.ok(parameters.every(({ key }) => key?.startsWith("arn:aws:kms:")));
+  });
+
+  it("would be missed if a template were: a group without one is an error", async () => {
+    const program = await record("aws-dev", "known-outputs");
+    const resources = program.resources.filter(({ type }) => type !== "aws:ec2/launchTemplate:LaunchTemplate");
+    assert.throws(
+      () => collectAwsMachines({ ...program, resources }),
+      /the launch template .* is not a resource of the program/,
+    );
+  });
+
+  it("carry the tags of their group", async () => {
+    const program = await record("aws-dev", "known-outputs");
+    const group = program.resources.find(({ name }) => name === "aws-dev-pool-linux-group");
+    assert.ok(listOf(group?.inputs.tags).some((tag) => textOf(mapOf(tag).key) === "fenestra:cluster"));
+    const machine = collectAwsMachines(program).find(({ name }) => name === "aws-dev-pool-linux-group[0]");
+    assert.equal(machine?.tags["fenestra:cluster"], "aws-dev");
+  });
+});

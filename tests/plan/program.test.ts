@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
+import { simulatedCloud } from "../../plan/fakes/cloud.ts";
+import type { OutputMode, SimulatedCloud } from "../../plan/program/engine.ts";
+import { secretsInUserData } from "../../plan/program/leaks.ts";
+import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
+import { ProgramError, runProgram, runProgramWithHooks } from "../../plan/program/runProgram.ts";
+import { requireSameResources, ShapeError } from "../../plan/program/sameResources.ts";
+import { Secret, secretsIn, unknown } from "../../plan/program/values.ts";
+import { requestFor } from "../rehearsal/recording.ts";
+
+const place = { region: "eu-central-1", accountId: "123456789012" };
+
+function run(
+  program: string,
+  mode: OutputMode,
+  config: Readonly<Record<string, string>> = {},
+): Promise<RecordedProgram> {
+  return runProgram({ ...request(program, mode), config });
+}
+
+function request(program: string, mode: OutputMode) {
+  const simulate: SimulatedCloud = simulatedCloud(place, "stand-in");
+  const entry = fileURLToPath(new URL(`programs/${program}.ts`, import.meta.url));
+  return { entry, project: "fenestra", stack: "test", config: {}, mode, simulate };
+}
+
+function named(program: RecordedProgram, name: string): RecordedResource {
+  const found = program.resources.find((resource) => resource.name === name);
+  assert.ok(found, `no resource ${name}`);
+  return found;
+}
+
+const urn = (type: string, name: string): string => `urn:pulumi:test::fenestra::${type}::${name}`;
+const gateUrn = urn("fenestra:test:Group$pulumi:index:Stash", "group-gate");
+const tokenUrn = urn("fenestra:test:Group$random:index/randomPassword:RandomPassword", "group-token");
+
+describe("a recorded run", () => {
+  it("has every resource with the engine's URNs", async () => {
+    const program = await run("small", "known-outputs");
+    assert.deepEqual(program.resources.map((resource) => resource.urn).sort(), [
+      gateUrn,
+      tokenUrn,
+      urn("fenestra:test:Group$random:index/randomString:RandomString", "group-suffix"),
+      urn("fenestra:test:Group", "group"),
+      urn("pulumi:pulumi:Stack", "fenestra-test"),
+    ]);
+    assert.equal(named(program, "group-gate").parent, urn("fenestra:test:Group", "group"));
+    assert.equal(named(program, "group").parent, urn("pulumi:pulumi:Stack", "fenestra-test"));
+  });
+
+  it("has every option that the engine would see", async () => {
+    const suffix = named(await run("small", "known-outputs"), "group-suffix");
+    assert.deepEqual(suffix.options, {
+      protect: true,
+      retainOnDelete: undefined,
+      deleteBeforeReplace: true,
+      ignoreChanges: ["length"],
+      replaceOnChanges: ["upper"],
+      additionalSecretOutputs: [],
+      hideDiffs: ["keepers"],
+      replacementTrigger: "v1",
+      deletedWith: tokenUrn,
+      replaceWith: [],
+      hooks: {},
+      aliases: 0,
+      timeouts: { create: "40m" },
+    });
+    assert.deepEqual(suffix.dependencies, [gateUrn]);
+    assert.deepEqual(suffix.propertyDependencies, { keepers: [gateUrn] });
+  });
+
+  it("records hooks and runs none, and hands them out", async () => {
+    const { program, hooks } = await runProgramWithHooks(request("small", "known-outputs"));
+    assert.deepEqual(named(program, "group-gate").options.hooks, { beforeUpdate: ["group-wait"] });
+    assert.deepEqual([...hooks.keys()], ["group-wait"]);
+  });
+
+  it("takes the program's log", async () => {
+    const { messages } = await run("small", "known-outputs");
+    assert.deepEqual(messages, [{ severity: "warning", text: "look out", urn: undefined }]);
+  });
+
+  it("gives the outputs of the simulated cloud to what depends on them", async () => {
+    const program = await run("small", "known-outputs");
+    assert.deepEqual(named(program, "group-gate").inputs, { input: "none" });
+    assert.equal(named(program, "group-gate").outputs.output, "none");
+    assert.equal(program.outputs.stack, "test");
+  });
+
+  it("leaves ids and computed outputs unknown in a first preview", async () => {
+    const program = await run("small", "unknown-outputs");
+    assert.equal(named(program, "group-gate").id, undefined);
+    assert.equal(named(program, "group-gate").inputs.input, unknown);
+  });
+
+  it("keeps secrets marked and out of everything that is printed", async () => {
+    const program = await run("small", "known-outputs");
+    const secrets = program.resources.flatMap(({ inputs, outputs }) => [inputs, outputs].flatMap(secretsIn));
+    const values = secrets.map((secret) => secret.reveal());
+    assert.ok(values.includes("hidden"));
+    const password = named(program, "group-token").outputs.result;
+    assert.ok(password instanceof Secret);
+    assert.match(String(password.reveal()), /^[A-Za-z0-9]{16}$/);
+    assert.equal(`${password} ${JSON.stringify([password])} ${inspect(password)}`, '[secret] ["[secret]"] [secret]');
+    for (const printed of [JSON.stringify(program), inspect(program, { depth: 20, showHidden: true })]) {
+      for (const value of values) if (typeof value === "string") assert.ok(!printed.includes(value));
+    }
+  });
+
+  it("gives the same answer twice, and two at once do not mix", async () => {
+    const [first, second] = await Promise.all([run("small", "known-outputs"), run("small", "known-outputs")]);
+    assert.deepEqual(first, second);
+    assert.equal(first.resources.length, 5);
+  });
+
+  it("leaves the handlers for unhandled rejections as they were", async () => {
+    const before = process.listeners("unhandledRejection");
+    const limit = Error.stackTraceLimit;
+    await run("small", "known-outputs");
+    await assert.rejects(run("failing", "known-outputs"));
+    assert.deepEqual(process.listeners("unhandledRejection"), before);
+    assert.equal(Error.stackTraceLimit, limit);
+  });
+
+  it("tells an error inside apply once", async () => {
+    await assert.rejects(run("failing", "known-outputs"), (error) => {
+      assert.ok(error instanceof ProgramError);
+      assert.match(error.message, /failing\.ts failed: broken inside apply$/);
+      return true;
+    });
+  });
+
+  it("refuses a call of the cloud by name", async () => {
+    await assert.rejects(
+      run("failing", "known-outputs", { "fenestra:how": "invoke" }),
+      /the program calls aws:index\/getCallerIdentity:getCallerIdentity/,
+    );
+  });
+});
+
+describe("the shape of a program", () => {
+  it("is the same in a first preview and in an update", async () => {
+    requireSameResources(await run("small", "unknown-outputs"), await run("small", "known-outputs"));
+  });
+
+  it("is refused by name when it is not", async () => {
+    const preview = await run("shape", "unknown-outputs");
+    const update = await run("shape", "known-outputs");
+    assert.throws(
+      () => requireSameResources(preview, update),
+      (error) => {
+        assert.ok(error instanceof ShapeError);
+        assert.deepEqual(error.difference, {
+          onlyUnknown: [],
+          onlyKnown: ["random:index/randomString:RandomString second"],
+        });
+        assert.match(error.message, /only once outputs are known: {4}random:index\/randomString:RandomString second/);
+        return true;
+      },
+    );
+  });
+});
+
+describe("the search for secrets", () => {
+  it("finds a secret that was packed into user data, and does not print it", async () => {
+    const program = await run("leaking", "known-outputs");
+    const leaks = secretsInUserData(program);
+    assert.deepEqual(leaks, [{ resource: "machine", path: "keepers.userData", what: "the secret of token" }]);
+    const token = named(program, "token").outputs.result;
+    assert.ok(token instanceof Secret);
+    assert.ok(!JSON.stringify(leaks).includes(String(token.reveal())));
+  });
+
+  it("finds nothing in a program that keeps its secrets", async () => {
+    assert.deepEqual(secretsInUserData(await run("small", "known-outputs")), []);
+  });
+
+  const withInput = (text: string): RecordedProgram => ({
+    stack: "test",
+    outputs: {},
+    messages: [],
+    resources: [
+      {
+        ...requestFor("a:b:C", "machine", { userData: text, list: [{ inner: text }] }),
+        urn: urn("a:b:C", "machine"),
+        id: "x",
+        outputs: {},
+      },
+    ],
+  });
+  const cases: readonly (readonly [what: string, text: string])[] = [
+    ["a private key", "x\n-----BEGIN EC PRIVATE KEY-----\nMHcC\n"],
+    ["a private key", "-----BEGIN PRIVATE KEY-----"],
+    ["a private key", "-----BEGIN ENCRYPTED PRIVATE KEY-----"],
+    ["a bootstrap token", "token: abc123.0123456789abcdef"],
+    ["an AWS access key", "AKIAIOSFODNN7EXAMPLE"],
+  ];
+  for (const [what, text] of cases) {
+    it(`knows ${what} by its form: ${JSON.stringify(text.slice(0, 30))}`, () => {
+      assert.deepEqual(secretsInUserData(withInput(text)), [
+        { resource: "machine", path: "userData", what },
+        { resource: "machine", path: "list[0].inner", what },
+      ]);
+    });
+  }
+
+  for (const text of [
+    "-----BEGIN CERTIFICATE-----",
+    "config.kubernetes.io/name",
+    "v1.36.4",
+    "abcdef.cloudproviderabc",
+  ]) {
+    it(`lets ${text} pass`, () => assert.deepEqual(secretsInUserData(withInput(text)), []));
+  }
+});

@@ -1,0 +1,42 @@
+import { lockedImage } from "../components/kubernetes/images.ts";
+import { type Artifact, readArtifactLock, requireArtifact } from "../components/model/artifacts.ts";
+import type { WindowsFacts } from "../components/model/operatingSystems.ts";
+import { minors, pauseImage } from "../components/model/versions.ts";
+
+/** Windows release of a group of nodes, as far as it decides which image runs there; `undefined` on Linux and for an unknown build. */
+type Release = Pick<WindowsFacts, "upstreamSupported"> | undefined;
+
+/** The images that a verification runs. */
+export interface VerifyImages {
+  /**
+   * Upstream's test image: an HTTP server and curl, for Linux and Windows. 2.62 was the first for Windows 2025
+   * (kubernetes/kubernetes#136727); for 2019 an older one is taken, since upstream supports that release no longer (kubernetes/website#55103).
+   */
+  readonly station: (release: Release) => string;
+  /** Runs on every Windows build; its few kilobytes hold nothing, so only what is on the node's disk can be run in it. */
+  readonly hostProcess: string;
+  /** Does nothing, on every system and build (the manifest list has each). */
+  readonly pause: string;
+}
+
+/** The images of a verification, with digests where the lock file has them. */
+export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): VerifyImages {
+  const agnhost = (version: string): string =>
+    requireArtifact(lock, { name: "registry.k8s.io/e2e-test-images/agnhost", version, os: "linux", arch: "amd64" }).url;
+  const [recent, old] = [agnhost("2.63.0"), agnhost("2.55")];
+  return {
+    station: (release) => (release?.upstreamSupported === false ? old : recent),
+    hostProcess: lockedImage(
+      lock,
+      "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image",
+      "windows",
+    ),
+    pause: pauseImage(lock, minors.at(-1)?.minor ?? ""),
+  };
+}
+
+/** Every image that a verification may run in a cluster with nodes of these releases, and of Linux, which every cluster has. */
+export function verifyImageList(lock: readonly Artifact[], releases: readonly Release[]): readonly string[] {
+  const { station, hostProcess, pause } = verifyImages(lock);
+  return [...new Set([...[undefined, ...releases].map(station), pause, ...(releases.length > 0 ? [hostProcess] : [])])];
+}

@@ -1,0 +1,158 @@
+import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
+import { namespaceLabels } from "../components/kubernetes/guardRails/namespaces.ts";
+import { verifyImages } from "./images.ts";
+import { type NodeFacts, type NodeGroup, windowsTaint } from "./nodes.ts";
+
+/** A pod of this run that answers HTTP with its name, and in which commands can be run. */
+export interface Station {
+  readonly pod: string;
+  readonly group: string;
+  readonly os: "linux" | "windows";
+  readonly node: string;
+  /** In the node's own network: a pod with hostNetwork on Linux, a HostProcess pod on Windows. It answers nothing. */
+  readonly host: boolean;
+}
+
+/** Port on which stations answer. */
+export const stationPort = 8080;
+/** A port on which no station listens. A probe that "reaches" it proves nothing. */
+export const closedPort = 8099;
+/** Port of the Services in front of stations. */
+export const servicePort = 80;
+
+const images = verifyImages();
+
+/** Image of a group's stations. */
+export function stationImage({ release }: Pick<NodeGroup, "release">): string {
+  return images.station(release);
+}
+
+/** Image of a pod that only waits. */
+export const pauseImage = images.pause;
+
+/** Marks every object of a run, whatever its namespace. */
+export const verifyLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
+
+/** Labels of the namespace: HostProcess and hostNetwork pods are part of the checks. */
+export const verifyNamespaceLabels = {
+  ...verifyLabels,
+  "pod-security.kubernetes.io/enforce": "privileged",
+  [namespaceLabels.hostProcess]: "allowed",
+};
+
+/** The group's stations: two on one node and one on another, as far as there are nodes. */
+export function stationsOf({ id, os, nodes }: NodeGroup): readonly Station[] {
+  const [first, second] = nodes.filter(({ cordoned }) => !cordoned);
+  const on = (suffix: string, node: NodeFacts | undefined): readonly Station[] =>
+    node === undefined ? [] : [{ pod: `${id}-${suffix}`, group: id, os, node: node.name, host: false }];
+  return [...on("a0", first), ...on("a1", first), ...on("b0", second)];
+}
+
+/** The group's station in the network of its first node. */
+export function hostStationOf({ id, os, nodes }: NodeGroup): Station | undefined {
+  const node = nodes.find(({ cordoned }) => !cordoned);
+  return node === undefined ? undefined : { pod: `${id}-host`, group: id, os, node: node.name, host: true };
+}
+
+/** Where a pod that names its node may run: by affinity, since naming it outright would pass by the scheduler and its taints. */
+function onNode(node: string): Pick<V1PodSpec, "affinity"> {
+  const term = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
+  return {
+    affinity: {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } },
+    },
+  };
+}
+
+const [windowsKey = "", windowsValue = ""] = windowsTaint.replace(/:.*/, "").split("=");
+const toleratesWindows = [{ key: windowsKey, operator: "Equal", value: windowsValue, effect: "NoSchedule" }];
+
+/** What makes a pod a pod for the group's system, beyond its node. */
+export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Partial<V1PodSpec> {
+  if (os === "linux") return { os: { name: "linux" }, nodeSelector: { "kubernetes.io/os": "linux" } };
+  return {
+    os: { name: "windows" },
+    nodeSelector: { "kubernetes.io/os": "windows" },
+    ...(release === undefined ? { tolerations: toleratesWindows } : { runtimeClassName: release.name }),
+  };
+}
+
+const resources = { requests: { cpu: "10m", memory: "32Mi" }, limits: { memory: "256Mi" } };
+
+/** A pod of the run that is nothing but its spec. */
+export function verifyPod(name: string, spec: V1PodSpec, labels: Readonly<Record<string, string>> = {}): V1Pod {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, labels: { ...verifyLabels, ...labels } },
+    spec: {
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 1,
+      ...spec,
+    },
+  };
+}
+
+/** Pod of a station. */
+export function stationPod(station: Station, group: NodeGroup): V1Pod {
+  if (station.host) return hostPod(station);
+  const container = {
+    name: "station",
+    image: stationImage(group),
+    args: ["netexec", `--http-port=${stationPort}`],
+    ports: [{ containerPort: stationPort }],
+    resources,
+  };
+  return verifyPod(
+    station.pod,
+    { ...forGroup(group), ...onNode(station.node), containers: [container] },
+    { "fenestra.dev/station": group.id },
+  );
+}
+
+function hostPod({ pod, os, node }: Station): V1Pod {
+  const windows = os === "windows";
+  const container = windows
+    ? {
+        name: "station",
+        image: images.hostProcess,
+        command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", "Start-Sleep -Seconds 86400"],
+        resources,
+      }
+    : { name: "station", image: stationImage({ release: undefined }), args: ["pause"], resources };
+  return verifyPod(pod, {
+    os: { name: os },
+    hostNetwork: true,
+    ...(windows
+      ? {
+          nodeSelector: { "kubernetes.io/os": "windows" },
+          tolerations: toleratesWindows,
+          securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
+        }
+      : {}),
+    ...onNode(node),
+    containers: [container],
+  });
+}
+
+/** Name of the Service in front of a group's stations. */
+export function serviceName(group: string): string {
+  return `to-${group}`.replaceAll(".", "-");
+}
+
+/** A Service in front of a group's stations. */
+export function stationService(group: string, type: "NodePort" | "LoadBalancer"): V1Service {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      name: type === "LoadBalancer" ? `${serviceName(group)}-lb` : serviceName(group),
+      labels: verifyLabels,
+    },
+    spec: {
+      type,
+      selector: { "fenestra.dev/station": group },
+      ports: [{ name: "http", port: servicePort, targetPort: stationPort }],
+    },
+  };
+}
