@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { structuredPatch } from "diff";
 
 /**
  * Compares `text` with the stored snapshot at `file` (an absolute path; extension of the reader's choice, so that the file opens with
@@ -15,4 +16,25 @@ export function matchSnapshot(file: string, text: string): void {
   }
   assert.ok(!missing, `snapshot ${path.basename(file)} is missing; run with UPDATE_SNAPSHOTS=1 and commit it`);
   assert.equal(text, readFileSync(file, "utf8"), `${path.basename(file)} differs; UPDATE_SNAPSHOTS=1 rewrites it`);
+}
+
+/**
+ * What differs between two texts: the lines of each hunk under the last heading (`===== ...`) before it. Line numbers are left out, so that a
+ * change of both texts alike changes nothing here.
+ */
+export function deltaOf(base: string, text: string): string {
+  const lines = base.split("\n");
+  const out: string[] = [];
+  let shown: string | undefined;
+  for (const hunk of structuredPatch("", "", base, text, "", "", { context: 0 }).hunks) {
+    const heading = lines.slice(0, hunk.oldStart).findLast((line) => line.startsWith("===== "));
+    out.push(heading === shown ? "" : `@@ ${heading ?? "=".repeat(5)}`, ...hunk.lines);
+    shown = heading;
+  }
+  return `${out.join("\n")}\n`;
+}
+
+/** Compares a variant with the stored delta of it against `base`, a text that has a snapshot in full. */
+export function matchDelta(file: string, base: string, text: string): void {
+  matchSnapshot(file, deltaOf(base, text));
 }
