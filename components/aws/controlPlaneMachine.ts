@@ -150,7 +150,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         description: `Fixed address of ${this.#name}`,
         tags: { Name: `${this.#name}-address` },
       },
-      { parent: this },
+      // Not computed, and EC2 answers it for an interface that is attached to an instance type with ENA Express.
+      { parent: this, ignoreChanges: ["enaSrdSpecification"] },
     );
     return new Instance(
       `${this.#name}-instance`,
@@ -163,8 +164,14 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         parent: this,
         dependsOn: [...after],
         deleteBeforeReplace: true,
-        // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the fingerprint does.
-        ignoreChanges: ["launchTemplate.version"],
+        ignoreChanges: [
+          // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the fingerprint does.
+          "launchTemplate.version",
+          // The provider reads the template's user data back as the instance's own. `userData` is optional and not computed, so the next
+          // update would remove it, by stopping and starting the machine (hashicorp/terraform-provider-aws#48795, pulumi/pulumi-aws#3449).
+          "userData",
+          "userDataBase64",
+        ],
         replacementTrigger: payload.apply((known) => machineFingerprint(spec, known)),
       },
     );

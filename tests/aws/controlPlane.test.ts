@@ -39,7 +39,7 @@ describe("the control plane on AWS", () => {
       });
       assert.deepEqual(card.inputs.privateIps, [`10.20.${224 + 4 * index}.10`]);
       assert.equal(options.deleteBeforeReplace, true);
-      assert.deepEqual(options.ignoreChanges, ["launchTemplate.version"]);
+      assert.deepEqual(options.ignoreChanges, ["launchTemplate.version", "userData", "userDataBase64"]);
       assert.match(textOf(options.replacementTrigger) ?? "", /^[0-9a-f]{64}$/);
     }
   });
