@@ -1,16 +1,14 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import type { Context } from "mocha";
 import { parse } from "yaml";
 import { z } from "zod";
 import { environmentName } from "../../ci/environments.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
+import { goRun, needGo } from "../support/go.ts";
 import { folder, jobs, steps, texts, workflows } from "./read.ts";
-
-const tool = fileURLToPath(new URL("../../tools/actionlint/", import.meta.url));
 
 describe("the workflows", () => {
   it("are five", () => {
@@ -134,34 +132,26 @@ describe("the workflows", () => {
   describe("by actionlint", () => {
     const scratch = mkdtempSync(path.join(tmpdir(), "fenestra-actionlint-"));
     after(() => rmSync(scratch, { recursive: true }));
-    const lint = (...files: readonly string[]) =>
-      spawnSync("go", ["run", "-C", tool, "github.com/rhysd/actionlint/cmd/actionlint", "-no-color", ...files], {
-        encoding: "utf8",
-      });
+    const lint = (test: Context, ...files: readonly string[]) =>
+      goRun(test, "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", ["-no-color", ...files]);
 
     before(function () {
-      if (spawnSync("go", ["version"]).status === 0) return;
-      assert.notEqual(process.env.CI, "true", "Go is missing, and CI needs it for actionlint");
-      console.log("      skipped: actionlint is a Go program, and Go is not on PATH");
-      this.skip();
+      needGo(this);
     });
 
     it("are right", function () {
-      // The first time it is built.
-      this.timeout(600_000);
       const files = readdirSync(folder).map((file) => path.join(folder, file));
-      const { status, stdout, stderr } = lint(...files);
+      const { status, stdout, stderr } = lint(this, ...files);
       assert.equal(status, 0, `${stdout}${stderr}`);
     });
 
     it("would not be with a mistake in them", function () {
-      this.timeout(600_000);
       const file = path.join(scratch, "wrong.yml");
       const wrong = (from: string, to: string) => {
         const text = texts["test.yml"] ?? "";
         assert.ok(text.includes(from));
         writeFileSync(file, text.replace(from, to));
-        const { status, stdout } = lint(file);
+        const { status, stdout } = lint(this, file);
         assert.notEqual(status, 0);
         return stdout;
       };

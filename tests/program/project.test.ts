@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Context } from "mocha";
+import { goRun, needGo } from "../support/go.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const projects = { program: root, "program of ci": path.join(root, "ci") };
+
+/** Oldest CLI that the guides name; the newest is the SDK's of package.json. */
+const oldest = "3.249.0";
+const newest = /"@pulumi\/pulumi": "([\d.]+)"/.exec(readFileSync(path.join(root, "package.json"), "utf8"))?.[1] ?? "";
+
+/** What the Pulumi CLI refuses of the project and the stack files in a folder, a problem a line. */
+function refused(test: Context, folder: string, ...versions: readonly string[]): readonly string[] {
+  const { status, stdout, stderr } = goRun(test, "pulumi", ".", [folder, ...versions]);
+  assert.ok(status === 0 || (status === 1 && stdout !== ""), stderr);
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+describe("a project and its stack files, read with the code of the Pulumi CLI,", () => {
+  let copy = "";
+  before(function () {
+    needGo(this);
+    copy = mkdtempSync(path.join(tmpdir(), "fenestra-project-"));
+  });
+  after(() => copy !== "" && rmSync(copy, { recursive: true }));
+
+  for (const [name, folder] of Object.entries(projects)) {
+    it(`are fine for the ${name}, with the versions that the guides promise and no others`, function () {
+      assert.match(newest, /^\d+\.\d+\.\d+$/);
+      assert.deepEqual(refused(this, folder, oldest, newest), []);
+      const outside = ["3.248.9", "4.0.0"];
+      assert.deepEqual(
+        refused(this, folder, ...outside),
+        outside.map((version) => `Pulumi CLI version ${version} does not satisfy the version range ">=3.249.0 <4.0.0"`),
+      );
+    });
+  }
+
+  const mistakes: readonly (readonly [string, string, string, string, RegExp])[] = [
+    ["a range without three numbers", "Pulumi.yaml", "<4.0.0", "<4", /Could not parse Range "<4"/],
+    ["a runtime that has two names", "Pulumi.yaml", "name: nodejs", "name: [nodejs]", /could not validate/],
+    ["a stack file that is no YAML", "stacks/Pulumi.aws-dev.yaml", "config:", "config: {", /^Pulumi\.aws-dev\.yaml: /],
+  ];
+  for (const [what, file, from, to, problem] of mistakes) {
+    it(`would not be with ${what}`, function () {
+      for (const part of ["Pulumi.yaml", "stacks"])
+        cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
+      const text = readFileSync(path.join(copy, file), "utf8");
+      assert.ok(text.includes(from));
+      writeFileSync(path.join(copy, file), text.replace(from, to));
+      const [first = ""] = refused(this, copy, oldest);
+      assert.match(first, problem);
+    });
+  }
+});
