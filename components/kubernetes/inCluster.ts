@@ -44,6 +44,9 @@ export class InCluster extends pulumi.ComponentResource {
         kubeconfig: pulumi.secret(args.kubeconfig),
         clusterIdentifier: args.clusterIdentifier,
         enableServerSideApply: true,
+        // Objects of an update that was cut off exist in the cluster and not in the state. Without this the next update stops at each of
+        // them: `deployments.apps "x" already exists`. Every object here is ours by its name, and no name is given twice.
+        upsertExistingObjects: true,
       },
       { parent: this, dependsOn: [args.apiGate] },
     );

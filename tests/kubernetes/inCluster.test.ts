@@ -63,8 +63,12 @@ describe("in-cluster layer", () => {
     assert.equal(parentOf(provider), "in");
     assert.deepEqual(waitsFor(provider), ["gate"]);
     assert.ok(provider.inputs.kubeconfig instanceof Secret);
-    assert.equal(plain(provider.inputs.clusterIdentifier), "cluster-1");
-    assert.equal(String(plain(provider.inputs.enableServerSideApply)), "true");
+    const { kubeconfig: _, ...others } = provider.inputs;
+    assert.deepEqual(plain(others), {
+      clusterIdentifier: "cluster-1",
+      enableServerSideApply: "true",
+      upsertExistingObjects: "true",
+    });
     for (const { name, provider: used } of objects(recorded))
       assert.match(used ?? "none", /::in-provider$/, `${name}: ${used}`);
   });
