@@ -1,4 +1,3 @@
-import "../plan/program/leanSdk.ts";
 import { fileURLToPath } from "node:url";
 import { makePlan } from "../plan/report/makePlan.ts";
 

@@ -1,4 +1,3 @@
-import "../plan/program/leanSdk.ts";
 import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";

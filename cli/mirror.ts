@@ -1,4 +1,3 @@
-import "../plan/program/leanSdk.ts";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";

@@ -1,6 +1,15 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
-import { oid, pem, sequence } from "./der.ts";
-import { certificate, certificateRequest, distinguishedName, generalNames, readIssuer, type Signer } from "./x509.ts";
+import { ecdsaWithSHA256 } from "@peculiar/asn1-ecc";
+import type { Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
+import {
+  certificate,
+  certificateRequest,
+  distinguishedName,
+  generalNames,
+  publicKeyInfo,
+  readIssuer,
+  type Signer,
+} from "./x509.ts";
 
 /** A certificate and its key, PEM. */
 export interface KeyAndCertificate {
@@ -17,29 +26,28 @@ export interface CertificateNames {
 }
 
 const dayMs = 86_400_000;
-const ecdsaWithSha256 = "1.2.840.10045.4.3.2";
 
 function newKey(): KeyObject {
   return generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
 }
 
 function signer(key: KeyObject): Signer {
-  return { algorithm: sequence(oid(ecdsaWithSha256)), sign: (bytes) => sign("sha256", bytes, key) };
+  return { algorithm: ecdsaWithSHA256, sign: (bytes) => sign("sha256", bytes, key) };
 }
 
-function publicKey(key: KeyObject): Buffer {
-  return createPublicKey(key).export({ type: "spki", format: "der" });
+function publicKey(key: KeyObject): SubjectPublicKeyInfo {
+  return publicKeyInfo(createPublicKey(key).export({ type: "spki", format: "der" }));
 }
 
 function pkcs8(key: KeyObject): string {
   return key.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-function subjectOf({ commonName, organization }: CertificateNames): Buffer {
+function subjectOf({ commonName, organization }: CertificateNames): Name {
   return distinguishedName({ commonName, ...(organization === undefined ? {} : { organization }) });
 }
 
-function namesOf({ dnsNames = [], ipAddresses = [] }: CertificateNames): Buffer | undefined {
+function namesOf({ dnsNames = [], ipAddresses = [] }: CertificateNames): SubjectAlternativeName | undefined {
   return generalNames({ dnsNames, ipAddresses, uris: [] });
 }
 
@@ -55,7 +63,7 @@ function common(): { serial: Buffer; notBefore: Date; notAfter: Date; namesKey: 
 export function newAuthority(commonName: string): KeyAndCertificate {
   const key = newKey();
   const subject = distinguishedName({ commonName });
-  const der = certificate(
+  const text = certificate(
     {
       ...common(),
       subject,
@@ -68,14 +76,14 @@ export function newAuthority(commonName: string): KeyAndCertificate {
     },
     signer(key),
   );
-  return { certificate: pem("CERTIFICATE", der), key: pkcs8(key) };
+  return { certificate: text, key: pkcs8(key) };
 }
 
 /** A server certificate of an authority, valid for a day. */
 export function issueServerCertificate(authority: KeyAndCertificate, names: CertificateNames): KeyAndCertificate {
   const key = newKey();
   const issuer = readIssuer(authority.certificate);
-  const der = certificate(
+  const text = certificate(
     {
       ...common(),
       subject: subjectOf(names),
@@ -88,15 +96,15 @@ export function issueServerCertificate(authority: KeyAndCertificate, names: Cert
     },
     signer(createPrivateKey(authority.key)),
   );
-  return { certificate: pem("CERTIFICATE", der), key: pkcs8(key) };
+  return { certificate: text, key: pkcs8(key) };
 }
 
 /** A certificate signing request with a new key. */
 export function newCertificateRequest(names: CertificateNames): { readonly request: string; readonly key: string } {
   const key = newKey();
-  const der = certificateRequest(
+  const request = certificateRequest(
     { subject: subjectOf(names), publicKey: publicKey(key), alternativeNames: namesOf(names) },
     signer(key),
   );
-  return { request: pem("CERTIFICATE REQUEST", der), key: pkcs8(key) };
+  return { request, key: pkcs8(key) };
 }

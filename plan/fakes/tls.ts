@@ -8,15 +8,19 @@ import {
   randomBytes,
   sign,
 } from "node:crypto";
+import { ECDSASigValue, ecdsaWithSHA256, ecdsaWithSHA384 } from "@peculiar/asn1-ecc";
+import { sha256WithRSAEncryption } from "@peculiar/asn1-rsa";
+import { AsnConvert } from "@peculiar/asn1-schema";
+import type { AlgorithmIdentifier, Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, Secret, textOf } from "../program/values.ts";
 import type { SimulatedContext, SimulatedProvider } from "./cloud.ts";
-import { element, integer, oid, pem, sequence, tags } from "./der.ts";
 import { digest, hex } from "./identifiers.ts";
 import {
   certificate,
   certificateRequest,
   distinguishedName,
   generalNames,
+  publicKeyInfo,
   readIssuer,
   readRequestPem,
   type Signer,
@@ -35,10 +39,12 @@ export const standInUnit = "stand-in of fenestra plan";
 const standInStart = new Date("2026-01-01T00:00:00Z");
 const hour = 3_600_000;
 
-/** Curves by the provider's name: OpenSSL's name, hash of a signature, bytes of a coordinate, OID of the signature algorithm. */
-const curves: Readonly<Record<string, { openssl: string; jwk: string; hash: string; bytes: number; oid: string }>> = {
-  P256: { openssl: "prime256v1", jwk: "P-256", hash: "sha256", bytes: 32, oid: "1.2.840.10045.4.3.2" },
-  P384: { openssl: "secp384r1", jwk: "P-384", hash: "sha384", bytes: 48, oid: "1.2.840.10045.4.3.3" },
+/** Curves by the provider's name: OpenSSL's name, hash of a signature, bytes of a coordinate, signature algorithm. */
+const curves: Readonly<
+  Record<string, { openssl: string; jwk: string; hash: string; bytes: number; algorithm: AlgorithmIdentifier }>
+> = {
+  P256: { openssl: "prime256v1", jwk: "P-256", hash: "sha256", bytes: 32, algorithm: ecdsaWithSHA256 },
+  P384: { openssl: "secp384r1", jwk: "P-384", hash: "sha384", bytes: 48, algorithm: ecdsaWithSHA384 },
 };
 
 /** The provider `tls`: private keys, requests and certificates. */
@@ -49,13 +55,13 @@ export const tlsResource: SimulatedProvider = (request, context) => {
       return privateKey(urn, inputs, context);
     case "tls:index/certRequest:CertRequest": {
       const key = requiredKey(inputs, "privateKeyPem");
-      const der = certificateRequest(
+      const certRequestPem = certificateRequest(
         { subject: subject(inputs, context), publicKey: spki(key), alternativeNames: alternativeNames(inputs) },
         signer(key, context),
       );
       return {
         id: hex(40, urn),
-        outputs: { certRequestPem: pem("CERTIFICATE REQUEST", der), keyAlgorithm: algorithmOf(key) },
+        outputs: { certRequestPem, keyAlgorithm: algorithmOf(key) },
       };
     }
     case "tls:index/selfSignedCert:SelfSignedCert": {
@@ -163,7 +169,7 @@ function signed(urn: string, inputs: PropertyMap, context: SimulatedContext, key
   // A positive number whose first byte is not zero has the same length in every run.
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
   const isCa = inputs.isCaCertificate === true;
-  const der = certificate(
+  const certPem = certificate(
     {
       ...names,
       serial,
@@ -176,7 +182,7 @@ function signed(urn: string, inputs: PropertyMap, context: SimulatedContext, key
     signer(key, context),
   );
   const outputs: PropertyMap = {
-    certPem: pem("CERTIFICATE", der),
+    certPem,
     validityStartTime: rfc3339(notBefore),
     validityEndTime: rfc3339(notAfter),
     readyForRenewal: false,
@@ -194,40 +200,42 @@ function rfc3339(date: Date): string {
 function signer(key: KeyObject, { certificates }: SimulatedContext): Signer {
   if (key.asymmetricKeyType === "rsa")
     return {
-      algorithm: sequence(oid("1.2.840.113549.1.1.11"), element(tags.null)),
+      algorithm: sha256WithRSAEncryption,
       sign: (bytes) => sign("sha256", bytes, key),
     };
   const curve = Object.values(curves).find(({ openssl }) => openssl === key.asymmetricKeyDetails?.namedCurve);
   if (curve === undefined) throw new Error("no simulation of signatures with such a key");
   return {
-    algorithm: sequence(oid(curve.oid)),
+    algorithm: curve.algorithm,
     sign: (bytes) =>
-      certificates === "real" ? sign(curve.hash, bytes, key) : sequence(filler(bytes, "r"), filler(bytes, "s")),
+      certificates === "real"
+        ? sign(curve.hash, bytes, key)
+        : Buffer.from(AsnConvert.serialize(new ECDSASigValue({ r: filler(bytes, "r"), s: filler(bytes, "s") }))),
   };
 }
 
-function filler(bytes: Buffer, part: string): Buffer {
+function filler(bytes: Buffer, part: string): ArrayBuffer {
   const number = digest(bytes.toString("hex"), part);
   number[0] = ((number[0] ?? 0) & 0x3f) | 0x40;
-  return integer(number);
+  return new Uint8Array(number).buffer;
 }
 
-function spki(key: KeyObject): Buffer {
-  return createPublicKey(key).export({ type: "spki", format: "der" });
+function spki(key: KeyObject): SubjectPublicKeyInfo {
+  return publicKeyInfo(createPublicKey(key).export({ type: "spki", format: "der" }));
 }
 
 function algorithmOf(key: KeyObject): string {
   return key.asymmetricKeyType === "rsa" ? "RSA" : "ECDSA";
 }
 
-function subject(inputs: PropertyMap, { certificates }: SimulatedContext): Buffer {
+function subject(inputs: PropertyMap, { certificates }: SimulatedContext): Name {
   const given = Object.fromEntries(
     Object.entries(mapOf(inputs.subject)).map(([name, value]) => [name, textOf(value) ?? ""]),
   );
   return distinguishedName(certificates === "real" ? given : { ...given, organizationalUnit: standInUnit });
 }
 
-function alternativeNames(inputs: PropertyMap): Buffer | undefined {
+function alternativeNames(inputs: PropertyMap): SubjectAlternativeName | undefined {
   const texts = (value: PropertyValue | undefined) => listOf(value).map((item) => textOf(item) ?? "");
   return generalNames({
     dnsNames: texts(inputs.dnsNames),

@@ -76,10 +76,8 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
   const errors = new Set<Error>();
   const add = (error: unknown) => errors.add(error instanceof Error ? error : new Error(String(error)));
   const others = process.listeners("unhandledRejection");
-  const { stackTraceLimit, prepareStackTrace } = Error;
-  // The SDK writes a stack trace for each of some thousand promises and resources, half of the time of a run; the message is enough.
-  Error.stackTraceLimit = 0;
-  Error.prepareStackTrace = (error) => String(error);
+  // The program takes stack traces off for its own run; here others follow.
+  const { stackTraceLimit } = Error;
   process.removeAllListeners("unhandledRejection");
   process.on("unhandledRejection", add);
   try {
@@ -88,7 +86,6 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
     add(error);
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
-    Error.prepareStackTrace = prepareStackTrace;
     // Rejections are told at the end of a turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     process.removeAllListeners("unhandledRejection");

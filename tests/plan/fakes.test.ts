@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { addressIn } from "../../plan/fakes/addresses.ts";
 import { allows, type PolicyStatement } from "../../plan/fakes/awsAccess.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
-import { oid } from "../../plan/fakes/der.ts";
 import { type CertificateMode, standInUnit } from "../../plan/fakes/tls.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import { type PropertyMap, Secret, textOf } from "../../plan/program/values.ts";
@@ -229,12 +228,6 @@ describe("the simulated tls provider", () => {
         ),
       /unknown use of a certificate: certSigning/,
     );
-  });
-
-  it("encodes object identifiers as X.690 has it", () => {
-    // The example of X.690, 8.19.5, and OIDs whose arcs take one, two and three octets.
-    assert.equal(oid("2.999.3").toString("hex"), "0603883703");
-    assert.equal(oid("1.2.840.113549").toString("hex"), "06062a864886f70d");
   });
 });
 
