@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
-import { type PoolSpec, type Taint, uninitializedTaint } from "../model/pools.ts";
+import type { PoolSpec, Taint } from "../model/pools.ts";
 import { reservations } from "../model/reservations.ts";
 import { containerdPaths } from "./containerd.ts";
 import { settableGates } from "./kubeletFlags.ts";
@@ -101,9 +101,15 @@ function logQueryFields(minor: string): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Taints at registration. A taint without a value is written without the field, as the API server stores it. */
+/**
+ * Taints at registration. A taint without a value is written without the field, as the API server stores it.
+ *
+ * `node.cloudprovider.kubernetes.io/uninitialized` is not among them: with `--cloud-provider=external` the kubelet appends it whatever this
+ * list holds (pkg/kubelet/kubelet_node_status.go, `initialNode`, the same in 1.35 to 1.37 and on both systems), and the API server refuses a
+ * Node with two taints of one key and effect (pkg/apis/core/validation, `validateNodeTaints`).
+ */
 function taints(pool: PoolSpec | undefined): readonly { key: string; value?: string; effect: string }[] {
-  const registered = pool?.contract.registeredTaints ?? [controlPlaneTaint, uninitializedTaint];
+  const registered = pool?.contract.taints ?? [controlPlaneTaint];
   return registered.map(({ key, value, effect }) => (value === "" ? { key, effect } : { key, value, effect }));
 }
 

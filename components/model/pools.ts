@@ -13,16 +13,6 @@ export interface Taint {
 /** Taint of every Windows node, in lower case as charts and documentation write it. */
 export const windowsTaint: Taint = { key: "os", value: "windows", effect: "NoSchedule" };
 
-/**
- * Taint that the cloud controller removes once it has initialised the node. The kubelet adds it for `--cloud-provider=external`; a
- * Windows kubelet of 1.37 did not (kubernetes-sigs/cluster-api-provider-azure#6293), so it is registered in so many words.
- */
-export const uninitializedTaint: Taint = {
-  key: "node.cloudprovider.kubernetes.io/uninitialized",
-  value: "true",
-  effect: "NoSchedule",
-};
-
 /** Label that names the pool of a node. */
 export const poolLabel = "fenestra.dev/pool";
 
@@ -35,10 +25,8 @@ export interface PoolContract {
   readonly kubeletLabels: Readonly<Record<string, string>>;
   /** Labels that the kubelet sets by itself, from the machine. */
   readonly ownLabels: Readonly<Record<string, string>>;
-  /** Taints that the kubelet registers and that stay. */
+  /** Taints that the kubelet registers from its configuration, and that stay. */
   readonly taints: readonly Taint[];
-  /** Taints that the kubelet registers, with the one that the cloud controller removes. */
-  readonly registeredTaints: readonly Taint[];
   /** RuntimeClass whose pods land on this pool's Windows build; none on Linux. */
   readonly runtimeClass: RuntimeClassFacts | undefined;
 }
@@ -157,7 +145,6 @@ export function poolContract(pool: PoolConfig, group: string, size: MachineSize)
       ...(windows ? { "node.kubernetes.io/windows-build": os.build } : {}),
     },
     taints,
-    registeredTaints: [...taints, uninitializedTaint],
     runtimeClass: runtimeClass(os, "process"),
   };
 }

@@ -90,16 +90,16 @@ export async function kubeletSettings(
     effect,
     ...(value === undefined ? {} : { value }),
   }));
+  // Appended without a look at the list: pkg/kubelet/kubelet_node_status.go, `initialNode` (1.35 to 1.37). The API server refuses a second one.
   const external: V1Taint = {
     key: "node.cloudprovider.kubernetes.io/uninitialized",
     value: "true",
     effect: "NoSchedule",
   };
-  const addsExternal = flags.get("cloud-provider") === "external" && !taints.some(({ key }) => key === external.key);
   return {
     nodeName: need("hostname-override"),
     labels,
-    taints: addsExternal ? [...taints, external] : taints,
+    taints: flags.get("cloud-provider") === "external" ? [...taints, external] : taints,
     providerId: config.providerID,
     serverTlsBootstrap: config.serverTLSBootstrap,
     reserved: [config.kubeReserved, config.systemReserved, { memory: config.evictionHard["memory.available"] ?? "0" }],

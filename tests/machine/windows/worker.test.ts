@@ -87,10 +87,7 @@ describe("the payload of a Windows worker", () => {
       assert.deepEqual(labels, pool.contract.kubeletLabels);
       assert.equal(flag("hostname-override"), "@NODE_NAME@");
       const config = parse(fileOf(payload, flag("config") ?? ""));
-      assert.deepEqual(config.registerWithTaints, [
-        { key: "os", value: "windows", effect: "NoSchedule" },
-        { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" },
-      ]);
+      assert.deepEqual(config.registerWithTaints, [{ key: "os", value: "windows", effect: "NoSchedule" }]);
       assert.equal(config.providerID, "@PROVIDER_ID@");
       assert.equal(config.cgroupsPerQOS, false);
       assert.deepEqual(config.enforceNodeAllocatable, ["none"]);
@@ -106,7 +103,7 @@ describe("the payload of a Windows worker", () => {
     const [pool] = spec.pools.filter(({ os }) => os.family === "windows");
     assert.ok(pool !== undefined);
     const own = { key: "team", value: "a", effect: "NoExecute" } as const;
-    const contract = { ...pool.contract, registeredTaints: [...pool.contract.registeredTaints, own] };
+    const contract = { ...pool.contract, taints: [...pool.contract.taints, own] };
     const access = exampleAccess("aws", spec.name, pool.name);
     const payload = windowsWorkerPayload({ spec, pool: { ...pool, contract }, access });
     const config = parse(fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml"));
