@@ -3,6 +3,7 @@ import { z } from "zod";
 import { loadConfig } from "../components/config/load.ts";
 import type { StackConfig } from "../components/config/schema.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
+import { minorOf } from "../components/model/releases.ts";
 import type { DecodedUserData } from "../plan/decode/machine.ts";
 import { decodeUserData } from "../plan/decode/userData.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
@@ -26,7 +27,6 @@ import { Cluster } from "./cluster/cluster.ts";
 import type { Progress } from "./host/progress.ts";
 import type { LinuxMachine } from "./machines/linuxMachine.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
-import { minorOf } from "./programs/catalog.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
 import type { Programs } from "./programs/obtain.ts";
 

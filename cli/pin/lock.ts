@@ -1,5 +1,5 @@
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
-import { compareVersions, minorOf, minors } from "../../components/model/versions.ts";
+import { compareVersions, minorOf, minors } from "../../components/model/releases.ts";
 
 /** Programs of a Kubernetes release that machines of any role run or that a reader may want, per system. */
 const programs = {

@@ -1,6 +1,6 @@
 import type { Artifact } from "../model/artifacts.ts";
 import { defaultSizes, machineSize } from "../model/pools.ts";
-import { selectableVersions } from "../model/versions.ts";
+import { selectableVersions } from "../model/releases.ts";
 import { addOnRules } from "./addOnRules.ts";
 import { networkRules } from "./networkRules.ts";
 import { attempt } from "./partial.ts";

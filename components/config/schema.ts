@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { defaultRelease } from "../model/releases.ts";
 import { addonsSchema } from "./addOnSchema.ts";
 import { dnsName, nameForm } from "./nameForm.ts";
 
@@ -23,10 +24,10 @@ export const kubernetesSchema = z
     version: z
       .string()
       .regex(/^\d+\.\d+\.\d+$/, "is not a release such as 1.36.4")
-      .default("1.36.4")
+      .default(defaultRelease)
       .meta({
         patternErrorMessage: "three numbers with dots",
-        examples: ["1.36.4"],
+        examples: [defaultRelease],
         description:
           "Kubernetes release, major.minor.patch. Must be in the lock file of artifacts. Upgrades go one minor at a time.",
       }),

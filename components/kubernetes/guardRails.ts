@@ -1,17 +1,14 @@
 import type { PolicyProof } from "../gates/policyGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { compareVersions } from "../model/versions.ts";
+import { requireMinorFacts } from "../model/releases.ts";
 import { runtimeClassPolicy, runtimeClassPolicyName, runtimeClassProbes } from "./guardRails/runtimeClassPolicy.ts";
 import { validationPolicies } from "./guardRails/validationPolicies.ts";
 import type { Manifest } from "./manifest.ts";
 import { windowsBuilds } from "./runtimeClasses.ts";
 
-/** First minor that serves MutatingAdmissionPolicy as v1 (KEP-3962). */
-const mutatingSince = "1.36.0";
-
 /** Whether the cluster's API server can set the RuntimeClass of a Windows pod by itself. */
 export function setsRuntimeClass(spec: ClusterSpec): boolean {
-  return compareVersions(spec.kubernetes.version, mutatingSince) >= 0;
+  return requireMinorFacts(spec.kubernetes.version).mutatingAdmissionPolicy;
 }
 
 /** What a reader of the plan should know about the guard rails: what this version cannot do. */

@@ -5,7 +5,7 @@ import { type Artifact, readArtifactLock } from "./artifacts.ts";
 import { addressAt, cidr } from "./cidr.ts";
 import type { MachineSize } from "./machineSizes.ts";
 import { defaultSizes, machineSize, type PoolSpec, poolSpecs } from "./pools.ts";
-import { minorOf } from "./versions.ts";
+import { minorOf } from "./releases.ts";
 
 /** Client limits of the control plane's own components, requests per second. */
 export interface ClientLimits {

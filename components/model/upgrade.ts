@@ -1,4 +1,4 @@
-import { compareVersions } from "./versions.ts";
+import { compareVersions } from "./releases.ts";
 
 /** What the upgrade rule compares: kept in the state, because a program that calls no cloud cannot see the old version otherwise. */
 export interface UpgradeState {

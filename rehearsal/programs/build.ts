@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
+import { minorOf } from "../../components/model/releases.ts";
 import { exitCodeOf } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
-import { catalog, minorOf, type Pins, type ProgramName, type Versions } from "./catalog.ts";
+import { catalog, type Pins, type ProgramName, type Versions } from "./catalog.ts";
 import { findOnPath } from "./onPath.ts";
 
 /**

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { minorOf } from "../../components/model/releases.ts";
 import { RehearsalError } from "../host/errors.ts";
 
 /** The programs of a rehearsal. */
@@ -103,9 +104,4 @@ export function versionIn(output: string): string | undefined {
 /** Whether a program that is already on the host can stand in for the wanted one: same major and minor version. */
 export function fits(found: string, wanted: string): boolean {
   return minorOf(found) === minorOf(wanted);
-}
-
-/** `1.36` of `1.36.3`. */
-export function minorOf(version: string): string {
-  return version.split(".").slice(0, 2).join(".");
 }

@@ -3,13 +3,13 @@ import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { minorOf } from "../../components/model/releases.ts";
 import type { Progress } from "../host/progress.ts";
 import { build, linkerFlags } from "./build.ts";
 import { defaultCache, goArch, seconds, withHeartbeat, withWorkFolder } from "./cache.ts";
 import {
   catalog,
   fits,
-  minorOf,
   type Pins,
   type ProgramName,
   type Project,

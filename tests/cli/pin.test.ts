@@ -7,7 +7,7 @@ import { main } from "../../cli/main.ts";
 import { judge, releaseArtifacts, renderLock, sorted, withRelease } from "../../cli/pin/lock.ts";
 import { imageReference, publishedChecksum } from "../../cli/pin/publishers.ts";
 import { type Artifact, artifactLockFile, isImage, readArtifactLock } from "../../components/model/artifacts.ts";
-import { selectableVersions } from "../../components/model/versions.ts";
+import { selectableVersions } from "../../components/model/releases.ts";
 
 const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
 

@@ -6,10 +6,9 @@ import {
   kubeletFlags,
   nodeLabels,
   refusedSettings,
-  removedSettings,
   settableGates,
 } from "../../components/machine/kubeletFlags.ts";
-import { compareVersions, minors } from "../../components/model/versions.ts";
+import { compareVersions, minors, removedSettings } from "../../components/model/releases.ts";
 import { exampleReleases, fileOf, onePerSystem } from "./windows/examples.ts";
 
 const args = {

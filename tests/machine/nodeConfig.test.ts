@@ -4,7 +4,7 @@ import { containerdConfig } from "../../components/machine/containerd.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { minorOf } from "../../components/model/versions.ts";
+import { minorOf } from "../../components/model/releases.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "./linux/examples.ts";
 import { exampleAccess, exampleReleases, fileOf, onePerSystem, specAt } from "./windows/examples.ts";
 

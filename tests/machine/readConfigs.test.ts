@@ -5,7 +5,7 @@ import { containerdPaths } from "../../components/machine/containerd.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
-import { minorOf, minors } from "../../components/model/versions.ts";
+import { minorOf, minors } from "../../components/model/releases.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/programs/checkers/check.ts";
 import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
 import { checkersOrSkip } from "../support/checkers.ts";

@@ -16,7 +16,7 @@ import {
   minors,
   pauseImage,
   selectableVersions,
-} from "../../components/model/versions.ts";
+} from "../../components/model/releases.ts";
 
 const lock = readArtifactLock();
 const hexLength = { sha256: 64, sha512: 128 } as const;

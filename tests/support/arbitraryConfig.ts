@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
-import { selectableVersions } from "../../components/model/versions.ts";
+import { selectableVersions } from "../../components/model/releases.ts";
 
 /** A stack's config as plain values, keys without the project's prefix. */
 export type PlainConfig = Record<string, unknown>;

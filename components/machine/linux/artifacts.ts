@@ -1,6 +1,6 @@
 import { downloadUrl } from "../../model/artifacts.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { machineArtifacts } from "../../model/versions.ts";
+import { machineArtifacts } from "../../model/releases.ts";
 import { tsvFile } from "./shell.ts";
 
 /** What becomes of a downloaded file. */

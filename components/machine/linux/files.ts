@@ -3,7 +3,7 @@ import { stringify } from "yaml";
 import type { Cloud } from "../../config/schema.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { PoolSpec } from "../../model/pools.ts";
-import { pauseImage } from "../../model/versions.ts";
+import { pauseImage } from "../../model/releases.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { kubeletConfiguration, kubeletPaths } from "../kubeletConfig.ts";
 import type { PayloadFile } from "../payload.ts";

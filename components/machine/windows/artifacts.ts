@@ -1,6 +1,6 @@
 import { type Artifact, downloadUrl } from "../../model/artifacts.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { machineArtifacts } from "../../model/versions.ts";
+import { machineArtifacts } from "../../model/releases.ts";
 import { windowsPaths } from "./paths.ts";
 
 /** A file that a Windows node downloads, as `machine.json` names it. */

@@ -3,7 +3,7 @@ import { stringify } from "yaml";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { flannelNetConf } from "../../model/overlay.ts";
 import type { PoolSpec } from "../../model/pools.ts";
-import { pauseImage } from "../../model/versions.ts";
+import { pauseImage } from "../../model/releases.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import type { CloudAccess, PoolAccess } from "../cloudAccess.ts";
 import { containerdConfig } from "../containerd.ts";

@@ -1,6 +1,6 @@
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
-import { minorFacts } from "../../../components/model/versions.ts";
+import { minorFacts } from "../../../components/model/releases.ts";
 import type { Finding } from "../finding.ts";
 import { key, production, type Rule, worse } from "./rule.ts";
 

@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { minorOf } from "../../../components/model/releases.ts";
 import { RehearsalError } from "../../host/errors.ts";
 import type { Progress } from "../../host/progress.ts";
 import { goBuild } from "../build.ts";
 import { defaultCache, goArch, withHeartbeat, withWorkFolder } from "../cache.ts";
-import { minorOf } from "../catalog.ts";
 import { findOnPath } from "../onPath.ts";
 
 /** Programs that read a machine's files with upstream's own code. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { minorOf, minors } from "../../../components/model/versions.ts";
+import { minorOf, minors } from "../../../components/model/releases.ts";
 import { kubeadmProblems } from "../../../rehearsal/programs/checkers/readers.ts";
 import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleReleases, fileOf, specAt } from "../windows/examples.ts";

@@ -16,7 +16,7 @@ import {
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
 import { dynamicPorts, nodePorts, pagefile } from "../../../components/machine/windows/system.ts";
 import { windowsMachine, windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
-import { minorOf } from "../../../components/model/versions.ts";
+import { minorOf } from "../../../components/model/releases.ts";
 import { deltaOf, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, exampleReleases, fileOf, onePerSystem, windowsExamples } from "./examples.ts";

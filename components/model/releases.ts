@@ -18,7 +18,14 @@ export interface MinorFacts {
     readonly flannel: string;
     readonly flannelCni: string;
   };
+  /** Image tags that this minor's kubeadm chooses itself (kubernetes/kubernetes: cmd/kubeadm/app/constants/constants.go). */
+  readonly kubeadm: { readonly etcd: string; readonly coredns: string };
+  /** Whether the API server serves MutatingAdmissionPolicy as v1 (KEP-3962). */
+  readonly mutatingAdmissionPolicy: boolean;
 }
+
+/** The release that a stack file gets that names none. */
+export const defaultRelease = "1.36.4";
 
 const components = {
   containerd: "2.3.4",
@@ -31,11 +38,93 @@ const components = {
   flannelCni: "1.9.1-flannel3",
 } as const;
 
-/** The Kubernetes minors that can be chosen, oldest first. */
+/**
+ * The Kubernetes minors that can be chosen, oldest first: everything that differs between them is here and in `removedSettings`, so that a new
+ * minor is one row (and its programs, by `fenestra pin`). kubeadm's choices were read in 1.35.1, 1.36.4 and 1.37.1.
+ */
 export const minors: readonly MinorFacts[] = [
-  { minor: "1.35", endOfLife: "2027-02-28", components },
-  { minor: "1.36", endOfLife: "2027-06-28", components },
-  { minor: "1.37", endOfLife: "2027-10-28", components },
+  {
+    minor: "1.35",
+    endOfLife: "2027-02-28",
+    components,
+    kubeadm: { etcd: "3.6.6-0", coredns: "v1.13.1" },
+    mutatingAdmissionPolicy: false,
+  },
+  {
+    minor: "1.36",
+    endOfLife: "2027-06-28",
+    components,
+    kubeadm: { etcd: "3.6.8-0", coredns: "v1.14.2" },
+    mutatingAdmissionPolicy: true,
+  },
+  {
+    minor: "1.37",
+    endOfLife: "2027-10-28",
+    components,
+    kubeadm: { etcd: "3.7.0-0", coredns: "v1.14.6" },
+    mutatingAdmissionPolicy: true,
+  },
+];
+
+/** A flag or feature gate that a Kubernetes minor took away. */
+export interface RemovedSetting {
+  readonly component: "kubelet" | "kube-proxy";
+  readonly kind: "flag" | "gate";
+  /** Without the leading dashes. */
+  readonly name: string;
+  /** First minor in which the setting cannot be given, or not with another value than the default: it is not rendered from then on. */
+  readonly since: string;
+  /** Upstream change that removed or locked it. */
+  readonly reference: string;
+}
+
+/** What must not be rendered any more, oldest first. A program that meets an unknown flag or gate does not start. */
+export const removedSettings: readonly RemovedSetting[] = [
+  {
+    component: "kubelet",
+    kind: "flag",
+    name: "network-plugin",
+    since: "1.24",
+    reference: "kubernetes/kubernetes#106907",
+  },
+  {
+    component: "kubelet",
+    kind: "flag",
+    name: "container-runtime",
+    since: "1.27",
+    reference: "kubernetes/kubernetes#114017",
+  },
+  {
+    component: "kubelet",
+    kind: "gate",
+    name: "WindowsHostProcessContainers",
+    since: "1.28",
+    reference: "kubernetes/kubernetes#117570",
+  },
+  // Locked on in 1.34: setting it to false ends kube-proxy (Azure/AgentBaker#6925), and 1.38 no longer knows the names.
+  { component: "kube-proxy", kind: "gate", name: "WinDSR", since: "1.34", reference: "kubernetes/kubernetes#142125" },
+  {
+    component: "kube-proxy",
+    kind: "gate",
+    name: "WinOverlay",
+    since: "1.34",
+    reference: "kubernetes/kubernetes#142125",
+  },
+  {
+    component: "kubelet",
+    kind: "flag",
+    name: "pod-infra-container-image",
+    since: "1.35",
+    reference: "kubernetes/kubernetes#133779",
+  },
+  // Generally available and locked on in 1.36; 1.39 no longer knows the name.
+  {
+    component: "kubelet",
+    kind: "gate",
+    name: "NodeLogQuery",
+    since: "1.36",
+    reference: "kubernetes/kubernetes#137544",
+  },
 ];
 
 /** `1.36` of `1.36.4`. */
@@ -43,9 +132,16 @@ export function minorOf(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
 
-/** Components that go with a release. `undefined` for a minor that cannot be chosen. */
+/** What is known of a release's minor. `undefined` for a minor that cannot be chosen. */
 export function minorFacts(version: string): MinorFacts | undefined {
   return minors.find(({ minor }) => minor === minorOf(version));
+}
+
+/** The same for a release that the config accepted. @throws RangeError when the minor cannot be chosen */
+export function requireMinorFacts(version: string): MinorFacts {
+  const facts = minorFacts(version);
+  if (facts === undefined) throw new RangeError(`Kubernetes ${version} cannot be chosen`);
+  return facts;
 }
 
 /** Kubernetes programs that every release must have in the lock file to be chosen, per operating system. */
@@ -91,9 +187,7 @@ export function machineArtifacts(
   role: MachineRole,
   arch: "amd64" | "arm64" = "amd64",
 ): MachineArtifacts {
-  const facts = minorFacts(version);
-  if (facts === undefined) throw new RangeError(`Kubernetes ${version} cannot be chosen`);
-  const { components: parts } = facts;
+  const { components: parts } = requireMinorFacts(version);
   const os = role === "windows" ? "windows" : "linux";
   const get = (name: string, of: string): Artifact =>
     requireArtifact(lock, { name, version: of, os, arch } satisfies ArtifactQuery);
@@ -123,12 +217,22 @@ export function machineArtifacts(
 
 /** Reference of the pause image with its digest. */
 export function pauseImage(lock: readonly Artifact[], version: string): string {
-  const facts = minorFacts(version);
-  if (facts === undefined) throw new RangeError(`Kubernetes ${version} cannot be chosen`);
   return requireArtifact(lock, {
     name: "registry.k8s.io/pause",
-    version: facts.components.pause,
+    version: requireMinorFacts(version).components.pause,
     os: "linux",
     arch: "amd64",
   }).url;
+}
+
+/** Images that kubeadm runs as the control plane and its add-ons. @throws RangeError when the minor cannot be chosen */
+export function kubeadmImages(version: string): readonly string[] {
+  const { etcd, coredns } = requireMinorFacts(version).kubeadm;
+  return [
+    ...["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"].map(
+      (name) => `registry.k8s.io/${name}:v${version}`,
+    ),
+    `registry.k8s.io/etcd:${etcd}`,
+    `registry.k8s.io/coredns/coredns:${coredns}`,
+  ];
 }
