@@ -224,7 +224,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         },
         storageProfile: {
           imageReference: imageReference(operatingSystem("linux"), image),
-          osDisk: osDisk(osDiskGb),
+          osDisk: { ...osDisk(osDiskGb), deleteOption: "Delete" },
           dataDisks: [
             {
               lun: etcdLun,

@@ -22,14 +22,13 @@ export function hostEncryption({ encryptionAtHost }: ClusterSpec) {
   return encryptionAtHost ? { securityProfile: { encryptionAtHost: true } } : {};
 }
 
-/** The system disk. It goes with its machine. */
+/** The system disk. That of a machine in a scale set goes with it by default; of another one only when told so. */
 export function osDisk(diskGb: number) {
   return {
     createOption: "FromImage",
     caching: "ReadWrite",
     diskSizeGB: diskGb,
     managedDisk: { storageAccountType: "Premium_LRS" },
-    deleteOption: "Delete",
   } as const;
 }
 

@@ -75,6 +75,9 @@ export function objectName(parent: string, { metadata }: Manifest): string {
 const windowsMinutes = 40;
 const windowsTimeouts = { create: `${windowsMinutes}m`, update: `${windowsMinutes}m` };
 
+/** The cloud makes and takes away a load balancer in its own time; the provider's ten minutes can be too short for several at once. */
+const balancerTimeouts = { create: "20m", update: "20m", delete: "20m" };
+
 /**
  * A Deployment on Windows is given as long by Kubernetes itself: after its default of ten minutes it counts as failed, and who waits for it
  * may give up (kubernetes.io, Deployments, "Failed Deployment").
@@ -87,6 +90,13 @@ function patient(manifest: Manifest): Manifest {
 /** Whether a workload's pods run on Windows. */
 function runsOnWindows(manifest: Manifest): boolean {
   return podSpec(manifest)?.os?.name === "windows";
+}
+
+function timeouts(manifest: Manifest): Pick<pulumi.CustomResourceOptions, "customTimeouts"> {
+  if (runsOnWindows(manifest)) return { customTimeouts: windowsTimeouts };
+  return manifest.kind === "Service" && manifest.spec?.type === "LoadBalancer"
+    ? { customTimeouts: balancerTimeouts }
+    : {};
 }
 
 /** A group of objects of one concern that come and go together. Depending on it means depending on every object of it. */
@@ -109,7 +119,7 @@ export class AddOn extends pulumi.ComponentResource {
           parent: this,
           dependsOn: [...(args.after ?? []), ...before],
           ...gone,
-          ...(runsOnWindows(manifest) ? { customTimeouts: windowsTimeouts } : {}),
+          ...timeouts(manifest),
         }),
       );
     }

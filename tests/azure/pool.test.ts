@@ -77,7 +77,6 @@ describe("pools on Azure", () => {
           caching: "ReadWrite",
           diskSizeGB: 128,
           managedDisk: { storageAccountType: "Premium_LRS" },
-          deleteOption: "Delete",
         },
       },
       networkProfile: {

@@ -24,6 +24,11 @@ const broken: readonly (readonly [kind: string, change: (inputs: PropertyMap) =>
     /grace of repairs/,
   ],
   ["compute:VirtualMachineScaleSet", (inputs) => ({ ...inputs, platformFaultDomainCount: 2 }), /fault domains/],
+  [
+    "compute:VirtualMachineScaleSet",
+    profile({ storageProfile: { osDisk: { deleteOption: "Delete" } } }),
+    /what becomes of its machines' disks/,
+  ],
   ["compute:VirtualMachine", (inputs) => ({ ...inputs, vmName: "other-name" }), /a VM's name/],
   ["compute:VirtualMachine", (inputs) => ({ ...inputs, zones: ["3"] }), /its own zone/],
   ["network:LoadBalancer", (inputs) => ({ ...inputs, probes: [{ protocol: "Https", port: 6443 }] }), /has a path/],
@@ -71,6 +76,17 @@ describe("the request bodies for Azure", () => {
   it("are met by every rule of the table at least once", () => {
     const types = new Set(dev.program.resources.map(({ type }) => type));
     for (const { kind, title } of bodyRules) assert.ok(types.has(`azure-native:${kind}`), title);
+  });
+
+  it("would be told of a cloud controller that writes scale sets", () => {
+    const resources = dev.program.resources.map((each) =>
+      each.name.endsWith("azure-cloud-provider") ? { ...each, inputs: { ...each.inputs, stringData: {} } } : each,
+    );
+    const told = bodyProblems({ ...dev.program, resources });
+    assert.deepEqual(
+      told.map((text) => text.split(":")[0]),
+      ["linux", "win2019", "win2022"].map((pool) => `azure-dev-pool-${pool}-group`),
+    );
   });
 
   for (const [index, [kind, change, rule]] of broken.entries())

@@ -239,6 +239,30 @@ export const bodyRules: readonly BodyRule[] = [
     },
   },
   {
+    title:
+      "nobody else writes the model of a set that rolls by itself: the cloud controller knows its machines by address",
+    source: "kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmss.go, ensureVMSSInPool",
+    kind: set,
+    problem: (inputs, _, { resources }) => {
+      if (mapOf(inputs.upgradePolicy).mode !== "Rolling") return undefined;
+      const secrets = resources.filter(({ type }) => type === "kubernetes:core/v1:Secret");
+      const config = secrets.find(({ inputs: own }) => textOf(mapOf(own.metadata).name) === "azure-cloud-provider");
+      const text = textOf(mapOf(config?.inputs.stringData)["cloud-config"]) ?? "{}";
+      return when(!/"loadBalancerBackendPoolConfigurationType":"nodeIP"/.test(text), "azure.json");
+    },
+  },
+  {
+    title: "only a flexible set is told what becomes of its machines' disks",
+    source: "Azure REST API, VirtualMachineScaleSetOSDisk: deleteOption",
+    kind: set,
+    problem: (inputs) =>
+      when(
+        inputs.orchestrationMode !== "Flexible" &&
+          mapOf(mapOf(profile(inputs).storageProfile).osDisk).deleteOption !== undefined,
+        "deleteOption",
+      ),
+  },
+  {
     title: "a zonal uniform set has 1 or 5 fault domains",
     source: "Azure documentation, fault domains of scale sets",
     kind: set,

@@ -161,6 +161,13 @@ describe("in-cluster layer", () => {
       );
   });
 
+  it("gives the cloud twenty minutes for a load balancer, and to take it away", () => {
+    const balancers = objects(recorded).filter(({ inputs }) => mapOf(inputs.spec).type === "LoadBalancer");
+    assert.ok(balancers.length > 0);
+    for (const { options } of balancers)
+      assert.deepEqual(options.timeouts, { create: "20m", update: "20m", delete: "20m" });
+  });
+
   it("gives everything on Windows forty minutes", () => {
     const patient = objects(recorded).filter(({ options }) => options.timeouts.create === "40m");
     assert.deepEqual(patient.map(({ name }) => name.replace("in-samples-fenestra-samples", "…")).toSorted(), [

@@ -133,6 +133,32 @@ describe("Azure's metadata service", () => {
     assert.deepEqual(start().side.metadata({ ...request, caller: "10.9.9.9" }), { status: 404 });
   });
 
+  it("tells every machine of a set of every event in it, and no other machine; any may approve", async () => {
+    const event = { EventId: "a", EventType: "Terminate", Resources: ["dev-linux_1"] } as const;
+    const side = azureSide(azureCluster(), new Map([["dev-linux", [event]]]));
+    const ask = async (id: string, body?: string) =>
+      await new Caller(side, id).metadata("scheduledevents?api-version=2020-07-01", { metadata: "true" }, body);
+    const told = async () =>
+      await Promise.all(
+        side.machines.map(async ({ id }) => [id, Object(documentOf(await ask(id)).Events).length] as const),
+      );
+    const others = [
+      ["dev-cp-0", 0],
+      ["win2022000000", 0],
+    ];
+    assert.deepEqual((await told()).toSorted(), [...others, ["linux000000", 1], ["linux000001", 1]].toSorted());
+    assert.equal((await ask("linux000000", '{"StartRequests":[{"EventId":"a"}]}')).status, 200);
+    assert.deepEqual((await told()).toSorted(), [...others, ["linux000000", 0], ["linux000001", 0]].toSorted());
+  });
+
+  it("gives a part of the document as text only where that is asked for", async () => {
+    const { worker } = start();
+    const name = await worker.metadata("instance/compute/name?api-version=2021-02-01&format=text");
+    assert.deepEqual([name.status, name.body], [200, "dev-linux_0"]);
+    assert.equal((await worker.metadata("instance/compute/name?api-version=2021-02-01")).status, 400);
+    assert.equal((await worker.metadata("instance/compute/other?api-version=2021-02-01&format=text")).status, 404);
+  });
+
   it("has no events, and takes no approval that is none", async () => {
     const { worker } = start();
     const events = documentOf(await worker.metadata("scheduledevents?api-version=2020-07-01"));

@@ -53,6 +53,9 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
     disableAvailabilitySetNodes: false,
     enableVmssFlexNodes: false,
     loadBalancerSku: "standard",
+    // By default the controller writes its backend pools into the model of every scale set, counting on sets that roll by hand only; each
+    // Service would then replace all machines of ours (pkg/provider/azure_vmss.go: ensureVMSSInPool; azure_loadbalancer_backendpool.go).
+    loadBalancerBackendPoolConfigurationType: "nodeIP",
     excludeMasterFromStandardLB: true,
     useInstanceMetadata: true,
     useManagedIdentityExtension: true,

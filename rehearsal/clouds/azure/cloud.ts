@@ -19,12 +19,16 @@ import type { CloudSide, NodeTemplate } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { type AzureCloud, azureApi, managementHost } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
-import { type AzureIdentity, azureMetadata } from "./metadata.ts";
+import { type AzureIdentity, azureMetadata, type ScheduledEvents } from "./metadata.ts";
 import { TokenIssuer } from "./tokens.ts";
 import type { StoredValue } from "./vault.ts";
 
-/** Azure as the machines of a program see it. */
-export function azureSide(program: RecordedProgram): CloudSide {
+/**
+ * Azure as the machines of a program see it.
+ *
+ * @param events what the platform is about to do; none by default.
+ */
+export function azureSide(program: RecordedProgram, events: ScheduledEvents = new Map()): CloudSide {
   const hosts = new Map(collectAzureHosts(program).map((host) => [host.machine.privateIp, host]));
   const machines = [...hosts.values()].map(({ machine }) => machine);
   for (const { os, machine } of hosts.values()) if (os === "windows") startedScript(machine.startCommand);
@@ -42,7 +46,7 @@ export function azureSide(program: RecordedProgram): CloudSide {
     hostAt: (address) => hosts.get(address),
     identitiesOf,
     tokens,
-    events: new Map(),
+    events,
   });
   const cloud = cloudOf(program, (address) => hosts.get(address), tokens);
   const endpoints = azureApi(cloud);

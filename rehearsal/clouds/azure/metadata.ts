@@ -15,8 +15,15 @@ export interface AzureIdentity {
 export interface ScheduledEvent {
   readonly EventId: string;
   readonly EventType: "Terminate" | "Preempt" | "Reboot" | "Redeploy" | "Freeze";
+  /** Names of the machines that it is about: `<set>_<instance>`. */
   readonly Resources: readonly string[];
 }
+
+/**
+ * Events by the placement group: the name of the scale set, or of a machine outside of one. Every machine of the group is told of all of
+ * them, and may approve any (MicrosoftDocs/azure-compute-docs: articles/virtual-machines/linux/scheduled-events.md, "Scope").
+ */
+export type ScheduledEvents = Map<string, readonly ScheduledEvent[]>;
 
 /** What the metadata service tells. */
 export interface AzureMetadata {
@@ -25,8 +32,8 @@ export interface AzureMetadata {
   /** Identities that a machine has. */
   readonly identitiesOf: (host: AzureHost) => readonly AzureIdentity[];
   readonly tokens: TokenIssuer;
-  /** Events by the id of the machine; an approval takes one away. */
-  readonly events: Map<string, readonly ScheduledEvent[]>;
+  /** An approval takes one away. */
+  readonly events: ScheduledEvents;
 }
 
 const versions: Readonly<Record<string, readonly string[]>> = {
@@ -50,7 +57,8 @@ export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
     const [rawPath = "", search = ""] = request.url.split("?");
     const path = rawPath.replace(/\/$/, "");
     const query = new URLSearchParams(search);
-    const known = versions[path];
+    const [service = path, leaf] = /^(\/metadata\/instance)\/(.+)$/.exec(path)?.slice(1) ?? [];
+    const known = versions[service];
     if (known === undefined) return failure(404, "Not found");
     const version = query.get("api-version");
     if (version === null || !known.includes(version)) {
@@ -59,7 +67,7 @@ export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
         "newest-versions": [...known].reverse(),
       });
     }
-    if (path === "/metadata/instance") return json(200, instanceDocument(cloud, host));
+    if (service === "/metadata/instance") return instance(instanceDocument(cloud, host), leaf, query.get("format"));
     if (path === "/metadata/scheduledevents") return scheduledEvents(cloud, host, request);
     return token(cloud, host, query);
   };
@@ -100,8 +108,9 @@ function token(cloud: AzureMetadata, host: AzureHost, query: URLSearchParams): E
   });
 }
 
-function scheduledEvents(cloud: AzureMetadata, { machine }: AzureHost, request: EndpointRequest): EndpointAnswer {
-  const events = cloud.events.get(machine.id) ?? [];
+function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: EndpointRequest): EndpointAnswer {
+  const group = host.machine.group?.name ?? host.resourceName;
+  const events = cloud.events.get(group) ?? [];
   if (request.method === "GET") {
     const common = { EventStatus: "Scheduled", ResourceType: "VirtualMachine", NotBefore: "", Description: "" };
     return json(200, { DocumentIncarnation: events.length, Events: events.map((event) => ({ ...event, ...common })) });
@@ -110,10 +119,24 @@ function scheduledEvents(cloud: AzureMetadata, { machine }: AzureHost, request: 
   const approved = request.body.toString("utf8");
   if (!/^\{"StartRequests": ?\[\{"EventId": ?"[^"]+"\}\]\}$/.test(approved)) return failure(400, "Bad request");
   cloud.events.set(
-    machine.id,
+    group,
     events.filter(({ EventId }) => !approved.includes(`"${EventId}"`)),
   );
   return { status: 200 };
+}
+
+/** The whole document as JSON, or what a path leads to: a text only on request (Azure Instance Metadata Service, "Data format"). */
+function instance(document: unknown, leaf: string | undefined, format: string | null): EndpointAnswer {
+  if (leaf === undefined) return json(200, document);
+  const found = leaf
+    .split("/")
+    .reduce((node: unknown, key) => new Map(Object.entries(Object(node))).get(key), document);
+  if (found === undefined) return failure(404, "Not found");
+  if (typeof found !== "object" && format !== "text")
+    return failure(400, "Bad request. The requested format is not supported");
+  return format === "text" && typeof found === "string"
+    ? { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: found }
+    : json(200, found);
 }
 
 /** The document as Azure lays it out; its names are those of version 2021-02-01. */

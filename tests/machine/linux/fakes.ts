@@ -89,7 +89,9 @@ case $url in
   */target-lifecycle-state) [ -e "$STORE/notice" ] || exit 22; cat "$STORE/notice" | answer ;;
   */spot/instance-action) exit 22 ;;
   */local-ipv4) cat "$STORE/address" | answer ;;
+  */metadata/instance/compute/name*) cat "$STORE/instance-name" | answer ;;
   */metadata/instance*) cat "$STORE/instance" | answer ;;
+  */metadata/scheduledevents*) if [[ $call == *"--data "* ]]; then : | answer; else cat "$STORE/events" | answer; fi ;;
   */oauth2/token*) echo '{"access_token":"BEARER","expires_in":"1"}' | answer ;;
   https://ssm.*)
     name=$(sed -n 's/.*"Name":"\\([^"]*\\)".*/\\1/p' "$body")

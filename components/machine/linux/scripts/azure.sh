@@ -77,26 +77,34 @@ replace_machine() {
   [[ $status == 202 || $status == 200 ]] || { log "error: reimaging ${1##*/} was answered with $status"; return 1; }
 }
 
-# scheduled_events: the document of what the platform is about to do. The first call switches the service on.
-scheduled_events() { imds 'scheduledevents?api-version=2020-07-01'; }
+# scheduled_events [curl arguments...]: what the platform is about to do. The first call switches the service on, and may take two minutes
+# (Azure documentation, scheduled events, "Enable and disable").
+scheduled_events() { metadata --header 'Metadata: true' --max-time 150 "$@" "$imds/scheduledevents?api-version=2020-07-01"; }
+
+# own_event: id of the event that takes this machine away. All machines of a set hear of all its events (Azure documentation, scheduled
+# events, "Scope"), and each may approve any of them.
+own_event() {
+  local events name
+  events=$(scheduled_events) || return 1
+  if [[ $events != *'"EventId"'* ]]; then return 1; fi
+  name=$(imds 'instance/compute/name?api-version=2021-02-01&format=text') || return 1
+  python3 -I - "$name" "$events" <<'EOF'
+import json, sys
+name, events = sys.argv[1], json.loads(sys.argv[2])["Events"]
+own = [event["EventId"] for event in events if event["EventType"] in ("Terminate", "Preempt") and name in event["Resources"]]
+print(*own[:1])
+sys.exit(not own)
+EOF
+}
 
 # termination_notice: succeeds when this machine is about to be taken away.
-termination_notice() {
-  local events
-  events=$(scheduled_events) || return 1
-  printf '%s' "$events" | grep -Eq '"EventType" *: *"(Terminate|Preempt)"'
-}
+termination_notice() { EVENT_ID=$(own_event); }
 
 # draining: the time of a notice cannot be prolonged.
 draining() { :; }
 
-# drained: approving the events lets the platform go on at once.
-drained() {
-  local events id
-  events=$(scheduled_events) || return 1
-  id=$(printf '%s' "$events" | json_text EventId) || return 1
-  metadata --header 'Metadata: true' --data "{\"StartRequests\":[{\"EventId\":\"$id\"}]}" "$imds/scheduledevents?api-version=2020-07-01"
-}
+# drained: approving the event lets the platform go on at once.
+drained() { scheduled_events --data "{\"StartRequests\":[{\"EventId\":\"$EVENT_ID\"}]}"; }
 
 # container <method> <file for the answer> <path and query> [curl arguments...]
 container() {

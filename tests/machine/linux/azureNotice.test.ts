@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { afterEach, before, describe, it } from "mocha";
+import { collectAzureHosts } from "../../../plan/fakes/azureMachines.ts";
+import { azureSide } from "../../../rehearsal/clouds/azure/cloud.ts";
+import type { ScheduledEvent } from "../../../rehearsal/clouds/azure/metadata.ts";
+import { azureCluster } from "../../rehearsal/azureCluster.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleLinuxWorker } from "./examples.ts";
+import { disposeMachine, machine, needsNamespaces, spec } from "./machine.ts";
+import type { Run } from "./sandbox.ts";
+
+const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
+const program = azureCluster();
+/** The two machines of the scale set `dev-linux`. */
+const hosts = collectAzureHosts(program).filter(({ resourceName }) => resourceName.startsWith("dev-linux_"));
+const url = "/metadata/scheduledevents?api-version=2020-07-01";
+
+describe("a drain on Azure", function () {
+  this.timeout(60_000);
+
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  /** Lets the machine at an index ask for events of its set; what it approves is told to the platform. Tells what is left then. */
+  async function drain(index: number, events: readonly ScheduledEvent[]): Promise<Run & { readonly left: string[] }> {
+    const host = hosts[index] ?? assert.fail("no such machine");
+    const scheduled = new Map([["dev-linux", events]]);
+    const side = azureSide(program, scheduled);
+    const ask = (method: string, path: string, body = "") =>
+      side.metadata({
+        caller: host.machine.privateIp,
+        method,
+        host: "169.254.169.254",
+        url: path,
+        headers: { metadata: "true" },
+        body: Buffer.from(body),
+      });
+    const name = "/metadata/instance/compute/name?api-version=2021-02-01&format=text";
+    const here = machine(exampleLinuxWorker(azure));
+    here.write("/var/lib/fenestra/identity.env", `NODE_NAME=${host.machine.id}\n`);
+    here.write("/store/events", String((await ask("GET", url)).body));
+    here.write("/store/instance-name", String((await ask("GET", name)).body));
+    here.set({ DRAIN_SECONDS: 0 });
+    // The pause in which a machine without a notice waits ends this run; so does the one for ever after a drain.
+    here.write("/store/cut", "^sleep ");
+    const run = here.run("/opt/fenestra/drain.sh");
+    for (const call of run.calls) {
+      const approval = /--data (\S+) http:\/\/169\.254\.169\.254(\S+)$/.exec(call);
+      if (approval !== null) assert.equal((await ask("POST", approval[2] ?? "", approval[1])).status, 200);
+    }
+    return { ...run, left: (scheduled.get("dev-linux") ?? []).map(({ EventId }) => EventId) };
+  }
+  const cordons = ({ calls }: Run) => calls.flatMap((call) => /kubectl .* cordon (\S+)/.exec(call)?.[1] ?? []);
+  const event = (EventId: string, instance: number, EventType: ScheduledEvent["EventType"] = "Terminate") => ({
+    EventId,
+    EventType,
+    Resources: [`dev-linux_${instance}`],
+  });
+
+  it("leaves this machine alone while another one of its set goes", async () => {
+    const run = await drain(1, [event("AAAA-0", 0)]);
+    assert.deepEqual([cordons(run), run.left], [[], ["AAAA-0"]]);
+  });
+
+  it("approves the event of this machine, and of no other", async () => {
+    const run = await drain(1, [event("AAAA-0", 0), event("BBBB-1", 1), event("CCCC-0", 0, "Reboot")]);
+    assert.deepEqual([cordons(run), run.left], [["linux000001"], ["AAAA-0", "CCCC-0"]]);
+  });
+
+  it("begins for an eviction, and for nothing after which the machine is back", async () => {
+    assert.deepEqual(cordons(await drain(0, [event("AAAA-0", 0, "Preempt")])), ["linux000000"]);
+    assert.deepEqual(cordons(await drain(0, [event("AAAA-0", 0, "Freeze")])), []);
+  });
+});
