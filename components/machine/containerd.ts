@@ -1,4 +1,5 @@
 import { registryConfigDir } from "./registryMirrors.ts";
+import { windowsPaths } from "./windows/paths.ts";
 
 /** What containerd's configuration depends on. */
 export interface ContainerdArgs {
@@ -28,9 +29,9 @@ export const containerdPaths = {
     state: "C:\\ProgramData\\containerd\\state",
     address: "\\\\.\\pipe\\containerd-containerd",
     endpoint: "npipe:////./pipe/containerd-containerd",
-    cniBin: "C:\\opt\\cni\\bin",
-    cniConf: "C:\\etc\\cni\\net.d",
-    config: "C:\\Program Files\\containerd\\config.toml",
+    cniBin: windowsPaths.cniBin,
+    cniConf: windowsPaths.cniConf,
+    config: windowsPaths.containerdConfig,
   },
 } as const;
 

@@ -3,7 +3,7 @@ import { operatingSystems } from "../model/operatingSystems.ts";
 import type { PoolSpec, Taint } from "../model/pools.ts";
 import { reservations } from "../model/reservations.ts";
 import { containerdPaths } from "./containerd.ts";
-import { settableGates } from "./kubeletFlags.ts";
+import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
 
 /** What the kubelet of a machine depends on. */
@@ -26,26 +26,6 @@ export interface KubeletConfiguration {
   readonly kind: "KubeletConfiguration";
   readonly [field: string]: unknown;
 }
-
-/** Files of the kubelet, per system. */
-export const kubeletPaths = {
-  linux: {
-    config: "/var/lib/kubelet/config.yaml",
-    clientCa: "/etc/kubernetes/pki/ca.crt",
-    kubeconfig: "/etc/kubernetes/kubelet.conf",
-    bootstrapKubeconfig: "/etc/kubernetes/bootstrap-kubelet.conf",
-    certDir: "/var/lib/kubelet/pki",
-    staticPods: "/etc/kubernetes/manifests",
-  },
-  windows: {
-    config: "C:\\var\\lib\\kubelet\\config.yaml",
-    clientCa: "C:\\etc\\kubernetes\\pki\\ca.crt",
-    kubeconfig: "C:\\etc\\kubernetes\\kubelet.conf",
-    bootstrapKubeconfig: "C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
-    certDir: "C:\\var\\lib\\kubelet\\pki",
-    staticPods: undefined,
-  },
-} as const;
 
 /**
  * The kubelet's configuration file as data. `providerID` is a placeholder that the machine fills at boot.

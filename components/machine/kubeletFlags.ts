@@ -1,5 +1,7 @@
 import { poolLabel } from "../model/pools.ts";
 import { compareVersions, type RemovedSetting, removedSettings } from "../model/releases.ts";
+import { placeholders } from "./placeholders.ts";
+import { windowsPaths } from "./windows/paths.ts";
 
 /** Name of a flag: `node-labels` of `--node-labels=a=b`. */
 export function flagName(argument: string): string {
@@ -40,43 +42,55 @@ export function settableGates(
   return Object.fromEntries(Object.entries(gates).filter(([name]) => !gone.has(name)));
 }
 
+/** Files of the kubelet, per system. */
+export const kubeletPaths = {
+  linux: {
+    config: "/var/lib/kubelet/config.yaml",
+    clientCa: "/etc/kubernetes/pki/ca.crt",
+    kubeconfig: "/etc/kubernetes/kubelet.conf",
+    bootstrapKubeconfig: "/etc/kubernetes/bootstrap-kubelet.conf",
+    certDir: "/var/lib/kubelet/pki",
+    staticPods: "/etc/kubernetes/manifests",
+  },
+  windows: {
+    config: windowsPaths.kubeletConfig,
+    clientCa: windowsPaths.clusterCa,
+    kubeconfig: windowsPaths.kubeletKubeconfig,
+    bootstrapKubeconfig: windowsPaths.bootstrapKubeconfig,
+    certDir: windowsPaths.kubeletCertificates,
+    staticPods: undefined,
+  },
+} as const;
+
 /** What the kubelet's command line depends on. */
 export interface KubeletFlagsArgs {
   readonly os: "linux" | "windows";
   /** `1.36`. */
   readonly minor: string;
-  /** Path of the KubeletConfiguration; everything that has a field there is no flag. */
-  readonly config: string;
-  readonly bootstrapKubeconfig: string;
-  readonly kubeconfig: string;
-  readonly certDir: string;
-  /** Name of the Node; a placeholder when only the machine knows it. */
-  readonly nodeName: string;
-  /** Primary IPv4 address; a placeholder as well. */
-  readonly nodeIp: string;
+  /** Whether the kubelet asks for its first certificate with a bootstrap token, as on workers. */
+  readonly bootstrap: boolean;
   readonly labels: Readonly<Record<string, string>>;
 }
 
 /**
- * Command line of the kubelet, one element per argument. On Windows it registers itself with the service manager, and its priority is
- * raised so that pods do not take every cycle (Kubernetes documentation, "Resource Management for Windows nodes"). Throws when the minor
- * no longer has one of the flags.
+ * Command line of the kubelet, one element per argument: what has no field in its configuration file. Name and address of the node are
+ * placeholders. On Windows it registers itself with the service manager, and its priority is raised so that pods do not take every cycle
+ * (Kubernetes documentation, "Resource Management for Windows nodes"). Throws when the minor no longer has one of the flags.
  */
-export function kubeletFlags(args: KubeletFlagsArgs): readonly string[] {
-  const { os, minor, labels } = args;
-  const flags = [
-    `--config=${args.config}`,
-    `--bootstrap-kubeconfig=${args.bootstrapKubeconfig}`,
-    `--kubeconfig=${args.kubeconfig}`,
-    `--cert-dir=${args.certDir}`,
-    `--hostname-override=${args.nodeName}`,
-    `--node-ip=${args.nodeIp}`,
-    `--node-labels=${nodeLabels(labels)}`,
+export function kubeletFlags({ os, minor, bootstrap, labels }: KubeletFlagsArgs): readonly string[] {
+  const paths = kubeletPaths[os];
+  return checked("kubelet", minor, [
+    `--config=${paths.config}`,
+    ...(bootstrap ? [`--bootstrap-kubeconfig=${paths.bootstrapKubeconfig}`] : []),
+    `--kubeconfig=${paths.kubeconfig}`,
+    `--cert-dir=${paths.certDir}`,
+    `--hostname-override=${placeholders.nodeName}`,
+    `--node-ip=${placeholders.nodeIp}`,
+    ...(Object.keys(labels).length === 0 ? [] : [`--node-labels=${nodeLabels(labels)}`]),
     "--cloud-provider=external",
     ...(os === "windows" ? ["--windows-service", "--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS"] : []),
     "--v=2",
-  ];
-  return checked("kubelet", minor, flags);
+  ]);
 }
 
 /** Returns the flags when the minor still has them all; a flag that it lost is a fault of the program, not of the user. */

@@ -14,22 +14,17 @@ import { exampleReleases, fileOf, onePerSystem } from "./windows/examples.ts";
 const args = {
   os: "windows",
   minor: "1.36",
-  config: "C:\\k\\config.yaml",
-  bootstrapKubeconfig: "C:\\k\\bootstrap.conf",
-  kubeconfig: "C:\\k\\kubelet.conf",
-  certDir: "C:\\k\\pki",
-  nodeName: "@NODE_NAME@",
-  nodeIp: "@NODE_IP@",
+  bootstrap: true,
   labels: { zeta: "1", alpha: "2", "fenestra.dev/pool": "win" },
 } as const;
 
 describe("the kubelet's flags", () => {
   it("on Windows are these", () => {
     assert.deepEqual(kubeletFlags(args), [
-      "--config=C:\\k\\config.yaml",
-      "--bootstrap-kubeconfig=C:\\k\\bootstrap.conf",
-      "--kubeconfig=C:\\k\\kubelet.conf",
-      "--cert-dir=C:\\k\\pki",
+      "--config=C:\\etc\\kubernetes\\kubelet-config.yaml",
+      "--bootstrap-kubeconfig=C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
+      "--kubeconfig=C:\\etc\\kubernetes\\kubelet.conf",
+      "--cert-dir=C:\\var\\lib\\kubelet\\pki",
       "--hostname-override=@NODE_NAME@",
       "--node-ip=@NODE_IP@",
       "--node-labels=fenestra.dev/pool=win,alpha=2,zeta=1",
@@ -40,13 +35,26 @@ describe("the kubelet's flags", () => {
     ]);
   });
 
-  it("on Linux say nothing of Windows", () => {
-    const flags = kubeletFlags({ ...args, os: "linux" });
-    assert.deepEqual(
-      flags.filter((flag) => flag.includes("windows")),
-      [],
-    );
-    assert.equal(flags.length, 9);
+  it("on Linux are the same but for paths, priority and service manager; without a bootstrap on a control-plane machine", () => {
+    const common = ["--hostname-override=@NODE_NAME@", "--node-ip=@NODE_IP@"];
+    const files = ["--kubeconfig=/etc/kubernetes/kubelet.conf", "--cert-dir=/var/lib/kubelet/pki"];
+    const config = "--config=/var/lib/kubelet/config.yaml";
+    assert.deepEqual(kubeletFlags({ ...args, os: "linux" }), [
+      config,
+      "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
+      ...files,
+      ...common,
+      "--node-labels=fenestra.dev/pool=win,alpha=2,zeta=1",
+      "--cloud-provider=external",
+      "--v=2",
+    ]);
+    assert.deepEqual(kubeletFlags({ ...args, os: "linux", bootstrap: false, labels: {} }), [
+      config,
+      ...files,
+      ...common,
+      "--cloud-provider=external",
+      "--v=2",
+    ]);
   });
 
   it("hold none that any minor to be chosen has removed; nor does kube-proxy's command line", () => {

@@ -58,20 +58,3 @@ export function adminBinding(): string {
     subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "kubeadm:cluster-admins" }],
   });
 }
-
-/** The kubeconfig by which a worker's kubelet asks for its first certificate. */
-export function bootstrapKubeconfig(): string {
-  return yaml({
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [
-      {
-        name: "cluster",
-        cluster: { server: placeholders.apiServer, "certificate-authority-data": placeholders.caData },
-      },
-    ],
-    contexts: [{ name: "bootstrap", context: { cluster: "cluster", user: "bootstrap" } }],
-    "current-context": "bootstrap",
-    users: [{ name: "bootstrap", user: { token: placeholders.token } }],
-  });
-}

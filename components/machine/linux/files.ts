@@ -5,9 +5,10 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
-import { kubeletConfiguration, kubeletPaths } from "../kubeletConfig.ts";
+import { kubeletConfiguration } from "../kubeletConfig.ts";
+import { kubeletFlags } from "../kubeletFlags.ts";
 import type { PayloadFile } from "../payload.ts";
-import { placeholders } from "../placeholders.ts";
+import { noProxy } from "../proxy.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { envFile } from "./shell.ts";
@@ -71,7 +72,7 @@ export function linuxFiles({ spec, pool, stages, env, requiresMount }: LinuxFile
       path: "/etc/fenestra/kubelet.yaml",
       content: stringify(kubeletConfiguration({ spec, ...(pool === undefined ? {} : { pool }) }), { lineWidth: 0 }),
     },
-    { path: "/etc/fenestra/kubelet.env", content: kubeletEnv(pool) },
+    { path: "/etc/fenestra/kubelet.env", content: kubeletEnv(spec, pool) },
     unitFile("containerd.service", containerdUnit()),
     unitFile("kubelet.service", kubeletUnit(requiresMount)),
     unitFile("fenestra-bootstrap.service", bootstrapUnit(linuxEntry)),
@@ -79,40 +80,25 @@ export function linuxFiles({ spec, pool, stages, env, requiresMount }: LinuxFile
   ];
 }
 
-/** Flags of the kubelet that have no field in its configuration file. */
-function kubeletEnv(pool: PoolSpec | undefined): string {
-  const paths = kubeletPaths.linux;
-  const labels = Object.entries(pool?.contract.kubeletLabels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const flags = [
-    `--config=${paths.config}`,
-    `--kubeconfig=${paths.kubeconfig}`,
-    ...(pool === undefined ? [] : [`--bootstrap-kubeconfig=${paths.bootstrapKubeconfig}`]),
-    `--cert-dir=${paths.certDir}`,
-    `--hostname-override=${placeholders.nodeName}`,
-    `--node-ip=${placeholders.nodeIp}`,
-    "--cloud-provider=external",
-    ...(labels.length === 0 ? [] : [`--node-labels=${labels.join(",")}`]),
-  ];
+/** The kubelet's command line as its unit reads it. kubeadm writes the kubeconfig of a control-plane machine, so that one needs no bootstrap. */
+function kubeletEnv(spec: ClusterSpec, pool: PoolSpec | undefined): string {
+  const flags = kubeletFlags({
+    os: "linux",
+    minor: spec.kubernetes.minor,
+    bootstrap: pool !== undefined,
+    labels: pool?.contract.kubeletLabels ?? {},
+  });
   return `KUBELET_ARGS="${flags.join(" ")}"\n`;
 }
 
 /** Where downloads and image pulls go through; nothing else does. */
-function proxyFile({ httpProxy, network, kubernetes }: ClusterSpec): readonly PayloadFile[] {
+function proxyFile(spec: ClusterSpec): readonly PayloadFile[] {
+  const { httpProxy } = spec;
   if (httpProxy === undefined) return [];
-  const direct = [
-    "127.0.0.1",
-    "localhost",
-    "169.254.169.254",
-    network.cidr,
-    kubernetes.podCidr,
-    kubernetes.serviceCidr,
-    ".svc",
-    `.${kubernetes.clusterDomain}`,
-  ].join(",");
   return [
     {
       path: "/etc/fenestra/proxy.env",
-      content: `${envFile({ HTTP_PROXY: httpProxy, HTTPS_PROXY: httpProxy, NO_PROXY: direct })}http_proxy=${httpProxy}\n`,
+      content: `${envFile({ HTTP_PROXY: httpProxy, HTTPS_PROXY: httpProxy, NO_PROXY: noProxy(spec) })}http_proxy=${httpProxy}\n`,
     },
   ];
 }

@@ -1,9 +1,9 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { PoolSpec } from "../../model/pools.ts";
+import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
-import { bootstrapKubeconfig } from "./controlPlaneFiles.ts";
 import { linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
 import { linuxWorkerStages, stageTable, stageTablePath } from "./stages.ts";

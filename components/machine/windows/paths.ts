@@ -90,6 +90,3 @@ export const windowsPrograms = {
   flanneld: `${windowsPaths.bin}\\flanneld.exe`,
   hostLocal: `${windowsPaths.cniBin}\\host-local.exe`,
 } as const;
-
-/** Pipe of containerd as the kubelet and crictl spell it. */
-export const containerdEndpoint = "npipe:////./pipe/containerd-containerd";

@@ -4,6 +4,7 @@ import type { PoolSpec } from "../../model/pools.ts";
 import { containerdPaths } from "../containerd.ts";
 import { checked, kubeletFlags } from "../kubeletFlags.ts";
 import { placeholders } from "../placeholders.ts";
+import { noProxy } from "../proxy.ts";
 import { windowsPaths, windowsPrograms } from "./paths.ts";
 
 /**
@@ -24,7 +25,6 @@ export const containerdLog = { path: `${windowsPaths.logs}\\containerd.log`, byt
 /** containerd's service. */
 export function containerdService(spec: ClusterSpec) {
   const proxy = spec.httpProxy;
-  const direct = [spec.network.cidr, spec.kubernetes.podCidr, spec.kubernetes.serviceCidr, "localhost", "127.0.0.1"];
   return {
     program: windowsPrograms.containerd,
     arguments: [
@@ -39,7 +39,8 @@ export function containerdService(spec: ClusterSpec) {
     pipe: containerdPaths.windows.address,
     recovery,
     /** Environment of this service alone: a kubelet behind a proxy would look for the API there. */
-    environment: proxy === undefined ? [] : [`HTTP_PROXY=${proxy}`, `HTTPS_PROXY=${proxy}`, `NO_PROXY=${direct}`],
+    environment:
+      proxy === undefined ? [] : [`HTTP_PROXY=${proxy}`, `HTTPS_PROXY=${proxy}`, `NO_PROXY=${noProxy(spec)}`],
   };
 }
 
@@ -63,12 +64,7 @@ export function kubeletArguments(spec: ClusterSpec, pool: PoolSpec): readonly st
   return kubeletFlags({
     os: "windows",
     minor: spec.kubernetes.minor,
-    config: windowsPaths.kubeletConfig,
-    bootstrapKubeconfig: windowsPaths.bootstrapKubeconfig,
-    kubeconfig: windowsPaths.kubeletKubeconfig,
-    certDir: windowsPaths.kubeletCertificates,
-    nodeName: placeholders.nodeName,
-    nodeIp: placeholders.nodeIp,
+    bootstrap: true,
     labels: pool.contract.kubeletLabels,
   });
 }

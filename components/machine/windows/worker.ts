@@ -5,16 +5,16 @@ import { flannelNetConf } from "../../model/overlay.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
+import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { CloudAccess, PoolAccess } from "../cloudAccess.ts";
-import { containerdConfig } from "../containerd.ts";
+import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
-import { placeholders } from "../placeholders.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
 import { curlArguments, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
 import { windowsConflist, windowsNetwork } from "./network.ts";
-import { containerdEndpoint, protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
+import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import {
   containerdLog,
   containerdService,
@@ -120,24 +120,6 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): MachinePayload {
   return { kind: "windows", files: [machine, ...configs, ...scripts], entry: windowsPaths.entry };
 }
 
-/** Kubeconfig of the TLS bootstrap with its three values still open; JSON, which is YAML too. */
-function bootstrapKubeconfig(): string {
-  const config = {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [
-      {
-        name: "cluster",
-        cluster: { server: placeholders.apiServer, "certificate-authority-data": placeholders.caData },
-      },
-    ],
-    users: [{ name: "bootstrap", user: { token: placeholders.token } }],
-    contexts: [{ name: "bootstrap", context: { cluster: "cluster", user: "bootstrap" } }],
-    "current-context": "bootstrap",
-  };
-  return `${JSON.stringify(config, null, 2)}\n`;
-}
-
 /** The cloud's part, with the domain of AWS's services, which differs in China. */
 function cloudData(cloud: CloudAccess) {
   return cloud.kind === "azure"
@@ -203,7 +185,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     ccg,
     network,
     kubelet,
-    kubeletEndpoint: containerdEndpoint,
+    kubeletEndpoint: containerdPaths.windows.endpoint,
     flanneld: flanneldProgram,
     kubeProxy: kubeProxyProgram(spec),
     drain: {

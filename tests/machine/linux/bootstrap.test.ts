@@ -192,8 +192,8 @@ describe("bootstrap of a Linux machine", function () {
     const fresh = here.run(entry);
     assert.equal(fresh.code, 0, fresh.output);
     const kubeconfig = here.read("/etc/kubernetes/bootstrap-kubelet.conf");
-    assert.match(kubeconfig, /server: "https:\/\/api\.internal:6443"\n/);
-    assert.match(kubeconfig, /token: "abcdef\.0123456789abcdef"\n/);
+    assert.match(kubeconfig, /"server": "https:\/\/api\.internal:6443"/);
+    assert.match(kubeconfig, /"token": "abcdef\.0123456789abcdef"/);
     assert.equal(fresh.output.includes("abcdef.0123456789abcdef"), false);
     assert.deepEqual(fresh.calls.filter((call) => call.includes("autoscaling")).length, 1);
   });
@@ -207,7 +207,7 @@ describe("bootstrap of a Linux machine", function () {
     const later = joinSecret(7200).replace("abcdef.0123456789abcdef", "fedcba.0123456789abcdef");
     here.secret(`${secretPrefix}/join`, later);
     assert.equal(here.run(entry).code, 41);
-    assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /token: "fedcba\.0123456789abcdef"\n/);
+    assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /"token": "fedcba\.0123456789abcdef"/);
 
     here.write("/etc/kubernetes/kubelet.conf", "a certificate has been issued\n");
     assert.equal(here.run(entry).code, 41);
@@ -216,7 +216,7 @@ describe("bootstrap of a Linux machine", function () {
     const last = here.run(entry);
     assert.equal(last.code, 0, last.output);
     assert.match(last.output, /bootstrap join: already done/);
-    assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /token: "fedcba\.0123456789abcdef"\n/);
+    assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /"token": "fedcba\.0123456789abcdef"/);
   });
 
   it("waits when no secret has been published", () => {

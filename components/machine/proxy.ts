@@ -1,0 +1,18 @@
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+
+/**
+ * What a machine reaches without the proxy: itself, the metadata service, the cluster's own networks, names inside the cluster. The same on
+ * both systems; the Go programs that read NO_PROXY take networks in CIDR notation (golang.org/x/net/http/httpproxy).
+ */
+export function noProxy({ network, kubernetes }: ClusterSpec): string {
+  return [
+    "127.0.0.1",
+    "localhost",
+    "169.254.169.254",
+    network.cidr,
+    kubernetes.podCidr,
+    kubernetes.serviceCidr,
+    ".svc",
+    `.${kubernetes.clusterDomain}`,
+  ].join(",");
+}
