@@ -14,7 +14,6 @@ const reservedRanges = [
   { range: "127.0.0.0/8", reason: "the loopback range" },
   { range: "168.63.129.16/32", reason: "Azure's platform address" },
   { range: "169.254.0.0/16", reason: "the link-local range of metadata services" },
-  { range: "192.168.255.0/30", reason: "the throw-away HNS network that Windows nodes make at boot" },
   { range: "224.0.0.0/3", reason: "multicast and reserved addresses" },
 ] as const;
 

@@ -43,12 +43,13 @@ const stageSeconds: Readonly<Record<WindowsStageName, number>> = {
   os: 100,
   artifacts: 15,
   containerd: 8,
-  network: 25,
+  network: 10,
   join: 5,
   ccg: 10,
   services: 20,
   programs: 10,
-  ready: 30,
+  // flanneld moves the adapter into the virtual switch meanwhile, which cuts every connection for 5 to 25 s (rancher/rke2#5702).
+  ready: 45,
 };
 
 /** Seconds of things that are no stage. All are estimates. */

@@ -96,11 +96,12 @@ export function windowsConflist({ cloud, kubernetes }: ClusterSpec): string {
 }
 
 /**
- * Host routes that every boot repairs. Making the virtual switch loses the one to the metadata service (projectcalico/calico, Windows
- * troubleshooting); on AWS also those to the clock and to the two activation servers (Amazon EC2 Windows guide, EC2Launch v2).
+ * Host routes to the cloud's own services, repaired at each boot and after each virtual switch, whose making loses them (projectcalico/calico,
+ * Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go). On AWS they are those that EC2Launch v2 writes:
+ * metadata, activation, clock and resolver (ovn-org/ovn-kubernetes#4587); on Azure DHCP hands them out, and the one is a guard.
  */
 export function hostRoutes(cloud: Cloud): readonly string[] {
-  const last = cloud === "aws" ? ["254", "123", "250", "251"] : ["254"];
+  const last = cloud === "aws" ? ["254", "123", "249", "250", "251", "253"] : ["254"];
   return last.map((octet) => `169.254.169.${octet}/32`);
 }
 
@@ -119,22 +120,11 @@ export const firewallRules: readonly FirewallRule[] = [
   { name: "fenestra-metrics", protocol: "TCP", port: 9182 },
 ];
 
-/**
- * The throw-away network that moves the adapter into the virtual switch before anything holds a connection. Its addresses are never used;
- * the values are those of Microsoft's own scripts (microsoft/SDN, Kubernetes/flannel).
- */
-export const externalNetwork = {
-  name: "External",
-  prefix: "192.168.255.0/30",
-  gateway: "192.168.255.1",
-  vsid: 9999,
-} as const;
-
 /** The network's part of `machine.json`. */
 export function windowsNetwork(cloud: Cloud) {
   return {
     name: overlay.networkName,
-    external: externalNetwork,
+    vni: overlay.vni,
     routes: hostRoutes(cloud),
     firewall: firewallRules,
     conflist: windowsPaths.cniConflist,

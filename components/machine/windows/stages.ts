@@ -28,7 +28,7 @@ export interface WindowsStageRule {
   readonly scope: "once" | "boot";
   /** Code that the process ends with when the stage fails. */
   readonly exitCode: number;
-  /** Whether connections are open while it runs: such a stage never runs beside `network`, which cuts them all. */
+  /** Whether connections are open while it runs: such a stage never runs beside `network`, which cuts them all when the last boot left a network. */
   readonly connects: boolean;
   /** Whether it may ask for a reboot: only such a stage's process ends with 3010. */
   readonly reboots: boolean;

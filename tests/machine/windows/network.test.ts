@@ -6,6 +6,7 @@ import {
   windowsConflist,
   windowsNetwork,
 } from "../../../components/machine/windows/network.ts";
+import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 
 /** Keys that each type of policy may have below `Settings` in HCN version 2, from microsoft/hcsshim, hcn/hcnpolicy.go. */
@@ -127,17 +128,39 @@ describe("the network of a Windows node", () => {
       assert.equal(JSON.parse(windowsConflist(spec)).name, network.name);
       assert.equal(network.reservations.split("\\").at(-1), network.name);
       assert.equal(network.reservations, `${network.hostLocal}\\${network.name}`);
-      // The clearing at boot spares the throw-away network by its name: it must not be the pods' own.
-      assert.notEqual(network.external.name, network.name);
+      assert.equal(network.name, `flannel.${network.vni}`);
     });
   }
+
+  it("is made by flanneld alone: no script names an adapter to HNS, which refuses one that is in a virtual switch already", () => {
+    for (const name of windowsScripts) assert.doesNotMatch(readWindowsScript(name), /NetworkAdapterName/i, name);
+    // Where a switch stayed behind, flanneld's own entry makes the network, and nobody else makes one.
+    const making = windowsScripts.filter((name) => /Invoke-Hns POST/.test(readWindowsScript(name)));
+    assert.deepEqual(making, ["start-flanneld.ps1"]);
+  });
+
+  it("is Ready only after the routes that the virtual switch cost were repaired", () => {
+    const script = readWindowsScript("start-flanneld.ps1");
+    const places = [
+      "Wait-Until { Test-VirtualSwitch }",
+      "Repair-Routes $Network.routes",
+      "Write-Text $Network.conflist",
+    ].map((step) => script.indexOf(step));
+    assert.ok(places.every((place) => place > 0));
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+    );
+  });
 
   it("keeps these host routes", () => {
     assert.deepEqual(hostRoutes("aws"), [
       "169.254.169.254/32",
       "169.254.169.123/32",
+      "169.254.169.249/32",
       "169.254.169.250/32",
       "169.254.169.251/32",
+      "169.254.169.253/32",
     ]);
     assert.deepEqual(hostRoutes("azure"), ["169.254.169.254/32"]);
   });

@@ -363,7 +363,7 @@ describe("the way of a Windows node to Ready", () => {
     assert.equal(first?.seconds, 100);
     const last = steps.at(-1);
     assert.equal(last?.name, "programs beside ready");
-    assert.equal(last?.seconds, 30 + Math.ceil(((pause + besideMegabytes) * 8) / 100));
+    assert.equal(last?.seconds, 45 + Math.ceil(((pause + besideMegabytes) * 8) / 100));
     assert.equal(
       seconds,
       steps.reduce((sum, step) => sum + step.seconds, 0),

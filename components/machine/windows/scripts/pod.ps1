@@ -62,6 +62,19 @@ function Get-NetworkAddress {
     $bytes -join '.'
 }
 
+# The program comes while the kubelet registers the node, so this pod may be there first. It appears whole or not at all.
+function Wait-Program {
+    param(
+        [string] $Path,
+        [int] $Seconds
+    )
+    if (Test-Path -LiteralPath $Path) {
+        return
+    }
+    Write-Log "waits for the stage programs to bring $Path"
+    Wait-Until { Test-Path -LiteralPath $Path } $Seconds "the stage programs to bring $Path" | Out-Null
+}
+
 # Starts a program of the pod on the pod's own output.
 function Start-PodProgram {
     param(

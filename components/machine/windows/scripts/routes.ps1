@@ -1,6 +1,6 @@
 # Host routes to the cloud's own services: a virtual switch or an image from another subnet loses them.
 
-# The default route of the machine itself.
+# The default route of the machine itself; nothing while the adapter moves into a virtual switch or out of it.
 function Get-DefaultRoute {
     Get-NetRoute -AddressFamily IPv4 -DestinationPrefix '0.0.0.0/0' -ErrorAction SilentlyContinue |
         Where-Object { $_.NextHop -ne '0.0.0.0' } |
@@ -8,7 +8,14 @@ function Get-DefaultRoute {
         Select-Object -First 1
 }
 
-# Puts each route on the adapter and gateway of the default route, for now and for the next boot. Gives those it had to repair.
+# True while the machine's own address is behind a virtual switch. HNS names the adapter of the host so in every language of Windows.
+function Test-VirtualSwitch {
+    $route = Get-DefaultRoute
+    $null -ne $route -and $route.InterfaceAlias -like 'vEthernet*'
+}
+
+# Puts each route on the adapter and gateway of the default route. Gives those it had to repair. For this boot only: an adapter behind a
+# virtual switch is a new one at each boot, and a route that is kept would point to the old one.
 function Repair-Routes {
     param(
         [string[]] $Prefixes
@@ -23,11 +30,17 @@ function Repair-Routes {
         if ($right.Count -gt 0 -and $found.Count -eq $right.Count) {
             continue
         }
+        # From both stores: one that the image keeps is wrong at the next boot too.
         foreach ($store in 'PersistentStore', 'ActiveStore') {
             Remove-NetRoute -DestinationPrefix $prefix -PolicyStore $store -Confirm:$false -ErrorAction SilentlyContinue
         }
-        # Without a store it is written to both.
-        New-NetRoute -DestinationPrefix $prefix -InterfaceIndex $default.InterfaceIndex -NextHop $default.NextHop -RouteMetric 1 | Out-Null
-        $prefix
+        try {
+            New-NetRoute -DestinationPrefix $prefix -InterfaceIndex $default.InterfaceIndex -NextHop $default.NextHop -RouteMetric 1 -PolicyStore ActiveStore | Out-Null
+            $prefix
+        }
+        catch {
+            # The launch agent of AWS writes the same routes at its start, perhaps just now; what is missing is made in the next round.
+            Write-Log "route to $prefix not made: $_"
+        }
     }
 }

@@ -1,4 +1,4 @@
-# Network of this boot: stale state cleared, external HNS network made, metadata route kept, firewall open where it must be.
+# Network of this boot: stale state cleared, routes repaired, firewall open where it must be. The pods' network is flanneld's own to make.
 param(
     [object] $Machine
 )
@@ -6,17 +6,15 @@ param(
 . "$PSScriptRoot/routes.ps1"
 $network = $Machine.network
 
-# What the last boot left: endpoints and load balancers of containers that are gone, and networks that flanneld makes anew.
+# What the last boot left: endpoints and load balancers of containers that are gone, and networks that flanneld makes again.
 function Clear-Hns {
     foreach ($kind in 'policylists', 'endpoints') {
         foreach ($item in @(Invoke-Hns GET "/$kind/" | Where-Object { $_.ID })) {
             Invoke-Hns DELETE "/$kind/$($item.ID)" | Out-Null
         }
     }
-    foreach ($item in @(Invoke-Hns GET '/networks/' | Where-Object { $_.ID })) {
-        if ($network.external.name, 'nat' -notcontains $item.Name) {
-            Invoke-Hns DELETE "/networks/$($item.ID)" | Out-Null
-        }
+    foreach ($item in @(Invoke-Hns GET '/networks/' | Where-Object { $_.ID -and $_.Name -ne 'nat' })) {
+        Invoke-Hns DELETE "/networks/$($item.ID)" | Out-Null
     }
 }
 
@@ -47,22 +45,16 @@ function Clear-Reservations {
     }
 }
 
-# The first HNS network moves the adapter into a virtual switch, which cuts every connection: made now, it cuts none that matters.
-function New-ExternalNetwork {
-    param(
-        [string] $Adapter
-    )
-    $body = @{
-        Type               = 'Overlay'
-        Name               = $network.external.name
-        NetworkAdapterName = $Adapter
-        Subnets            = @(@{
-            AddressPrefix  = $network.external.prefix
-            GatewayAddress = $network.external.gateway
-            Policies       = @(@{ Type = 'VSID'; VSID = $network.external.vsid })
-        })
+# flanneld's own network does not survive a restart of Windows, another one may: the adapter comes back some seconds after the last overlay
+# network was deleted (rancher/rke2, pkg/windows/utils.go, waits 30 s). When it does not, the pod of flanneld copes.
+function Wait-Adapter {
+    Wait-Until { Get-DefaultRoute } 180 'an adapter with a default route' | Out-Null
+    try {
+        Wait-Until { (Get-DefaultRoute) -and -not (Test-VirtualSwitch) } 30 'the adapter to come out of the virtual switch' | Out-Null
     }
-    Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 10 -Compress) | Out-Null
+    catch {
+        Write-Log "a virtual switch stayed behind: $_"
+    }
 }
 
 Set-Service -Name hns -StartupType Automatic
@@ -77,24 +69,7 @@ catch {
 }
 Clear-Reservations
 Remove-Item -Force -LiteralPath @($network.conflist, $network.subnetFile) -ErrorAction SilentlyContinue
-
-$route = Wait-Until { Get-DefaultRoute } 180 'an adapter with a default route'
-if ($null -eq (Get-HnsNetworkNamed $network.external.name)) {
-    Write-Log "external network on $($route.InterfaceAlias)"
-    New-ExternalNetwork $route.InterfaceAlias
-    Wait-Until { (Get-DefaultRoute).InterfaceAlias -like 'vEthernet*' } 120 'the default route to move behind the virtual switch' | Out-Null
-}
-try {
-    Wait-Until { (Test-Hns) -and (Get-HnsNetworkNamed $network.external.name).ManagementIP } 120 'the external network to get its address' | Out-Null
-}
-catch {
-    # One that came with an image of another machine is bound to an adapter that is not here: the next attempt makes it anew.
-    $external = Get-HnsNetworkNamed $network.external.name
-    if ($external) {
-        Invoke-Hns DELETE "/networks/$($external.ID)" | Out-Null
-    }
-    throw
-}
+Wait-Adapter
 Repair-Routes $network.routes | Out-Null
 foreach ($rule in $network.firewall) {
     Get-NetFirewallRule -Name $rule.name -ErrorAction SilentlyContinue | Remove-NetFirewallRule

@@ -1,20 +1,98 @@
-# Entry of flanneld's HostProcess pod. The CNI configuration is put in place once the network exists, so that a Ready node can run pods.
+# Entry of flanneld's HostProcess pod. Once the network exists, the routes that its making cost are repaired and the CNI configuration is put
+# in place, so that a Ready node can run pods.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
+. "$PSScriptRoot/routes.ps1"
 . "$PSScriptRoot/pod.ps1"
+
+# This node's part of the pod network, as the API has it.
+function Get-PodRange {
+    param(
+        [object] $Machine,
+        [object] $Node
+    )
+    Wait-Program $Machine.programs.kubectl $Machine.flanneld.seconds
+    Wait-Until {
+        # No quotes: Windows PowerShell loses them on the way to a program.
+        "$(Invoke-Program $Machine.programs.kubectl @('--kubeconfig', $Machine.flanneld.kubeconfig, '--request-timeout', '10s', 'get', 'node', $Node.name, '-o', 'jsonpath={.spec.podCIDR}'))"
+    } $Machine.flanneld.seconds "the pod range of node $($Node.name)"
+}
+
+# flanneld names the adapter that has the node's address, and HNS refuses that name when it is the host's side of a virtual switch. Where a
+# switch stayed behind without its network, the network is made here without a name: HNS takes the switch that is there (Azure/azure-container-networking,
+# network/network_windows.go), and flanneld keeps a network of its name, type and range (flannel-io/flannel, pkg/backend/vxlan/device_windows.go).
+function Restore-Network {
+    param(
+        [object] $Machine,
+        [object] $Node
+    )
+    $network = $Machine.network
+    if (-not (Test-VirtualSwitch) -or (Get-HnsNetworkNamed $network.name)) {
+        return
+    }
+    $range = Get-PodRange $Machine $Node
+    Write-Log "a virtual switch stayed behind: makes $($network.name) for $range on it"
+    $gateway = [Net.IPAddress]::Parse(($range -split '/')[0]).GetAddressBytes()
+    $gateway[3] += 1
+    $body = @{
+        Type    = 'Overlay'
+        Name    = $network.name
+        Subnets = @(@{
+            AddressPrefix  = $range
+            GatewayAddress = $gateway -join '.'
+            Policies       = @(@{ Type = 'VSID'; VSID = $network.vni })
+        })
+    }
+    Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 10 -Compress) | Out-Null
+}
+
+# True once flanneld has written the node's subnet and HNS has the network; HNS that is silent for a moment is asked again.
+function Test-Network {
+    param(
+        [object] $Network
+    )
+    try {
+        [bool] ((Get-Subnet $Network.subnetFile) -and (Get-HnsNetworkNamed $Network.name))
+    }
+    catch {
+        Write-Log "$_"
+        $false
+    }
+}
+
+# The network moved the adapter into a virtual switch, which lost the routes of the cloud's services.
+function Complete-Network {
+    param(
+        [object] $Network
+    )
+    try {
+        Wait-Until { Test-VirtualSwitch } 60 'the default route behind the virtual switch' | Out-Null
+    }
+    catch {
+        # The health task repairs routes too, and a node without them is better than none.
+        Write-Log "$_"
+    }
+    Repair-Routes $Network.routes | Out-Null
+    Write-Text $Network.conflist ([IO.File]::ReadAllText($Network.conflistTemplate))
+}
+
+if ($MyInvocation.InvocationName -eq '.') {
+    return
+}
 $machine = Get-Machine
 $node = Get-Node $machine
-$network = $machine.network
-
 Write-PodKubeconfig $machine $machine.flanneld.kubeconfig
+Restore-Network $machine $node
+# One of a run before would be taken for this one's.
+Remove-Item -Force -LiteralPath $machine.network.subnetFile -ErrorAction SilentlyContinue
 $env:NODE_NAME = $node.name
 $arguments = @($machine.flanneld.arguments | ForEach-Object { Expand-Text $_ $node })
 $process = Start-PodProgram $machine.flanneld.program $arguments
 try {
-    Wait-Until { $process.HasExited -or ((Get-Subnet $network.subnetFile) -and (Get-HnsNetworkNamed $network.name)) } $machine.flanneld.seconds "flanneld to make $($network.name)" | Out-Null
+    Wait-Until { $process.HasExited -or (Test-Network $machine.network) } $machine.flanneld.seconds "flanneld to make $($machine.network.name)" | Out-Null
     if (-not $process.HasExited) {
-        Write-Text $network.conflist ([IO.File]::ReadAllText($network.conflistTemplate))
+        Complete-Network $machine.network
         $process.WaitForExit()
     }
 }

@@ -59,19 +59,6 @@ function Get-SourceVip {
     $address
 }
 
-# The program comes while the kubelet registers the node, so this pod may be there first. It appears whole or not at all.
-function Wait-Program {
-    param(
-        [string] $Path,
-        [int] $Seconds
-    )
-    if (Test-Path -LiteralPath $Path) {
-        return
-    }
-    Write-Log "waits for the stage programs to bring $Path"
-    Wait-Until { Test-Path -LiteralPath $Path } $Seconds "the stage programs to bring $Path" | Out-Null
-}
-
 if ($MyInvocation.InvocationName -eq '.') {
     return
 }

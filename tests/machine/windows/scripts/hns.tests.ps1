@@ -9,14 +9,14 @@ $hns = @{ text = ''; calls = @() }
     $hns.calls += "$Method $Path $Body"
     $hns.text
 }
-$two = '{"Success":true,"Output":[{"ID":"a","Name":"External","Type":"Overlay","ManagementIP":"10.0.0.7"},{"ID":"b","Name":"flannel.4096","Type":"Overlay","ManagementIP":"10.0.0.7"}]}'
+$two = '{"Success":true,"Output":[{"ID":"a","Name":"nat","Type":"NAT"},{"ID":"b","Name":"flannel.4096","Type":"Overlay","ManagementIP":"10.0.0.7"}]}'
 
 Test 'a call goes out as it is, and its output comes back item by item' {
     $hns.text = $two
     $hns.calls = @()
     Assert-Equal @(Invoke-Hns GET '/networks/' | ForEach-Object { $_.ID }) @('a', 'b')
-    Invoke-Hns POST '/networks/' '{"Name":"External"}' | Out-Null
-    Assert-Equal $hns.calls @('GET /networks/ ', 'POST /networks/ {"Name":"External"}')
+    Invoke-Hns POST '/networks/' '{"Name":"flannel.4096"}' | Out-Null
+    Assert-Equal $hns.calls @('GET /networks/ ', 'POST /networks/ {"Name":"flannel.4096"}')
 }
 Test 'no items are no output' {
     $hns.text = '{"Success":true,"Output":[]}'
@@ -31,15 +31,15 @@ Test 'HNS that restarts gives no answer, which is said' {
     Assert-Throws { Invoke-Hns GET '/networks/' } '^HNS GET /networks/: no answer$'
     Assert-Throws { Get-HnsNetworkNamed 'flannel.4096' } 'no answer$'
 }
-Test 'the pod network is found beside the throw-away one, each by its name' {
+Test 'the pod network is found beside the one of Windows itself, each by its name' {
     $hns.text = $two
     Assert-Equal (Get-HnsNetworkNamed 'flannel.4096').ID 'b'
-    Assert-Equal (Get-HnsNetworkNamed 'External').ID 'a'
+    Assert-Equal (Get-HnsNetworkNamed 'nat').ID 'a'
 }
-Test 'after a restart of HNS the pod network is gone while the throw-away one stays' {
-    $hns.text = '{"Success":true,"Output":[{"ID":"a","Name":"External","Type":"Overlay","ManagementIP":"10.0.0.7"}]}'
+Test 'after a restart of HNS the pod network is gone while the one of Windows itself stays' {
+    $hns.text = '{"Success":true,"Output":[{"ID":"a","Name":"nat","Type":"NAT"}]}'
     Assert-Equal (Get-HnsNetworkNamed 'flannel.4096') $null
-    Assert-Equal (Get-HnsNetworkNamed 'External').ManagementIP '10.0.0.7'
+    Assert-Equal (Get-HnsNetworkNamed 'nat').ID 'a'
 }
 Test 'of two networks of one name the first is taken, not both' {
     $hns.text = '{"Success":true,"Output":[{"ID":"a","Name":"flannel.4096"},{"ID":"b","Name":"flannel.4096"}]}'

@@ -54,6 +54,93 @@ function Remove-NetRoute {
     }
 }
 
+# HNS with its networks and the virtual switch, as far as upstream tells of it. Version 1 and 2 of its API refuse the name of a host vNIC: "per hns
+# team, the hns calls fails if passed a vSwitch interface" (Azure/azure-container-networking, network/network_windows.go, newNetworkImplHnsV1 and
+# configureHcnNetwork), with the error of antrea-io/antrea#2213 and flannel-io/flannel#1966. An adapter that is in a switch is not found (microsoft/SDN#269).
+# Without a name HNS takes the switch that is there (ovn-kubernetes, hybrid-overlay/pkg/controller/node_windows.go), else an adapter. The first
+# overlay network moves the adapter into a switch, the deletion of the last one gives it back (rancher/rke2, pkg/windows/utils.go): both cut every route.
+$hns = @{}
+function Initialize-Hns {
+    $clear = @{ policylists = @(); endpoints = @(); networks = @(@{ ID = 'n0'; Name = 'nat'; Type = 'NAT' }); switch = $false; stuck = $false; back = 0; made = 0 }
+    foreach ($name in $clear.Keys) {
+        $hns[$name] = $clear[$name]
+    }
+    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
+    $table.kept = @()
+    $table.removed = @()
+}
+# Moves the adapter into the switch or out of it: without a route for two pauses.
+function Set-Switch {
+    param(
+        [bool] $On
+    )
+    $hns.switch = $On
+    $table.routes = @()
+    $hns.back = 2
+}
+# A pause: the adapter gets its address again, where it is now.
+function Step-Adapter {
+    $hns.back -= 1
+    if ($hns.back -gt 0 -or @($table.routes | Where-Object { $_.DestinationPrefix -eq '0.0.0.0/0' }).Count -gt 0) {
+        return
+    }
+    if ($hns.switch) {
+        $table.routes += New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)'
+    }
+    else {
+        $table.routes += New-Route '0.0.0.0/0' 7 '10.0.0.1'
+    }
+}
+function Get-NetworkAnswer {
+    param(
+        [string] $Method,
+        [string] $Path,
+        [string] $Body
+    )
+    $kind, $id = $Path.Trim('/').Split('/')
+    if ($Method -eq 'GET') {
+        return @{ Success = $true; Output = @($hns[$kind]) } | ConvertTo-Json -Depth 8 -Compress
+    }
+    if ($Method -eq 'DELETE') {
+        $before = @($hns.networks | Where-Object { $_.Type -eq 'Overlay' }).Count
+        $hns[$kind] = @($hns[$kind] | Where-Object { $_.ID -ne $id })
+        if ($before -gt 0 -and @($hns.networks | Where-Object { $_.Type -eq 'Overlay' }).Count -eq 0 -and -not $hns.stuck) {
+            Set-Switch $false
+        }
+        return '{"Success":true}'
+    }
+    $wanted = $Body | ConvertFrom-Json
+    $adapter = "$($wanted.NetworkAdapterName)"
+    if ($adapter -like 'vEthernet*') {
+        return '{"Success":false,"Error":"The parameter is incorrect. ","ErrorCode":2147942487}'
+    }
+    if ($adapter -and ($hns.switch -or $adapter -ne 'nic7')) {
+        return '{"Success":false,"Error":"An adapter was not found. ","ErrorCode":2151350278}'
+    }
+    $hns.made += 1
+    $hns.networks += @{ ID = "made-$($hns.made)"; Name = $wanted.Name; Type = $wanted.Type; Subnets = $wanted.Subnets }
+    if (-not $hns.switch) {
+        Set-Switch $true
+    }
+    '{"Success":true}'
+}
+# What flanneld v0.28.9 does (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go and device_windows.go): it keeps a network of its name, type and
+# range, deletes another one of its name, and makes one with the name of the adapter that has the node's address.
+function Invoke-Flanneld {
+    param(
+        [string] $Name,
+        [string] $Range
+    )
+    foreach ($network in @(Invoke-Hns GET '/networks/' | Where-Object { $_.Name -eq $Name })) {
+        if ($network.Type -eq 'Overlay' -and $network.Subnets[0].AddressPrefix -eq $Range) {
+            return
+        }
+        Invoke-Hns DELETE "/networks/$($network.ID)" | Out-Null
+    }
+    $body = @{ Type = 'Overlay'; Name = $Name; NetworkAdapterName = (Get-DefaultRoute).InterfaceAlias; Subnets = @(@{ AddressPrefix = $Range }) }
+    Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 5 -Compress) | Out-Null
+}
+
 # Stands for the library of HNS: a call is handed to a block of PowerShell, which gives the text that HNS would.
 if (-not ('Fenestra.Hns' -as [type])) {
     Add-Type -TypeDefinition '

@@ -29,12 +29,30 @@ Test 'a route over the adapter of before is replaced in both stores' {
     $route = @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata })
     Assert-Equal @($route.Count, $route[0].InterfaceIndex, $route[0].NextHop) @(1, 12, '10.0.0.1')
 }
-Test 'a route that was made is there after the next boot too' {
+Test 'a route is made for this boot only: the adapter behind a virtual switch is another one at the next' {
     $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
-    $table.kept = @()
+    $table.kept = @(New-Route $metadata 4 '10.0.9.1')
     Repair-Routes @($metadata) | Out-Null
-    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1') + $table.kept
-    Assert-Equal @(Repair-Routes @($metadata)) @()
+    Assert-Equal @($table.kept) @()
+    Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata }).Count 1
+}
+Test 'a route that somebody else makes at this moment keeps no other from being made' {
+    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
+    $real = ${function:New-NetRoute}
+    function New-NetRoute {
+        param(
+            [string] $DestinationPrefix,
+            [int] $InterfaceIndex,
+            [string] $NextHop,
+            [int] $RouteMetric,
+            [string] $PolicyStore
+        )
+        if ($DestinationPrefix -eq $metadata) {
+            throw 'Instance MSFT_NetRoute already exists'
+        }
+        & $real -DestinationPrefix $DestinationPrefix -InterfaceIndex $InterfaceIndex -NextHop $NextHop -RouteMetric $RouteMetric -PolicyStore $PolicyStore
+    }
+    Assert-Equal @(Repair-Routes @($metadata, '169.254.169.123/32')) @('169.254.169.123/32')
 }
 Test 'a second route to the same place, over an adapter that is gone, is taken out' {
     $table.routes = @((New-Route '0.0.0.0/0' 12 '10.0.0.1'), (New-Route $metadata 12 '10.0.0.1'), (New-Route $metadata 7 '10.0.9.1'))
@@ -47,7 +65,7 @@ Test 'of the addresses of AWS only those that are lost are mended' {
     $table.routes = @((New-Route '0.0.0.0/0' 7 '10.0.0.1'), (New-Route $clock 7 '10.0.0.1'), (New-Route $activation[1] 4 '10.0.0.1'))
     $table.kept = @()
     Assert-Equal @(Repair-Routes (@($metadata, $clock) + $activation)) (@($metadata) + $activation)
-    Assert-Equal @($table.kept | ForEach-Object { $_.DestinationPrefix }) (@($metadata) + $activation)
+    Assert-Equal @($table.kept) @()
     Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -like '169.254.*' -and $_.InterfaceIndex -eq 7 }).Count 4
     Assert-Equal @(Repair-Routes (@($metadata, $clock) + $activation)) @()
 }

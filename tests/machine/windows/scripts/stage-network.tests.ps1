@@ -2,11 +2,12 @@
 . "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/network-fakes.ps1"
 . "$scripts/lib.ps1"
+. "$scripts/hns.ps1"
+. "$scripts/routes.ps1"
 
 $env:ProgramData = $temp
 $data = "$temp/Microsoft/Windows/HNS/HNS.data"
 New-Folder (Split-Path -Parent $data)
-$hns = @{}
 
 function Write-Log {
     param(
@@ -53,23 +54,11 @@ function Add-Step {
         throw 'cut off'
     }
 }
-# A pause in which the adapter may come, or come back behind the virtual switch.
+# A pause in which the adapter may come, or come back.
 function Start-Sleep {
     Add-Step 'pause'
     $hns.ticks += 1
-    $default = @($table.routes | Where-Object { $_.DestinationPrefix -eq '0.0.0.0/0' })
-    if ($hns.ticks -lt $hns.arrives -or $default.Count -gt 0) {
-        return
-    }
-    $external = @($hns.networks | Where-Object { $_.Name -eq 'External' })
-    if ($external.Count -eq 0) {
-        $table.routes += New-Route '0.0.0.0/0' 7 '10.0.0.1'
-        return
-    }
-    $table.routes += New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)'
-    if ($hns.bound) {
-        $external[0].ManagementIP = '10.0.0.7'
-    }
+    Step-Adapter
 }
 function Set-Service {
     param(
@@ -95,6 +84,9 @@ function Start-Service {
         $hns.policylists = @()
         $hns.endpoints = @()
         $hns.networks = @()
+        if ($hns.switch -and -not $hns.stuck) {
+            Set-Switch $false
+        }
         Set-Content -Path $data -Value 'empty'
     }
 }
@@ -124,7 +116,7 @@ function New-NetFirewallRule {
     Add-Step "New-NetFirewallRule $Name"
     $hns.rules += @{ Name = $Name; text = "$Direction $Action $Profile $Protocol $LocalPort" }
 }
-# Answers as HNS does. Making or deleting the external network cuts every route for some pauses.
+# Answers as HNS does, as long as it is awake and there is power.
 function Get-HnsAnswer {
     param(
         [string] $Method,
@@ -138,30 +130,12 @@ function Get-HnsAnswer {
     if ($call -eq $hns.refuse) {
         return '{"Success":false,"Error":"The object is in use."}'
     }
-    $kind, $id = $Path.Trim('/').Split('/')
-    if ($Method -eq 'GET') {
-        return @{ Success = $true; Output = @($hns[$kind]) } | ConvertTo-Json -Depth 5 -Compress
-    }
-    if ($Method -eq 'POST') {
-        $hns.made = $Body | ConvertFrom-Json
-        $hns.networks += @{ ID = "made-$($hns.steps)"; Name = $hns.made.Name; ManagementIP = '' }
-        $cuts = $true
-    }
-    else {
-        $cuts = @($hns.networks | Where-Object { $_.ID -eq $id -and $_.Name -eq 'External' }).Count -gt 0
-        $hns[$kind] = @($hns[$kind] | Where-Object { $_.ID -ne $id })
-    }
-    if ($cuts) {
-        $table.routes = @()
-        $hns.arrives = $hns.ticks + 2
-    }
-    '{"Success":true}'
+    Get-NetworkAnswer $Method $Path $Body
 }
-$answer = {
+[Fenestra.Hns]::Answer = {
     param($Method, $Path, $Body)
     Get-HnsAnswer $Method $Path $Body
 }
-[Fenestra.Hns]::Answer = $answer
 
 # A machine that has just started: bare, or with what the boot before left.
 function New-Case {
@@ -171,16 +145,17 @@ function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/store"
     Set-Content -Path $data -Value 'state'
-    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
-    $table.kept = @()
-    $clear = @{ policylists = @(); endpoints = @(); networks = @(@{ ID = 'n0'; Name = 'nat'; ManagementIP = '' }); rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; arrives = 0; awake = 0; refuse = ''; bound = $true; made = $null }
+    Initialize-Hns
+    $clear = @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = '' }
     foreach ($name in $clear.Keys) {
         $hns[$name] = $clear[$name]
     }
     if ($Stale) {
         $hns.policylists = @(@{ ID = 'p1' }, @{ ID = 'p2' })
         $hns.endpoints = @(@{ ID = 'e1'; Name = 'pod' }, @{ ID = 'e2'; Name = 'pod' })
-        $hns.networks += @{ ID = 'n1'; Name = 'flannel.4096'; ManagementIP = '10.0.0.7' }
+        $hns.networks += @{ ID = 'n1'; Name = 'flannel.4096'; Type = 'Overlay' }
+        $hns.switch = $true
+        $table.routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)')
         $hns.rules = @(@{ Name = 'fenestra-kubelet'; text = 'Inbound Allow Any TCP 1' })
         Set-Content -Path "$folder/cni.conflist" -Value 'old'
         Set-Content -Path "$folder/subnet.env" -Value 'old'
@@ -191,7 +166,6 @@ function New-Case {
     ConvertTo-Data @{
         network = @{
             name         = 'flannel.4096'
-            external     = @{ name = 'External'; prefix = '192.168.255.0/30'; gateway = '192.168.255.1'; vsid = 9999 }
             routes       = @('169.254.169.254/32', '169.254.169.123/32')
             firewall     = @(@{ name = 'fenestra-kubelet'; protocol = 'TCP'; port = 10250 }, @{ name = 'fenestra-vxlan'; protocol = 'UDP'; port = 4789 })
             conflist     = "$folder/cni.conflist"
@@ -214,7 +188,7 @@ function Get-State {
     )
     [ordered] @{
         endpoints    = $hns.endpoints.Count + $hns.policylists.Count
-        networks     = @($hns.networks | ForEach-Object { "$($_.Name) $($_.ManagementIP)" } | Sort-Object)
+        networks     = @($hns.networks | ForEach-Object { $_.Name } | Sort-Object)
         routes       = @($table.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" } | Sort-Object)
         kept         = @($table.kept | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" } | Sort-Object)
         rules        = @($hns.rules | ForEach-Object { "$($_.Name) $($_.text)" } | Sort-Object)
@@ -223,59 +197,59 @@ function Get-State {
 }
 $expected = [ordered] @{
     endpoints = 0
-    networks  = @('External 10.0.0.7', 'nat ')
-    routes    = @('0.0.0.0/0 12', '169.254.169.123/32 12', '169.254.169.254/32 12')
-    kept      = @('169.254.169.123/32 12', '169.254.169.254/32 12')
+    networks  = @('nat')
+    routes    = @('0.0.0.0/0 7', '169.254.169.123/32 7', '169.254.169.254/32 7')
+    kept      = @()
     rules     = @('fenestra-kubelet Inbound Allow Any TCP 10250', 'fenestra-vxlan Inbound Allow Any UDP 4789')
     files     = @('10.244.3.2', 'last_reserved_ip.0')
 }
+# What flanneld finds after the stage: it can make its network, or HNS refuses the name of the adapter.
+function Assert-Flanneld {
+    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
+    Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'flannel.4096' }).Count 1
+}
 
-Test 'a bare machine gets the throw-away network on the adapter of its default route' {
+Test 'a bare machine gets no network, so that flanneld can make its own on the adapter' {
     $machine = New-Case
     Invoke-Network $machine
     $state = Get-State $machine
     Assert-Equal $state.networks $expected.networks
     Assert-Equal $state.routes $expected.routes
     Assert-Equal $state.rules $expected.rules
-    Assert-Equal @($hns.made.Type, $hns.made.Name, $hns.made.NetworkAdapterName) @('Overlay', 'External', 'nic7')
-    $subnet = $hns.made.Subnets[0]
-    Assert-Equal @($subnet.AddressPrefix, $subnet.GatewayAddress) @('192.168.255.0/30', '192.168.255.1')
-    Assert-Equal @($subnet.Policies[0].Type, $subnet.Policies[0].VSID) @('VSID', 9999)
+    Assert-Equal @($hns.calls | Where-Object { $_ -like 'POST *' }) @()
+    Assert-Flanneld
+}
+Test 'with a network made before it, flanneld is refused: HNS takes no adapter of its own making' {
+    New-Case | Out-Null
+    Invoke-Hns POST '/networks/' '{"Type":"Overlay","Name":"External","NetworkAdapterName":"nic7"}' | Out-Null
+    Wait-Until { Test-VirtualSwitch } 10 'the switch' | Out-Null
+    Assert-Throws { Invoke-Flanneld 'flannel.4096' '10.244.3.0/24' } '^HNS POST /networks/: The parameter is incorrect\.'
 }
 Test 'services are not the stage''s own matter: they are held before it runs' {
     Invoke-Network (New-Case)
     Assert-Equal @($hns.calls | Where-Object { $_ -like '*-Service *' }) @('Set-Service hns Automatic', 'Start-Service hns')
 }
-Test 'what the last boot left is cleared, but for the address of kube-proxy and the networks that stay' {
+Test 'what the last boot left is cleared, but for the address of kube-proxy and the network of Windows itself' {
     $machine = New-Case -Stale
     Invoke-Network $machine
     Assert-Equal (Get-State $machine) $expected
     Assert-Equal @($hns.calls | Where-Object { $_ -like 'DELETE *' }) @('DELETE /policylists/p1', 'DELETE /policylists/p2', 'DELETE /endpoints/e1', 'DELETE /endpoints/e2', 'DELETE /networks/n1')
-}
-Test 'the throw-away network is made after the clearing, and before the routes are repaired' {
-    $machine = New-Case -Stale
-    $table.routes += New-Route '169.254.169.254/32' 7 '10.0.0.1'
-    Invoke-Network $machine
-    $calls = @($hns.calls)
-    Assert-Equal ([Array]::IndexOf($calls, 'POST /networks/') -gt [Array]::IndexOf($calls, 'DELETE /networks/n1')) $true
-    Assert-Equal (Get-State $machine).routes $expected.routes
+    Assert-Flanneld
 }
 Test 'an adapter that comes late is waited for' {
     $machine = New-Case
     $table.routes = @()
-    $hns.arrives = 20
+    $hns.back = 20
     Invoke-Network $machine
-    Assert-Equal $hns.made.NetworkAdapterName 'nic7'
     Assert-Equal (Get-State $machine).routes $expected.routes
 }
-Test 'an adapter that does not come is told, and nothing is made' {
+Test 'an adapter that does not come is told' {
     $machine = New-Case
     $table.routes = @()
-    $hns.arrives = 1000
+    $hns.back = 1000
     Assert-Throws { Invoke-Network $machine } '^waited 180 s in vain for an adapter with a default route$'
-    Assert-Equal $hns.made $null
 }
-Test 'a repeat changes nothing and makes no second network' {
+Test 'a repeat changes nothing' {
     $machine = New-Case -Stale
     Invoke-Network $machine
     $hns.calls = @()
@@ -285,14 +259,11 @@ Test 'a repeat changes nothing and makes no second network' {
     Assert-Equal @($hns.calls | Where-Object { $_ -like 'POST *' -or $_ -like 'DELETE *' }) @()
     Assert-Equal $table.removed @()
 }
-Test 'HNS that has just started is given time to answer, and keeps its state' {
+Test 'HNS that has just started is given time to answer, and keeps its file' {
     $machine = New-Case -Stale
-    $hns.networks += @{ ID = 'n2'; Name = 'External'; ManagementIP = '10.0.0.7' }
-    $table.routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)')
     $hns.awake = 5
     Invoke-Network $machine
     Assert-Equal (Get-State $machine) $expected
-    Assert-Equal $hns.made $null
     Assert-Equal (Get-Content -Path $data) 'state'
 }
 Test 'HNS that does not let go of an endpoint is started with an empty file' {
@@ -302,40 +273,18 @@ Test 'HNS that does not let go of an endpoint is started with an empty file' {
     Assert-Equal $hns.log[0] 'HNS does not clear: HNS DELETE /endpoints/e1: The object is in use. {"Success":false,"Error":"The object is in use."}'
     Assert-Equal @($hns.calls | Where-Object { $_ -like '*-Service *' }) @('Set-Service hns Automatic', 'Start-Service hns', 'Stop-Service hns', 'Start-Service hns')
     Assert-Equal (Get-Content -Path $data) 'empty'
-    $state = Get-State $machine
-    Assert-Equal $state.networks @('External 10.0.0.7')
-    Assert-Equal $state.routes $expected.routes
+    Assert-Equal (Get-State $machine).routes $expected.routes
+    Assert-Flanneld
 }
-Test 'a throw-away network that never gets its address is deleted, and the next attempt makes it anew' {
+Test 'a virtual switch that stays behind without its network fails nothing here: it is told, and the routes lead over it' {
     $machine = New-Case -Stale
-    $hns.networks += @{ ID = 'old'; Name = 'External'; ManagementIP = '' }
-    Assert-Throws { Invoke-Network $machine } '^waited 120 s in vain for the external network to get its address$'
-    Assert-Equal @($hns.networks | ForEach-Object { $_.Name }) @('nat')
+    $hns.refuse = 'DELETE /endpoints/e1'
+    $hns.stuck = $true
     Invoke-Network $machine
-    Assert-Equal (Get-State $machine) $expected
+    Assert-Equal $hns.log[1] 'a virtual switch stayed behind: waited 30 s in vain for the adapter to come out of the virtual switch'
+    Assert-Equal (Get-State $machine).routes @('0.0.0.0/0 12', '169.254.169.123/32 12', '169.254.169.254/32 12')
 }
-Test 'HNS that is silent for a moment while the address is waited for does not cost the network' {
-    $machine = New-Case -Stale
-    $quiet = @{ left = 2 }
-    [Fenestra.Hns]::Answer = {
-        param($Method, $Path, $Body)
-        if ($hns.made -and $quiet.left -gt 0) {
-            $quiet.left -= 1
-            return ''
-        }
-        Get-HnsAnswer $Method $Path $Body
-    }
-    try {
-        Invoke-Network $machine
-    }
-    finally {
-        [Fenestra.Hns]::Answer = $answer
-    }
-    Assert-Equal $quiet.left 0
-    Assert-Equal (Get-State $machine) $expected
-    Assert-Equal @($hns.calls | Where-Object { $_ -like 'POST *' -or $_ -like 'DELETE /networks/made*' }) @('POST /networks/')
-}
-Test 'power that goes at any point leaves nothing that the next attempt does not mend' {
+Test 'power that goes at any point leaves nothing that the next attempt does not put right' {
     $machine = New-Case -Stale
     Invoke-Network $machine
     $steps = $hns.steps

@@ -1,0 +1,147 @@
+# flanneld's pod: the network on a switch that stayed behind, the routes that its making cost, and when the CNI configuration appears.
+. "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/network-fakes.ps1"
+. "$scripts/start-flanneld.ps1"
+
+$told = @{ calls = @(); log = @(); ranges = @('10.244.3.0/24'); silent = 0 }
+[Fenestra.Hns]::Answer = {
+    param($Method, $Path, $Body)
+    if ($told.silent -gt 0) {
+        $told.silent -= 1
+        return ''
+    }
+    $told.calls += "$Method $Path"
+    Get-NetworkAnswer $Method $Path $Body
+}
+function Write-Log {
+    param(
+        [string] $Message
+    )
+    $told.log += $Message
+}
+function Start-Sleep {
+    Step-Adapter
+}
+# The time of these tests is the sum of the pauses.
+function Wait-Until {
+    param(
+        [scriptblock] $Condition,
+        [int] $Seconds,
+        [string] $What,
+        [int] $PauseSeconds = 2
+    )
+    for ($spent = 0; $true; $spent += $PauseSeconds) {
+        $value = & $Condition
+        if ($value) {
+            return $value
+        }
+        if ($spent -ge $Seconds) {
+            throw "waited $Seconds s in vain for $What"
+        }
+        Start-Sleep -Seconds $PauseSeconds
+    }
+}
+# kubectl: the ranges one after the other, the last one for ever; empty while the controller manager has given none.
+function Invoke-Program {
+    param(
+        [string] $Path,
+        [string[]] $Arguments
+    )
+    Assert-Equal ($Arguments -join ' ') '--kubeconfig flanneld.conf --request-timeout 10s get node i-1 -o jsonpath={.spec.podCIDR}'
+    $told.ranges[0]
+    if ($told.ranges.Count -gt 1) {
+        $told.ranges = @($told.ranges | Select-Object -Skip 1)
+    }
+}
+function New-Case {
+    $folder = "$temp/$([Guid]::NewGuid())"
+    New-Folder $folder
+    Set-Content -Path "$folder/kubectl.exe" -Value 'program'
+    Set-Content -NoNewline -Path "$folder/template.conflist" -Value '{"name":"flannel.4096"}'
+    Initialize-Hns
+    $told.calls = @()
+    $told.log = @()
+    $told.ranges = @('10.244.3.0/24')
+    $told.silent = 0
+    ConvertTo-Data @{
+        programs = @{ kubectl = "$folder/kubectl.exe" }
+        flanneld = @{ kubeconfig = 'flanneld.conf'; seconds = 300 }
+        network  = @{
+            name             = 'flannel.4096'
+            vni              = 4096
+            routes           = @('169.254.169.254/32', '169.254.169.123/32')
+            subnetFile       = "$folder/subnet.env"
+            conflist         = "$folder/net.d/10-flannel.conflist"
+            conflistTemplate = "$folder/template.conflist"
+        }
+    }
+}
+# A switch whose network is gone, as after a restart of HNS that did not clean up.
+function Set-Stuck {
+    $hns.switch = $true
+    $hns.stuck = $true
+    $table.routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)')
+}
+$i1 = ConvertTo-Data @{ name = 'i-1' }
+
+Test 'on a physical adapter nothing is made for flanneld, which makes its network itself' {
+    $machine = New-Case
+    Restore-Network $machine $i1
+    Assert-Equal $told.calls @()
+    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
+    Assert-Equal @($hns.networks | ForEach-Object { $_.Name }) @('nat', 'flannel.4096')
+}
+Test 'on a switch that stayed behind flanneld is refused, and keeps the network that is made for it' {
+    $machine = New-Case
+    Set-Stuck
+    Assert-Throws { Invoke-Flanneld 'flannel.4096' '10.244.3.0/24' } 'The parameter is incorrect'
+    Restore-Network $machine $i1
+    $made = @($hns.networks | Where-Object { $_.Name -eq 'flannel.4096' })
+    Assert-Equal @($made.Count, $made[0].Type, $made[0].Subnets[0].AddressPrefix, $made[0].Subnets[0].GatewayAddress) @(1, 'Overlay', '10.244.3.0/24', '10.244.3.1')
+    Assert-Equal @($made[0].Subnets[0].Policies[0].Type, $made[0].Subnets[0].Policies[0].VSID) @('VSID', 4096)
+    $told.calls = @()
+    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
+    Assert-Equal $told.calls @('GET /networks/')
+}
+Test 'a network that is there behind its switch is left alone' {
+    $machine = New-Case
+    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
+    Wait-Until { Test-VirtualSwitch } 10 'the switch' | Out-Null
+    $told.calls = @()
+    Restore-Network $machine $i1
+    Assert-Equal $told.calls @('GET /networks/')
+}
+Test 'a node without a range yet is waited for' {
+    $machine = New-Case
+    Set-Stuck
+    $told.ranges = @('', '', '10.244.8.0/24')
+    Restore-Network $machine $i1
+    Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'flannel.4096' })[0].Subnets[0].GatewayAddress '10.244.8.1'
+}
+Test 'the CNI configuration comes when the routes are behind the switch' {
+    $machine = New-Case
+    $table.routes += New-Route '169.254.169.254/32' 7 '10.0.0.1'
+    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
+    Assert-Equal @($table.routes) @()
+    Complete-Network $machine.network
+    Assert-Equal @($table.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" }) @('0.0.0.0/0 12', '169.254.169.254/32 12', '169.254.169.123/32 12')
+    Assert-Equal @($table.kept) @()
+    Assert-Equal ([IO.File]::ReadAllText($machine.network.conflist)) '{"name":"flannel.4096"}'
+}
+Test 'routes that cannot be repaired keep no node from being Ready' {
+    $machine = New-Case
+    Complete-Network $machine.network
+    Assert-Equal $told.log @('waited 60 s in vain for the default route behind the virtual switch')
+    Assert-Equal (Test-Path -LiteralPath $machine.network.conflist) $true
+}
+Test 'the network is there when both flanneld and HNS say so, and HNS that is silent is asked again' {
+    $machine = New-Case
+    Assert-Equal (Test-Network $machine.network) $false
+    Set-Content -Path $machine.network.subnetFile -Value 'FLANNEL_SUBNET=10.244.3.1/24'
+    Assert-Equal (Test-Network $machine.network) $false
+    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
+    $told.silent = 1
+    Assert-Equal (Test-Network $machine.network) $false
+    Assert-Equal (Test-Network $machine.network) $true
+}
+Complete-Tests
