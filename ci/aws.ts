@@ -4,7 +4,7 @@ import { privateBucket } from "../components/aws/privateBucket.ts";
 import { audience, policiesOf, type StackScope, trustPolicy } from "./awsPolicies.ts";
 import type { CiSpec, CiStack } from "./config.ts";
 import { environmentName, issuer, type Purpose, purposes, subject } from "./environments.ts";
-import type { CiOutputs, Variables } from "./index.ts";
+import type { CiOutputs, Variables } from "./outputs.ts";
 
 /** Longest session of an update, in seconds: the workflow asks for as much. */
 export const deploySeconds = 7200;

@@ -9,7 +9,7 @@ import * as random from "@pulumi/random";
 import { type CiRole, ciRoles, federatedCredential, type RoleScope, rolesOf } from "./azureRoles.ts";
 import type { CiSpec, CiStack } from "./config.ts";
 import { environmentName, type Purpose, purposes, type Repository, subject } from "./environments.ts";
-import type { CiOutputs, Variables } from "./index.ts";
+import type { CiOutputs, Variables } from "./outputs.ts";
 
 /** How long a deleted state, container or key can be brought back, in days. */
 const retentionDays = 90;

@@ -1,14 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { Cloud } from "../components/config/schema.ts";
 import { type CiSpec, loadCiConfig } from "./config.ts";
-
-/** Variables of an environment on GitHub. None of them is a secret. */
-export type Variables = Readonly<Record<string, pulumi.Output<string>>>;
-
-/** What this program exports: the variables to set, by environment. */
-export interface CiOutputs {
-  readonly environments: Readonly<Record<string, Variables>>;
-}
+import type { CiOutputs } from "./outputs.ts";
 
 const clouds: Readonly<Record<Cloud, () => Promise<(spec: CiSpec) => CiOutputs>>> = {
   aws: async () => (await import("./aws.ts")).setUpAws,

@@ -3,13 +3,13 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
-import { openCheckout } from "../plan/gitBase.ts";
 import { planFiles } from "../plan/report/files.ts";
 import { reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { type ComparedStack, compareStacks } from "./changes/compare.ts";
 import { changesFile, changesJson, type Status } from "./changes/stackChange.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
 
 const help = `Usage: fenestra changes --since REF [options]

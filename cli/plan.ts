@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { UserDataError } from "../plan/decode/machine.ts";
-import { planAtRef } from "../plan/gitBase.ts";
 import { ProgramError } from "../plan/program/runProgram.ts";
 import { ShapeError } from "../plan/program/sameResources.ts";
 import { type BasePlan, diffPlans, diffText, readBasePlan } from "../plan/report/diff.ts";
@@ -14,6 +13,7 @@ import { planJson } from "../plan/report/json.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { planSummary } from "../plan/report/summary.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { planAtRef } from "./gitBase.ts";
 import { withUserFile } from "./userFiles.ts";
 
 const help = `Usage: fenestra plan --stack NAME [options]

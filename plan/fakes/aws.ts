@@ -2,8 +2,8 @@ import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../program/values.ts";
 import { addressIn } from "./addresses.ts";
-import type { SimulatedContext, SimulatedProvider } from "./cloud.ts";
 import { autoName, characters, digest, hex, uuid } from "./identifiers.ts";
+import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
 
 /** Prefix of the ids of resources whose id is a prefix and 17 hexadecimal digits (Amazon EC2 User Guide, resource IDs). */
 const idPrefixes: Readonly<Record<string, string>> = {

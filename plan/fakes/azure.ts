@@ -3,8 +3,8 @@ import type { ResourceRequest } from "../program/request.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import { addressIn } from "./addresses.ts";
 import { azurePath } from "./azurePaths.ts";
-import type { SimulatedContext, SimulatedProvider } from "./cloud.ts";
 import { digest, hex, uuid } from "./identifiers.ts";
+import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
 
 /** A resource whose id is known already. */
 interface Named {

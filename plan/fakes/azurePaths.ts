@@ -1,7 +1,7 @@
 import type { ResourceRequest } from "../program/request.ts";
 import { textOf } from "../program/values.ts";
-import type { SimulatedPlace } from "./cloud.ts";
 import { hex, uuid } from "./identifiers.ts";
+import type { SimulatedPlace } from "./provider.ts";
 
 /** Types in a resource id with the inputs that name them, outermost first; a text without an input stands as it is. */
 type Path = readonly [namespace: string, ...segments: readonly (readonly [type: string, input: string])[]];

@@ -1,39 +1,13 @@
-import type { SimulatedCloud, SimulatedResource } from "../program/engine.ts";
-import type { ResourceRequest } from "../program/request.ts";
+import type { SimulatedCloud } from "../program/engine.ts";
 import { textOf } from "../program/values.ts";
 import { awsResource } from "./aws.ts";
 import { azureResource } from "./azure.ts";
 import { uuid } from "./identifiers.ts";
 import { kubernetesResource } from "./kubernetes.ts";
+import type { CertificateMode, MadeResource, SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
 import { randomResource } from "./random.ts";
 import { stashResource } from "./stash.ts";
-import { type CertificateMode, tlsResource } from "./tls.ts";
-
-/** Where the simulated cloud is. */
-export interface SimulatedPlace {
-  /** `eu-central-1`, `westeurope`. */
-  readonly region: string;
-  /** AWS account id or Azure subscription id. */
-  readonly accountId: string;
-}
-
-/** What a provider's simulation may look at. */
-export interface SimulatedContext {
-  readonly place: SimulatedPlace;
-  /** How keys and certificates are made. */
-  readonly certificates: CertificateMode;
-  /** A resource that was made before in this run, by its id; with the resources it was made from. */
-  readonly find: (id: string) => MadeResource | undefined;
-}
-
-/** A resource that the simulated cloud has made. */
-export interface MadeResource {
-  readonly request: ResourceRequest;
-  readonly made: SimulatedResource;
-}
-
-/** Makes a resource of one provider. */
-export type SimulatedProvider = (request: ResourceRequest, context: SimulatedContext) => SimulatedResource;
+import { tlsResource } from "./tls.ts";
 
 /** Account and subscription of a simulated cloud when the stack names none: the number of AWS's own documentation. */
 export const documentationAccounts = { aws: "123456789012", azure: "00000000-0000-4000-8000-000000000000" } as const;

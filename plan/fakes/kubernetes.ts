@@ -1,6 +1,6 @@
 import { mapOf, type PropertyMap, textOf } from "../program/values.ts";
-import type { SimulatedProvider } from "./cloud.ts";
 import { autoName, uuid } from "./identifiers.ts";
+import type { SimulatedProvider } from "./provider.ts";
 
 /** `apiVersion` and `kind` of a Kubernetes resource's type token: `kubernetes:apps/v1:Deployment`; the core group is `core`. */
 export function kindOfToken(type: string): { readonly apiVersion: string; readonly kind: string } {

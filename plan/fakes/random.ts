@@ -1,6 +1,6 @@
 import { mapOf, type PropertyMap, Secret } from "../program/values.ts";
-import type { SimulatedProvider } from "./cloud.ts";
 import { characters, digest, uuid } from "./identifiers.ts";
+import type { SimulatedProvider } from "./provider.ts";
 
 const lower = "abcdefghijklmnopqrstuvwxyz";
 const upper = lower.toUpperCase();

@@ -1,5 +1,5 @@
-import type { SimulatedProvider } from "./cloud.ts";
 import { uuid } from "./identifiers.ts";
+import type { SimulatedProvider } from "./provider.ts";
 
 /** `pulumi.Stash`: keeps its input in the state. */
 export const stashResource: SimulatedProvider = ({ urn, inputs }) => ({

@@ -13,8 +13,8 @@ import { sha256WithRSAEncryption } from "@peculiar/asn1-rsa";
 import { AsnConvert } from "@peculiar/asn1-schema";
 import type { AlgorithmIdentifier, Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, Secret, textOf } from "../program/values.ts";
-import type { SimulatedContext, SimulatedProvider } from "./cloud.ts";
 import { digest, hex } from "./identifiers.ts";
+import type { CertificateMode, SimulatedContext, SimulatedProvider } from "./provider.ts";
 import {
   certificate,
   certificateRequest,
@@ -25,13 +25,6 @@ import {
   readRequestPem,
   type Signer,
 } from "./x509.ts";
-
-/**
- * How keys and certificates come about. `real`: new keys, signatures that verify, valid from now. `stand-in`: of the same form and length,
- * but keys follow from the resource's URN, signatures are filler, dates are fixed and the organisational unit says what they are: worth
- * nothing, and the same in every run.
- */
-export type CertificateMode = "real" | "stand-in";
 
 /** Organisational unit in the subject of every stand-in. */
 export const standInUnit = "stand-in of fenestra plan";

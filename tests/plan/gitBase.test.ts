@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { UsageError } from "../../cli/exit.ts";
+import { openCheckout, planAtRef } from "../../cli/gitBase.ts";
 import { main } from "../../cli/main.ts";
-import { openCheckout, planAtRef } from "../../plan/gitBase.ts";
 
 describe("the base of a comparison, by a git ref", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-git-"));

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type SimulatedPlace, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { simulatedCloud } from "../../plan/fakes/cloud.ts";
+import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import type { ResourceRequest } from "../../plan/program/request.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";

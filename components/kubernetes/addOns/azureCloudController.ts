@@ -16,7 +16,7 @@ import {
   serviceAccount,
   small,
 } from "../workload.ts";
-import { type CloudValues, cloudControllerRules } from "./cloudController.ts";
+import { type CloudValues, cloudControllerRules } from "./cloudControllerRules.ts";
 import { apiByName } from "./networking.ts";
 
 const controller: Account = { name: "cloud-controller-manager", namespace: "kube-system" };

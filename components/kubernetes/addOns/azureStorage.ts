@@ -1,7 +1,8 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { image } from "../images.ts";
 import { nodeName, rule, small } from "../workload.ts";
-import { type CsiDriver, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
+import { diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
+import type { CsiDriver } from "./csiDriver.ts";
 
 const driverName = "disk.csi.azure.com";
 const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };

@@ -1,40 +1,20 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { image } from "../images.ts";
-import type { Manifest, PolicyRule, Text } from "../manifest.ts";
+import type { Manifest, Text } from "../manifest.ts";
 import {
   type Account,
   clusterRights,
   daemonSet,
   onControlPlane,
   readsAuthentication,
-  rule,
   serviceAccount,
   small,
 } from "../workload.ts";
 import { azureCloudControllerManifests } from "./azureCloudController.ts";
+import { type CloudValues, cloudControllerRules } from "./cloudControllerRules.ts";
 import { apiByName } from "./networking.ts";
 
 const account: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
-
-/** What a cloud controller may do, on either cloud (kubernetes/kops: addons aws-cloud-controller and azure-cloud-controller). */
-export const cloudControllerRules: PolicyRule[] = [
-  rule("", ["events"], ["create", "patch", "update"]),
-  rule("", ["nodes"], ["get", "list", "watch", "update", "patch", "delete"]),
-  rule("", ["nodes/status"], ["patch"]),
-  rule("", ["services", "services/status"], ["get", "list", "patch", "update", "watch"]),
-  rule("", ["serviceaccounts"], ["create", "get", "list", "watch", "update"]),
-  rule("", ["persistentvolumes"], ["get", "list", "update", "watch"]),
-  rule("", ["endpoints"], ["create", "get", "list", "watch", "update"]),
-  rule("discovery.k8s.io", ["endpointslices"], ["get", "list", "watch"]),
-  rule("coordination.k8s.io", ["leases"], ["create", "get", "list", "watch", "update"]),
-];
-
-/** Values of the cloud that the controllers need. */
-export interface CloudValues {
-  readonly nodeEndpoint: Text;
-  /** Content of `azure.json`; only on Azure. */
-  readonly azureCloudConfig: Text | undefined;
-}
 
 /** The cloud controller manager: it removes the `uninitialized` taint from nodes and makes load balancers for Services. */
 export function cloudControllerManifests(spec: ClusterSpec, values: CloudValues): readonly Manifest[] {

@@ -1,6 +1,5 @@
-import type * as kubernetes from "@pulumi/kubernetes";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import type { Container, Manifest, Plain, PolicyRule } from "../manifest.ts";
+import type { Manifest, PolicyRule } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import {
   type Account,
@@ -11,36 +10,8 @@ import {
   rule,
   serviceAccount,
 } from "../workload.ts";
-import { type CsiSidecars, controllerPod, linuxNodePod, windowsNodePod } from "./csiPods.ts";
-
-/** A CSI driver, as far as drivers differ. Everything else is made from it in one way, see `csiManifests`. */
-export interface CsiDriver {
-  /** Name by which StorageClasses call it: `ebs.csi.aws.com`. */
-  readonly name: string;
-  /** Begin of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`. */
-  readonly prefix: string;
-  readonly sidecars: CsiSidecars;
-  /** What the cluster is told of it. */
-  readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;
-  readonly controller: {
-    /** The driver itself; its socket and its grace are added. */
-    readonly plugin: Container;
-    /** Port of the answer of the liveness probe's own container; on the machine's network, so each driver has another one. */
-    readonly healthPort: number;
-    /** Rights in its own namespace, beside the leases. */
-    readonly rules?: PolicyRule[];
-  };
-  readonly linux: {
-    readonly plugin: Container;
-    /** Whether it needs the node's network. */
-    readonly hostNetwork: boolean;
-  };
-  /** Makes the driver's container of the socket's address on a node. */
-  readonly windows: { readonly plugin: (endpoint: string) => Container };
-  /** Rights of the node plug-ins; none for a driver that asks the API server nothing. */
-  readonly nodeRules: PolicyRule[];
-  readonly storageClasses: readonly Manifest[];
-}
+import type { CsiDriver } from "./csiDriver.ts";
+import { controllerPod, linuxNodePod, windowsNodePod } from "./csiPods.ts";
 
 /** Rights of the sidecars of a controller: provisioner, attacher, resizer (kubernetes-csi/external-*: deploy/kubernetes/rbac.yaml). */
 const controllerRules: PolicyRule[] = [

@@ -1,16 +1,7 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { Container, PodSpec } from "../manifest.ts";
 import { type Account, hostProcessPod, onControlPlane, small } from "../workload.ts";
-import type { CsiDriver } from "./csi.ts";
-
-/** Images of the containers beside a driver. A driver that attaches nothing needs no attacher, one that never grows no resizer. */
-export interface CsiSidecars {
-  readonly provisioner: string;
-  readonly attacher?: string;
-  readonly resizer?: string;
-  readonly registrar: { readonly linux: string; readonly windows: string };
-  readonly livenessProbe: string;
-}
+import type { CsiDriver } from "./csiDriver.ts";
 
 const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";

@@ -3,7 +3,8 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import { nodeName, rule, small } from "../workload.ts";
-import { type CsiDriver, csiManifests } from "./csi.ts";
+import { csiManifests } from "./csi.ts";
+import type { CsiDriver } from "./csiDriver.ts";
 
 const driverName = "smb.csi.k8s.io";
 const home = "kube-system";

@@ -3,7 +3,8 @@ import { image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import { nodeName, small } from "../workload.ts";
 import { azureDiskDriver } from "./azureStorage.ts";
-import { type CsiDriver, csiManifests, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
+import { csiManifests, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
+import type { CsiDriver } from "./csiDriver.ts";
 
 /** Disks of the cloud for pods on both systems. */
 export function storageManifests(spec: ClusterSpec): readonly Manifest[] {

@@ -1,42 +1,10 @@
-import {
-  type AzureRequest,
-  type SimulatedAccount,
-  type SimulatedVault,
-  same,
-} from "../../../plan/fakes/azureAccess.ts";
+import { same } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
-import type { CloudCall } from "../calls.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { azureError } from "./answers.ts";
 import { blobStore } from "./blobs.ts";
-import type { TokenClaims, TokenIssuer } from "./tokens.ts";
-import { keyVault, type StoredValue } from "./vault.ts";
-
-/** What the simulated endpoints of Azure work on. */
-export interface AzureCloud {
-  readonly hostAt: (address: string) => AzureHost | undefined;
-  readonly tokens: TokenIssuer;
-  /** Whether an identity's roles allow a call. */
-  readonly authorize: (principalId: string, request: AzureRequest) => boolean;
-  readonly vaults: readonly SimulatedVault[];
-  /** Secrets by their URL without version. */
-  readonly secrets: Map<string, StoredValue>;
-  readonly accounts: readonly SimulatedAccount[];
-  /** Blobs by `<server>/<container>/<name>`. */
-  readonly blobs: Map<string, Buffer>;
-  /** Ids of scale set instances that were given a new system disk, in order. */
-  readonly reimaged: string[];
-  /** Every call, in order. */
-  readonly calls: CloudCall[];
-}
-
-/** A call of a machine whose token was right. */
-export interface AzureCaller {
-  readonly host: AzureHost;
-  readonly claims: TokenClaims;
-  /** Whether the roles allow it; recorded either way. */
-  readonly allowed: (request: AzureRequest) => boolean;
-}
+import type { AzureCaller, AzureCloud } from "./state.ts";
+import { keyVault } from "./vault.ts";
 
 /** Name of the resource manager's server. */
 export const managementHost = "management.azure.com";

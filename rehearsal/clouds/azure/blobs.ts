@@ -1,6 +1,6 @@
 import type { SimulatedAccount } from "../../../plan/fakes/azureAccess.ts";
 import type { EndpointAnswer, EndpointRequest } from "../server.ts";
-import type { AzureCaller, AzureCloud } from "./api.ts";
+import type { AzureCaller, AzureCloud } from "./state.ts";
 
 /** First version of the service that takes tokens (Azure Storage, "Authorize with Microsoft Entra ID"). */
 const firstVersion = "2017-11-09";

@@ -17,11 +17,11 @@ import { mapOf, textOf } from "../../../plan/program/values.ts";
 import { parseEnvironmentFile } from "../../machines/units.ts";
 import type { CloudSide, NodeTemplate } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
-import { type AzureCloud, azureApi, managementHost } from "./api.ts";
+import { azureApi, managementHost } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
 import { type AzureIdentity, azureMetadata, type ScheduledEvents } from "./metadata.ts";
+import type { AzureCloud, StoredValue } from "./state.ts";
 import { TokenIssuer } from "./tokens.ts";
-import type { StoredValue } from "./vault.ts";
 
 /**
  * Azure as the machines of a program see it.

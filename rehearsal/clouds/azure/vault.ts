@@ -4,14 +4,7 @@ import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { EndpointAnswer, EndpointRequest } from "../server.ts";
 import { azureError } from "./answers.ts";
-import type { AzureCaller, AzureCloud } from "./api.ts";
-
-/** A secret of a simulated vault. */
-export interface StoredValue {
-  value: string;
-  /** Grows with each write. */
-  version: number;
-}
+import type { AzureCaller, AzureCloud, StoredValue } from "./state.ts";
 
 /** Largest value of a secret, in bytes (Key Vault, "Secrets": 25 kB). */
 const secretLimit = 25_600;

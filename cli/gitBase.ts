@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { UsageError } from "../cli/exit.ts";
 import { stackNames } from "../components/config/stackFile.ts";
+import { UsageError } from "./exit.ts";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 

@@ -1,0 +1,35 @@
+import type { SimulatedResource } from "../program/engine.ts";
+import type { ResourceRequest } from "../program/request.ts";
+
+/**
+ * How keys and certificates come about. `real`: new keys, signatures that verify, valid from now. `stand-in`: of the same form and length,
+ * but keys follow from the resource's URN, signatures are filler, dates are fixed and the organisational unit says what they are: worth
+ * nothing, and the same in every run.
+ */
+export type CertificateMode = "real" | "stand-in";
+
+/** Where the simulated cloud is. */
+export interface SimulatedPlace {
+  /** `eu-central-1`, `westeurope`. */
+  readonly region: string;
+  /** AWS account id or Azure subscription id. */
+  readonly accountId: string;
+}
+
+/** What a provider's simulation may look at. */
+export interface SimulatedContext {
+  readonly place: SimulatedPlace;
+  /** How keys and certificates are made. */
+  readonly certificates: CertificateMode;
+  /** A resource that was made before in this run, by its id; with the resources it was made from. */
+  readonly find: (id: string) => MadeResource | undefined;
+}
+
+/** A resource that the simulated cloud has made. */
+export interface MadeResource {
+  readonly request: ResourceRequest;
+  readonly made: SimulatedResource;
+}
+
+/** Makes a resource of one provider. */
+export type SimulatedProvider = (request: ResourceRequest, context: SimulatedContext) => SimulatedResource;

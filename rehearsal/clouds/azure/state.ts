@@ -1,0 +1,37 @@
+import type { AzureRequest, SimulatedAccount, SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
+import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
+import type { CloudCall } from "../calls.ts";
+import type { TokenClaims, TokenIssuer } from "./tokens.ts";
+
+/** A secret of a simulated vault. */
+export interface StoredValue {
+  value: string;
+  /** Grows with each write. */
+  version: number;
+}
+
+/** What the simulated endpoints of Azure work on. */
+export interface AzureCloud {
+  readonly hostAt: (address: string) => AzureHost | undefined;
+  readonly tokens: TokenIssuer;
+  /** Whether an identity's roles allow a call. */
+  readonly authorize: (principalId: string, request: AzureRequest) => boolean;
+  readonly vaults: readonly SimulatedVault[];
+  /** Secrets by their URL without version. */
+  readonly secrets: Map<string, StoredValue>;
+  readonly accounts: readonly SimulatedAccount[];
+  /** Blobs by `<server>/<container>/<name>`. */
+  readonly blobs: Map<string, Buffer>;
+  /** Ids of scale set instances that were given a new system disk, in order. */
+  readonly reimaged: string[];
+  /** Every call, in order. */
+  readonly calls: CloudCall[];
+}
+
+/** A call of a machine whose token was right. */
+export interface AzureCaller {
+  readonly host: AzureHost;
+  readonly claims: TokenClaims;
+  /** Whether the roles allow it; recorded either way. */
+  readonly allowed: (request: AzureRequest) => boolean;
+}
