@@ -4,7 +4,8 @@ import { TargetGroup } from "@pulumi/aws/lb/targetGroup.js";
 import { TargetGroupAttachment } from "@pulumi/aws/lb/targetGroupAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
-import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { ports } from "../model/ports.ts";
 
 /** Arguments of `LoadBalancer`. */
 export interface LoadBalancerArgs {
@@ -91,7 +92,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
       `${this.#name}-${role}`,
       {
         loadBalancerArn: balancer.arn,
-        port: apiPort,
+        port: ports.api,
         protocol: "TCP",
         tcpIdleTimeoutSeconds: idleSeconds,
         defaultActions: [{ type: "forward", targetGroupArn: target.arn }],
@@ -103,7 +104,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
       ({ index, address }) =>
         new TargetGroupAttachment(
           `${this.#name}-${role}-${index}`,
-          { targetGroupArn: target.arn, targetId: address, port: apiPort },
+          { targetGroupArn: target.arn, targetId: address, port: ports.api },
           { parent: this },
         ),
     );
@@ -118,7 +119,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
         name: awsName,
         vpcId: this.#args.vpcId,
         targetType: "ip",
-        port: apiPort,
+        port: ports.api,
         protocol: "TCP",
         // A machine that reaches itself through the balancer drops packets with its own source address (kubernetes/kubeadm#1685).
         preserveClientIp: "false",
@@ -126,7 +127,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
         healthCheck: {
           protocol: "HTTPS",
           path: "/readyz",
-          port: String(apiPort),
+          port: String(ports.api),
           matcher: "200",
           interval: 10,
           timeout: 6,

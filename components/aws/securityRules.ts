@@ -1,7 +1,8 @@
-import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { type MachineGroup, machineTraffic, ports } from "../model/ports.ts";
 
 /** The security groups of a cluster. */
-export type GroupName = "control-plane" | "workers" | "api-internal" | "api-public";
+export type GroupName = MachineGroup | "api-internal" | "api-public";
 
 /** One rule with one purpose. */
 export interface SecurityRule {
@@ -19,11 +20,6 @@ export interface SecurityRule {
   readonly purpose: string;
 }
 
-/** Port of flannel's VXLAN, the one that Windows requires (microsoft/SDN, flannel `Port: 4789`). */
-const vxlanPort = 4789;
-const kubeletPort = 10250;
-const etcdPorts = [2379, 2380] as const;
-
 /** Groups of a cluster; the public one only with a public endpoint. */
 export function groupNames(spec: ClusterSpec): readonly GroupName[] {
   return [
@@ -39,9 +35,7 @@ export function groupNames(spec: ClusterSpec): readonly GroupName[] {
  * Services of type LoadBalancer to the workers' group by itself.
  */
 export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
-  const api = [apiPort, apiPort] as const;
-  const kubelet = [kubeletPort, kubeletPort] as const;
-  const vxlan = [vxlanPort, vxlanPort] as const;
+  const api = [ports.api, ports.api] as const;
   const controlPlane = { group: "control-plane" } as const;
   const workers = { group: "workers" } as const;
   const anywhere = { cidr: "0.0.0.0/0" } as const;
@@ -93,64 +87,17 @@ export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
       ports: api,
       purpose: "Pods to the API by the address of its Service",
     },
-    {
-      name: "control-plane-etcd",
-      direction: "ingress",
-      group: "control-plane",
-      peer: controlPlane,
-      protocol: "tcp",
-      ports: etcdPorts,
-      purpose: "etcd members among each other",
-    },
-    {
-      name: "control-plane-kubelet-from-control-plane",
-      direction: "ingress",
-      group: "control-plane",
-      peer: controlPlane,
-      protocol: "tcp",
-      ports: kubelet,
-      purpose: "API servers to the kubelets of the control plane: logs, exec",
-    },
-    {
-      name: "control-plane-kubelet-from-workers",
-      direction: "ingress",
-      group: "control-plane",
-      peer: workers,
-      protocol: "tcp",
-      ports: kubelet,
-      purpose: "Metrics collectors on workers to the kubelets of the control plane",
-    },
-    ...(["control-plane", "workers"] as const).flatMap((group) =>
-      (["control-plane", "workers"] as const).map(
-        (peer): SecurityRule => ({
-          name: `${group}-overlay-from-${peer}`,
-          direction: "ingress",
-          group,
-          peer: { group: peer },
-          protocol: "udp",
-          ports: vxlan,
-          purpose: "Pod network, VXLAN",
-        }),
-      ),
+    ...machineTraffic(spec).map(
+      ({ name, from, to, protocol, ports: { first, last }, purpose }): SecurityRule => ({
+        name,
+        direction: "ingress",
+        group: to,
+        peer: { group: from },
+        protocol,
+        ports: [first, last],
+        purpose,
+      }),
     ),
-    {
-      name: "workers-kubelet-from-control-plane",
-      direction: "ingress",
-      group: "workers",
-      peer: controlPlane,
-      protocol: "tcp",
-      ports: kubelet,
-      purpose: "API servers to the kubelets of the workers: logs, exec",
-    },
-    {
-      name: "workers-kubelet-from-workers",
-      direction: "ingress",
-      group: "workers",
-      peer: workers,
-      protocol: "tcp",
-      ports: kubelet,
-      purpose: "Metrics collectors on workers to the kubelets of the workers",
-    },
     {
       name: "control-plane-out",
       direction: "egress",
@@ -172,7 +119,7 @@ export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
 
 function publicRules(spec: ClusterSpec): readonly SecurityRule[] {
   if (spec.publicAccess === undefined) return [];
-  const api = [apiPort, apiPort] as const;
+  const api = [ports.api, ports.api] as const;
   return [
     ...spec.publicAccess.map(
       (cidr): SecurityRule => ({

@@ -8,7 +8,8 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
-import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { ports } from "../model/ports.ts";
 import { type Place, placed } from "./place.ts";
 import { suffixLength } from "./secretNames.ts";
 
@@ -132,7 +133,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
           {
             name: part.probe,
             protocol: "Https",
-            port: apiPort,
+            port: ports.api,
             requestPath: "/readyz",
             intervalInSeconds: 5,
             probeThreshold: 2,
@@ -142,8 +143,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
           {
             name: part.rule,
             protocol: "Tcp",
-            frontendPort: apiPort,
-            backendPort: apiPort,
+            frontendPort: ports.api,
+            backendPort: ports.api,
             frontendIPConfiguration: { id: pulumi.interpolate`${own}/frontendIPConfigurations/${part.frontend}` },
             backendAddressPool: { id: pulumi.interpolate`${own}/backendAddressPools/${part.pool}` },
             probe: { id: pulumi.interpolate`${own}/probes/${part.probe}` },

@@ -2,14 +2,12 @@ import type * as inputs from "@pulumi/azure-native/types/input.js";
 import { windowsExtensionCommand } from "../machine/windows/userData.ts";
 import { joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import { ports } from "../model/ports.ts";
 
 type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
 
-/** Port of the kubelet, which listens as soon as the node has joined. */
-const kubeletPort = 10250;
-
 /**
- * How Azure tells a good machine from a bad one: something listens on the kubelet's port. Version 2.0 of the extension knows a time of
+ * How Azure tells a good machine from a bad one: something listens on the kubelet's port, which it does as soon as the node has joined. Version 2.0 of the extension knows a time of
  * grace, in which a machine that joins counts as starting and not as sick. By HTTP it wants an answer in a form of its own that the
  * kubelet's /healthz does not give, and every machine would be replaced for ever (Azure documentation, application health extension).
  */
@@ -22,7 +20,7 @@ function health({ os }: PoolSpec): Extension {
     autoUpgradeMinorVersion: true,
     settings: {
       protocol: "tcp",
-      port: kubeletPort,
+      port: ports.kubelet,
       intervalInSeconds: 15,
       numberOfProbes: 3,
       gracePeriod: joinSeconds[os.family],

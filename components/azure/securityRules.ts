@@ -1,8 +1,8 @@
-import { nodePorts } from "../machine/windows/system.ts";
-import { apiPort, type ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { type MachineGroup, machineTraffic, nodePorts, type PortRange, ports } from "../model/ports.ts";
 
 /** The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security group, their target. */
-export type GroupName = "control-plane" | "workers";
+export type GroupName = MachineGroup;
 
 /** One inbound rule with one purpose. What goes out is free: Azure's own rules allow the network and the internet. */
 export interface SecurityRule {
@@ -25,17 +25,24 @@ export interface SecurityRule {
 /** Highest priority number of our rules (kubernetes-sigs/cloud-provider-azure: pkg/provider/securitygroup begins at 500). */
 export const lastPriority = 499;
 
-/** Port of flannel's VXLAN, the one that Windows requires (microsoft/SDN, flannel `Port: 4789`). */
-const vxlan = ["4789"] as const;
-const kubelet = ["10250"] as const;
-const etcd = ["2379-2380"] as const;
-const api = [String(apiPort)] as const;
+const api = [String(ports.api)] as const;
+
+/** Priority of what machines take from each other, by the name of the rule without that of its group. Nothing refuses NodePorts. */
+const trafficPriorities: Readonly<Record<string, number>> = {
+  etcd: 130,
+  "kubelet-from-control-plane": 140,
+  "kubelet-from-workers": 150,
+  "overlay-from-control-plane": 160,
+  "overlay-from-workers": 170,
+  "node-exporter-from-control-plane": 180,
+  "node-exporter-from-workers": 190,
+  "windows-exporter-from-control-plane": 200,
+  "windows-exporter-from-workers": 210,
+};
 
 /** Tag of Azure's health probes. */
 const probes = { tag: "AzureLoadBalancer" } as const;
 const anybody = { tag: "*" } as const;
-const controlPlane = { group: "control-plane" } as const;
-const workers = { group: "workers" } as const;
 
 /**
  * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people come in by Run Command or the serial console. Each group ends with a
@@ -85,26 +92,7 @@ export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
             "Allowed networks to the Kubernetes API",
           ),
         ]),
-    allow(130, "control-plane-etcd", "control-plane", controlPlane, "Tcp", etcd, "etcd members among each other"),
-    allow(
-      140,
-      "control-plane-kubelet-from-control-plane",
-      "control-plane",
-      controlPlane,
-      "Tcp",
-      kubelet,
-      "API servers to the kubelets of the control plane: logs, exec",
-    ),
-    allow(
-      150,
-      "control-plane-kubelet-from-workers",
-      "control-plane",
-      workers,
-      "Tcp",
-      kubelet,
-      "Metrics collectors on workers to the kubelets of the control plane",
-    ),
-    ...overlay("control-plane"),
+    ...traffic(spec, "control-plane"),
     {
       name: "control-plane-closed",
       group: "control-plane",
@@ -124,25 +112,7 @@ export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
       ["*"],
       "Health probes of the load balancers of Services; their ports are not known beforehand",
     ),
-    allow(
-      140,
-      "workers-kubelet-from-control-plane",
-      "workers",
-      controlPlane,
-      "Tcp",
-      kubelet,
-      "API servers to the kubelets of the workers: logs, exec",
-    ),
-    allow(
-      150,
-      "workers-kubelet-from-workers",
-      "workers",
-      workers,
-      "Tcp",
-      kubelet,
-      "Metrics collectors on workers to the kubelets of the workers",
-    ),
-    ...overlay("workers"),
+    ...traffic(spec, "workers"),
     {
       name: "workers-closed",
       group: "workers",
@@ -156,15 +126,26 @@ export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
   ];
 }
 
-function overlay(group: GroupName): readonly SecurityRule[] {
-  return ([controlPlane, workers] as const).map((peer, index) => ({
-    name: `${group}-overlay-from-${peer.group}`,
-    group,
-    peer,
-    protocol: "Udp",
-    ports: vxlan,
-    access: "Allow",
-    priority: 160 + 10 * index,
-    purpose: "Pod network, VXLAN",
-  }));
+/** What the machines of a group take from others. */
+function traffic(spec: ClusterSpec, group: GroupName): readonly SecurityRule[] {
+  return machineTraffic(spec)
+    .filter(({ to, ports: range }) => to === group && range !== nodePorts)
+    .map(({ name, from, protocol, ports: range, purpose }) => {
+      const priority = trafficPriorities[name.slice(group.length + 1)];
+      if (priority === undefined) throw new RangeError(`the rule ${name} has no priority`);
+      return {
+        name,
+        group,
+        peer: { group: from },
+        protocol: protocol === "tcp" ? "Tcp" : "Udp",
+        ports: [text(range)],
+        access: "Allow",
+        priority,
+        purpose,
+      };
+    });
+}
+
+function text({ first, last }: PortRange): string {
+  return first === last ? String(first) : `${first}-${last}`;
 }

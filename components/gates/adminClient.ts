@@ -1,11 +1,11 @@
 import * as pulumi from "@pulumi/pulumi";
-import { apiPort } from "../model/clusterSpec.ts";
+import { ports } from "../model/ports.ts";
 import type { Pki } from "../pki/pki.ts";
 import type { ApiClient } from "./apiProbe.ts";
 
 /** URL of the API on a host. */
 export function apiUrl(host: pulumi.Input<string>): pulumi.Output<string> {
-  return pulumi.interpolate`https://${host}:${apiPort}`;
+  return pulumi.interpolate`https://${host}:${ports.api}`;
 }
 
 /** How the gates ask the API: as the administrator, trusting the cluster's own authority. */

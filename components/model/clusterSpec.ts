@@ -70,9 +70,6 @@ export interface ClusterSpec {
   readonly artifacts: readonly Artifact[];
 }
 
-/** Port of the Kubernetes API on machines and load balancers. */
-export const apiPort = 6443;
-
 /** The description of the cluster that a validated config asks for. Pure; throws only on a config that the rules would have refused. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
   const { kubernetes, network, controlPlane } = config;

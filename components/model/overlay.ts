@@ -1,3 +1,5 @@
+import { ports } from "./ports.ts";
+
 /**
  * The pod network's VXLAN, as flanneld must see it alike on Linux and Windows.
  *
@@ -8,7 +10,7 @@ export const overlay = {
   /** VXLAN network identifier. */
   vni: 4096,
   /** UDP port of the VXLAN, also to be opened between the nodes. */
-  port: 4789,
+  port: ports.vxlan,
   /**
    * Name of the HNS network on Windows and of the CNI network. flanneld names the HNS network `flannel.<VNI>` when its configuration
    * has no name (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go), and the CNI plug-in looks it up by that name.

@@ -56,9 +56,10 @@ async function planOf(cloud: Cloud, config: Values): Promise<Plan> {
   });
 }
 
-/** A cluster with a public endpoint, as the tables of ports show it. */
+/** A cluster with a public endpoint and exporters, as the tables of ports show it. */
 function exampleSpec(cloud: Cloud): ClusterSpec {
-  return clusterSpec(loadConfig(configOf(cloud, { access: { public: { allow: ["198.51.100.0/24"] } } })));
+  const access = { public: { allow: ["198.51.100.0/24"] } };
+  return clusterSpec(loadConfig(configOf(cloud, { access, addons: { exporters: true } })));
 }
 
 /** Compares the generated parts of a document, or writes them. */

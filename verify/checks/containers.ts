@@ -1,3 +1,4 @@
+import { ports } from "../../components/model/ports.ts";
 import { ifFound, messageOf } from "../api.ts";
 import { CheckFailure, expect, type VerifyCheck } from "../check.ts";
 import { executor } from "../exec.ts";
@@ -6,8 +7,7 @@ import type { NodeGroup } from "../nodes.ts";
 import { NotYet, until } from "../poll.ts";
 import { podProblem } from "../workloads.ts";
 
-const kubelet =
-  "kubectl get csr (the kubelet's serving certificate); and whether the control plane reaches port 10250 of the node";
+const kubelet = `kubectl get csr (the kubelet's serving certificate); and whether the control plane reaches port ${ports.kubelet} of the node`;
 
 /** `kubectl logs` works for pods of the group. */
 export function logsCheck(group: NodeGroup): VerifyCheck {

@@ -1,3 +1,4 @@
+import { ports } from "../../components/model/ports.ts";
 import { CheckFailure, CheckSkipped, expect, type VerifyCheck, type VerifyContext } from "../check.ts";
 import { closedPort, type Station, serviceName, servicePort, stationPort, stationService } from "../manifests.ts";
 import type { NodeFacts, NodeGroup } from "../nodes.ts";
@@ -27,8 +28,8 @@ const hostname = (address: string, port: number): string => `http://${address}:$
 /** What to look at when two nodes of these systems do not reach each other's pods. */
 function routes(groups: readonly NodeGroup[]): string {
   return groups.some(({ os }) => os === "windows")
-    ? "kubectl -n kube-flannel logs -l app.kubernetes.io/name=kube-flannel-windows; on the node: Get-HnsNetwork, Get-HnsEndpoint, and UDP 4789 between the nodes"
-    : "kubectl -n kube-flannel get pods -o wide; on the node: ip route, bridge fdb show dev flannel.4096, and UDP 4789 between the nodes";
+    ? `kubectl -n kube-flannel logs -l app.kubernetes.io/name=kube-flannel-windows; on the node: Get-HnsNetwork, Get-HnsEndpoint, and UDP ${ports.vxlan} between the nodes`
+    : `kubectl -n kube-flannel get pods -o wide; on the node: ip route, bridge fdb show dev flannel.4096, and UDP ${ports.vxlan} between the nodes`;
 }
 
 /** Nodes reach the pods of a group. */

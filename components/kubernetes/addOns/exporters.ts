@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { ports } from "../../model/ports.ts";
 import { image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
@@ -16,7 +17,6 @@ import { monitoringNamespace } from "./monitoring.ts";
 
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
 const windows: Account = { name: "windows-exporter", namespace: monitoringNamespace };
-const ports = { linux: 9100, windows: 9182 } as const;
 
 /** Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted. */
 export function exporterManifests(spec: ClusterSpec): readonly Manifest[] {
@@ -47,9 +47,9 @@ function linuxExporter(spec: ClusterSpec): Manifest {
             "--path.procfs=/host/proc",
             "--path.sysfs=/host/sys",
             "--path.rootfs=/host/root",
-            `--web.listen-address=:${ports.linux}`,
+            `--web.listen-address=:${ports.nodeExporter}`,
           ],
-          ports: [{ name: "metrics", containerPort: ports.linux }],
+          ports: [{ name: "metrics", containerPort: ports.nodeExporter }],
           securityContext: {
             allowPrivilegeEscalation: false,
             readOnlyRootFilesystem: true,
@@ -87,7 +87,7 @@ function windowsExporter(spec: ClusterSpec): Manifest {
   const exporter = image(spec, "ghcr.io/prometheus-community/windows-exporter", "windows");
   const openPort = [
     `if (-not (Get-NetFirewallRule -Name windows-exporter -ErrorAction SilentlyContinue)) {`,
-    `New-NetFirewallRule -Name windows-exporter -DisplayName windows-exporter -Direction Inbound -Protocol TCP -LocalPort ${ports.windows} -Action Allow }`,
+    `New-NetFirewallRule -Name windows-exporter -DisplayName windows-exporter -Direction Inbound -Protocol TCP -LocalPort ${ports.windowsExporter} -Action Allow }`,
   ].join(" ");
   return daemonSet(
     windows,
@@ -107,7 +107,7 @@ function windowsExporter(spec: ClusterSpec): Manifest {
           name: windows.name,
           image: exporter,
           args: ["--config.file=%CONTAINER_SANDBOX_MOUNT_POINT%/config.yml"],
-          ports: [{ name: "metrics", containerPort: ports.windows }],
+          ports: [{ name: "metrics", containerPort: ports.windowsExporter }],
           volumeMounts: [{ name: "config", mountPath: "/config.yml", subPath: "config.yml" }],
           resources: small("50m", "128Mi", "512Mi"),
         },
@@ -126,7 +126,13 @@ function metricsService({ name, namespace }: Account): Manifest {
     spec: {
       clusterIP: "None",
       selector: systemLabels(name),
-      ports: [{ name: "metrics", port: name === linux.name ? ports.linux : ports.windows, targetPort: "metrics" }],
+      ports: [
+        {
+          name: "metrics",
+          port: name === linux.name ? ports.nodeExporter : ports.windowsExporter,
+          targetPort: "metrics",
+        },
+      ],
     },
   };
 }

@@ -1,6 +1,7 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
-import { apiPort, type ClusterSpec } from "../../model/clusterSpec.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { flannelNetConf } from "../../model/overlay.ts";
+import { ports } from "../../model/ports.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
@@ -126,7 +127,7 @@ function linuxFlannel(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
 export function apiByName(nodeEndpoint: Text): { name: string; value: Text }[] {
   return [
     { name: "KUBERNETES_SERVICE_HOST", value: nodeEndpoint },
-    { name: "KUBERNETES_SERVICE_PORT", value: String(apiPort) },
+    { name: "KUBERNETES_SERVICE_PORT", value: String(ports.api) },
   ];
 }
 

@@ -1,6 +1,7 @@
 import type { Cloud } from "../../config/schema.ts";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
-import { apiPort, type ClusterSpec } from "../../model/clusterSpec.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { ports } from "../../model/ports.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
@@ -137,7 +138,7 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
   const secret = secretName(access);
   return {
     API_HOST: endpoint.host,
-    API_PORT: apiPort,
+    API_PORT: ports.api,
     ETCD_NAME: member.etcdName,
     MEMBER_ADDRESS: member.address,
     MEMBER_ADDRESSES: members.map(({ address }) => address).join(" "),

@@ -1,6 +1,7 @@
 import { stringify } from "yaml";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
-import { apiPort, type ClusterSpec } from "../../model/clusterSpec.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { ports } from "../../model/ports.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
 import { controlPlaneTaint } from "../kubeletConfig.ts";
@@ -35,7 +36,9 @@ const args = (values: Readonly<Record<string, string | number>>): readonly Extra
 
 /** Every machine has the same list of members, so none of them is special. */
 export function etcdMembers(spec: ClusterSpec): string {
-  return spec.controlPlane.members.map(({ etcdName, address }) => `${etcdName}=https://${address}:2380`).join(",");
+  return spec.controlPlane.members
+    .map(({ etcdName, address }) => `${etcdName}=https://${address}:${ports.etcdPeer}`)
+    .join(",");
 }
 
 /** InitConfiguration (kubeadm.k8s.io/v1beta4). kubeadm's phases read it on each control-plane machine. */
@@ -45,7 +48,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
     kind: "InitConfiguration",
     // kubeadm insists on a token of its own; nobody learns this one, and it is soon dead.
     bootstrapTokens: [{ ttl: "5m0s", description: "made by kubeadm, used by nobody" }],
-    localAPIEndpoint: { advertiseAddress: member.address, bindPort: apiPort },
+    localAPIEndpoint: { advertiseAddress: member.address, bindPort: ports.api },
     nodeRegistration: {
       name: placeholders.nodeName,
       criSocket: containerdPaths.linux.endpoint,
@@ -74,7 +77,7 @@ function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
     kind: "ClusterConfiguration",
     clusterName: spec.name,
     kubernetesVersion: `v${kubernetes.version}`,
-    controlPlaneEndpoint: `${endpoint.host}:${apiPort}`,
+    controlPlaneEndpoint: `${endpoint.host}:${ports.api}`,
     encryptionAlgorithm: "ECDSA-P256",
     networking: {
       dnsDomain: kubernetes.clusterDomain,

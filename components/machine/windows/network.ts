@@ -1,6 +1,7 @@
 import type { Cloud } from "../../config/schema.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { overlay } from "../../model/overlay.ts";
+import { ports } from "../../model/ports.ts";
 import { placeholders } from "../placeholders.ts";
 import { windowsPaths } from "./paths.ts";
 
@@ -112,12 +113,11 @@ export interface FirewallRule {
   readonly port: number;
 }
 
-/** What must reach a Windows node: kubelet, VXLAN, health probes of load balancers, and the exporter of metrics. */
+/** What must reach a Windows node: kubelet, VXLAN, health probes of load balancers. The exporter's pod opens its own port. */
 export const firewallRules: readonly FirewallRule[] = [
-  { name: "fenestra-kubelet", protocol: "TCP", port: 10250 },
-  { name: "fenestra-vxlan", protocol: "UDP", port: overlay.port },
-  { name: "fenestra-kube-proxy-health", protocol: "TCP", port: 10256 },
-  { name: "fenestra-metrics", protocol: "TCP", port: 9182 },
+  { name: "fenestra-kubelet", protocol: "TCP", port: ports.kubelet },
+  { name: "fenestra-vxlan", protocol: "UDP", port: ports.vxlan },
+  { name: "fenestra-kube-proxy-health", protocol: "TCP", port: ports.kubeProxyHealth },
 ];
 
 /** The network's part of `machine.json`. */

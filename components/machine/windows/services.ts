@@ -1,6 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { overlay } from "../../model/overlay.ts";
 import type { PoolSpec } from "../../model/pools.ts";
+import { ports } from "../../model/ports.ts";
 import { containerdPaths } from "../containerd.ts";
 import { checked, kubeletFlags } from "../kubeletFlags.ts";
 import { placeholders } from "../placeholders.ts";
@@ -101,7 +102,7 @@ export function kubeProxyProgram({ kubernetes }: ClusterSpec) {
       `--bind-address=${placeholders.nodeIp}`,
       `--cluster-cidr=${kubernetes.podCidr}`,
       "--metrics-bind-address=127.0.0.1:10249",
-      "--healthz-bind-address=0.0.0.0:10256",
+      `--healthz-bind-address=0.0.0.0:${ports.kubeProxyHealth}`,
       "--v=2",
     ]),
   };

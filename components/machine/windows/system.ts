@@ -1,5 +1,6 @@
 import type { Cloud } from "../../config/schema.ts";
 import type { PoolSpec } from "../../model/pools.ts";
+import { nodePorts } from "../../model/ports.ts";
 import { windowsPaths } from "./paths.ts";
 
 /** A value in the registry. */
@@ -24,9 +25,6 @@ export interface WindowsSystem {
   readonly defender: { readonly processes: readonly string[]; readonly paths: readonly string[] };
   readonly pagefile: { readonly initialMb: number; readonly maximumMb: number };
 }
-
-/** Ports of Services of type NodePort, kube-apiserver's default. */
-export const nodePorts = { first: 30_000, last: 32_767 } as const;
 
 /**
  * Everything above the NodePorts: twice Windows' default, since a proxy in the kernel takes a port per connection (Azure/AKS#1375), and

@@ -168,7 +168,7 @@ describe("the network of a Windows node", () => {
   it("opens these ports", () => {
     assert.deepEqual(
       firewallRules.map(({ protocol, port }) => `${protocol} ${port}`),
-      ["TCP 10250", "UDP 4789", "TCP 10256", "TCP 9182"],
+      ["TCP 10250", "UDP 4789", "TCP 10256"],
     );
   });
 });

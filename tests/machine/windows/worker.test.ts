@@ -14,8 +14,9 @@ import {
   windowsCriticalPath,
 } from "../../../components/machine/windows/criticalPath.ts";
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
-import { dynamicPorts, nodePorts, pagefile } from "../../../components/machine/windows/system.ts";
+import { dynamicPorts, pagefile } from "../../../components/machine/windows/system.ts";
 import { windowsMachine, windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { nodePorts } from "../../../components/model/ports.ts";
 import { minorOf } from "../../../components/model/releases.ts";
 import { deltaOf, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
