@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { scriptsObjects } from "../machine/bundle.ts";
+import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -184,11 +184,10 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makeScripts(): ClusterScripts {
-    const objectOf = scriptsObjects();
-    const controlPlane = objectOf(controlPlaneScripts("aws", true));
+    const controlPlane = scriptsObject(controlPlaneScripts("aws", true));
     const pools = this.#spec.pools.map((pool) => {
       const payload = poolPayload(this.#spec, pool);
-      return { pool, payload, object: objectOf(payload) };
+      return { pool, payload, object: scriptsObject(payload) };
     });
     const objects = [controlPlane, ...pools.map(({ object }) => object)];
     const scripts = new Scripts(`${this.#name}-scripts`, { objects }, { parent: this });

@@ -1,4 +1,3 @@
-import { allocatable } from "../model/allocatable.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
@@ -56,9 +55,6 @@ function autoscalerHints(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<str
       Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${template}/label/${key}`, value]),
     ),
     ...Object.fromEntries(taints.map(({ key, value, effect }) => [`${template}/taint/${key}`, `${value}:${effect}`])),
-    // Without them it takes the whole machine for what pods can have.
-    ...Object.fromEntries(
-      Object.entries(allocatable(pool)).map(([key, value]) => [`${template}/resources/${key}`, value]),
-    ),
+    [`${template}/resources/ephemeral-storage`]: `${pool.diskGb}G`,
   };
 }

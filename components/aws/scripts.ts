@@ -32,15 +32,15 @@ export class Scripts extends pulumi.ComponentResource {
     const bucket = privateBucket(name, { forceDestroy: true }, this);
     const unique = new Map(args.objects.map((object) => [object.key, object]));
     this.ready = [...unique.values()].map(
-      ({ key, contentBase64, sha256 }) =>
+      ({ key, content, sha256 }) =>
         new BucketObjectv2(
           // The digest is part of the name: another content is another object, made before the old one goes.
           `${name}-object-${sha256.slice(0, 12)}`,
           {
             bucket: bucket.id,
             key,
-            contentBase64,
-            contentType: "application/gzip",
+            content,
+            contentType: "application/json",
             // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have more.
             overrideProvider: { defaultTags: { tags: {} } },
           },

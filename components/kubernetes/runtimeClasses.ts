@@ -7,7 +7,7 @@ import type { Manifest } from "./manifest.ts";
 export function windowsBuilds(spec: ClusterSpec): readonly WindowsFacts[] {
   const builds = new Map<string, WindowsFacts>();
   for (const { os } of spec.pools) if (os.family === "windows") builds.set(os.name, os);
-  return [...builds.values()].toSorted((a, b) => a.name.localeCompare(b.name));
+  return [...builds.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** RuntimeClasses of the builds in use, and the Hyper-V isolated ones of the pools that enable it. */

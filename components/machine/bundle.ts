@@ -1,16 +1,15 @@
 import { createHash } from "node:crypto";
-import { gzipSync } from "node:zlib";
+import { gzip as deflate } from "pako";
 import type { MachinePayload, PayloadFile } from "./payload.ts";
-import { stripComments } from "./stripComments.ts";
 
 /*
  * AWS takes 16,384 bytes of user data, which do not hold all files of a machine. There most files lie in an object in S3: the scripts, and on
- * Windows the configuration too. User data holds the rest, the few scripts that fetch the object, and its bucket, key and SHA-256:
+ * Windows the configuration too. User data holds the rest, the few scripts that fetch the object, and its bucket, key and SHA-256. The object
+ * is an archive, not compressed, since there is room: JSON in UTF-8,
  *
- *   archive = JSON in UTF-8: {"entry": "<path>", "files": {"<path>": "<text>", ...}}, files in the order they are written
- *   object  = the gzip stream of the archive
+ *   {"entry": "<path>", "files": {"<path>": "<text>", ...}}, files in the order they are written
  *
- * What only people read is left out of scripts and JSON files: comments, empty lines, in PowerShell also indentation.
+ * Nothing here may depend on the Node that runs the program, or another deployer's update would replace every machine.
  */
 
 /** What user data itself must hold on AWS: what it takes to sign a request and to unpack its answer. */
@@ -34,8 +33,8 @@ export interface ScriptsReference {
 
 /** The object in S3 with the files that user data has no room for. They hold no secret and no value of a single machine. */
 export interface ScriptsObject extends ScriptsReference {
-  /** The object's bytes in base64. */
-  readonly contentBase64: string;
+  /** The object's text. */
+  readonly content: string;
 }
 
 /**
@@ -46,52 +45,25 @@ export function isFetched({ path }: PayloadFile): boolean {
   return !firstFiles.has(path) && (path.endsWith(".sh") || !path.startsWith("/"));
 }
 
-/** The files of a payload that its user data has no room for. Equal files give equal bytes. */
+/** The files of a payload that its user data has no room for. */
 export function scriptsObject({ kind, files, entry }: MachinePayload): ScriptsObject {
-  const bytes = gzip(archive(files.filter(isFetched), entry));
-  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const content = archive(files.filter(isFetched), entry);
+  const sha256 = createHash("sha256").update(content).digest("hex");
   const folder = scriptsFolders[kind === "windows" ? "windows" : "linux"];
-  return { key: `${folder}/${sha256}.json.gz`, sha256, contentBase64: bytes.toString("base64") };
+  return { key: `${folder}/${sha256}.json`, sha256, content };
 }
 
-/** `scriptsObject` for the machines of one cluster: the same scripts are packed once. */
-export function scriptsObjects(): typeof scriptsObject {
-  const packed = new Map<string, ScriptsObject>();
-  return (payload) => {
-    const value = JSON.stringify([payload.kind, payload.entry, payload.files.filter(isFetched)]);
-    const object = packed.get(value) ?? scriptsObject(payload);
-    packed.set(value, object);
-    return object;
-  };
-}
-
-/** The archive of files, slimmed, before compression. */
+/** The archive of files. Spaces of JSON files, which only people read, are left out. */
 export function archive(files: readonly PayloadFile[], entry: string): string {
-  return JSON.stringify({ entry, files: Object.fromEntries(files.map((file) => [file.path, slim(file)])) });
-}
-
-/** The gzip stream. The byte of its header that names the packing system is set to "unknown" (RFC 1952), so that no build host shows. */
-export function gzip(text: string): Buffer {
-  const bytes = gzipSync(Buffer.from(text, "utf8"), { level: 9, memLevel: 9 });
-  bytes[9] = 255;
-  return bytes;
-}
-
-/** The text of a file without what only people read. */
-export function slim({ path, content }: PayloadFile): string {
-  if (path.endsWith(".sh")) return stripComments(content);
-  if (path.endsWith(".ps1")) return slimScript(content);
-  if (/\.(json|conflist)$/.test(path)) return JSON.stringify(JSON.parse(content));
-  return content;
+  const compact = ({ path, content }: PayloadFile) =>
+    /\.(json|conflist)$/.test(path) ? JSON.stringify(JSON.parse(content)) : content;
+  return JSON.stringify({ entry, files: Object.fromEntries(files.map((file) => [file.path, compact(file)])) });
 }
 
 /**
- * A PowerShell script without whole-line comments, indentation and empty lines. No script may hold text in which these matter; a test looks.
+ * The gzip stream of a text, in base64. The compressor is part of the program, because Node's zlib is Chromium's in official builds and the
+ * system's in those of Debian, Homebrew or Nix, which give other bytes.
  */
-export function slimScript(script: string): string {
-  return `${script
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "" && !line.startsWith("#"))
-    .join("\n")}\n`;
+export function gzip(text: string): string {
+  return Buffer.from(deflate(text, { level: 9, memLevel: 9 })).toString("base64");
 }

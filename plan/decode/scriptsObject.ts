@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { gunzipSync, inflateRawSync } from "node:zlib";
+import { gunzipSync } from "node:zlib";
 import { z } from "zod";
 import { UserDataError } from "./machine.ts";
 
@@ -33,20 +33,20 @@ export function fetchScripts(file: string, reference: unknown, objects: ObjectSt
   if (bytes === undefined) throw new UserDataError(`the object ${key} is not in the bucket ${bucket}`);
   const found = createHash("sha256").update(bytes).digest("hex");
   if (found !== sha256) throw new UserDataError(`the object ${key} has the digest ${found} in place of ${sha256}`);
-  return readArchive(bytes);
+  return readArchive(bytes.toString("utf8"));
 }
 
-/** Unpacks an archive. @throws UserDataError when it is damaged. */
-export function readArchive(bytes: Buffer): Archive {
-  const parsed = archiveSchema.safeParse(parseJson(unpack(bytes)));
+/** Reads an archive. @throws UserDataError when it is damaged. */
+export function readArchive(text: string): Archive {
+  const parsed = archiveSchema.safeParse(parseJson(text));
   if (!parsed.success) throw new UserDataError(z.prettifyError(parsed.error));
   return parsed.data;
 }
 
-function unpack(bytes: Buffer): string {
+/** What gzip has packed. @throws UserDataError when it is damaged. */
+export function unpack(bytes: Buffer): string {
   try {
-    const gzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
-    return (gzip ? gunzipSync(bytes) : inflateRawSync(bytes)).toString("utf8");
+    return gunzipSync(bytes).toString("utf8");
   } catch (error) {
     throw new UserDataError("its archive is damaged", { cause: error });
   }

@@ -1,5 +1,5 @@
 import { type DecodedFile, type DecodedUserData, UserDataError } from "./machine.ts";
-import { type Archive, fetchScripts, type ObjectStore, parseJson, readArchive } from "./scriptsObject.ts";
+import { type Archive, fetchScripts, type ObjectStore, parseJson, readArchive, unpack } from "./scriptsObject.ts";
 
 /** How the loader holds the archive: base64 between single quotes. */
 const holder = /^\$p='([A-Za-z0-9+/]+={0,2})'$/gm;
@@ -21,7 +21,7 @@ export function decodeWindows(userData: Buffer, objects: ObjectStore = () => und
   const [packed, second] = [...script.matchAll(holder)].flatMap(([, text]) => text ?? []);
   if (packed === undefined) throw new UserDataError("its loader holds no archive");
   if (second !== undefined) throw new UserDataError("its loader holds more than one archive");
-  const first = readArchive(Buffer.from(packed, "base64"));
+  const first = readArchive(unpack(Buffer.from(packed, "base64")));
   requireEntry(first);
   const rest = secondStage(first, objects);
   const files = { ...first.files, ...rest?.files };

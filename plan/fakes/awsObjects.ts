@@ -11,13 +11,9 @@ export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buf
     ["aws:s3/bucketObjectv2:BucketObjectv2", "aws:s3/bucketObject:BucketObject"]
       .flatMap((type) => resourcesOfType(program, type))
       .map(({ name, inputs }) => {
-        const packed = textOf(inputs.contentBase64);
-        const plain = textOf(inputs.content);
-        if (packed === undefined && plain === undefined) throw new Error(`the object ${name} has no content`);
-        return [
-          `${textOf(inputs.bucket) ?? ""}/${textOf(inputs.key) ?? ""}`,
-          packed === undefined ? Buffer.from(plain ?? "") : Buffer.from(packed, "base64"),
-        ] as const;
+        const content = textOf(inputs.content);
+        if (content === undefined) throw new Error(`the object ${name} has no content`);
+        return [`${textOf(inputs.bucket) ?? ""}/${textOf(inputs.key) ?? ""}`, Buffer.from(content)] as const;
       }),
   );
 }

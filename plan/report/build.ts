@@ -27,8 +27,8 @@ export interface PlanInput {
 /** Most bytes of user data: AWS counts before base64 (Amazon EC2 User Guide); Azure's customData likewise, 64 KiB less one. */
 export const userDataLimits = { aws: 16_384, azure: 65_535 } as const;
 
-/** Names under which user data goes to a cloud. */
-const userDataProperties = ["userData", "userDataBase64", "customData", "contentBase64"];
+/** Names under which user data, and the objects that belong to it, go to a cloud. */
+const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
 
 /** The plan of a recorded program. Pure: the same program gives the same plan. */
 export function buildPlan({ stack, spec, program, machines, objects, asOf }: PlanInput): Plan {

@@ -27,10 +27,10 @@ describe("scripts of machines on AWS", () => {
     const keys = objects.map(({ inputs }) => textOf(inputs.key) ?? "");
     assert.equal(new Set(keys).size, keys.length);
     assert.deepEqual(keys.map((key) => key.replace(/[0-9a-f]{64}/, "<digest>")).sort(), [
-      "linux/<digest>.json.gz",
-      "linux/<digest>.json.gz",
-      "windows/<digest>.json.gz",
-      "windows/<digest>.json.gz",
+      "linux/<digest>.json",
+      "linux/<digest>.json",
+      "windows/<digest>.json",
+      "windows/<digest>.json",
     ]);
   });
 

@@ -105,7 +105,7 @@ describe("user data of a Windows machine", () => {
   const payload = { kind: "windows", files: [...first, ...rest], entry: "C:\\fenestra\\bootstrap.ps1" } as const;
   const object = scriptsObject(payload);
   const objects = (bucket: string, key: string): Buffer | undefined =>
-    bucket === "scripts" && key === object.key ? Buffer.from(object.contentBase64, "base64") : undefined;
+    bucket === "scripts" && key === object.key ? Buffer.from(object.content) : undefined;
   const packed = packWindowsAws(payload, object, "scripts");
 
   it("is what packWindowsAws packs, with the object that it names", () => {
@@ -126,11 +126,8 @@ describe("user data of a Windows machine", () => {
 
   it("is refused when the object is missing, or is another one", () => {
     const userData = Buffer.from(packed);
-    assert.throws(
-      () => decodeWindows(userData),
-      /the object windows\/[0-9a-f]{64}\.json\.gz is not in the bucket scripts/,
-    );
-    assert.throws(() => decodeWindows(userData, () => gzipSync("{}")), /has the digest [0-9a-f]{64} in place of/);
+    assert.throws(() => decodeWindows(userData), /the object windows\/[0-9a-f]{64}\.json is not in the bucket scripts/);
+    assert.throws(() => decodeWindows(userData, () => Buffer.from("{}")), /has the digest [0-9a-f]{64} in place of/);
   });
 
   const archive = /'([A-Za-z0-9+/=]{40,})'/.exec(packed)?.[1] ?? "";

@@ -1,1 +1,1 @@
-export { commandNames, syntaxErrors } from "../../rehearsal/programs/checkers/powershell.ts";
+export { commandNames, syntaxErrors, tokens } from "../../rehearsal/programs/checkers/powershell.ts";

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { gzip, isFetched, type ScriptsReference, slim } from "../bundle.ts";
+import { gzip, isFetched, type ScriptsReference } from "../bundle.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { stageFile } from "./files.ts";
 import { envFile } from "./shell.ts";
@@ -10,10 +10,10 @@ export const scriptsFile = "/etc/fenestra/scripts.env";
 
 /**
  * User data of a Linux machine: the base64 of a gzipped `#cloud-config`, which cloud-init unpacks by itself. The same payload always gives
- * the same bytes, since a changed one replaces machines. Comments of scripts stay behind.
+ * the same bytes, since a changed one replaces machines.
  */
 export function packLinux(payload: MachinePayload): string {
-  return gzip(cloudConfig(payload)).toString("base64");
+  return gzip(cloudConfig(payload));
 }
 
 /**
@@ -52,7 +52,7 @@ export function cloudConfig(payload: MachinePayload): string {
     write_files: payload.files.map((file) => ({
       path: file.path,
       permissions: file.mode ?? "0644",
-      content: slim(file),
+      content: file.content,
     })),
     // The bootstrap goes on for minutes and begins again by itself: cloud-init does not wait for it.
     runcmd: [["systemctl", "enable", "--now", "--no-block", "fenestra-bootstrap.service"]],

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { stringify } from "yaml";
 import type { Cloud } from "../../config/schema.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
@@ -10,6 +9,7 @@ import { kubeletFlags } from "../kubeletFlags.ts";
 import type { PayloadFile } from "../payload.ts";
 import { noProxy } from "../proxy.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
+import { readScript } from "../script.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { envFile } from "./shell.ts";
 import { type Stage, stageScript } from "./stages.ts";
@@ -20,7 +20,7 @@ export const linuxEntry = "/opt/fenestra/bootstrap.sh";
 
 /** A script that lies beside this module, at its place on the machine. */
 export function script(name: string, path = `/opt/fenestra/${name}`): PayloadFile {
-  return { path, content: readFileSync(new URL(`scripts/${name}`, import.meta.url), "utf8"), mode: "0755" };
+  return { path, content: readScript(new URL(`scripts/${name}`, import.meta.url)), mode: "0755" };
 }
 
 /** A systemd unit at its place. */

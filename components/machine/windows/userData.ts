@@ -5,7 +5,7 @@ import { windowsPaths, windowsScript } from "./paths.ts";
 /*
  * Format of a packed Windows payload:
  *
- *   packed   = base64 of the gzip stream of an archive, whose form is that of scriptsObject.ts
+ *   packed   = base64 of the gzip stream of an archive, whose form is that of bundle.ts
  *   script   = PowerShell that holds `packed` between single quotes after `$p=`, unpacks it with .NET and runs the entry
  *
  *   Azure: custom data = base64 of a script with all files. The extension copies CustomData.bin to a .ps1 file and runs that.
@@ -56,7 +56,7 @@ export function windowsExtensionCommand(): string {
 function loader(files: readonly PayloadFile[], entry: string): string {
   return [
     "$ErrorActionPreference='Stop'",
-    `$p='${gzip(archive(files, entry)).toString("base64")}'`,
+    `$p='${gzip(archive(files, entry))}'`,
     "$m=New-Object IO.MemoryStream(,[Convert]::FromBase64String($p))",
     "$z=New-Object IO.Compression.GZipStream($m,[IO.Compression.CompressionMode]::Decompress)",
     "$a=(New-Object IO.StreamReader($z,[Text.Encoding]::UTF8)).ReadToEnd()|ConvertFrom-Json",

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { stringify } from "yaml";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { flannelNetConf } from "../../model/overlay.ts";
@@ -11,6 +10,7 @@ import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
+import { readScript } from "../script.ts";
 import { curlArguments, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
 import { windowsConflist, windowsNetwork } from "./network.ts";
@@ -69,9 +69,9 @@ export const windowsScripts = [
   "collect-logs.ps1",
 ] as const;
 
-/** Text of one of `windowsScripts`. */
+/** One of `windowsScripts` as a node gets it. */
 export function readWindowsScript(name: string): string {
-  return readFileSync(new URL(`scripts/${name}`, import.meta.url), "utf8");
+  return readScript(new URL(`scripts/${name}`, import.meta.url));
 }
 
 /**
@@ -106,7 +106,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): MachinePayload {
       }),
     },
     ...registryMirrorFiles({ os: "windows", registries: spec.mirror.registries }),
-    { path: windowsPaths.cniTemplate, content: windowsConflist(spec, pool) },
+    { path: windowsPaths.cniTemplate, content: windowsConflist(spec) },
     { path: windowsPaths.flannelNetConf, content: flannelNetConf(spec.kubernetes.podCidr) },
     { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },
   ];

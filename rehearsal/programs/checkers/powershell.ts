@@ -24,6 +24,15 @@ export async function commandNames(script: string): Promise<readonly string[]> {
   return [...found].sort();
 }
 
+/** What a PowerShell script is made of, in its order: names, operators, texts and so on. Comments and space between them are not. */
+export async function tokens(script: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  await visitNodes(script, (node) => {
+    if (node.childCount === 0 && node.type !== "comment") found.push(node.text);
+  });
+  return found;
+}
+
 /** Shows every node of the script's syntax tree to `visit`, parents first. False when there is no tree. */
 async function visitNodes(script: string, visit: (node: Node) => void): Promise<boolean> {
   await Parser.init();

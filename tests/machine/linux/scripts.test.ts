@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { afterEach, before, describe, it } from "mocha";
-import { isFetched, type ScriptsObject, scriptsObject, slim } from "../../../components/machine/bundle.ts";
+import { isFetched, type ScriptsObject, scriptsObject } from "../../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
@@ -10,12 +10,12 @@ import type { Sandbox } from "./sandbox.ts";
 
 const payload = exampleControlPlane(spec);
 const object = scriptsObject(payload);
-const bytes = Buffer.from(object.contentBase64, "base64");
+const bytes = Buffer.from(object.content);
 const identityStage = "/opt/fenestra/stages/identity.sh";
 
 /** Puts an object into the bucket, with other bytes than its own when they are given. */
-function store(here: Sandbox, { key, contentBase64 }: ScriptsObject, content?: Buffer) {
-  here.artifact(path.basename(key), content ?? Buffer.from(contentBase64, "base64"));
+function store(here: Sandbox, { key, content: text }: ScriptsObject, content?: Buffer) {
+  here.artifact(path.basename(key), content ?? Buffer.from(text));
 }
 
 /** A machine that has nothing but its user data, and the bucket with its scripts. */
@@ -26,7 +26,8 @@ function fetching(of: MachinePayload = payload, content?: Buffer): Sandbox {
   return here;
 }
 
-const requests = (calls: readonly string[]): readonly string[] => calls.filter((call) => call.includes(".json.gz"));
+const requests = (calls: readonly string[]): readonly string[] =>
+  calls.filter((call) => /s3\..*\.json( |$)/.test(call));
 
 describe("fetching scripts from the bucket on AWS", function () {
   this.timeout(60_000);
@@ -43,7 +44,7 @@ describe("fetching scripts from the bucket on AWS", function () {
       output,
       /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/,
     );
-    for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), slim(file), file.path);
+    for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), file.content, file.path);
     assert.deepEqual(
       here.list("/opt/fenestra").filter((name) => name.endsWith(".new")),
       [],
@@ -105,7 +106,7 @@ describe("fetching scripts from the bucket on AWS", function () {
 
   it("says when nobody answers", () => {
     const here = fetching();
-    here.write("/store/fail", "^curl.*json\\.gz$\n");
+    here.write("/store/fail", "^curl.*s3.*\\.json$\n");
     const { code, output } = here.run(entry);
     assert.equal(code, 16, output);
     assert.match(output, /error: the scripts could not be fetched\n/);
@@ -113,7 +114,7 @@ describe("fetching scripts from the bucket on AWS", function () {
 
   it("survives being cut off while it fetches and while it unpacks", () => {
     const here = fetching();
-    here.write("/store/cut", "^curl.*json\\.gz$\n");
+    here.write("/store/cut", "^curl.*s3.*\\.json$\n");
     assert.equal(here.run(entry).code, null);
     here.writeScript("/bin/python3", `#!/bin/bash\necho half >${identityStage}.new\nkill -KILL 0\n`);
     const cut = here.run(entry);

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { describe, it } from "mocha";
 import { envFile, shellQuote, tsvFile } from "../../../components/machine/linux/shell.ts";
-import { stripComments } from "../../../components/machine/stripComments.ts";
+import { readScript } from "../../../components/machine/script.ts";
 
 const linux = path.join(import.meta.dirname, "../../../components/machine/linux/scripts");
 
@@ -58,103 +59,30 @@ describe("shell words", () => {
   });
 });
 
-describe("stripping comments", () => {
-  const examples: readonly (readonly [title: string, source: string, stripped: string])[] = [
-    ["keeps the first line only when it is a shebang", "#!/bin/bash\n# x\necho 1\n", "#!/bin/bash\necho 1\n"],
-    ["drops a first line that is a comment", "# x\necho 1\n", "echo 1\n"],
-    ["drops empty lines", "echo 1\n\n  \necho 2\n", "echo 1\necho 2\n"],
-    ["keeps a comment behind a command", "echo 1 # it's\n# x\necho 2\n", "echo 1 # it's\necho 2\n"],
-    ["keeps here-documents", "cat <<'E'\n# a\n\nE\n# b\necho\n", "cat <<'E'\n# a\n\nE\necho\n"],
-    ["keeps here-documents with tabs", "cat <<-E\n\t# a\n\tE\n# b\n:\n", "cat <<-E\n\t# a\n\tE\n:\n"],
-    [
-      "keeps two here-documents of one line",
-      "cat <<A <<B\n# a\nA\n# b\nB\n# c\n:\n",
-      "cat <<A <<B\n# a\nA\n# b\nB\n:\n",
-    ],
-    ["is not misled by a here-string", "cat <<<E\n# a\nE=1\n", "cat <<<E\nE=1\n"],
-    ["is not misled by a shift", "echo $((1 << 2))\n# a\n:\n", "echo $((1 << 2))\n:\n"],
-    ["keeps text in single quotes", "echo 'a\n# b\n\nc'\n# d\n:\n", "echo 'a\n# b\n\nc'\n:\n"],
-    [
-      "keeps text in double quotes",
-      'echo "a\n# b\n$(echo "it\'s")\n# c"\n# d\n:\n',
-      'echo "a\n# b\n$(echo "it\'s")\n# c"\n:\n',
-    ],
-    ["keeps what follows a continued line", "echo a \\\n# b\n# c\n:\n", "echo a \\\n# b\n:\n"],
-    ["knows $'...'", "echo $'it\\'s'\n# a\n:\n", "echo $'it\\'s'\n:\n"],
-    ["knows escaped quotes", "echo \\' \\\"\n# a\n:\n", "echo \\' \\\"\n:\n"],
-    ["knows the patterns of a case", "case x in\n# a\nx) echo 'y' ;;\nesac\n", "case x in\nx) echo 'y' ;;\nesac\n"],
-    ["knows # inside of a word", "echo $#{x} a#'b'\n# c\n:\n", "echo $#{x} a#'b'\n:\n"],
-  ];
-  for (const [title, source, stripped] of examples) it(title, () => assert.equal(stripComments(source), stripped));
+describe("a script as the machine gets it", () => {
+  /** How bash itself writes down what it has read, which is without comments. */
+  const read = (script: string): string => {
+    const { status, stdout } = spawnSync("bash", ["-c", `script() {\n${script}\n}\ndeclare -f script`], {
+      encoding: "utf8",
+    });
+    assert.equal(status, 0);
+    return stdout;
+  };
+  const names = readdirSync(linux, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sh"));
 
-  const word = fc.constantFrom(
-    "a",
-    "b#c",
-    "\\#",
-    "\\'",
-    '"x # y"',
-    "'# z'",
-    '"it\'s"',
-    "$'q\\'#'",
-    '"$(echo "n # m")"',
-    "$" + "{#HOME}",
-    "$((1 << 1))",
-  );
-  const line = fc.oneof(
-    fc.array(word, { maxLength: 4 }).map((words) => `echo ${words.join(" ")}`),
-    fc.array(word, { maxLength: 2 }).map((words) => `echo ${words.join(" ")} # it's "a comment`),
-    fc.constantFrom(
-      "# whole line's comment",
-      '  # indented " comment',
-      "",
-      "   ",
-      "echo '",
-      "# x'",
-      'echo "',
-      'y # z"',
-    ),
-    fc.constantFrom(
-      "cat <<E\n# in it's text\n\n$((1+1))\nE",
-      "cat <<'E F'\n# \"\nE F",
-      "cat <<-E\n\t# t\n\tE",
-      "cat <<<'# s'",
-    ),
-    fc.constantFrom(
-      "echo a \\",
-      "if true; then\n  # c\n  echo b\nfi",
-      'case a in\n  # c\n  a) echo "c" ;;\nesac',
-      "f() {\n\n  # c's\n  echo f\n}\nf",
-    ),
-  );
-  it("changes nothing that bash does", () => {
-    fc.assert(
-      fc.property(fc.array(line, { minLength: 6, maxLength: 30 }), (lines) => {
-        const source = `${lines.join("\n")}\n`;
-        const before = bash(source);
-        // A text that bash refuses has no meaning that could be kept.
-        fc.pre(spawnSync("bash", ["-n"], { input: source }).status === 0);
-        assert.deepEqual(bash(stripComments(source)), before);
-      }),
-      { numRuns: 40 },
-    );
-  });
-
-  it("leaves bash in every script of a machine, and no whole line of comment outside of awk", () => {
-    for (const name of readdirSync(linux, { recursive: true, encoding: "utf8" }).filter((file) =>
-      file.endsWith(".sh"),
-    )) {
-      const stripped = stripComments(readFileSync(path.join(linux, name), "utf8"));
-      assert.equal(spawnSync("bash", ["-n"], { input: stripped }).status, 0, name);
+  for (const name of names) {
+    it(`${name} is to bash what is written, without its comments`, () => {
+      const url = new URL(name, pathToFileURL(`${linux}/`));
+      const script = readScript(url);
+      assert.equal(read(script), read(readFileSync(url, "utf8")));
+      assert.match(script, /^#!\/usr\/bin\/env bash\n/);
+      const [, ...lines] = script.trimEnd().split("\n");
       assert.deepEqual(
-        stripped
-          .split("\n")
-          .slice(1)
-          .filter((each) => /^\s*#/.test(each)),
+        lines.filter((line) => /^\s*(#|$)/.test(line)),
         [],
-        name,
       );
-    }
-  });
+    });
+  }
 });
 
 describe("JSON in bash", () => {

@@ -35,19 +35,12 @@ function Get-Scripts {
     }
 }
 
-# Writes the files of an archive: gzip of JSON, path to text.
+# Writes the files of an archive: JSON, path to text.
 function Expand-Scripts {
     param(
         [string] $File
     )
-    $stream = New-Object IO.Compression.GZipStream ([IO.File]::OpenRead($File)), ([IO.Compression.CompressionMode]::Decompress)
-    $reader = New-Object IO.StreamReader $stream, ([Text.Encoding]::UTF8)
-    try {
-        $archive = $reader.ReadToEnd() | ConvertFrom-Json
-    }
-    finally {
-        $reader.Close()
-    }
+    $archive = [IO.File]::ReadAllText($File) | ConvertFrom-Json
     foreach ($item in $archive.files.PSObject.Properties) {
         Write-Text $item.Name $item.Value
     }
@@ -78,7 +71,7 @@ Start-Log $machine 'fetch'
 Register-StartTask 'fenestra-fetch' "$PSScriptRoot\fetch.ps1 -Resume"
 Initialize-Web
 $object = Get-Content -Raw -Path "$PSScriptRoot/scripts.json" | ConvertFrom-Json
-$file = "$PSScriptRoot/scripts.gz"
+$file = "$PSScriptRoot/archive.json"
 Get-Scripts $machine $object $file
 Expand-Scripts $file
 & "$PSScriptRoot/bootstrap.ps1"

@@ -7,13 +7,14 @@ function Invoke-Hns {
         [string] $Body = ''
     )
     if (-not ('Fenestra.Hns' -as [type])) {
-        Add-Type -Namespace Fenestra -Name Hns -MemberDefinition '
-            [DllImport("vmcompute.dll")]
-            public static extern void HNSCall(
-                [MarshalAs(UnmanagedType.LPWStr)] string method,
-                [MarshalAs(UnmanagedType.LPWStr)] string path,
-                [MarshalAs(UnmanagedType.LPWStr)] string request,
-                [MarshalAs(UnmanagedType.LPWStr)] out string response);'
+        $call = @(
+            '[DllImport("vmcompute.dll")] public static extern void HNSCall('
+            '[MarshalAs(UnmanagedType.LPWStr)] string method,'
+            '[MarshalAs(UnmanagedType.LPWStr)] string path,'
+            '[MarshalAs(UnmanagedType.LPWStr)] string request,'
+            '[MarshalAs(UnmanagedType.LPWStr)] out string response);'
+        )
+        Add-Type -Namespace Fenestra -Name Hns -MemberDefinition "$call"
     }
     $text = ''
     [Fenestra.Hns]::HNSCall($Method, $Path, $Body, [ref] $text)

@@ -83,15 +83,11 @@ function Write-Archive {
         [string] $Name,
         [string] $Text
     )
-    $json = @{ files = @{ "$temp/bootstrap.ps1" = $Text } } | ConvertTo-Json -Compress
-    $stream = New-Object IO.Compression.GZipStream ([IO.File]::Create("$temp/$Name")), ([IO.Compression.CompressionMode]::Compress)
-    $bytes = [Text.Encoding]::UTF8.GetBytes($json)
-    $stream.Write($bytes, 0, $bytes.Length)
-    $stream.Close()
+    [IO.File]::WriteAllText("$temp/$Name", (@{ files = @{ "$temp/bootstrap.ps1" = $Text } } | ConvertTo-Json -Compress))
 }
-Write-Archive 'right.gz' '$fake.order += ''bootstrap''; exit 0'
-Write-Archive 'forged.gz' '$fake.order += ''forged''; exit 0'
-$digest = (Get-FileHash -LiteralPath "$temp/right.gz" -Algorithm SHA256).Hash.ToLowerInvariant()
+Write-Archive 'right.json' '$fake.order += ''bootstrap''; exit 0'
+Write-Archive 'forged.json' '$fake.order += ''forged''; exit 0'
+$digest = (Get-FileHash -LiteralPath "$temp/right.json" -Algorithm SHA256).Hash.ToLowerInvariant()
 ConvertTo-Json @{ bucket = 'b'; key = 'k'; sha256 = $digest } | Set-Content -Path "$temp/scripts.json"
 ConvertTo-Json -Depth 5 @{
     cloud = @{ kind = 'aws' }
@@ -105,8 +101,8 @@ function Reset-Fake {
     $fake.slept = @()
     $fake.told = @()
     $fake.refuse = 0
-    $fake.object = 'right.gz'
-    Remove-Item -Force -Path "$temp/scripts.gz", "$temp/bootstrap.ps1" -ErrorAction SilentlyContinue
+    $fake.object = 'right.json'
+    Remove-Item -Force -Path "$temp/archive.json", "$temp/bootstrap.ps1" -ErrorAction SilentlyContinue
 }
 
 Test 'the task that goes on after a restart is there before anything is fetched' {
@@ -119,7 +115,7 @@ Test 'the task that goes on after a restart is there before anything is fetched'
 Test 'after a restart in the middle it goes on, and what was fetched is not fetched again' {
     Reset-Fake
     $fake.tasks = @('fenestra-fetch')
-    Copy-Item -LiteralPath "$temp/right.gz" -Destination "$temp/scripts.gz"
+    Copy-Item -LiteralPath "$temp/right.json" -Destination "$temp/archive.json"
     & "$temp/fetch.ps1" -Resume
     Assert-Equal $fake.order @('task fenestra-fetch', 'bootstrap')
 }
@@ -146,7 +142,7 @@ Test 'a refusal is told where both clouds show it, without what was answered, an
 }
 Test 'scripts with another digest are never run' {
     Reset-Fake
-    $fake.object = 'forged.gz'
+    $fake.object = 'forged.json'
     function Start-Sleep {
         throw 'still not right'
     }

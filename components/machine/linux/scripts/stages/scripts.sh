@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# AWS: brings the scripts that user data has no room for, by the role of the instance. Nothing is unpacked before the digest was found right,
+# AWS: brings the scripts that user data has no room for, by the role of the instance. Nothing is read before the digest was found right,
 # and each script takes its place in one step.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 # shellcheck source=/dev/null
 . /etc/fenestra/scripts.env
 
-archive=$scratch/scripts.json.gz
+archive=$scratch/scripts.json
 
 get_scripts() {
   local status digest
@@ -27,9 +27,8 @@ retry "$SERVICE_ATTEMPTS" 1 get_scripts || die "the scripts could not be fetched
 
 # Python is what cloud-init itself runs on.
 python3 -I - "$archive" <<'EOF'
-import gzip, json, os, sys
-
-with gzip.open(sys.argv[1], "rt", encoding="utf-8") as archive:
+import json, os, sys
+with open(sys.argv[1], encoding="utf-8") as archive:
     files = json.load(archive)["files"]
 for path, text in files.items():
     os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -1,0 +1,19 @@
+// Prints what the program would register for a stack, by type and name: a digest of its inputs and options. Run in a process each.
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { readStackFile } from "../../components/config/stackFile.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
+
+const stack = process.argv[2] ?? "";
+const config = readStackFile(stack);
+const { resources } = await runProgram({
+  entry: fileURLToPath(new URL("../../index.ts", import.meta.url)),
+  stack,
+  config,
+  mode: "known-outputs",
+  simulate: simulatedCloud(placeOf(config), "stand-in"),
+});
+const digest = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
+const inputs = resources.map(({ type, name, inputs: given, options }) => [`${type} ${name}`, digest([given, options])]);
+console.log(JSON.stringify(Object.fromEntries(inputs)));
