@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type RecordedProgram, resourcesOfType } from "../program/recorded.ts";
 import { textOf } from "../program/values.ts";
+import { allows, type PolicyStatement } from "./iam.ts";
 import type { StoredSecret } from "./machines.ts";
 
 const texts = z.union([z.string().transform((text) => [text]), z.array(z.string())]);
@@ -17,19 +18,6 @@ const policySchema = z.strictObject({
   Version: z.literal("2012-10-17"),
   Statement: z.union([statementSchema.transform((statement) => [statement]), z.array(statementSchema)]),
 });
-
-/** One statement of a policy. */
-export type PolicyStatement = z.output<typeof statementSchema>;
-
-/** A call as IAM sees it. */
-export interface AccessRequest {
-  /** `ssm:GetParameter`. */
-  readonly action: string;
-  /** ARN of what is touched. */
-  readonly resource: string;
-  /** Condition keys and their values: `kms:EncryptionContext:PARAMETER_ARN`. */
-  readonly context?: Readonly<Record<string, string>>;
-}
 
 /** The statements of every policy that a role has: its inline ones, and attached ones that the program made. */
 export function statementsOfRole(program: RecordedProgram, role: string): readonly PolicyStatement[] {
@@ -53,41 +41,6 @@ export function statementsOfRole(program: RecordedProgram, role: string): readon
     if (document === undefined) throw new Error(`a policy of the role ${role} is not known as text`);
     return policySchema.parse(JSON.parse(document)).Statement;
   });
-}
-
-/**
- * Whether the statements allow a call: a matching Deny wins, else one matching Allow is needed (IAM User Guide, policy evaluation logic).
- * Of conditions, the operators that our policies use are known; another one is an error and not a guess.
- */
-export function allows(statements: readonly PolicyStatement[], request: AccessRequest): boolean {
-  const matching = statements.filter(
-    (statement) =>
-      statement.Action.some((pattern) => like(pattern.toLowerCase(), request.action.toLowerCase())) &&
-      statement.Resource.some((pattern) => like(pattern, request.resource)) &&
-      conditionHolds(statement, request),
-  );
-  return matching.every(({ Effect }) => Effect === "Allow") && matching.length > 0;
-}
-
-function conditionHolds(statement: PolicyStatement, { context = {} }: AccessRequest): boolean {
-  return Object.entries(statement.Condition).every(([operator, keys]) =>
-    Object.entries(keys).every(([key, wanted]) => {
-      const found = Object.entries(context).find(([name]) => name.toLowerCase() === key.toLowerCase())?.[1];
-      if (found === undefined) return false;
-      if (operator === "StringEquals") return wanted.includes(found);
-      if (operator === "StringLike") return wanted.some((pattern) => like(pattern, found));
-      throw new Error(`no simulation of the condition operator ${operator}`);
-    }),
-  );
-}
-
-/** Whether a text matches a pattern with `*` and `?`. */
-function like(pattern: string, text: string): boolean {
-  const expression = pattern
-    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
-    .replaceAll("*", ".*")
-    .replaceAll("?", ".");
-  return new RegExp(`^${expression}$`, "s").test(text);
 }
 
 /** Every SSM parameter that the program writes. The values are secrets: they go to the simulated store and nowhere else. */
@@ -135,9 +88,13 @@ export function mayUseParameter(
   };
   const key = parameter.key;
   return (
-    allows(statements, { action: `ssm:${call}`, resource: parameter.id }) &&
+    allows([{ Statement: statements }], { action: `ssm:${call}`, resource: parameter.id }) &&
     (key === undefined ||
-      allows(statements, { action: call === "GetParameter" ? "kms:Decrypt" : "kms:Encrypt", resource: key, context }))
+      allows([{ Statement: statements }], {
+        action: call === "GetParameter" ? "kms:Decrypt" : "kms:Encrypt",
+        resource: key,
+        context,
+      }))
   );
 }
 

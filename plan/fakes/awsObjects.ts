@@ -1,6 +1,7 @@
 import { type RecordedProgram, resourcesOfType } from "../program/recorded.ts";
 import { textOf } from "../program/values.ts";
-import { allows, statementsOfRole } from "./awsAccess.ts";
+import { statementsOfRole } from "./awsAccess.ts";
+import { allows } from "./iam.ts";
 
 /** An object of a simulated bucket by its bucket and key; `undefined` when there is none, or the reader may not read it. */
 export type SimulatedObjects = (bucket: string, key: string) => Buffer | undefined;
@@ -28,6 +29,8 @@ export function awsObjects(program: RecordedProgram, role?: string): SimulatedOb
   const statements = role === undefined ? undefined : statementsOfRole(program, role);
   return (bucket, key) => {
     const request = { action: "s3:GetObject", resource: `arn:aws:s3:::${bucket}/${key}` };
-    return statements === undefined || allows(statements, request) ? objects.get(`${bucket}/${key}`) : undefined;
+    return statements === undefined || allows([{ Statement: statements }], request)
+      ? objects.get(`${bucket}/${key}`)
+      : undefined;
   };
 }

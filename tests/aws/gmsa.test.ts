@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { type PolicyScope, workerPolicy } from "../../components/aws/policies.ts";
+import { allows } from "../../plan/fakes/iam.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { gmsa, gmsaSecrets } from "../kubernetes/switches.ts";
 import { resource, specOf, withMocks } from "../support/mocks.ts";
-import { allows } from "./iamEvaluator.ts";
 
 const scope: PolicyScope = {
   cluster: "demo",

@@ -12,8 +12,8 @@ import {
   unscopedActions,
   workerPolicy,
 } from "../../components/aws/policies.ts";
+import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-import { allows, type Call, matches } from "./iamEvaluator.ts";
 
 const scope: PolicyScope = {
   cluster: "demo",
@@ -63,7 +63,8 @@ describe("the evaluator of policies", () => {
   it("lets a deny win, needs every condition, and knows no operator that it does not know", () => {
     const allow = { Sid: "A", Effect: "Allow", Action: ["s3:Get*"], Resource: ["*"] } as const;
     const deny = { Sid: "D", Effect: "Deny", Action: ["s3:GetObject"], Resource: ["x"] } as const;
-    assert.ok(allows([policy(allow)], { action: "s3:GetObject", resource: "x" }));
+    assert.ok(allows([policy(allow)], { action: "s3:getobject", resource: "x" }));
+    assert.ok(!allows([policy(allow)], { action: "s3:PutObject", resource: "x" }));
     assert.ok(!allows([policy(allow, deny)], { action: "s3:GetObject", resource: "x" }));
     const conditional = { ...allow, Condition: { StringEquals: { a: "1", b: ["2", "3"] } } };
     assert.ok(!allows([policy(conditional)], { action: "s3:GetObject", resource: "x", context: { a: "1" } }));

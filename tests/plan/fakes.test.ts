@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 import fc from "fast-check";
 import { addressIn } from "../../plan/fakes/addresses.ts";
-import { allows, type PolicyStatement } from "../../plan/fakes/awsAccess.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { CertificateMode } from "../../plan/fakes/provider.ts";
 import { standInUnit } from "../../plan/fakes/tls.ts";
@@ -84,54 +83,6 @@ describe("the simulated AWS", () => {
         const number = address.reduce((sum, octet) => sum * 256 + octet, 0) - 10 * 2 ** 24;
         assert.ok(number >= 4 && number < 2 ** (32 - prefix) - 1, `${address} in /${prefix}`);
       }),
-    );
-  });
-});
-
-describe("access as IAM decides it", () => {
-  const parameter = "arn:aws:ssm:eu-central-1:123456789012:parameter/fenestra/dev/join";
-  const keyArn = "arn:aws:kms:eu-central-1:123456789012:key/1";
-  const statements: readonly PolicyStatement[] = [
-    { Effect: "Allow", Action: ["ssm:GetParameter"], Resource: [parameter], Condition: {} },
-    {
-      Effect: "Allow",
-      Action: ["kms:Decrypt"],
-      Resource: [keyArn],
-      Condition: { StringEquals: { "kms:EncryptionContext:PARAMETER_ARN": [parameter] } },
-    },
-    { Effect: "Deny", Action: ["s3:*"], Resource: ["*"], Condition: {} },
-    { Effect: "Allow", Action: ["s3:GetObject"], Resource: ["arn:aws:s3:::b/*"], Condition: {} },
-  ];
-
-  it("allows what a statement names", () => {
-    assert.equal(allows(statements, { action: "ssm:GetParameter", resource: parameter }), true);
-    assert.equal(allows(statements, { action: "ssm:getparameter", resource: parameter }), true);
-  });
-
-  it("denies what none names, and what a Deny names", () => {
-    assert.equal(allows(statements, { action: "ssm:GetParameter", resource: `${parameter}2` }), false);
-    assert.equal(allows(statements, { action: "ssm:PutParameter", resource: parameter }), false);
-    assert.equal(allows(statements, { action: "s3:GetObject", resource: "arn:aws:s3:::b/x" }), false);
-  });
-
-  it("holds a key's use to its encryption context", () => {
-    const decrypt = (context: Readonly<Record<string, string>>) =>
-      allows(statements, { action: "kms:Decrypt", resource: keyArn, context });
-    assert.equal(decrypt({ "kms:EncryptionContext:PARAMETER_ARN": parameter }), true);
-    assert.equal(decrypt({ "kms:EncryptionContext:PARAMETER_ARN": `${parameter}2` }), false);
-    assert.equal(decrypt({}), false);
-  });
-
-  it("does not guess at a condition that it does not know", () => {
-    const odd: PolicyStatement = {
-      Effect: "Allow",
-      Action: ["*"],
-      Resource: ["*"],
-      Condition: { IpAddress: { "aws:SourceIp": ["10.0.0.0/8"] } },
-    };
-    assert.throws(
-      () => allows([odd], { action: "a:b", resource: "x", context: { "aws:SourceIp": "10.0.0.1" } }),
-      /no simulation of the condition operator IpAddress/,
     );
   });
 });

@@ -1,6 +1,7 @@
-import { allows, collectParameters, type PolicyStatement, statementsOfRole } from "../../../plan/fakes/awsAccess.ts";
+import { collectParameters, statementsOfRole } from "../../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
 import { awsObjects, storedObjects } from "../../../plan/fakes/awsObjects.ts";
+import { allows, type PolicyStatement } from "../../../plan/fakes/iam.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { listOf, mapOf, textOf } from "../../../plan/program/values.ts";
@@ -32,7 +33,8 @@ export function awsSide(program: RecordedProgram, clusterName: string): CloudSid
   const endpoints = awsApi({
     region,
     machineAt: (address) => byAddress.get(address),
-    authorize: (role, action, resource, context) => allows(statementsOf(role), { action, resource, context }),
+    authorize: (role, action, resource, context) =>
+      allows([{ Statement: statementsOf(role) }], { action, resource, context }),
     parameters,
     objects: new Map(storedObjects(program)),
     completedHooks,

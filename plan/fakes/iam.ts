@@ -1,0 +1,65 @@
+/** One statement of a policy, its lists written out. */
+export interface PolicyStatement {
+  readonly Effect: "Allow" | "Deny";
+  readonly Action: readonly string[];
+  /** Absent in trust policies only. */
+  readonly Resource?: readonly string[] | undefined;
+  /** Operator, condition key, values. */
+  readonly Condition?: Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>> | undefined;
+}
+
+/** A call as IAM sees it. */
+export interface Call {
+  /** `ssm:GetParameter`. */
+  readonly action: string;
+  /** ARN of what is touched, or `*` for a call that names nothing. */
+  readonly resource: string;
+  /** Condition keys and their values: `kms:EncryptionContext:PARAMETER_ARN`. */
+  readonly context?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Whether identity policies allow a call: a matching Deny wins, else one matching Allow is needed (AWS IAM User Guide, "Policy evaluation
+ * logic"). It knows the operators that our policies use; another one is an error, so that no condition is passed over.
+ */
+export function allows(policies: readonly { readonly Statement: readonly PolicyStatement[] }[], call: Call): boolean {
+  const matching = policies.flatMap(({ Statement }) => Statement).filter((statement) => applies(statement, call));
+  return matching.length > 0 && matching.every(({ Effect }) => Effect === "Allow");
+}
+
+function applies(statement: PolicyStatement, { action, resource, context = {} }: Call): boolean {
+  return (
+    // Actions and condition keys are compared without regard to case, resources with it.
+    statement.Action.some((pattern) => matches(pattern.toLowerCase(), action.toLowerCase())) &&
+    (statement.Resource ?? []).some((pattern) => matches(pattern, resource)) &&
+    Object.entries(statement.Condition ?? {}).every(([operator, keys]) =>
+      Object.entries(keys).every(([key, wanted]) => holds(operator, [wanted].flat(), contextValue(context, key))),
+    )
+  );
+}
+
+function contextValue(context: Readonly<Record<string, string>>, key: string): string | undefined {
+  return Object.entries(context).find(([name]) => name.toLowerCase() === key.toLowerCase())?.[1];
+}
+
+function holds(operator: string, wanted: readonly string[], found: string | undefined): boolean {
+  switch (operator) {
+    case "StringEquals":
+    case "Bool":
+      return found !== undefined && wanted.includes(found);
+    case "ArnLike":
+    case "StringLike":
+      return found !== undefined && wanted.some((pattern) => matches(pattern, found));
+    default:
+      throw new Error(`the evaluator does not know the condition operator ${operator}`);
+  }
+}
+
+/** IAM's wildcards: `*` any characters, `?` one. */
+export function matches(pattern: string, text: string): boolean {
+  const parts = pattern
+    .replaceAll(/[.+^${}()|[\]\\]/g, "\\$&")
+    .replaceAll("*", ".*")
+    .replaceAll("?", ".");
+  return new RegExp(`^${parts}$`, "s").test(text);
+}
