@@ -1,16 +1,24 @@
 import { Provider } from "@pulumi/aws/provider.js";
 import { Cluster } from "../components/aws/cluster.ts";
+import { changeGuard } from "../components/gates/changeGuard.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import { stateOf } from "../components/model/upgrade.ts";
 import { type StackOutputs, stackOutputs } from "./outputs.ts";
 
 /** What an environment on AWS is made of. */
 export function deployAws(spec: ClusterSpec): StackOutputs {
-  const provider = new Provider(`${spec.name}-aws`, {
-    region: spec.region,
-    defaultTags: { tags: { ...spec.tags } },
-    ...(spec.accountId === undefined ? {} : { allowedAccountIds: [spec.accountId] }),
-  });
+  const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {});
+  const provider = new Provider(
+    `${spec.name}-aws`,
+    {
+      region: spec.region,
+      defaultTags: { tags: { ...spec.tags } },
+      ...(spec.accountId === undefined ? {} : { allowedAccountIds: [spec.accountId] }),
+    },
+    // No resource of the cloud is touched before the guard has looked at the change, not even in an update without a preview.
+    { dependsOn: [guard] },
+  );
   const cluster = new Cluster(spec.name, { spec }, { providers: { aws: provider } });
   new InCluster(`${spec.name}-in`, {
     spec,

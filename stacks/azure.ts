@@ -1,15 +1,23 @@
 import { Provider } from "@pulumi/azure-native/provider.js";
 import { Cluster } from "../components/azure/cluster.ts";
+import { changeGuard } from "../components/gates/changeGuard.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import { stateOf } from "../components/model/upgrade.ts";
 import { type StackOutputs, stackOutputs } from "./outputs.ts";
 
 /** What an environment on Azure is made of. */
 export function deployAzure(spec: ClusterSpec): StackOutputs {
-  const provider = new Provider(`${spec.name}-azure`, {
-    location: spec.region,
-    ...(spec.accountId === undefined ? {} : { subscriptionId: spec.accountId }),
-  });
+  const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {});
+  const provider = new Provider(
+    `${spec.name}-azure`,
+    {
+      location: spec.region,
+      ...(spec.accountId === undefined ? {} : { subscriptionId: spec.accountId }),
+    },
+    // No resource of the cloud is touched before the guard has looked at the change, not even in an update without a preview.
+    { dependsOn: [guard] },
+  );
   const cluster = new Cluster(spec.name, { spec }, { providers: { "azure-native": provider } });
   new InCluster(`${spec.name}-in`, {
     spec,

@@ -1,8 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
-import { apiGate } from "../gates/apiGate.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { memberGate } from "../gates/memberGate.ts";
-import { upgradeGuard } from "../gates/upgradeGuard.ts";
+import { controlPlaneChain, type GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -32,10 +30,7 @@ export interface ControlPlaneArgs {
   readonly reachable: readonly pulumi.Resource[];
 }
 
-/**
- * The control plane: equal machines in a chain. Each is followed by a gate that, when the machine was replaced, waits until it is a healthy
- * etcd member; only then the next is touched. So never two are away at the same time, and the first creation waits for nothing.
- */
+/** The control plane: equal machines in a chain of gates (`controlPlaneChain`). */
 export class ControlPlane extends pulumi.ComponentResource {
   /** Ids of the machines, which are also the names of their nodes. */
   readonly instanceIds: readonly pulumi.Output<string>[];
@@ -49,41 +44,13 @@ export class ControlPlane extends pulumi.ComponentResource {
     super("fenestra:aws:ControlPlane", name, {}, opts);
     this.#name = name;
     this.#args = args;
-    const { kubernetes, controlPlane } = args.spec;
-    const guard = upgradeGuard(
-      `${name}-upgrade`,
-      { version: kubernetes.version, replicas: controlPlane.members.length },
-      { parent: this },
-    );
-    const chain = this.#makeChain(guard);
-    this.instanceIds = chain.ids;
-    this.apiGate = apiGate(
-      `${name}-api`,
-      { machines: [...chain.ids], api: args.api },
-      { parent: this, dependsOn: [chain.last, ...args.reachable] },
-    );
+    const chain = controlPlaneChain(name, { ...args, makeMachine: this.#makeMachine.bind(this) }, this);
+    this.instanceIds = chain.instanceIds;
+    this.apiGate = chain.apiGate;
     this.registerOutputs({ instanceIds: this.instanceIds });
   }
 
-  #makeChain(guard: pulumi.Resource): {
-    readonly ids: readonly pulumi.Output<string>[];
-    readonly last: pulumi.Resource;
-  } {
-    const ids: pulumi.Output<string>[] = [];
-    let last = guard;
-    for (const member of this.#args.spec.controlPlane.members) {
-      const machine = this.#makeMachine(member, last);
-      last = memberGate(
-        `${this.#name}-gate-${member.index}`,
-        { machine: machine.instanceId, api: this.#args.api },
-        { parent: this, dependsOn: [...machine.ready, ...this.#args.reachable] },
-      );
-      ids.push(machine.instanceId);
-    }
-    return { ids, last };
-  }
-
-  #makeMachine(member: ControlPlaneMember, before: pulumi.Resource): ControlPlaneMachine {
+  #makeMachine(member: ControlPlaneMember, gate: GateBefore): ControlPlaneMachine {
     const { spec, endpoint, subnetIds, groupId, profileArn, secretsKeyArn, snapshotBucket, scripts, after } =
       this.#args;
     const subnetId = subnetIds[member.zoneIndex];
@@ -100,7 +67,8 @@ export class ControlPlane extends pulumi.ComponentResource {
         secretsKeyArn,
         snapshotBucket,
         scripts,
-        after: [...after, before],
+        after,
+        gate,
       },
       { parent: this },
     );

@@ -1,13 +1,14 @@
-import { createHash } from "node:crypto";
 import { Volume } from "@pulumi/aws/ebs/volume.js";
 import { Instance } from "@pulumi/aws/ec2/instance.js";
 import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import { NetworkInterface } from "@pulumi/aws/ec2/networkInterface.js";
 import { VolumeAttachment } from "@pulumi/aws/ec2/volumeAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
+import type { MemberNode } from "../gates/apiProbe.ts";
+import type { GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinuxAws } from "../machine/linux/cloudConfig.ts";
-import { controlPlanePayload } from "../machine/linux/controlPlane.ts";
+import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -33,8 +34,10 @@ export interface ControlPlaneMachineArgs {
   readonly snapshotBucket: pulumi.Input<string>;
   /** Where the scripts of the payload lie. */
   readonly scripts: MachineScripts;
-  /** What must exist before the machine boots, the gate of the machine before it among them. */
+  /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
+  /** Makes the gate before the machine. */
+  readonly gate: GateBefore;
 }
 
 /** Name under which the data volume is attached; on Nitro the machine sees another one and looks for the volume's id. */
@@ -47,14 +50,6 @@ export function volumePath(volumeId: string): string {
   return `/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${volumeId.replace("-", "")}`;
 }
 
-/** Changes when, and only when, the machine must be replaced: what it runs, on which image, size and system disk. */
-export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload): string {
-  const { image, size, osDiskGb } = spec.controlPlane;
-  return createHash("sha256")
-    .update(JSON.stringify([payload, image, size.name, osDiskGb]))
-    .digest("hex");
-}
-
 /**
  * One control-plane machine. Address and etcd disk are resources of their own that outlive it, so the machine is replaced in place: the old
  * one goes first, since neither can belong to two.
@@ -62,6 +57,7 @@ export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload): 
 export class ControlPlaneMachine extends pulumi.ComponentResource {
   /** Id of the instance, which is also the name of its node. */
   readonly instanceId: pulumi.Output<string>;
+  readonly node: pulumi.Output<MemberNode>;
   /** The machine with its disk. */
   readonly ready: readonly pulumi.Resource[];
 
@@ -78,6 +74,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     const instance = this.#makeInstance(template, payload);
     const attachment = this.#attach(volume, instance);
     this.instanceId = instance.id;
+    this.node = instance.id.apply((node) => ({ node }));
     this.ready = [instance, attachment];
     this.registerOutputs({ instanceId: this.instanceId });
   }
@@ -140,7 +137,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #makeInstance(template: LaunchTemplate, payload: pulumi.Output<MachinePayload>): Instance {
-    const { spec, member, subnetId, groupId, after } = this.#args;
+    const { spec, member, subnetId, groupId, after, gate } = this.#args;
+    const fingerprint = payload.apply((known) => machineFingerprint(spec, known));
     const card = new NetworkInterface(
       `${this.#name}-address`,
       {
@@ -162,7 +160,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        dependsOn: [...after],
+        dependsOn: [...after, gate(fingerprint)],
         deleteBeforeReplace: true,
         ignoreChanges: [
           // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the fingerprint does.
@@ -172,7 +170,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
           "userData",
           "userDataBase64",
         ],
-        replacementTrigger: payload.apply((known) => machineFingerprint(spec, known)),
+        replacementTrigger: fingerprint,
       },
     );
   }

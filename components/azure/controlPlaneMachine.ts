@@ -1,11 +1,12 @@
-import { createHash } from "node:crypto";
 import { Disk } from "@pulumi/azure-native/compute/disk.js";
 import { VirtualMachine } from "@pulumi/azure-native/compute/virtualMachine.js";
 import { NetworkInterface } from "@pulumi/azure-native/network/networkInterface.js";
 import * as pulumi from "@pulumi/pulumi";
+import type { MemberNode } from "../gates/apiProbe.ts";
+import type { GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
-import { controlPlanePayload } from "../machine/linux/controlPlane.ts";
+import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -44,8 +45,10 @@ export interface ControlPlaneMachineArgs {
   readonly access: MachineAccess;
   /** Public half of the key that Azure wants on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
-  /** What must exist before the machine boots, the gate of the machine before it among them. */
+  /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
+  /** Makes the gate before the machine. */
+  readonly gate: GateBefore;
 }
 
 /** Number under which the data disk is attached. */
@@ -63,14 +66,6 @@ export const etcdDevice = `/dev/disk/azure/data/by-lun/${etcdLun} /dev/disk/azur
  */
 export function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
   return `${cluster}-cp-${member.index}`;
-}
-
-/** Changes when, and only when, the machine must be replaced: what it runs, on which image, size and system disk. */
-export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload): string {
-  const { image, size, osDiskGb } = spec.controlPlane;
-  return createHash("sha256")
-    .update(JSON.stringify([payload, image, size.name, osDiskGb]))
-    .digest("hex");
 }
 
 /**
@@ -97,25 +92,24 @@ export const diskReplaceOnChanges: readonly string[] = ["creationData", "locatio
 export class ControlPlaneMachine extends pulumi.ComponentResource {
   /** Unique id of the machine: unlike its resource id and its name, a replaced machine has another one. */
   readonly instanceId: pulumi.Output<string>;
-  /** Name of its node. */
-  readonly nodeName: string;
-  /** When it was made, RFC 3339. */
-  readonly created: pulumi.Output<string>;
+  /** Its node, which keeps its name over a replacement. */
+  readonly node: pulumi.Output<MemberNode>;
   /** The machine with its disk. */
   readonly ready: readonly pulumi.Resource[];
 
   readonly #name: string;
+  readonly #nodeName: string;
   readonly #args: ControlPlaneMachineArgs;
 
   constructor(name: string, args: ControlPlaneMachineArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:ControlPlaneMachine", name, {}, opts);
     this.#name = name;
     this.#args = args;
-    this.nodeName = controlPlaneName(args.spec.name, args.member);
+    this.#nodeName = controlPlaneName(args.spec.name, args.member);
     const disk = this.#makeDisk();
     const machine = this.#makeMachine(disk, this.#makeCard(), this.#payload());
     this.instanceId = machine.vmId;
-    this.created = machine.timeCreated;
+    this.node = machine.timeCreated.apply((since) => ({ node: this.#nodeName, since }));
     this.ready = [machine];
     this.registerOutputs({ instanceId: this.instanceId });
   }
@@ -126,7 +120,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       `${this.#name}-etcd`,
       {
         ...placed(place),
-        diskName: `${this.nodeName}-etcd`,
+        diskName: `${this.#nodeName}-etcd`,
         zones: [member.zone],
         creationData: { createOption: "Empty" },
         diskSizeGB: spec.controlPlane.etcdDiskGb,
@@ -187,7 +181,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       `${this.#name}-address`,
       {
         ...placed(place),
-        networkInterfaceName: this.nodeName,
+        networkInterfaceName: this.#nodeName,
         networkSecurityGroup: { id: group.securityGroupId },
         ipConfigurations: [
           {
@@ -207,18 +201,19 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #makeMachine(disk: Disk, card: NetworkInterface, payload: pulumi.Output<MachinePayload>): VirtualMachine {
-    const { spec, place, member, identityId, sshKey, after } = this.#args;
+    const { spec, place, member, identityId, sshKey, after, gate } = this.#args;
     const { size, image, osDiskGb } = spec.controlPlane;
+    const fingerprint = payload.apply((known) => machineFingerprint(spec, known));
     return new VirtualMachine(
       `${this.#name}-instance`,
       {
         ...placed(place),
-        vmName: this.nodeName,
+        vmName: this.#nodeName,
         zones: [member.zone],
         hardwareProfile: { vmSize: size.name },
         identity: { type: "UserAssigned", userAssignedIdentities: [identityId] },
         osProfile: {
-          computerName: this.nodeName,
+          computerName: this.#nodeName,
           customData: payload.apply(packLinux),
           ...linuxLogin(sshKey),
         },
@@ -242,13 +237,13 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        dependsOn: [...after],
+        dependsOn: [...after, gate(fingerprint)],
         deleteBeforeReplace: true,
         hideDiffs: ["osProfile.customData"],
         replaceOnChanges: [...machineReplaceOnChanges],
         // Azure deletes no disk that a machine has.
         replaceWith: [disk],
-        replacementTrigger: payload.apply((known) => machineFingerprint(spec, known)),
+        replacementTrigger: fingerprint,
       },
     );
   }

@@ -102,10 +102,52 @@ export async function memberProblem(api: ApiClient, member: MemberNode): Promise
     const pod = `${component}-${member.node}`;
     const { status, body } = await askApi(api, `/api/v1/namespaces/kube-system/pods/${pod}`);
     if (status !== 200) return `pod ${pod}: the API answers ${status}`;
-    const problem = podProblem(JSON.parse(body), member.since);
+    const found = parsed(body);
+    // A kubelet may make mirror pods under any name, but only for its own node (plugin/pkg/admission/noderestriction, Kubernetes 1.36).
+    if (field(field(found, "spec"), "nodeName") !== member.node) return `pod ${pod} is not on its node`;
+    const problem = podProblem(found, member.since);
     if (problem !== undefined) return `pod ${pod} ${problem}`;
   }
   return undefined;
+}
+
+/** A node with the label of the control plane, which no kubelet may give itself. */
+export interface ControlPlaneNode {
+  readonly name: string;
+  readonly address: string;
+  /** Release of its kubelet, and so of its payload: `1.36.4`. */
+  readonly version: string;
+}
+
+/** The nodes of the control plane. Throws when the API does not list them. */
+export async function controlPlaneNodes(api: ApiClient): Promise<readonly ControlPlaneNode[]> {
+  const { status, body } = await askApi(api, "/api/v1/nodes?labelSelector=node-role.kubernetes.io%2Fcontrol-plane");
+  if (status !== 200) throw new Error(`a list of the control-plane nodes is answered ${status}`);
+  return list(field(parsed(body), "items")).map((node) => {
+    const addresses = list(field(field(node, "status"), "addresses"));
+    const internal = addresses.find((address) => field(address, "type") === "InternalIP");
+    return {
+      name: text(field(field(node, "metadata"), "name")),
+      address: text(field(internal, "address")),
+      version: text(field(field(field(node, "status"), "nodeInfo"), "kubeletVersion")).replace(/^v/, ""),
+    };
+  });
+}
+
+/**
+ * What is wrong with the control-plane machine that has an address, or `undefined`. The Node of a machine that is gone may still be there
+ * beside its successor's; one of them must be well.
+ */
+export async function addressProblem(
+  api: ApiClient,
+  address: string,
+  nodes: readonly ControlPlaneNode[],
+): Promise<string | undefined> {
+  const problems = await Promise.all(
+    nodes.filter((node) => node.address === address).map(({ name }) => memberProblem(api, { node: name })),
+  );
+  if (problems.length === 0) return `there is no node with the address ${address}`;
+  return problems.includes(undefined) ? undefined : problems.join("; ");
 }
 
 /** What keeps a pod from counting as ready, or `undefined`. Reads the API's answer with distrust. Pure. */
@@ -127,6 +169,10 @@ export function field(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null && key in value
     ? Object.entries(value).find(([name]) => name === key)?.[1]
     : undefined;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 function list(value: unknown): readonly unknown[] {

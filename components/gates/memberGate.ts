@@ -1,16 +1,15 @@
 import * as pulumi from "@pulumi/pulumi";
-import { type ApiClient, memberProblem } from "./apiProbe.ts";
+import { type ApiClient, type MemberNode, memberProblem } from "./apiProbe.ts";
+import { controlPlaneIsDown } from "./controlPlaneIsDown.ts";
 import { known } from "./known.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
-/** Arguments of `memberGate`. */
+/** What `memberGate` is made from. */
 export interface MemberGateArgs {
   /** Changes when, and only when, the machine was replaced: its id. */
   readonly machine: pulumi.Input<string>;
-  /** Name of the machine's node. Default: `machine`. */
-  readonly node?: pulumi.Input<string>;
-  /** When the machine was made, RFC 3339, where the node keeps its name over a replacement. */
-  readonly since?: pulumi.Input<string>;
+  /** Its node. */
+  readonly node: pulumi.Input<MemberNode>;
   /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
   readonly patience?: Patience;
@@ -23,11 +22,10 @@ export interface MemberGateArgs {
  */
 export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {
+    if (controlPlaneIsDown()) return;
     const api = await known(args.api);
-    const machine = await known(args.machine);
-    const node = args.node === undefined ? machine : await known(args.node);
-    const since = args.since === undefined ? {} : { since: await known(args.since) };
-    await waitFor(`control-plane machine ${node}`, () => memberProblem(api, { node, ...since }), args.patience);
+    const member = await known(args.node);
+    await waitFor(`control-plane machine ${member.node}`, () => memberProblem(api, member), args.patience);
   });
   return new pulumi.Stash(name, { input: args.machine }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }

@@ -1,32 +1,123 @@
-import { compareVersions } from "./releases.ts";
+import { z } from "zod";
+import { childPath, type Problem } from "../config/problem.ts";
+import type { ClusterSpec } from "./clusterSpec.ts";
+import { compareVersions, minorOf } from "./releases.ts";
 
-/** What the upgrade rule compares: kept in the state, because a program that calls no cloud cannot see the old version otherwise. */
-export interface UpgradeState {
+/**
+ * What a running cluster cannot change, or only in one direction. It is kept in the state, because a program that calls no cloud cannot see
+ * the old values otherwise. All but the first two are missing in states of version 0.1.
+ */
+const clusterState = z.object({
   /** Kubernetes release, `1.36.4`. */
-  readonly version: string;
+  version: z.string(),
   /** Control-plane machines. */
-  readonly replicas: number;
+  replicas: z.number(),
+  region: z.string().optional(),
+  /** Network of the machines. */
+  cidr: z.string().optional(),
+  /** Zones in the order of their slots. */
+  zones: z.array(z.string()).readonly().optional(),
+  podCidr: z.string().optional(),
+  serviceCidr: z.string().optional(),
+  etcdDiskGb: z.number().optional(),
+});
+export type ClusterState = z.infer<typeof clusterState>;
+
+/** The state of a cluster of this description. */
+export function stateOf({ kubernetes, controlPlane, network, region }: ClusterSpec) {
+  return {
+    version: kubernetes.version,
+    replicas: controlPlane.members.length,
+    region,
+    cidr: network.cidr,
+    zones: network.zones.map(({ zone }) => zone),
+    podCidr: kubernetes.podCidr,
+    serviceCidr: kubernetes.serviceCidr,
+    etcdDiskGb: controlPlane.etcdDiskGb,
+  } satisfies ClusterState;
+}
+
+/** A state as the engine hands it to a hook; `undefined` for what is none. */
+export function readState(value: unknown): ClusterState | undefined {
+  return clusterState.safeParse(value).data;
+}
+
+const path = (...steps: readonly string[]): string => steps.reduce<string>(childPath, "config");
+const elsewhere = "set it back; for another value build a second cluster and move the workloads";
+
+/** Why a cluster may not go from one state to another: everything that would destroy its data, or that Kubernetes or etcd cannot do. Pure. */
+export function changeProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
+  return [
+    // It may never have been reached: then the minor before it is the way back from an upgrade that failed.
+    ...versionProblems(from.version, to.version, 1, "which was asked for before"),
+    ...fixed("region", from.region, to.region, "every resource would be made anew, with empty disks"),
+    ...fixed("network.cidr", from.cidr, to.cidr, "the members of etcd are known by their addresses"),
+    ...fixed("kubernetes.podCidr", from.podCidr, to.podCidr, "nodes keep the ranges that they were given"),
+    ...fixed(
+      "kubernetes.serviceCidr",
+      from.serviceCidr,
+      to.serviceCidr,
+      "Services keep the addresses that they were given",
+    ),
+    ...zoneProblems(from.zones, to.zones),
+    ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
+    ...shrinking("controlPlane.etcdDiskGb", from.etcdDiskGb, to.etcdDiskGb, "no cloud makes a disk smaller"),
+  ];
 }
 
 /**
- * Why the control plane may not go from one state to the other, or `undefined` when it may. Pure.
- *
- * A Kubernetes minor is never skipped and never taken back: kubeadm and the API server support neither (Kubernetes version skew policy).
- * An etcd cluster does not shrink from three members to one, since the two that leave hold the quorum.
+ * Why the control plane may not go on from the release that all its machines run. A minor is never skipped and never taken back: neither
+ * kubeadm nor the API server can do that (kubernetes.io/releases/version-skew-policy). Patches go both ways.
  */
-export function upgradeProblem(from: UpgradeState, to: UpgradeState): string | undefined {
-  const [fromMajor, fromMinor] = numbers(from.version);
-  const [toMajor, toMinor] = numbers(to.version);
-  if (compareVersions(to.version, from.version) < 0) {
-    return `fenestra:kubernetes.version goes back from ${from.version} to ${to.version}; Kubernetes supports no downgrade: set ${from.version} or a later release`;
-  }
-  if (toMajor !== fromMajor || toMinor > fromMinor + 1) {
-    return `fenestra:kubernetes.version skips a minor from ${from.version} to ${to.version}; upgrade to a ${fromMajor}.${fromMinor + 1} release first`;
-  }
-  if (to.replicas < from.replicas) {
-    return `fenestra:controlPlane.replicas shrinks from ${from.replicas} to ${to.replicas}; the members that leave hold etcd's quorum: keep ${from.replicas}`;
-  }
-  return undefined;
+export function reachedProblems(from: string, to: string): readonly Problem[] {
+  return versionProblems(from, to, 0, "which all control-plane machines have reached");
+}
+
+/** @param back how many minors below `from` are allowed */
+function versionProblems(from: string, to: string, back: 0 | 1, what: string): readonly Problem[] {
+  const [major, minor] = numbers(from);
+  const [toMajor, toMinor] = numbers(to);
+  if (toMajor === major && toMinor >= minor - back && toMinor <= minor + 1) return [];
+  const skips = compareVersions(to, from) > 0;
+  const next = `${major}.${minor + 1}`;
+  return [
+    {
+      path: path("kubernetes", "version"),
+      value: to,
+      message: skips
+        ? `skips a minor after ${from}, ${what}`
+        : `goes back from ${from}, ${what}; Kubernetes supports no downgrade of a minor`,
+      allowed: `a ${minorOf(from)} or ${next} release`,
+      remedy: skips ? `upgrade to a ${next} release first` : `set ${from} or a later release`,
+    },
+  ];
+}
+
+function zoneProblems(from: readonly string[] | undefined, to: readonly string[] | undefined): readonly Problem[] {
+  if (from === undefined || to === undefined || from.every((zone, slot) => to[slot] === zone)) return [];
+  return [
+    {
+      path: path("network", "zones"),
+      value: to,
+      message: `does not begin with the cluster's zones ${from.join(", ")}; the disks of etcd lie in their zones, and address ranges in their slots`,
+      allowed: `${from.join(", ")}, and further zones behind them`,
+      remedy: "append new zones to the list as it was",
+    },
+  ];
+}
+
+/** What may not change at all. A state that lacks the value says nothing. */
+function fixed(key: string, from: string | undefined, to: string | undefined, why: string): readonly Problem[] {
+  if (from === undefined || to === undefined || from === to) return [];
+  const problem = { path: path(...key.split(".")), value: to, message: `cannot change: ${why}`, allowed: from };
+  return [{ ...problem, remedy: elsewhere }];
+}
+
+/** What may only grow. */
+function shrinking(key: string, from: number | undefined, to: number | undefined, why: string): readonly Problem[] {
+  if (from === undefined || to === undefined || to >= from) return [];
+  const problem = { path: path(...key.split(".")), value: to, message: `cannot get smaller: ${why}` };
+  return [{ ...problem, allowed: `${from} or more`, remedy: `set ${from}` }];
 }
 
 function numbers(version: string): readonly [major: number, minor: number] {

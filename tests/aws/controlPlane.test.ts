@@ -102,18 +102,22 @@ describe("the control plane on AWS", () => {
     assert.equal(imageId(operatingSystem("windows-2022"), "ami-1"), "ami-1");
   });
 
-  it("is a chain: machine, gate, next machine; the last gate is the API's", () => {
+  it("is a chain: gate, machine, gate, next machine; the last gate is the API's, and behind it the release is kept that was reached", () => {
     const gate = (index: number): string => `${stashType} aws-prod-control-plane-gate-${index}`;
     const dependencies = (type: string, name: string): readonly string[] =>
       resource(prod, type, name).dependencies.map(shortUrn);
     const upgrade = `${stashType} aws-prod-control-plane-upgrade`;
     for (const [index, before] of [upgrade, gate(0), gate(1)].entries()) {
-      assert.ok(dependencies(instanceType, instanceName(index)).includes(before), `${index} after ${before}`);
+      const others = `aws-prod-control-plane-before-${index}`;
+      assert.ok(dependencies(stashType, others).includes(before), `${index} after ${before}`);
+      assert.ok(dependencies(instanceType, instanceName(index)).includes(`${stashType} ${others}`));
       const own = dependencies(stashType, `aws-prod-control-plane-gate-${index}`);
       assert.ok(own.includes(`${instanceType} ${instanceName(index)}`));
       assert.ok(own.includes(`aws:ec2/volumeAttachment:VolumeAttachment aws-prod-control-plane-${index}-etcd`));
     }
-    assert.ok(dependencies(stashType, "aws-prod-control-plane-api").includes(gate(2)));
+    const api = "aws-prod-control-plane-api";
+    assert.ok(dependencies(stashType, api).includes(gate(2)));
+    assert.deepEqual(dependencies(stashType, "aws-prod-control-plane-reached"), [`${stashType} ${api}`]);
   });
 
   it("has gates that hold the machine's id and run before the state is saved", () => {
@@ -130,6 +134,36 @@ describe("the control plane on AWS", () => {
     assert.deepEqual(api.options.hooks, { beforeCreate: hook, beforeUpdate: hook });
   });
 
+  it("holds before each machine what it is made from, and looks at the others before that changes", () => {
+    for (const index of [0, 1, 2]) {
+      const { inputs, options, name } = resource(prod, stashType, `aws-prod-control-plane-before-${index}`);
+      const fingerprint = resource(prod, instanceType, instanceName(index)).options.replacementTrigger;
+      assert.deepEqual(inputs, { input: { fingerprint, replicas: 3 } });
+      assert.deepEqual(options.hooks, { beforeUpdate: [name] });
+    }
+  });
+
+  it("lets no resource of the cloud be touched before the guard has looked at the change", () => {
+    const guard = resource(prod, stashType, "aws-prod-guard");
+    assert.deepEqual(guard.inputs, {
+      input: {
+        version: "1.36.4",
+        replicas: 3,
+        region: "eu-central-1",
+        cidr: "10.20.0.0/16",
+        zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"],
+        podCidr: "10.244.0.0/16",
+        serviceCidr: "10.96.0.0/16",
+        etcdDiskGb: 40,
+      },
+    });
+    assert.deepEqual(resource(prod, "pulumi:providers:aws", "aws-prod-aws").dependencies, [guard.urn]);
+    const others = prod.program.resources.filter(
+      ({ type, provider }) => type.startsWith("aws:") && provider?.split("::").at(-1) !== "aws-prod-aws",
+    );
+    assert.deepEqual(others, []);
+  });
+
   it("refuses to skip a minor by a hook that also runs in a preview", async () => {
     const guard = resource(prod, stashType, "aws-prod-control-plane-upgrade");
     assert.deepEqual(guard.inputs, { input: { version: "1.36.4", replicas: 3 } });
@@ -142,7 +176,7 @@ describe("the control plane on AWS", () => {
         { oldInputs: { input: { version, replicas: 3 } }, newInputs: guard.inputs },
       ]);
     assert.doesNotThrow(() => call("1.35.8"));
-    assert.throws(() => call("1.34.8"), /skips a minor from 1\.34\.8 to 1\.36\.4/);
+    assert.throws(() => call("1.34.8"), /skips a minor after 1\.34\.8(.|\n)*found: +"1\.36\.4"/);
   });
 
   it("boots after its secrets, rights, rules, a way out and the listener of its API", () => {
@@ -199,11 +233,13 @@ describe("the control plane on AWS", () => {
       assert.ok(text.includes(known), known);
   });
 
-  it("of one machine has one gate", () => {
+  it("of one machine has one gate before it and one behind", () => {
     const gates = [...ofType(dev, stashType).keys()].filter((name) => name.startsWith("aws-dev-control-plane-"));
     assert.deepEqual(gates.sort(), [
       "aws-dev-control-plane-api",
+      "aws-dev-control-plane-before-0",
       "aws-dev-control-plane-gate-0",
+      "aws-dev-control-plane-reached",
       "aws-dev-control-plane-upgrade",
     ]);
   });

@@ -41,12 +41,21 @@ describe("the control plane on Azure", () => {
       assert.deepEqual(disk.options.replaceOnChanges, diskReplaceOnChanges);
       assert.deepEqual([disk.options.deleteBeforeReplace, options.replaceWith], [true, [disk.urn]]);
       assert.match(textOf(options.replacementTrigger) ?? "", /^[0-9a-f]{64}$/);
-      if (index > 0) {
-        const gate = resource(prod, "pulumi:index:Stash", `azure-prod-control-plane-gate-${index - 1}`);
-        const machine = resource(prod, azureType("compute:VirtualMachine"), `${name}-instance`);
-        assert.ok(machine.dependencies.includes(gate.urn), `${name} waits for ${gate.name}`);
-      }
+      const others = resource(prod, "pulumi:index:Stash", `azure-prod-control-plane-before-${index}`);
+      const machine = resource(prod, azureType("compute:VirtualMachine"), `${name}-instance`);
+      assert.ok(machine.dependencies.includes(others.urn), `${name} waits for ${others.name}`);
+      const last = index === 0 ? "upgrade" : `gate-${index - 1}`;
+      assert.ok(others.dependencies.some((urn) => urn.endsWith(`::azure-prod-control-plane-${last}`)));
     }
+  });
+
+  it("lets no resource of the cloud be touched before the guard has looked at the change", () => {
+    const guard = resource(prod, "pulumi:index:Stash", "azure-prod-guard");
+    assert.deepEqual(resource(prod, "pulumi:providers:azure-native", "azure-prod-azure").dependencies, [guard.urn]);
+    const others = prod.program.resources.filter(
+      ({ type, provider }) => type.startsWith("azure-native:") && provider?.split("::").at(-1) !== "azure-prod-azure",
+    );
+    assert.deepEqual(others, []);
   });
 
   it("has gates that hold the machine's unique id, since name and resource id stay with a replacement", () => {
@@ -86,7 +95,7 @@ describe("the control plane on Azure", () => {
       "azure-dev-control-plane-identity-networking",
       "azure-dev-network-control-plane-1",
       "azure-dev-security-control-plane-closed",
-      "azure-dev-control-plane-upgrade",
+      "azure-dev-control-plane-before-0",
     ])
       assert.ok(names.includes(before), before);
   });

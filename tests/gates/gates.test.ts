@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { apiGate } from "../../components/gates/apiGate.ts";
 import { type ApiClient, apiProblem, memberProblem, podProblem } from "../../components/gates/apiProbe.ts";
+import { changeGuard, reachedGuard } from "../../components/gates/changeGuard.ts";
+import { downVariable } from "../../components/gates/controlPlaneIsDown.ts";
 import { memberGate } from "../../components/gates/memberGate.ts";
-import { stateProblem } from "../../components/gates/upgradeGuard.ts";
+import { othersGate } from "../../components/gates/othersGate.ts";
 import { type Clock, waitFor } from "../../components/gates/waitFor.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
-import { serving } from "./serving.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { type Answer, serving } from "./serving.ts";
 
 /** A clock on which every sleep passes at once. */
 function fakeClock(): Clock & { readonly slept: number[] } {
@@ -24,7 +27,8 @@ function fakeClock(): Clock & { readonly slept: number[] } {
 /** Any certificate with its key: the fake server asks for none. */
 const issueClient = () => issueServerCertificate(newAuthority("clients"), { commonName: "admin", dnsNames: ["admin"] });
 
-const pod = (ready: string, startedAt?: string): object => ({
+const pod = (ready: string, startedAt?: string, nodeName = "i-1"): object => ({
+  spec: { nodeName },
   status: {
     conditions: [
       { type: "Initialized", status: "True" },
@@ -101,14 +105,18 @@ describe("asking the API", () => {
 
   it("takes a machine for a member when its etcd and its API server are ready", async () => {
     const states = { etcd: "True", "kube-apiserver": "True" };
+    let answering = "i-1";
     const answer = (path: string): { status: number; body: string } => {
       const found = /^\/api\/v1\/namespaces\/kube-system\/pods\/(etcd|kube-apiserver)-i-1$/.exec(path)?.[1];
       if (found !== "etcd" && found !== "kube-apiserver") return { status: 404, body: "{}" };
-      return { status: 200, body: JSON.stringify(pod(states[found])) };
+      return { status: 200, body: JSON.stringify(pod(states[found], undefined, answering)) };
     };
     await serving(answer, async (api) => {
       assert.equal(await memberProblem(api, { node: "i-1" }), undefined);
       assert.equal(await memberProblem(api, { node: "i-2" }), "pod etcd-i-2: the API answers 404");
+      answering = "worker-1";
+      assert.equal(await memberProblem(api, { node: "i-1" }), "pod etcd-i-1 is not on its node");
+      answering = "i-1";
       states["kube-apiserver"] = "False";
       assert.equal(await memberProblem(api, { node: "i-1" }), "pod kube-apiserver-i-1 is not ready");
       states.etcd = "False";
@@ -128,7 +136,11 @@ describe("asking the API", () => {
 
 describe("gates", () => {
   /** Runs a gate's hook as the engine would. */
-  const passing = async (make: (api: ApiClient) => pulumi.Resource, answer: (path: string) => string): Promise<void> =>
+  const passing = async (
+    make: (api: ApiClient) => pulumi.Resource,
+    answer: (path: string) => string,
+    old?: unknown,
+  ): Promise<void> =>
     serving(
       (path) => ({ status: 200, body: answer(path) }),
       async (api) => {
@@ -136,7 +148,7 @@ describe("gates", () => {
         const hook = recorded.hooks.get("gate");
         assert.ok(hook !== undefined);
         assert.equal(resource(recorded, "pulumi:index:Stash", "gate").name, "gate");
-        await Reflect.apply(hook.callback, undefined, [{}]);
+        await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: old } }]);
       },
     );
   const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
@@ -144,10 +156,15 @@ describe("gates", () => {
   it("of a member asks for the node of the machine, with values that are outputs", async () => {
     const asked: string[] = [];
     await passing(
-      (api) => memberGate("gate", { machine: pulumi.output("i-7"), api: pulumi.secret(api), patience }, {}),
+      (api) =>
+        memberGate(
+          "gate",
+          { machine: "x", node: pulumi.output({ node: "i-7" }), api: pulumi.secret(api), patience },
+          {},
+        ),
       (path) => {
         asked.push(path.split("/").at(-1) ?? "");
-        return JSON.stringify(pod("True"));
+        return JSON.stringify(pod("True", undefined, "i-7"));
       },
     );
     assert.deepEqual(asked, ["etcd-i-7", "kube-apiserver-i-7"]);
@@ -156,8 +173,8 @@ describe("gates", () => {
   it("of a member fails while the member is not ready", async () => {
     await assert.rejects(
       passing(
-        (api) => memberGate("gate", { machine: "i-7", api, patience }, {}),
-        () => JSON.stringify(pod("False")),
+        (api) => memberGate("gate", { machine: "x", node: { node: "i-7" }, api, patience }, {}),
+        () => JSON.stringify(pod("False", undefined, "i-7")),
       ),
       /control-plane machine i-7 is not ready after 0\.01 seconds; last answer: pod etcd-i-7 is not ready/,
     );
@@ -171,12 +188,115 @@ describe("gates", () => {
   });
 });
 
-describe("the guard of upgrades", () => {
-  it("reads what the engine hands it with distrust", () => {
-    const good = { version: "1.36.4", replicas: 3 };
-    assert.equal(stateProblem(good, good), undefined);
-    assert.match(stateProblem({ ...good, version: "1.34.1" }, good) ?? "", /skips a minor/);
-    for (const odd of [undefined, null, "1.36.4", { version: 1, replicas: 3 }, { version: "1.36.4" }])
-      assert.match(stateProblem(odd, good) ?? "", /cannot be read/);
+describe("the gate before a control-plane machine", () => {
+  const members = exampleSpec("aws-prod").controlPlane.members;
+  const old = { fingerprint: "a", replicas: 3 };
+
+  /** The answers of a control plane whose nodes are named like its etcd members. */
+  const answers =
+    (sick: readonly string[], version = "1.36.4", missing: readonly string[] = []) =>
+    (path: string): Answer => {
+      if (path.startsWith("/api/v1/nodes?labelSelector=node-role.kubernetes.io%2Fcontrol-plane"))
+        return {
+          status: 200,
+          body: JSON.stringify({
+            items: members
+              .filter(({ etcdName }) => !missing.includes(etcdName))
+              .map(({ etcdName, address }) => ({
+                metadata: { name: etcdName },
+                status: {
+                  addresses: [
+                    { type: "Hostname", address: etcdName },
+                    { type: "InternalIP", address },
+                  ],
+                  nodeInfo: { kubeletVersion: `v${version}` },
+                },
+              })),
+          }),
+        };
+      const [, name = "", node = ""] = /pods\/(etcd|kube-apiserver)-(cp-\d)$/.exec(path) ?? [];
+      if (name === "") return { status: 404, body: "{}" };
+      return { status: 200, body: JSON.stringify(pod(sick.includes(node) ? "False" : "True", undefined, node)) };
+    };
+
+  /** Runs the gate before the first machine when it is about to be replaced. */
+  const passing = (answer: (path: string) => Answer, kept: unknown = old, version = "1.36.4"): Promise<void> =>
+    serving(answer, async (api) => {
+      const [member] = members;
+      assert.ok(member !== undefined);
+      const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
+      const recorded = await withMocks(
+        () => void othersGate("gate", { fingerprint: "b", member, members, version, api, patience }, {}),
+      );
+      const { inputs, options } = resource(recorded, "pulumi:index:Stash", "gate");
+      assert.deepEqual(inputs, { input: { fingerprint: "b", replicas: 3 } });
+      assert.deepEqual(options.hooks, { beforeUpdate: ["gate"] });
+      await Reflect.apply(recorded.hooks.get("gate")?.callback ?? assert.fail, undefined, [
+        { oldInputs: { input: kept } },
+      ]);
+    });
+
+  it("opens when the others are healthy members, whatever the machine itself is like", async () => {
+    await passing(answers([]));
+    await passing(answers(["cp-0"]));
+    await passing(answers([], "1.36.4", ["cp-0"]));
+  });
+
+  it("refuses while another machine is sick or gone, and says what to do", async () => {
+    await assert.rejects(
+      passing(answers(["cp-2"])),
+      /machine cp-0 is not replaced now, since etcd could lose its quorum: .* last answer: pod etcd-cp-2 is not ready\..*--refresh.*FENESTRA_CONTROL_PLANE=down pulumi up/,
+    );
+    await assert.rejects(passing(answers([], "1.36.4", ["cp-1"])), /there is no node with the address 10\.20\.228\.10/);
+    await assert.rejects(
+      passing(() => ({ status: 500, body: "" })),
+      /a list of the control-plane nodes is answered 500/,
+    );
+  });
+
+  it("asks for no machine that is still to be added", async () => {
+    await passing(() => ({ status: 500, body: "" }), { fingerprint: "a", replicas: 1 });
+  });
+
+  it("refuses a release that is too far from what runs, also without a preview", async () => {
+    await passing(answers([], "1.36.4"), old, "1.37.0");
+    await assert.rejects(passing(answers([], "1.36.4"), old, "1.38.0"), /skips a minor after 1\.36\.4/);
+    await assert.rejects(passing(answers([], "1.37.0"), old, "1.36.4"), /goes back from 1\.37\.0/);
+  });
+
+  it("stands aside when the deployer says that the control plane is down", async () => {
+    process.env[downVariable] = "down";
+    try {
+      await passing(() => ({ status: 500, body: "" }));
+    } finally {
+      delete process.env[downVariable];
+    }
+  });
+});
+
+describe("the guards of changes", () => {
+  const guarded = async (make: () => pulumi.Resource, old: unknown): Promise<void> => {
+    const recorded = await withMocks(() => void make());
+    const hook = recorded.hooks.get("guard");
+    assert.ok(hook !== undefined && "opts" in hook);
+    assert.deepEqual(hook.opts, { onDryRun: true });
+    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: old } }]);
+  };
+  const asked = (old: unknown): Promise<void> =>
+    guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
+  const reached = (old: unknown): Promise<void> => guarded(() => reachedGuard("guard", "1.36.4", {}), old);
+
+  it("refuse in a preview", async () => {
+    await asked({ version: "1.35.1", replicas: 1 });
+    await assert.rejects(asked({ version: "1.34.1", replicas: 5 }), /2 problems(.|\n)*smaller(.|\n)*skips a minor/);
+    await reached("1.35.9");
+    await assert.rejects(reached("1.37.0"), /goes back from 1\.37\.0, which all control-plane machines have reached/);
+  });
+
+  it("read what the engine hands them with distrust", async () => {
+    for (const odd of [undefined, null, 1, { version: 1, replicas: 3 }]) {
+      await assert.rejects(asked(odd), /cannot be read/);
+      await assert.rejects(reached(odd), /cannot be read/);
+    }
   });
 });

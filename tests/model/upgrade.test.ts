@@ -1,45 +1,107 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { upgradeProblem } from "../../components/model/upgrade.ts";
+import { ConfigError } from "../../components/config/problem.ts";
+import {
+  type ClusterState,
+  changeProblems,
+  reachedProblems,
+  readState,
+  stateOf,
+} from "../../components/model/upgrade.ts";
+import { exampleSpec } from "../support/stacks.ts";
 
 const minor = fc.integer({ min: 20, max: 60 });
 const patch = fc.integer({ min: 0, max: 30 });
-const replicas = fc.constantFrom(1, 3);
+const running = stateOf(exampleSpec("aws-prod"));
+const changed = (change: Partial<ClusterState>): readonly string[] =>
+  changeProblems(running, { ...running, ...change }).map(({ path }) => path);
 
-describe("the rule for upgrades of the control plane", () => {
+describe("the rule for a change of the release", () => {
   for (const [from, to, problem] of [
     ["1.36.4", "1.36.4", undefined],
     ["1.36.3", "1.36.4", undefined],
+    ["1.36.4", "1.36.3", undefined],
     ["1.35.9", "1.36.0", undefined],
-    ["1.35.0", "1.37.0", /skips a minor from 1\.35\.0 to 1\.37\.0; upgrade to a 1\.36 release first/],
-    ["1.36.4", "1.36.3", /goes back from 1\.36\.4 to 1\.36\.3/],
-    ["1.36.0", "1.35.9", /goes back/],
+    [
+      "1.35.0",
+      "1.37.0",
+      /skips a minor after 1\.35\.0, which all control-plane machines have reached.*upgrade to a 1\.36 release first/,
+    ],
+    [
+      "1.36.0",
+      "1.35.9",
+      /goes back from 1\.36\.0, .*Kubernetes supports no downgrade of a minor.*set 1\.36\.0 or a later release/,
+    ],
     ["1.9.0", "1.10.0", undefined],
     ["1.36.0", "2.0.0", /skips a minor/],
   ] as const) {
     it(`${from} to ${to}: ${problem === undefined ? "allowed" : "refused"}`, () => {
-      const found = upgradeProblem({ version: from, replicas: 3 }, { version: to, replicas: 3 });
-      if (problem === undefined) assert.equal(found, undefined);
-      else assert.match(found ?? "", problem);
+      const found = reachedProblems(from, to).map(({ message, remedy }) => `${message}; ${remedy}`);
+      if (problem === undefined) assert.deepEqual(found, []);
+      else assert.match(found.join(), problem);
     });
   }
 
-  it("lets one machine become three, and never three one", () => {
-    const at = (count: number) => ({ version: "1.36.4", replicas: count });
-    assert.equal(upgradeProblem(at(1), at(3)), undefined);
-    assert.match(upgradeProblem(at(3), at(1)) ?? "", /replicas shrinks from 3 to 1/);
-  });
-
-  it("allows exactly the same minor forward and the next one", () => {
+  it("allows from what was reached the same minor and the next one, and from what was asked for also the one before", () => {
     fc.assert(
-      fc.property(minor, patch, minor, patch, replicas, (fromMinor, fromPatch, toMinor, toPatch, count) => {
-        const found = upgradeProblem(
-          { version: `1.${fromMinor}.${fromPatch}`, replicas: count },
-          { version: `1.${toMinor}.${toPatch}`, replicas: count },
-        );
-        const allowed = toMinor === fromMinor + 1 || (toMinor === fromMinor && toPatch >= fromPatch);
-        assert.equal(found === undefined, allowed);
+      fc.property(minor, patch, minor, patch, (fromMinor, fromPatch, toMinor, toPatch) => {
+        const [from, to] = [`1.${fromMinor}.${fromPatch}`, `1.${toMinor}.${toPatch}`];
+        const step = toMinor - fromMinor;
+        assert.equal(reachedProblems(from, to).length === 0, step === 0 || step === 1);
+        const asked = changeProblems({ version: from, replicas: 1 }, { version: to, replicas: 1 });
+        assert.equal(asked.length === 0, Math.abs(step) <= 1);
       }),
     );
+  });
+});
+
+describe("the rule for what a running cluster keeps", () => {
+  it("lets everything stay, and what may grow grow", () => {
+    assert.deepEqual(changed({}), []);
+    assert.deepEqual(changeProblems({ version: "1.36.4", replicas: 1 }, { version: "1.36.4", replicas: 3 }), []);
+    assert.deepEqual(changed({ etcdDiskGb: 100 }), []);
+    const [first = "a"] = running.zones;
+    const short = { ...running, zones: [first] };
+    assert.deepEqual(changeProblems(short, { ...short, zones: [first, "x"] }), []);
+  });
+
+  for (const [change, path] of [
+    [{ cidr: "10.21.0.0/16" }, "network.cidr"],
+    [{ zones: ["eu-central-1b", "eu-central-1a", "eu-central-1c"] }, "network.zones"],
+    [{ zones: ["eu-central-1a", "eu-central-1b"] }, "network.zones"],
+    [{ podCidr: "10.245.0.0/16" }, "kubernetes.podCidr"],
+    [{ serviceCidr: "10.97.0.0/16" }, "kubernetes.serviceCidr"],
+    [{ region: "eu-west-1" }, "region"],
+    [{ etcdDiskGb: 39 }, "controlPlane.etcdDiskGb"],
+    [{ replicas: 1 }, "controlPlane.replicas"],
+  ] as const)
+    it(`refuses ${JSON.stringify(change)}`, () => assert.deepEqual(changed(change), [`config.fenestra:${path}`]));
+
+  it("tells everything at once: where, the old value, the new one, and what to do", () => {
+    const problems = changeProblems(running, { ...running, cidr: "10.21.0.0/16", etcdDiskGb: 20, version: "1.39.0" });
+    assert.equal(
+      new ConfigError(problems).message,
+      [
+        "The stack configuration has 3 problems:",
+        "config.fenestra:controlPlane.etcdDiskGb: cannot get smaller: no cloud makes a disk smaller\n    found:   20\n    allowed: 40 or more\n    mend:    set 40",
+        `config.fenestra:kubernetes.version: skips a minor after 1.36.4, which was asked for before\n    found:   "1.39.0"\n    allowed: a 1.36 or 1.37 release\n    mend:    upgrade to a 1.37 release first`,
+        `config.fenestra:network.cidr: cannot change: the members of etcd are known by their addresses\n    found:   "10.21.0.0/16"\n    allowed: 10.20.0.0/16\n    mend:    set it back; for another value build a second cluster and move the workloads\n`,
+      ].join("\n\n"),
+    );
+  });
+
+  it("asks nothing of states that lack the value, and reads others with distrust", () => {
+    const old = { version: "1.36.4", replicas: 3 };
+    assert.deepEqual(changeProblems(old, { ...running, cidr: "10.99.0.0/16" }), []);
+    assert.deepEqual(readState(old), old);
+    for (const odd of [
+      undefined,
+      null,
+      "1.36.4",
+      { version: 1, replicas: 3 },
+      { version: "1.36.4" },
+      { ...old, zones: "a" },
+    ])
+      assert.equal(readState(odd), undefined);
   });
 });

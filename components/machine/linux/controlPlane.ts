@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Cloud } from "../../config/schema.ts";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
@@ -58,6 +59,14 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     files: [...files, { path: stageTablePath, content: stageTable(controlPlaneStages, files) }],
     entry: linuxEntry,
   };
+}
+
+/** Changes when, and only when, the machine must be replaced: what it runs, on which image, size and system disk. */
+export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload): string {
+  const { image, size, osDiskGb } = spec.controlPlane;
+  return createHash("sha256")
+    .update(JSON.stringify([payload, image, size.name, osDiskGb]))
+    .digest("hex");
 }
 
 /**

@@ -1,0 +1,72 @@
+import type * as pulumi from "@pulumi/pulumi";
+import type { ControlPlaneMember } from "../model/addressPlan.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { apiGate } from "./apiGate.ts";
+import type { ApiClient, MemberNode } from "./apiProbe.ts";
+import { changeGuard, reachedGuard } from "./changeGuard.ts";
+import { memberGate } from "./memberGate.ts";
+import { othersGate } from "./othersGate.ts";
+
+/** Makes the gate that a machine waits for. The fingerprint changes when, and only when, the machine is going to be replaced. */
+export type GateBefore = (fingerprint: pulumi.Input<string>) => pulumi.Resource;
+
+/** A control-plane machine as the chain sees it. */
+export interface ChainMachine {
+  /** Changes when, and only when, the machine was replaced. */
+  readonly instanceId: pulumi.Output<string>;
+  /** Its node. */
+  readonly node: pulumi.Output<MemberNode>;
+  /** The machine with its disk. */
+  readonly ready: readonly pulumi.Resource[];
+}
+
+/** What `controlPlaneChain` is made from. */
+export interface ChainArgs {
+  readonly spec: ClusterSpec;
+  /** How the deployer asks the API whether it is well. */
+  readonly api: pulumi.Input<ApiClient>;
+  /** What must exist before the API can be reached: listeners and targets. */
+  readonly reachable: readonly pulumi.Resource[];
+  /** Makes the machine of a member behind the gate. */
+  readonly makeMachine: (member: ControlPlaneMember, before: GateBefore) => ChainMachine;
+}
+
+/** The machines of a control plane and the gate behind them. */
+export interface ControlPlaneChain {
+  readonly instanceIds: readonly pulumi.Output<string>[];
+  readonly apiGate: pulumi.Resource;
+}
+
+/**
+ * The machines of a control plane in a chain, the same on both clouds. Before each is a gate that refuses to replace it while another one is
+ * sick; behind each is one that, when it was replaced, waits until it is a healthy etcd member. So never two are away at the same time, and
+ * the first creation waits for nothing but the last gate.
+ */
+export function controlPlaneChain(name: string, args: ChainArgs, parent: pulumi.Resource): ControlPlaneChain {
+  const { spec, api, reachable } = args;
+  const { members } = spec.controlPlane;
+  const { version } = spec.kubernetes;
+  const machines: ChainMachine[] = [];
+  let last: pulumi.Resource = changeGuard(`${name}-upgrade`, { version, replicas: members.length }, { parent });
+  for (const member of members) {
+    const { index } = member;
+    const before = last;
+    const machine = args.makeMachine(member, (fingerprint) =>
+      othersGate(
+        `${name}-before-${index}`,
+        { fingerprint, member, members, version, api },
+        { parent, dependsOn: [before, ...reachable] },
+      ),
+    );
+    last = memberGate(
+      `${name}-gate-${index}`,
+      { machine: machine.instanceId, node: machine.node, api },
+      { parent, dependsOn: [...machine.ready, ...reachable] },
+    );
+    machines.push(machine);
+  }
+  const instanceIds = machines.map(({ instanceId }) => instanceId);
+  const gate = apiGate(`${name}-api`, { machines: [...instanceIds], api }, { parent, dependsOn: [last, ...reachable] });
+  reachedGuard(`${name}-reached`, version, { parent, dependsOn: [gate] });
+  return { instanceIds, apiGate: gate };
+}

@@ -1,0 +1,71 @@
+import * as pulumi from "@pulumi/pulumi";
+import { showProblem } from "../config/problem.ts";
+import type { ControlPlaneMember } from "../model/addressPlan.ts";
+import { compareVersions } from "../model/releases.ts";
+import { reachedProblems } from "../model/upgrade.ts";
+import { type ApiClient, addressProblem, type ControlPlaneNode, controlPlaneNodes, field } from "./apiProbe.ts";
+import { controlPlaneIsDown, downVariable } from "./controlPlaneIsDown.ts";
+import { known } from "./known.ts";
+import { type Patience, waitFor } from "./waitFor.ts";
+
+/** What `othersGate` is made from. */
+export interface OthersGateArgs {
+  /** Changes when, and only when, the machine is going to be replaced. */
+  readonly fingerprint: pulumi.Input<string>;
+  /** The machine. */
+  readonly member: ControlPlaneMember;
+  /** All machines of the control plane. */
+  readonly members: readonly ControlPlaneMember[];
+  /** Kubernetes release that the machine is going to run. */
+  readonly version: string;
+  /** The API, through the load balancer. */
+  readonly api: pulumi.Input<ApiClient>;
+  /** Default: every 5 seconds for two minutes. The machine before was a healthy member a moment ago. */
+  readonly patience?: Patience;
+}
+
+/**
+ * A gate before a control-plane machine: it holds what the machine is made from, so it is updated when the machine is about to be replaced,
+ * and refuses that while another machine is not a healthy member. With two of three away etcd would have no quorum. Kubernetes' Cluster API
+ * and kops ask the same before each machine (kubernetes-sigs/cluster-api#2241).
+ */
+export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const { member, members, version } = args;
+  const hook = new pulumi.ResourceHook(name, async ({ oldInputs }) => {
+    if (controlPlaneIsDown()) return;
+    // Machines that are going to be added are no members yet.
+    const present = field(oldInputs?.input, "replicas");
+    const others = members.filter(({ index }) => index !== member.index && index < Number(present));
+    if (others.length === 0) return;
+    const api = await known(args.api);
+    let nodes: readonly ControlPlaneNode[] = [];
+    const problem = async (): Promise<string | undefined> => {
+      nodes = await controlPlaneNodes(api);
+      const problems = await Promise.all(others.map(({ address }) => addressProblem(api, address, nodes)));
+      return problems.filter((each) => each !== undefined).join("; ") || undefined;
+    };
+    const what = `the control plane beside ${member.etcdName}`;
+    await waitFor(what, problem, { limitSeconds: 120, ...args.patience }).catch((error: unknown) => {
+      throw new Error(advice(member, error instanceof Error ? error.message : String(error)));
+    });
+    refuseRelease(nodes, version);
+  });
+  const input = { fingerprint: args.fingerprint, replicas: members.length };
+  return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeUpdate: [hook] } });
+}
+
+function advice({ etcdName }: ControlPlaneMember, problem: string): string {
+  return [
+    `control-plane machine ${etcdName} is not replaced now, since etcd could lose its quorum: ${problem}.`,
+    "Undo the change, bring the other machine back first (`pulumi up --refresh` if it is gone, `pulumi up --replace <its URN>` if it is sick),",
+    "and then update again. If the control plane is away as a whole, or has never come up, say so once:",
+    `${downVariable}=down pulumi up`,
+  ].join(" ");
+}
+
+/** What the guard refuses in a preview by the state is refused here by what runs: an update may have come without a preview. */
+function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void {
+  const [oldest] = nodes.map(({ version }) => version).sort(compareVersions);
+  const problems = oldest === undefined ? [] : reachedProblems(oldest, wanted);
+  if (problems.length > 0) throw new Error(problems.map(showProblem).join("\n"));
+}
