@@ -216,6 +216,7 @@ export class Cluster extends pulumi.ComponentResource {
             scope,
             subnetIds,
             groupId: security.workersGroupId,
+            apiHost: this.host,
             payload,
             scripts,
             after: [this.apiGate, ...network.egress, ...security.rules, secrets.join, ...ready],

@@ -137,8 +137,10 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #makeInstance(template: LaunchTemplate, payload: pulumi.Output<MachinePayload>): Instance {
-    const { spec, member, subnetId, groupId, after, gate } = this.#args;
-    const fingerprint = payload.apply((known) => machineFingerprint(spec, known));
+    const { spec, member, subnetId, groupId, profileArn, after, gate } = this.#args;
+    const fingerprint = pulumi
+      .all([payload, profileArn])
+      .apply(([known, profile]) => machineFingerprint(spec, known, profile));
     const card = new NetworkInterface(
       `${this.#name}-address`,
       {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { Listener } from "@pulumi/aws/lb/listener.js";
 import { LoadBalancer as AwsLoadBalancer } from "@pulumi/aws/lb/loadBalancer.js";
 import { TargetGroup } from "@pulumi/aws/lb/targetGroup.js";
@@ -29,6 +30,18 @@ export interface LoadBalancerArgs {
 export const idleSeconds = 3600;
 /** Time that open connections of a removed machine get, in seconds. AWS's default of 300 would hold up every replacement. */
 export const drainSeconds = 30;
+
+/** What cannot be changed of a target group. */
+const targetGroupShape = { targetType: "ip", port: ports.api, protocol: "TCP" } as const;
+
+/**
+ * Name of a target group, at most 32 characters: that of its load balancer, and two digits by which one of another shape gets another name and
+ * can be there beside the old one.
+ */
+export function targetGroupName(balancerName: string, shape: object = targetGroupShape): string {
+  const digest = createHash("sha256").update(JSON.stringify(shape)).digest("hex");
+  return `${balancerName}-${digest.slice(0, 2)}`;
+}
 
 /**
  * The API's load balancers: an internal one that every node uses, and on demand a public one behind an allow-list. Targets are the fixed
@@ -112,15 +125,13 @@ export class LoadBalancer extends pulumi.ComponentResource {
     return balancer.dnsName;
   }
 
-  #makeTargetGroup(role: string, awsName: string): TargetGroup {
+  #makeTargetGroup(role: string, balancerName: string): TargetGroup {
     return new TargetGroup(
       `${this.#name}-${role}`,
       {
-        name: awsName,
+        name: targetGroupName(balancerName),
         vpcId: this.#args.vpcId,
-        targetType: "ip",
-        port: ports.api,
-        protocol: "TCP",
+        ...targetGroupShape,
         // A machine that reaches itself through the balancer drops packets with its own source address (kubernetes/kubeadm#1685).
         preserveClientIp: "false",
         deregistrationDelay: drainSeconds,
@@ -136,7 +147,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
         },
         tags: { Name: `${this.#name}-${role}` },
       },
-      { parent: this },
+      // A target group cannot be deleted under its listener (pulumi/pulumi-aws#4220): first the new one, then the listener changes over.
+      { parent: this, deleteBeforeReplace: false },
     );
   }
 }

@@ -229,7 +229,8 @@ export class Network extends pulumi.ComponentResource {
             securityGroupIds: [group.id],
             tags: this.#tags(service),
           },
-          { parent: this },
+          // Two endpoints of a service in one network cannot both have its private name.
+          { parent: this, deleteBeforeReplace: true },
         ),
     );
     return [s3, ...interfaces];
@@ -243,7 +244,7 @@ export class Network extends pulumi.ComponentResource {
         description: "Interface endpoints: HTTPS from inside the network",
         tags: { Name: `${this.#name}-endpoints` },
       },
-      { parent: this },
+      { parent: this, ignoreChanges: ["description"] },
     );
     new SecurityGroupIngressRule(
       `${this.#name}-endpoints-https`,

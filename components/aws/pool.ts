@@ -1,4 +1,5 @@
 import { Group } from "@pulumi/aws/autoscaling/group.js";
+import { LifecycleHook } from "@pulumi/aws/autoscaling/lifecycleHook.js";
 import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ScriptsReference } from "../machine/bundle.ts";
@@ -10,13 +11,13 @@ import { packWindowsAws } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
+import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { joinParameter } from "./parameterNames.ts";
 import { type PolicyScope, scriptsArn, workerPolicy } from "./policies.ts";
-import { drainSeconds, groupTags, lifecycleHooks, rollingMaximum } from "./poolGroup.ts";
+import { groupHooks, groupTags, lifecycleHooks, rollingMaximum } from "./poolGroup.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 /** Arguments of `Pool`. */
@@ -28,6 +29,8 @@ export interface PoolArgs {
   /** Private subnet of each zone, by the zone's name. */
   readonly subnetIds: ReadonlyMap<string, pulumi.Input<string>>;
   readonly groupId: pulumi.Input<string>;
+  /** Host of the API for nodes. They learn it from the join secret; another one must still replace them. */
+  readonly apiHost: pulumi.Input<string>;
   /** What the machines receive: `poolPayload`. */
   readonly payload: MachinePayload;
   /** Where the scripts of the payload lie. */
@@ -35,6 +38,9 @@ export interface PoolArgs {
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
 }
+
+/** Tag of a worker with the host of the API that it uses. */
+export const apiHostTag = "fenestra:api";
 
 /** What a pool's machines are told of AWS. */
 function poolAccess(spec: ClusterSpec, pool: PoolSpec): PoolAccess {
@@ -84,6 +90,7 @@ export class Pool extends pulumi.ComponentResource {
     const identity = this.#makeIdentity();
     const template = this.#makeTemplate(identity);
     this.group = this.#makeGroup(template, identity);
+    this.#makeHooks();
     this.groupName = this.group.name;
     this.registerOutputs({ groupName: this.groupName });
   }
@@ -107,21 +114,27 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeTemplate(identity: Identity): LaunchTemplate {
-    const { spec, pool, payload, groupId, scripts } = this.#args;
+    const { spec, pool, payload, groupId, apiHost, scripts } = this.#args;
+    const machine = machineTemplate({
+      name: groupName(spec.name, pool.name),
+      os: pool.os,
+      image: pool.image,
+      size: pool.size.name,
+      diskGb: pool.diskGb,
+      profileArn: identity.profileArn,
+      userData: pulumi.output(scripts.bucketName).apply((bucket) => userData(payload, scripts.object, bucket)),
+      tags: spec.tags,
+      makesInterface: true,
+    });
     return new LaunchTemplate(
       `${this.#name}-template`,
       {
-        ...machineTemplate({
-          name: groupName(spec.name, pool.name),
-          os: pool.os,
-          image: pool.image,
-          size: pool.size.name,
-          diskGb: pool.diskGb,
-          profileArn: identity.profileArn,
-          userData: pulumi.output(scripts.bucketName).apply((bucket) => userData(payload, scripts.object, bucket)),
-          tags: spec.tags,
-          makesInterface: true,
-        }),
+        ...machine,
+        // A load balancer that was made again has another name, and nodes that know the old one reach no API: the tag rolls them.
+        tagSpecifications: [
+          ...machine.tagSpecifications,
+          { resourceType: "instance", tags: { [apiHostTag]: apiHost } },
+        ],
         networkInterfaces: [
           {
             deviceIndex: 0,
@@ -152,20 +165,7 @@ export class Pool extends pulumi.ComponentResource {
         // Nodes are Ready only with the pod network, which comes later in the same update: waiting here would never end.
         waitForCapacityTimeout: "0",
         // As part of the group: a hook made afterwards would miss the first machines.
-        initialLifecycleHooks: [
-          {
-            name: lifecycleHooks.launch,
-            lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING",
-            defaultResult: "ABANDON",
-            heartbeatTimeout: joinSeconds[pool.os.family],
-          },
-          {
-            name: lifecycleHooks.terminate,
-            lifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING",
-            defaultResult: "CONTINUE",
-            heartbeatTimeout: drainSeconds,
-          },
-        ],
+        initialLifecycleHooks: [...groupHooks(pool)],
         instanceMaintenancePolicy: healthy,
         instanceRefresh: { strategy: "Rolling", preferences: { ...healthy, instanceWarmup: "0" } },
         // Rebalancing would end machines that run well; it neither asks nor waits for the drain of a pod with a zonal disk.
@@ -177,11 +177,27 @@ export class Pool extends pulumi.ComponentResource {
       {
         parent: this,
         dependsOn: [...after, ...identity.ready],
-        ignoreChanges: pool.autoscale === undefined ? [] : ["desiredCapacity"],
+        // Other hooks would replace the group, the old one with all its machines first; they are changed by `#makeHooks`.
+        ignoreChanges: ["initialLifecycleHooks", ...(pool.autoscale === undefined ? [] : ["desiredCapacity"])],
         // Every machine may take its whole time to drain.
         customTimeouts: { delete: "60m" },
       },
     );
+  }
+
+  /**
+   * The hooks once more, for what changes after the group was made: they are written over those of the same name
+   * (hashicorp/terraform-provider-aws, internal/service/autoscaling/lifecycle_hook.go). They go with the group and not before it, or its
+   * last machines would not drain.
+   */
+  #makeHooks(): void {
+    for (const hook of groupHooks(this.#args.pool)) {
+      new LifecycleHook(
+        `${this.#name}-${hook.name}`,
+        { autoscalingGroupName: this.group.name, ...hook },
+        { parent: this, deletedWith: this.group },
+      );
+    }
   }
 
   #subnetIds(): pulumi.Input<string>[] {

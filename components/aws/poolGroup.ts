@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { groupName, groupSize } from "../model/poolGroups.ts";
+import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { clusterTag } from "./policies.ts";
 
@@ -8,6 +8,32 @@ export const lifecycleHooks = { launch: "join", terminate: "drain" } as const;
 
 /** Time that a machine has to drain, in seconds; then it goes all the same. */
 export const drainSeconds = 900;
+
+/** A lifecycle hook as both the group and the resource of its own take it. */
+export interface Hook {
+  readonly name: string;
+  readonly lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING" | "autoscaling:EC2_INSTANCE_TERMINATING";
+  readonly defaultResult: "ABANDON" | "CONTINUE";
+  readonly heartbeatTimeout: number;
+}
+
+/** Hooks of a pool's group: a machine that does not join is given up, one that does not drain goes all the same. */
+export function groupHooks(pool: PoolSpec): readonly Hook[] {
+  return [
+    {
+      name: lifecycleHooks.launch,
+      lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING",
+      defaultResult: "ABANDON",
+      heartbeatTimeout: joinSeconds[pool.os.family],
+    },
+    {
+      name: lifecycleHooks.terminate,
+      lifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING",
+      defaultResult: "CONTINUE",
+      heartbeatTimeout: drainSeconds,
+    },
+  ];
+}
 
 /**
  * Most machines during a rolling replacement, in percent of those wanted: one more than the largest group, in whole percents. A small group

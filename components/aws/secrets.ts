@@ -65,12 +65,16 @@ export class Secrets extends pulumi.ComponentResource {
     );
   }
 
-  /** A parameter that machines write: it is a resource so that destroying the stack removes it. */
+  /**
+   * A parameter that machines write: it is a resource so that destroying the stack removes it. Nothing of it is ever changed but its tags: the
+   * provider writes all of a parameter at once, with the value that it knows, which is the placeholder
+   * (hashicorp/terraform-provider-aws, internal/service/ssm/parameter.go). The next machine that writes it names the key of that day.
+   */
   #makeWritten(role: string, name: string, key: Key): Parameter {
     return new Parameter(
       `${this.#name}-${role}`,
       { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(unwritten) },
-      { parent: this, ignoreChanges: ["value"] },
+      { parent: this, ignoreChanges: ["value", "keyId", "type", "tier"] },
     );
   }
 }

@@ -64,7 +64,8 @@ export class Security extends pulumi.ComponentResource {
           ...(machineGroups.includes(group) ? { [clusterTag(spec.name)]: "owned" } : {}),
         },
       },
-      { parent: this },
+      // Other words would replace the group, which cannot be deleted while machines of a pool are in it.
+      { parent: this, ignoreChanges: ["description"] },
     );
   }
 

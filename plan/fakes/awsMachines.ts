@@ -115,12 +115,16 @@ function groupOf(index: Index, resource: RecordedResource): SimulatedGroup {
     ...listOf(inputs.initialLifecycleHooks).map(mapOf),
     ...resourcesOfType(index.program, "aws:autoscaling/lifecycleHook:LifecycleHook")
       .filter((hook) => textOf(hook.inputs.autoscalingGroupName) === name)
-      .map((hook) => hook.outputs),
+      .map((hook) => ({ ...hook.inputs, ...hook.outputs })),
   ];
-  const named = (transition: string) =>
-    hooks
-      .filter((hook) => textOf(hook.lifecycleTransition) === `autoscaling:EC2_INSTANCE_${transition}`)
-      .flatMap((hook) => textOf(hook.name) ?? []);
+  const named = (transition: string) => [
+    // A hook is written over one of the same name.
+    ...new Set(
+      hooks
+        .filter((hook) => textOf(hook.lifecycleTransition) === `autoscaling:EC2_INSTANCE_${transition}`)
+        .flatMap((hook) => textOf(hook.name) ?? []),
+    ),
+  ];
   return {
     name,
     min,

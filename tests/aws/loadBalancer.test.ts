@@ -62,7 +62,7 @@ describe("load balancers of the API on AWS", () => {
     const recorded = await make("aws-prod", undefined);
     const { tags, ...target } = resource(recorded, "aws:lb/targetGroup:TargetGroup", "b-internal").inputs;
     assert.deepEqual(target, {
-      name: "aws-prod-internal",
+      name: "aws-prod-internal-55",
       vpcId: "vpc-1",
       targetType: "ip",
       port: 6443,

@@ -16,10 +16,10 @@ describe("secrets on AWS", () => {
       ["/fenestra/aws-dev/control-plane/encryption-key", ""],
       ["/fenestra/aws-dev/control-plane/etcd-ca", ""],
       ["/fenestra/aws-dev/control-plane/front-proxy-ca", ""],
-      ["/fenestra/aws-dev/control-plane/initialised", "value"],
+      ["/fenestra/aws-dev/control-plane/initialised", "value,keyId,type,tier"],
       ["/fenestra/aws-dev/control-plane/kubernetes-ca", ""],
       ["/fenestra/aws-dev/control-plane/service-account", ""],
-      ["/fenestra/aws-dev/join", "value"],
+      ["/fenestra/aws-dev/join", "value,keyId,type,tier"],
     ]);
     for (const { name, inputs } of parameters) {
       assert.deepEqual([inputs.type, inputs.tier], ["SecureString", "Standard"], name);

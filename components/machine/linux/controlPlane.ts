@@ -61,11 +61,16 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   };
 }
 
-/** Changes when, and only when, the machine must be replaced: what it runs, on which image, size and system disk. */
-export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload): string {
+/**
+ * Changes when, and only when, the machine must be replaced: what it runs, on which image, size and system disk, and as whom.
+ *
+ * @param identity ARN of the instance profile on AWS: a template with another one does not reach a running machine, which would be left with
+ *   one that is deleted.
+ */
+export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload, identity?: string): string {
   const { image, size, osDiskGb } = spec.controlPlane;
   return createHash("sha256")
-    .update(JSON.stringify([payload, image, size.name, osDiskGb]))
+    .update(JSON.stringify([payload, image, size.name, osDiskGb, identity]))
     .digest("hex");
 }
 

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { targetGroupName } from "../../components/aws/loadBalancer.ts";
+import { apiHostTag } from "../../components/aws/pool.ts";
+import { machineFingerprint } from "../../components/machine/linux/controlPlane.ts";
+import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { exampleControlPlane } from "../machine/linux/examples.ts";
+import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+
+/** What the provider would replace, and what must not come of it. */
+describe("replacements on AWS", () => {
+  let prod: Recorded;
+  let restricted: Recorded;
+  before(async () => {
+    prod = await withMocks(() => deployAws(specOf("aws-prod")));
+    restricted = await withMocks(() => deployAws(specOf("aws-restricted")));
+  });
+
+  it("change the hooks of a pool beside its group, which would be deleted first for them", () => {
+    for (const group of ofType(prod, "aws:autoscaling/group:Group").values()) {
+      assert.ok(group.options.ignoreChanges.includes("initialLifecycleHooks"), group.name);
+      const hooks = [...ofType(prod, "aws:autoscaling/lifecycleHook:LifecycleHook").values()].filter(
+        ({ inputs }) => inputs.autoscalingGroupName === group.outputs.name,
+      );
+      assert.deepEqual(
+        hooks.map(({ inputs: { autoscalingGroupName: _, ...hook } }) => hook),
+        group.inputs.initialLifecycleHooks,
+      );
+      // Deleted before the group, they would leave its last machines without time to drain.
+      for (const { options } of hooks) assert.equal(options.deletedWith, group.urn);
+    }
+  });
+
+  it("make a new target group beside the old one, which its listener holds", () => {
+    const groups = [...ofType(prod, "aws:lb/targetGroup:TargetGroup").values()];
+    assert.ok(groups.length > 0);
+    for (const { inputs, options } of groups) {
+      assert.equal(options.deleteBeforeReplace, false);
+      assert.match(textOf(inputs.name) ?? "", /^aws-prod-internal-[0-9a-f]{2}$/);
+    }
+    const longest = `${"c".repeat(20)}-internal`;
+    assert.ok(targetGroupName(longest).length <= 32);
+    assert.notEqual(targetGroupName(longest), targetGroupName(longest, { targetType: "instance" }));
+  });
+
+  it("never write a parameter of the machines again, or the placeholder would take the place of what they wrote", () => {
+    const parameters = [...ofType(prod, "aws:ssm/parameter:Parameter").values()];
+    const written = parameters.filter(({ name }) => /-(join|initialised)$/.test(name));
+    assert.equal(written.length, 2);
+    for (const { inputs, options } of written) {
+      const changeable = Object.keys(inputs).filter((key) => key !== "name" && key !== "tags");
+      assert.deepEqual([...options.ignoreChanges].sort(), changeable.sort());
+    }
+    for (const { options } of parameters.filter((each) => !written.includes(each)))
+      assert.deepEqual(options.ignoreChanges, []);
+  });
+
+  it("keep a security group for other words in its description", () => {
+    for (const recorded of [prod, restricted])
+      for (const { name, options } of ofType(recorded, "aws:ec2/securityGroup:SecurityGroup").values())
+        assert.deepEqual(options.ignoreChanges, ["description"], name);
+  });
+
+  it("delete an interface endpoint before another one takes its private name", () => {
+    const endpoints = [...ofType(restricted, "aws:ec2/vpcEndpoint:VpcEndpoint").values()];
+    const named = endpoints.filter(({ inputs }) => inputs.privateDnsEnabled === true);
+    assert.ok(named.length > 0);
+    for (const { options } of named) assert.equal(options.deleteBeforeReplace, true);
+  });
+
+  it("replace a control-plane machine whose instance profile is another one", () => {
+    const spec = specOf("aws-prod");
+    const payload = exampleControlPlane(spec);
+    const of = (profile: string): string =>
+      machineFingerprint(spec, payload, `arn:aws:iam::1:instance-profile/${profile}`);
+    assert.equal(of("a"), of("a"));
+    assert.notEqual(of("a"), of("b"));
+  });
+
+  it("roll workers when the API has another name", () => {
+    const host = resource(prod, "aws:lb/loadBalancer:LoadBalancer", "aws-prod-api-internal").outputs.dnsName;
+    assert.equal(typeof host, "string");
+    const template = resource(prod, "aws:ec2/launchTemplate:LaunchTemplate", "aws-prod-pool-win2019-template");
+    const tags = listOf(template.inputs.tagSpecifications)
+      .map(mapOf)
+      .filter(({ resourceType }) => resourceType === "instance")
+      .map((specification) => mapOf(specification.tags)[apiHostTag]);
+    assert.deepEqual(tags, [host]);
+  });
+});
