@@ -168,6 +168,18 @@ const hyperV: PoolRule = (pool, path) =>
     ? [{ path: `${path}.hyperV`, value: true, message: "is meant for Windows pools", allowed: "false on Linux" }]
     : [];
 
+const metadataAcl: PoolRule = (pool, path) =>
+  pool.metadataAcl || pool.os !== "linux"
+    ? []
+    : [
+        {
+          path: `${path}.metadataAcl`,
+          value: false,
+          message: "is meant for Windows pools",
+          allowed: "true on Linux, whose nodes filter packets",
+        },
+      ];
+
 const labels: PoolRule = (pool, path) =>
   Object.keys(pool.labels).flatMap((name) =>
     attempt((): Problem[] => {
@@ -234,7 +246,18 @@ export function imageProblems(cloud: StackConfig["cloud"], image: string, path: 
 
 const image: PoolRule = (pool, path, { cloud }) => imageProblems(cloud, pool.image, `${path}.image`);
 
-const poolRuleList: readonly PoolRule[] = [names, bounds, zones, sizes, disk, hyperV, labels, taints, image];
+const poolRuleList: readonly PoolRule[] = [
+  names,
+  bounds,
+  zones,
+  sizes,
+  disk,
+  hyperV,
+  metadataAcl,
+  labels,
+  taints,
+  image,
+];
 
 function duplicateNames({ pools, network }: StackConfig): readonly Problem[] {
   const seen = new Map<string, number>();

@@ -154,6 +154,10 @@ export const poolSchema = z
       description:
         "Let the kubelets of the pool answer queries for logs of the node's services through the API. Whoever may use nodes/proxy can then read event logs and journals, so it is off unless you debug.",
     }),
+    metadataAcl: z.boolean().default(true).meta({
+      description:
+        "Windows: block the cloud's metadata service for pods by an ACL of HNS on each. Switch it off only where an update of Windows breaks such ACLs: pods can then take the node's identity.",
+    }),
     ccgPlugin: z.boolean().default(false).meta({
       description:
         "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",

@@ -59,6 +59,8 @@ export interface PoolSpec {
   readonly hyperV: boolean;
   /** Whether the kubelets answer queries for logs of the node's services. */
   readonly nodeLogQuery: boolean;
+  /** Whether ACLs keep the pods of its Windows nodes from the metadata service. */
+  readonly metadataAcl: boolean;
   /** Whether its Windows nodes get the plug-in for accounts of a domain that they have not joined. */
   readonly ccgPlugin: boolean;
   readonly spot: boolean;
@@ -173,6 +175,7 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
       diskGb: pool.diskGb ?? (os.family === "windows" ? windowsDiskGb[config.cloud] : linuxDiskGb),
       hyperV: pool.hyperV,
       nodeLogQuery: pool.nodeLogQuery,
+      metadataAcl: pool.metadataAcl,
       ccgPlugin: pool.ccgPlugin,
       spot: pool.spot,
       reservations: reservations(os, size),

@@ -164,6 +164,16 @@ export const podTable: readonly PodCase[] = [
     ["ignores mountPropagation"],
   ),
   row(
+    "a host port",
+    { ...windows, containers: one(servercore, { ports: [{ containerPort: 80, hostPort: 8080 }] }) },
+    "windows-2022",
+    ["makes no host ports"],
+  ),
+  row("a port", { ...windows, containers: one(servercore, { ports: [{ containerPort: 80 }] }) }, "windows-2022"),
+  row("the node's resolver", { ...windows, dnsPolicy: "Default", containers: one(servercore) }, "windows-2022", [
+    "set {pod}.dnsPolicy to None",
+  ]),
+  row(
     "an HTTP probe on 2019",
     { ...windows, containers: one("x:ltsc2019", { readinessProbe: { httpGet: { port: 80 } } }) },
     "windows-2019",

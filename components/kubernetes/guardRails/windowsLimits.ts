@@ -51,6 +51,16 @@ export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
       message: "Windows cannot attach block devices to containers: use a file system volume",
     },
     {
+      expression: "variables.containers.all(c, !has(c.ports) || c.ports.all(p, !has(p.hostPort)))",
+      message:
+        "the pod network of Windows nodes makes no host ports (containernetworking/plugins#530): use a Service of type NodePort or LoadBalancer",
+    },
+    {
+      expression: '!has(variables.pod.dnsPolicy) || variables.pod.dnsPolicy != "Default"',
+      message:
+        "a kubelet on Windows has no resolver to hand on, so a pod with dnsPolicy Default resolves no name: set {pod}.dnsPolicy to None with {pod}.dnsConfig, or leave it out",
+    },
+    {
       expression:
         'variables.containers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, !has(m.mountPropagation) || m.mountPropagation == "None"))',
       message: "Windows ignores mountPropagation",

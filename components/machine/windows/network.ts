@@ -1,6 +1,7 @@
 import type { Cloud } from "../../config/schema.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { overlay } from "../../model/overlay.ts";
+import type { PoolSpec } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { placeholders } from "../placeholders.ts";
 import { windowsPaths } from "./paths.ts";
@@ -18,13 +19,13 @@ export interface EndpointPolicy {
 export const metadataAddress = "169.254.169.254";
 
 /**
- * What pods must not reach: the metadata service, which would give them the node's identity, and on Azure the two ports of the platform's
- * own address that hand out certificates and extension settings (Azure/AKS blocks the same pair). A port of `undefined` means all.
+ * What pods must not reach, by TCP: the metadata service, which would give them the node's identity, and on Azure the two ports of the
+ * platform's own address that hand out certificates and extension settings.
  */
-export function blockedForPods(cloud: Cloud): readonly { readonly address: string; readonly port?: number }[] {
+export function blockedForPods(cloud: Cloud): readonly { readonly address: string; readonly port: number }[] {
   const platform = "168.63.129.16";
   return [
-    { address: metadataAddress },
+    { address: metadataAddress, port: 80 },
     ...(cloud === "azure"
       ? [
           { address: platform, port: 80 },
@@ -40,23 +41,26 @@ const tcp = "6";
 const priority = { block: 200, allow: 65_500 } as const;
 
 /**
- * ACL policies of a pod's endpoint. The two that allow everything are needed, because the first ACL of any kind turns an endpoint's
- * default into deny. A host firewall rule would not do: traffic of a pod never passes the host's own stack.
+ * ACL policies of a pod's endpoint, field by field those of AKS, the only set that is known to run on all releases of Windows Server
+ * (Azure/AgentBaker, staging/cse/windows/azurecnifunc.ps1). The two that allow everything are needed, because the first ACL of any kind turns
+ * an endpoint's default into deny. A host firewall rule would not do: traffic of a pod never passes the host's own stack
+ * (microsoft/Windows-Containers#617).
  */
 export function aclPolicies(cloud: Cloud): readonly EndpointPolicy[] {
   const acl = (settings: Readonly<Record<string, unknown>>): EndpointPolicy => ({
     name: "EndpointPolicy",
-    value: { Type: "ACL", Settings: { ...settings, RuleType: "Switch" } },
+    value: { Type: "ACL", Settings: settings },
   });
   return [
     ...blockedForPods(cloud).map(({ address, port }) =>
       acl({
         Action: "Block",
         Direction: "Out",
-        ...(port === undefined ? {} : { Protocols: tcp }),
+        Protocols: tcp,
         RemoteAddresses: `${address}/32`,
-        ...(port === undefined ? {} : { RemotePorts: `${port}` }),
+        RemotePorts: `${port}`,
         Priority: priority.block,
+        RuleType: "Switch",
       }),
     ),
     ...["In", "Out"].map((direction) => acl({ Action: "Allow", Direction: direction, Priority: priority.allow })),
@@ -64,10 +68,14 @@ export function aclPolicies(cloud: Cloud): readonly EndpointPolicy[] {
 }
 
 /**
- * CNI configuration of the pods. Its name must be that of the HNS network. win-overlay silently skips a policy whose form is not that of
- * the given API version (containernetworking/plugins, pkg/hns/netconf_windows.go), so nothing here may look like version 1.
+ * CNI configuration of a pool's pods. Its name must be that of the HNS network. win-overlay silently skips a policy whose form is not that of
+ * the given API version (containernetworking/plugins, pkg/hns/netconf_windows.go), so nothing here may look like version 1. It offers no
+ * port mappings, since win-overlay makes none.
  */
-export function windowsConflist({ cloud, kubernetes }: ClusterSpec): string {
+export function windowsConflist(
+  { cloud, kubernetes }: ClusterSpec,
+  { metadataAcl }: Pick<PoolSpec, "metadataAcl">,
+): string {
   const policy = (
     type: EndpointPolicy["value"]["Type"],
     settings: Readonly<Record<string, unknown>>,
@@ -79,15 +87,17 @@ export function windowsConflist({ cloud, kubernetes }: ClusterSpec): string {
       {
         type: "flannel",
         subnetFile: windowsPaths.flannelSubnet,
-        capabilities: { portMappings: true, dns: true },
+        capabilities: { dns: true },
         delegate: {
           type: "win-overlay",
           apiVersion: 2,
+          // With direct server return a pod that reaches itself by a Service would lose its packets (kubernetes-sigs/sig-windows-tools#119).
+          loopbackDSR: true,
           policies: [
             policy("OutBoundNAT", { Exceptions: [kubernetes.podCidr, kubernetes.serviceCidr] }),
             policy("SDNRoute", { DestinationPrefix: kubernetes.serviceCidr, NeedEncap: true }),
             policy("ProviderAddress", { ProviderAddress: placeholders.nodeIp }),
-            ...aclPolicies(cloud),
+            ...(metadataAcl ? aclPolicies(cloud) : []),
           ],
         },
       },

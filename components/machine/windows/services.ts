@@ -70,7 +70,11 @@ export function kubeletArguments(spec: ClusterSpec, pool: PoolSpec): readonly st
   });
 }
 
-/** What `start-flanneld.ps1` runs (flags: flannel-io/flannel, main.go). */
+/**
+ * What `start-flanneld.ps1` runs (flags: flannel-io/flannel, main.go). Without `--ip-masq`: on Windows the CNI plug-ins would answer it with a second
+ * `OutBoundNAT` policy that excepts only the node's own range (flannel-io/cni-plugin, flannel_windows.go; containernetworking/plugins,
+ * win-overlay), while the CNI configuration has one that excepts all pods and Services.
+ */
 export const flanneldProgram = {
   program: windowsPrograms.flanneld,
   kubeconfig: windowsPaths.flanneldKubeconfig,
@@ -79,7 +83,6 @@ export const flanneldProgram = {
     "--kube-subnet-mgr",
     `--kubeconfig-file=${windowsPaths.flanneldKubeconfig}`,
     `--iface=${placeholders.nodeIp}`,
-    "--ip-masq",
     "--iptables-forward-rules=false",
     `--net-config-path=${windowsPaths.flannelNetConf}`,
     `--subnet-file=${windowsPaths.flannelSubnet}`,

@@ -106,7 +106,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): MachinePayload {
       }),
     },
     ...registryMirrorFiles({ os: "windows", registries: spec.mirror.registries }),
-    { path: windowsPaths.cniTemplate, content: windowsConflist(spec) },
+    { path: windowsPaths.cniTemplate, content: windowsConflist(spec, pool) },
     { path: windowsPaths.flannelNetConf, content: flannelNetConf(spec.kubernetes.podCidr) },
     { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },
   ];

@@ -78,6 +78,12 @@ export const machineRows: readonly Row[] = [
     [["pools[0].hyperV", true, "is meant for Windows pools", "false on Linux"]],
   ],
   [
+    "no ACLs on Linux",
+    "azure",
+    { "pools.0.metadataAcl": false },
+    [["pools[0].metadataAcl", false, "is meant for Windows pools", "true on Linux, whose nodes filter packets"]],
+  ],
+  [
     "an image of the other cloud",
     "aws",
     { "pools.1.image": "20348.5499.260809" },

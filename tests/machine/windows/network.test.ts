@@ -44,7 +44,7 @@ function wrongForm(policies: readonly { name: string; value: Record<string, unkn
 
 describe("the CNI configuration of a Windows node", () => {
   for (const stack of ["aws-prod", "azure-prod"] as const) {
-    const conflist = JSON.parse(windowsConflist(exampleSpec(stack)));
+    const conflist = JSON.parse(windowsConflist(exampleSpec(stack), { metadataAcl: true }));
     const [flannel] = conflist.plugins;
 
     it(`${stack}: bears the name of the HNS network and delegates to win-overlay, version 2`, () => {
@@ -52,8 +52,9 @@ describe("the CNI configuration of a Windows node", () => {
       assert.equal(conflist.cniVersion, "1.0.0");
       assert.deepEqual(Object.keys(flannel), ["type", "subnetFile", "capabilities", "delegate"]);
       assert.equal(flannel.type, "flannel");
-      assert.deepEqual(flannel.capabilities, { portMappings: true, dns: true });
-      assert.deepEqual(Object.keys(flannel.delegate), ["type", "apiVersion", "policies"]);
+      assert.deepEqual(flannel.capabilities, { dns: true });
+      assert.deepEqual(Object.keys(flannel.delegate), ["type", "apiVersion", "loopbackDSR", "policies"]);
+      assert.equal(flannel.delegate.loopbackDSR, true);
       assert.equal(flannel.delegate.type, "win-overlay");
       assert.equal(flannel.delegate.apiVersion, 2);
     });
@@ -74,6 +75,12 @@ describe("the CNI configuration of a Windows node", () => {
     });
   }
 
+  it("has no ACL where a pool switches them off", () => {
+    const { plugins } = JSON.parse(windowsConflist(exampleSpec("aws-prod"), { metadataAcl: false }));
+    const types = plugins[0].delegate.policies.map(({ value }: { value: { Type: string } }) => value.Type);
+    assert.deepEqual(types, ["OutBoundNAT", "SDNRoute", "ProviderAddress"]);
+  });
+
   it("policies in the form of version 1 are found out", () => {
     const old = [
       { name: "EndpointPolicy", value: { Type: "OutBoundNAT", ExceptionList: ["10.244.0.0/16"] } },
@@ -91,9 +98,17 @@ describe("the CNI configuration of a Windows node", () => {
     assert.deepEqual(
       aclPolicies("aws").map(({ value }) => value.Settings),
       [
-        { Action: "Block", Direction: "Out", RemoteAddresses: "169.254.169.254/32", Priority: 200, RuleType: "Switch" },
-        { Action: "Allow", Direction: "In", Priority: 65500, RuleType: "Switch" },
-        { Action: "Allow", Direction: "Out", Priority: 65500, RuleType: "Switch" },
+        {
+          Action: "Block",
+          Direction: "Out",
+          Protocols: "6",
+          RemoteAddresses: "169.254.169.254/32",
+          RemotePorts: "80",
+          Priority: 200,
+          RuleType: "Switch",
+        },
+        { Action: "Allow", Direction: "In", Priority: 65500 },
+        { Action: "Allow", Direction: "Out", Priority: 65500 },
       ],
     );
   });
@@ -103,7 +118,7 @@ describe("the CNI configuration of a Windows node", () => {
     assert.deepEqual(
       blocked.map(({ value: { Settings } }) => [Settings.RemoteAddresses, Settings.RemotePorts, Settings.Protocols]),
       [
-        ["169.254.169.254/32", undefined, undefined],
+        ["169.254.169.254/32", "80", "6"],
         ["168.63.129.16/32", "80", "6"],
         ["168.63.129.16/32", "32526", "6"],
       ],
@@ -125,7 +140,7 @@ describe("the network of a Windows node", () => {
       const spec = exampleSpec(stack);
       const network = windowsNetwork(spec.cloud);
       assert.equal(network.name, "flannel.4096");
-      assert.equal(JSON.parse(windowsConflist(spec)).name, network.name);
+      assert.equal(JSON.parse(windowsConflist(spec, { metadataAcl: true })).name, network.name);
       assert.equal(network.reservations.split("\\").at(-1), network.name);
       assert.equal(network.reservations, `${network.hostLocal}\\${network.name}`);
       assert.equal(network.name, `flannel.${network.vni}`);
