@@ -96,6 +96,32 @@ describe("cloud objects", () => {
     assert.equal(binding.metadata.namespace, "kube-system");
   });
 
+  it("let no account read Secrets of all namespaces: a program on a worker could read those of the control plane", () => {
+    const readers = combinations.flatMap(({ title, spec }) =>
+      manifestsOf(spec).flatMap((each) =>
+        each.kind === "ClusterRole" &&
+        each.rules?.some(
+          ({ resources = [], resourceNames = [] }) =>
+            resourceNames.length === 0 && resources.some((name) => name === "secrets" || name === "*"),
+        )
+          ? `${title}: ${each.metadata.name}`
+          : [],
+      ),
+    );
+    assert.deepEqual(readers, []);
+  });
+
+  it("give the cloud controller on Azure its configuration as a file: a watched Secret takes the right to list those of all namespaces", () => {
+    const controller = manifest(manifestsOf(azure), "DaemonSet", "cloud-controller-manager");
+    const [file] = argsOf(controller, "cloud-controller-manager").filter((each) => each.startsWith("--cloud-config"));
+    const pod = podSpec(controller);
+    const [mount] = pod?.containers[0]?.volumeMounts ?? [];
+    assert.equal(file, `--cloud-config=${mount?.mountPath}/cloud-config`);
+    assert.deepEqual(pod?.volumes, [{ name: mount?.name, secret: { secretName: "azure-cloud-provider" } }]);
+    const { stringData } = manifest(manifestsOf(azure), "Secret", "azure-cloud-provider");
+    assert.deepEqual(Object.keys(stringData ?? {}), ["cloud-config"]);
+  });
+
   it("give disks the file system of the system that uses them", () => {
     for (const [spec, provisioner, key] of [
       [aws, "ebs.csi.aws.com", "csi.storage.k8s.io/fstype"],

@@ -23,7 +23,7 @@ const controller: Account = { name: "cloud-controller-manager", namespace: "kube
 const nodeManager: Account = { name: "cloud-node-manager", namespace: "kube-system" };
 const windowsNodeManager: Account = { name: "cloud-node-manager-windows", namespace: "kube-system" };
 
-/** Secret that the cloud controller, the disk driver and the autoscaler read (kubernetes-sigs/cloud-provider-azure: install/configs). */
+/** Secret with the file that the cloud controller and the autoscaler read (kubernetes-sigs/cloud-provider-azure: install/configs). */
 export const cloudConfigSecret = "azure-cloud-provider";
 
 /** What `azure.json` says. There is no secret in it: the machines' identity is used. */
@@ -76,10 +76,7 @@ export function azureCloudControllerManifests(spec: ClusterSpec, values: CloudVa
       stringData: { "cloud-config": values.azureCloudConfig },
     },
     serviceAccount(controller),
-    ...clusterRights(controller, "system:cloud-controller-manager", [
-      ...cloudControllerRules,
-      rule("", ["secrets"], ["get", "list", "watch"]),
-    ]),
+    ...clusterRights(controller, "system:cloud-controller-manager", cloudControllerRules),
     readsAuthentication(controller, "cloud-controller-manager:apiserver-authentication-reader"),
     controllerDaemonSet(spec, values.nodeEndpoint),
     serviceAccount(nodeManager),
@@ -114,8 +111,8 @@ function controllerDaemonSet(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
         command: ["cloud-controller-manager"],
         args: [
           "--cloud-provider=azure",
-          "--cloud-config=",
-          `--cloud-config-secret-name=${cloudConfigSecret}`,
+          // As a file, since the watcher of a Secret lists those of all namespaces (cmd/cloud-controller-manager/app/dynamic).
+          "--cloud-config=/etc/azure/cloud-config",
           "--enable-dynamic-reloading=true",
           `--cluster-name=${spec.name}`,
           `--cluster-cidr=${spec.kubernetes.podCidr}`,
@@ -128,6 +125,7 @@ function controllerDaemonSet(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
           "--v=2",
         ],
         env: apiByName(nodeEndpoint),
+        volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }],
         livenessProbe: {
           httpGet: { path: "/healthz", port: 10268, scheme: "HTTPS" },
           initialDelaySeconds: 20,
@@ -136,6 +134,7 @@ function controllerDaemonSet(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
         resources: small("100m", "128Mi", "2Gi"),
       },
     ],
+    volumes: [{ name: "cloud-config", secret: { secretName: cloudConfigSecret } }],
   });
 }
 

@@ -6,7 +6,12 @@ import { ports } from "../../model/ports.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
-import { adminBinding, auditPolicy, encryptionConfiguration } from "./controlPlaneFiles.ts";
+import {
+  adminBinding,
+  auditPolicy,
+  authenticationConfiguration,
+  encryptionConfiguration,
+} from "./controlPlaneFiles.ts";
 import { linuxEntry, linuxFiles, linuxScripts, script, unitFile } from "./files.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
@@ -51,6 +56,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane", spec.controlPlane.size.arch) },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     { path: controlPlanePaths.auditPolicy, content: auditPolicy() },
+    { path: controlPlanePaths.authentication, content: authenticationConfiguration() },
     { path: "/etc/fenestra/encryption.yaml", content: encryptionConfiguration() },
     { path: "/etc/fenestra/admin-binding.yaml", content: adminBinding() },
   ];

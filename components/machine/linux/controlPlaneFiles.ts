@@ -15,6 +15,8 @@ export function auditPolicy(): string {
     kind: "Policy",
     omitStages: ["RequestReceived"],
     rules: [
+      // The first rule that fits decides: reading Secrets and making tokens is recorded whoever does it, kubelets and controllers included.
+      { level: "Metadata", resources: [{ group: "", resources: ["secrets", "serviceaccounts/token"] }] },
       { level: "None", nonResourceURLs: ["/healthz*", "/livez*", "/readyz*", "/version", "/openapi*"] },
       { level: "None", resources: [{ group: "", resources: ["events"] }, { group: "events.k8s.io" }] },
       { level: "None", resources: [{ group: "coordination.k8s.io", resources: ["leases"] }] },
@@ -29,6 +31,21 @@ export function auditPolicy(): string {
     ],
   });
 }
+
+/**
+ * How the API server authenticates. Who has no credentials may ask for its health and nothing else: the kubelet's probes and the load
+ * balancers have none. By default a person who reaches the port also reads the version and `cluster-info` (kubernetes/kubernetes,
+ * bootstrappolicy: system:public-info-viewer; kubeadm: phases/bootstraptoken/clusterinfo).
+ */
+export function authenticationConfiguration(): string {
+  return yaml({
+    apiVersion: "apiserver.config.k8s.io/v1",
+    kind: "AuthenticationConfiguration",
+    anonymous: { enabled: true, conditions: healthPaths.map((path) => ({ path })) },
+  });
+}
+
+const healthPaths = ["/healthz", "/livez", "/readyz"] as const;
 
 /** Encryption of Secrets at rest; the key is a placeholder that the machine fills at boot. */
 export function encryptionConfiguration(): string {

@@ -22,6 +22,7 @@ export const controlPlanePaths = {
   etcdData: "/var/lib/etcd-data/etcd",
   auditPolicy: "/etc/fenestra/audit-policy.yaml",
   auditLogs: "/var/log/kubernetes/audit",
+  authentication: "/etc/fenestra/authentication.yaml",
   encryption: "/etc/kubernetes/pki/encryption.yaml",
 } as const;
 
@@ -105,6 +106,7 @@ function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
         "audit-log-maxsize": 100,
         "audit-log-path": `${controlPlanePaths.auditLogs}/audit.log`,
         "audit-policy-file": controlPlanePaths.auditPolicy,
+        "authentication-config": controlPlanePaths.authentication,
         "encryption-provider-config": controlPlanePaths.encryption,
         "kubelet-certificate-authority": "/etc/kubernetes/pki/ca.crt",
         "kubelet-preferred-address-types": "InternalIP,Hostname",
@@ -116,6 +118,13 @@ function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
           name: "audit-policy",
           hostPath: controlPlanePaths.auditPolicy,
           mountPath: controlPlanePaths.auditPolicy,
+          readOnly: true,
+          pathType: "File",
+        },
+        {
+          name: "authentication",
+          hostPath: controlPlanePaths.authentication,
+          mountPath: controlPlanePaths.authentication,
           readOnly: true,
           pathType: "File",
         },

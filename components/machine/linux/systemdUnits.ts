@@ -7,6 +7,9 @@ function unit(sections: Sections): string {
     .join("\n");
 }
 
+/** systemd sets no HOME for services of the system (systemd.exec(5)); kubectl would keep its cache of the API in `/.kube`. */
+const home = "Environment=HOME=/root";
+
 /** Runs the bootstrap at each boot, and again after a pause that grows from 5 s to 2 minutes when a stage has failed. */
 export function bootstrapUnit(entry: string): string {
   return unit({
@@ -19,6 +22,7 @@ export function bootstrapUnit(entry: string): string {
     Service: [
       "Type=oneshot",
       "RemainAfterExit=yes",
+      home,
       `ExecStart=${entry}`,
       "Restart=on-failure",
       "RestartSec=5",
@@ -79,7 +83,7 @@ export function kubeletUnit(requiresMount?: string): string {
 export function jobUnit(description: string, command: string): string {
   return unit({
     Unit: [`Description=Fenestra: ${description}`, "Wants=network-online.target", "After=network-online.target"],
-    Service: ["Type=oneshot", `ExecStart=${command}`],
+    Service: ["Type=oneshot", home, `ExecStart=${command}`],
   });
 }
 
@@ -101,7 +105,7 @@ export function timerUnit(description: string, firstSeconds: number, intervalSec
 export function daemonUnit(description: string, command: string): string {
   return unit({
     Unit: [`Description=Fenestra: ${description}`, "After=kubelet.service", "StartLimitIntervalSec=0"],
-    Service: [`ExecStart=${command}`, "Restart=always", "RestartSec=10"],
+    Service: [home, `ExecStart=${command}`, "Restart=always", "RestartSec=10"],
     Install: ["WantedBy=multi-user.target"],
   });
 }

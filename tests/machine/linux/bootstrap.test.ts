@@ -33,6 +33,8 @@ describe("bootstrap of a Linux machine", function () {
       here.read("/var/lib/kubelet/kubelet.env"),
       /--hostname-override=i-0123456789abcdef0 --node-ip=10\.20\.224\.10 /,
     );
+    // Written into after it was closed to others.
+    assert.equal(here.run("stat", "--format", "%a", "/var/lib/kubelet").output, "700\n");
     assert.equal(here.read("/usr/local/bin/etcdctl"), "program etcd-v0/etcdctl\n");
     assert.equal(here.has("/usr/local/bin/etcd"), false);
     assert.match(here.read("/var/log/fenestra/bootstrap.log"), /bootstrap all stages are done\n$/);
@@ -107,7 +109,7 @@ describe("bootstrap of a Linux machine", function () {
     ["publish", 28, "^kubectl.* create "],
     ["node", 29, "^kubectl.* get node"],
     ["timers", 15, "^systemctl.*join-secret"],
-    ["addons", 30, "^curl.*/version"],
+    ["addons", 30, "^kubectl.*/version"],
   ];
   for (const [stage, exitCode, call] of faults) {
     it(`ends with ${exitCode} when ${stage} fails, survives being cut off there, and then goes on`, () => {

@@ -40,6 +40,7 @@ esac`,
 case "$*" in
   *" create "*) cat >"$STORE/created" ;;
   *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
+  *"get --raw /version") cat "$STORE/version" ;;
   *"get lease"*) cat "$STORE/leader" ;;
   *"get nodes"*) cat "$STORE/nodes" ;;
   *"get pods"*) [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
@@ -110,7 +111,6 @@ case $url in
     else [ "$method" = DELETE ] && status=204; [ -z "$body" ] || cp "$body" "$STORE/uploaded"; : | answer; fi ;;
   */livez | *:2381/health) exit 7 ;;
   */readyz) echo ok | answer ;;
-  */version) cat "$STORE/version" | answer ;;
   https://autoscaling.*) echo '<ok/>' | answer ;;
   https://*scripts*.s3.*/linux/*.json)
     if [ -e "$STORE/denied" ]; then status=403; echo '<Code>AccessDenied</Code>' | answer

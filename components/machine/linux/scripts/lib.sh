@@ -48,7 +48,7 @@ poll() {
 # put <mode> <path>: standard input becomes the file's content in one step, so that no reader ever sees half of it.
 put() {
   local temporary
-  install -d "${2%/*}"
+  mkdir -p "${2%/*}"
   temporary=$(mktemp "$2.XXXXXX")
   if ! cat >"$temporary"; then
     rm -f "$temporary"

@@ -3,11 +3,12 @@
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
+# The version is nothing that the API server tells without credentials.
 upgraded() {
   local address
   for address in $MEMBER_ADDRESSES; do
-    [[ $(curl --silent --fail --max-time 5 --cacert /etc/kubernetes/pki/ca.crt "https://$address:$API_PORT/version" | json_text gitVersion) == \
-      "v$KUBERNETES_VERSION" ]] || return 1
+    [[ $(kubectl --kubeconfig /etc/kubernetes/admin.conf --server "https://$address:$API_PORT" --request-timeout 5s get --raw /version |
+      json_text gitVersion) == "v$KUBERNETES_VERSION" ]] || return 1
   done
 }
 poll "$ADDON_ATTEMPTS" upgraded || die "not every API server has version $KUBERNETES_VERSION yet; the add-ons wait"
