@@ -58,9 +58,14 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
       : []),
     ...(addons.csrApprover ? [system("csr-approver", csrApproverManifests(spec))] : []),
     ...(addons.storage
-      ? [{ ...system("storage", storageManifests(spec), ["networking", "cloud-controller"]), cleansUp: true }]
+      ? [
+          {
+            ...system("storage", storageManifests(spec, values.nodeEndpoint), ["networking", "cloud-controller"]),
+            cleansUp: true,
+          },
+        ]
       : []),
-    system("smb", smbManifests(spec), ["networking", "cloud-controller"]),
+    system("smb", smbManifests(spec, values.nodeEndpoint), ["networking", "cloud-controller"]),
     ...(addons.guardRails ? [guardRails(spec)] : []),
     ...(addons.metricsServer
       ? [system("metrics-server", metricsServerManifests(spec), ["networking", "cloud-controller", "csr-approver"])]
@@ -68,7 +73,7 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
     ...(addons.exporters || addons.nodeProblemDetector ? [system("monitoring", [monitoringNamespaceManifest()])] : []),
     ...(addons.exporters ? [system("exporters", exporterManifests(spec), ["monitoring"])] : []),
     ...(addons.nodeProblemDetector
-      ? [system("node-problem-detector", nodeProblemDetectorManifests(spec), ["monitoring"])]
+      ? [system("node-problem-detector", nodeProblemDetectorManifests(spec, values.nodeEndpoint), ["monitoring"])]
       : []),
     ...(addons.autoscaler ? [system("autoscaler", autoscalerManifests(spec), ["networking", "cloud-controller"])] : []),
     ...gmsa(spec, values),

@@ -1,7 +1,10 @@
 import { type Artifact, requireArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 
-/** Versions of the images that add-ons run. The lock file has the reference of each, with its digest where one was recorded. */
+/**
+ * Versions of the images that add-ons run; a pair where Windows has a tag of its own. The lock file has the reference of each, with its
+ * digest where one was recorded.
+ */
 const versions = {
   "ghcr.io/flannel-io/flannel": "0.28.9",
   "ghcr.io/flannel-io/flannel-cni-plugin": "1.9.1-flannel3",
@@ -9,8 +12,12 @@ const versions = {
   "ghcr.io/prometheus-community/windows-exporter": "0.31.6",
   "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image": "1.0.0",
   "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-controller-manager": "1.36.2",
-  "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager": "1.36.2",
-  "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi": "1.35.0",
+  // The plain tag has no sign of an image for Windows: AKS pulls the one on the HostProcess base, which runs on every build.
+  "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager": {
+    linux: "1.36.5-1",
+    windows: "1.36.5-windows-hpc-1",
+  },
+  "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi": { linux: "1.34.5", windows: "1.34.5-windows-hp" },
   "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-attacher": "4.12.0",
   "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-node-driver-registrar": "2.17.0",
   "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-provisioner": "6.3.0",
@@ -30,7 +37,7 @@ const versions = {
   "registry.k8s.io/sig-storage/csi-node-driver-registrar": "2.17.0",
   "registry.k8s.io/sig-storage/csi-provisioner": "6.3.0",
   "registry.k8s.io/sig-storage/livenessprobe": "2.19.0",
-  "registry.k8s.io/sig-storage/smbplugin": "1.20.3",
+  "registry.k8s.io/sig-storage/smbplugin": { linux: "1.20.3", windows: "1.20.3-windows-hp" },
   // No image of 1.36 was published in time (kubernetes/cloud-provider-aws#1450); others run this one with 1.36 as well.
   "registry.k8s.io/provider-aws/cloud-controller-manager": "1.35.2",
   "registry.k8s.io/provider-aws/aws-ebs-csi-driver": "1.63.1",
@@ -39,17 +46,18 @@ const versions = {
 /** Repository of an image that an add-on runs. */
 export type ImageName = keyof typeof versions;
 
-/** Reference of an add-on's image. A suffix names a variant that has its own tag: `-windows-hp`. */
-export function image(spec: ClusterSpec, name: ImageName, os: "linux" | "windows" = "linux", suffix = ""): string {
-  return lockedImage(spec.artifacts, name, os, suffix);
+/** Reference of an add-on's image. */
+export function image(spec: ClusterSpec, name: ImageName, os: "linux" | "windows" = "linux"): string {
+  return lockedImage(spec.artifacts, name, os);
 }
 
 /** The same for who has a lock file and no cluster. */
-export function lockedImage(
-  lock: readonly Artifact[],
-  name: ImageName,
-  os: "linux" | "windows" = "linux",
-  suffix = "",
-): string {
-  return requireArtifact(lock, { name, version: `${versions[name]}${suffix}`, os, arch: "amd64" }).url;
+export function lockedImage(lock: readonly Artifact[], name: ImageName, os: "linux" | "windows" = "linux"): string {
+  const version = versions[name];
+  return requireArtifact(lock, {
+    name,
+    version: typeof version === "string" ? version : version[os],
+    os,
+    arch: "amd64",
+  }).url;
 }

@@ -30,6 +30,20 @@ export const onAnyLinux = {
   tolerations: [{ key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" }] satisfies Toleration[],
 };
 
+/**
+ * Chooses nodes that a cloud controller has initialised, whatever their taints: it writes region, zone and size of the machine in the update
+ * of the Node that takes the taint `uninitialized` away (kubernetes-sigs/cloud-provider-azure: pkg/nodemanager, `initializeNode`;
+ * k8s.io/cloud-provider: controllers/node). No kubelet of ours sets the label by itself.
+ */
+export const isInitialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
+
+/** Affinity to nodes for which all of the expressions hold. */
+export function onNodesThat(...matchExpressions: { key: string; operator: string; values?: string[] }[]) {
+  return {
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
+  };
+}
+
 /** Placement and rights of a HostProcess pod, which sees the node itself and needs no image of the node's build. */
 export const hostProcessPod = {
   os: { name: "windows" },

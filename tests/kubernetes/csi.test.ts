@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
+import { onNodesThat } from "../../components/kubernetes/workload.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, manifest, manifestsOf } from "./switches.ts";
 
@@ -21,6 +22,42 @@ describe("CSI drivers", () => {
       assert.equal(pod?.volumes, undefined);
     });
   }
+
+  it("let the Azure plug-in take zone and size from the node's labels on both systems, since it has no configuration of Azure there", () => {
+    const all = manifestsOf(exampleSpec("azure-dev"));
+    for (const name of ["csi-azuredisk-node", "csi-azuredisk-node-windows"]) {
+      const [plugin] = podSpec(manifest(all, "DaemonSet", name))?.containers ?? [];
+      assert.ok(plugin?.args?.includes("--allow-empty-cloud-config=true"), name);
+      assert.ok(plugin?.args?.includes("--get-node-info-from-labels=true"), name);
+    }
+  });
+
+  it("start on a node only when its labels tell its zone, whatever its taints", () => {
+    const initialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
+    const worker = { key: "node-role.kubernetes.io/control-plane", operator: "DoesNotExist" };
+    for (const { title, spec } of combinations) {
+      for (const each of manifestsOf(spec)) {
+        const pod = podSpec(each);
+        if (each.kind !== "DaemonSet" || !/csi/.test(each.metadata.name)) continue;
+        const expressions = pod?.os?.name === "windows" ? [initialised] : [worker, initialised];
+        assert.deepEqual(pod?.affinity, onNodesThat(...expressions), `${title}: ${each.metadata.name}`);
+        assert.deepEqual(pod?.tolerations, [{ operator: "Exists" }], `${title}: ${each.metadata.name}`);
+      }
+      // Were the label a kubelet's own it would tell nothing.
+      for (const { contract } of spec.pools)
+        assert.ok(![contract.kubeletLabels, contract.ownLabels].some((labels) => initialised.key in labels));
+    }
+  });
+
+  it("read Nodes and change none from a worker", () => {
+    for (const stack of ["aws-dev", "azure-dev"] as const) {
+      for (const role of manifestsOf(exampleSpec(stack)).filter(({ kind }) => kind === "ClusterRole")) {
+        if (role.kind !== "ClusterRole" || !/csi.*node/.test(role.metadata.name)) continue;
+        const verbs = (role.rules ?? []).flatMap((rule) => rule.verbs);
+        assert.deepEqual([...new Set(verbs)].toSorted(), ["get", "list", "watch"], role.metadata.name);
+      }
+    }
+  });
 
   const everything = combinations.find(({ title }) => title === "aws-dev, everything on");
   assert.ok(everything !== undefined);
@@ -83,7 +120,7 @@ describe("CSI drivers", () => {
     assert.equal(controller?.nodeSelector?.["kubernetes.io/os"], "linux");
     assert.deepEqual(
       controller?.containers.map(({ name }) => name),
-      ["smb", "csi-provisioner", "liveness-probe"],
+      ["smb", "liveness-probe", "csi-provisioner"],
     );
     assert.deepEqual(manifest(all, "CSIDriver", "smb.csi.k8s.io").spec, {
       attachRequired: false,
@@ -92,14 +129,27 @@ describe("CSI drivers", () => {
     });
   });
 
-  it("have no port of the machines in common", () => {
+  it("are asked by the kubelet whether they live, by no port that two of them share on a machine", () => {
     for (const { title, spec } of combinations) {
-      const taken = manifestsOf(spec)
-        .filter((each) => each.kind === "Deployment" && /csi/.test(each.metadata.name))
-        .flatMap((each) => podSpec(each)?.containers ?? [])
-        .flatMap(({ args }) => (args ?? []).map(String))
-        .flatMap((arg) => /(?:health-port=|metrics-address=.*:)(\d+)$/.exec(arg)?.[1] ?? []);
-      assert.equal(new Set(taken).size, taken.length, `${title}: ${taken.join(", ")}`);
+      for (const kind of ["Deployment", "DaemonSet"] as const) {
+        const pods = manifestsOf(spec)
+          .filter((each) => each.kind === kind && /csi/.test(each.metadata.name))
+          .flatMap((each) => podSpec(each) ?? [])
+          .filter(({ os }) => os?.name !== "windows");
+        for (const { containers, hostNetwork } of pods) {
+          const probes = containers.flatMap(({ livenessProbe }) => livenessProbe?.httpGet ?? []);
+          const [probe] = probes;
+          assert.ok(probe !== undefined && probes.length === 1, title);
+          assert.equal(probe.host, hostNetwork ? "127.0.0.1" : undefined);
+          const answering = containers.find(({ name }) => name === "liveness-probe");
+          assert.ok(answering?.args?.includes(`--http-endpoint=${probe.host ?? ""}:${probe.port}`), title);
+        }
+        const taken = pods
+          .filter(({ hostNetwork }) => hostNetwork === true)
+          .flatMap(({ containers }) => containers.flatMap(({ args }) => (args ?? []).map(String)))
+          .flatMap((arg) => /(?:endpoint|address)=.*:(\d+)$/.exec(arg)?.[1] ?? []);
+        assert.equal(new Set(taken).size, taken.length, `${title}: ${taken.join(", ")}`);
+      }
     }
   });
 });

@@ -12,7 +12,8 @@ import {
 } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
-import { windowsPaths } from "../../components/machine/windows/paths.ts";
+import { onNodesThat } from "../../components/kubernetes/workload.ts";
+import { windowsPaths, windowsPrograms } from "../../components/machine/windows/paths.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import { exampleAccess } from "../machine/windows/examples.ts";
 import { specOf } from "../support/mocks.ts";
@@ -122,10 +123,34 @@ describe("cloud objects", () => {
     assert.deepEqual(Object.keys(stringData ?? {}), ["cloud-config"]);
   });
 
+  it("run the node manager of Azure from the HostProcess image on Windows: the plain one has no sign of a Windows part", () => {
+    const all = manifestsOf(azure);
+    const imageOf = (name: string) => podSpec(manifest(all, "DaemonSet", name))?.containers[0]?.image;
+    const repository = "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager";
+    assert.match(String(imageOf("cloud-node-manager")), new RegExp(`^${repository}:v1\\.36\\.\\d+-\\d+(@|$)`));
+    assert.match(
+      String(imageOf("cloud-node-manager-windows")),
+      new RegExp(`^${repository}:v1\\.36\\.\\d+-windows-hpc-\\d+(@|$)`),
+    );
+  });
+
+  it("reach the API by its name from every HostProcess pod that acts with an account, and not by a Service's address", () => {
+    for (const { title, spec } of combinations) {
+      for (const each of manifestsOf(spec)) {
+        const pod = podSpec(each);
+        if (pod?.securityContext?.windowsOptions?.hostProcess !== true || pod.automountServiceAccountToken === false)
+          continue;
+        const host = pod.containers[0]?.env?.find(({ name }) => name === "KUBERNETES_SERVICE_HOST");
+        assert.equal(host?.value, "api.internal.test", `${title}: ${each.metadata.name}`);
+      }
+    }
+  });
+
   it("give disks the file system of the system that uses them", () => {
-    for (const [spec, provisioner, key] of [
-      [aws, "ebs.csi.aws.com", "csi.storage.k8s.io/fstype"],
-      [azure, "disk.csi.azure.com", "fsType"],
+    const key = "csi.storage.k8s.io/fstype";
+    for (const [spec, provisioner] of [
+      [aws, "ebs.csi.aws.com"],
+      [azure, "disk.csi.azure.com"],
     ] as const) {
       for (const [name, fileSystem, isDefault] of [
         ["linux", "ext4", "true"],
@@ -255,6 +280,51 @@ describe("guard rails", () => {
         );
       }
     }
+  });
+});
+
+describe("node problem detector on Windows", () => {
+  const row = combinations.find(({ title }) => title === "aws-dev, everything on");
+  assert.ok(row !== undefined);
+
+  it("checks what its health checker knows, with programs that are there", () => {
+    const data = manifest(manifestsOf(row.spec), "ConfigMap", "node-problem-detector-windows").data ?? {};
+    const checks = Object.values(data).map((text) => JSON.parse(String(text)));
+    const rules = checks.flatMap(({ rules: own }) => own);
+    // As hcsshim shows the files of Dockerfile.windows to a HostProcess pod.
+    assert.deepEqual(
+      rules.map(({ path }) => path),
+      Array.from({ length: 2 }, () => "C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe"),
+    );
+    assert.deepEqual(
+      rules.map(({ args }) => args),
+      [
+        ["--component=kubelet", "--enable-repair=false", "--health-check-timeout=15s"],
+        [
+          "--component=cri",
+          "--enable-repair=false",
+          "--health-check-timeout=15s",
+          `--crictl-path=${windowsPrograms.crictl}`,
+          "--cri-timeout=10s",
+        ],
+      ],
+    );
+    for (const { conditions, rules: own } of checks) assert.equal(conditions[0].type, own[0].condition);
+  });
+
+  it("is not sent to Windows Server 2019, for which its image has no part", () => {
+    const name = "node-problem-detector-windows";
+    assert.deepEqual(
+      podSpec(manifest(manifestsOf(row.spec), "DaemonSet", name))?.affinity,
+      onNodesThat({
+        key: "node.kubernetes.io/windows-build",
+        operator: "NotIn",
+        values: ["10.0.17763"],
+      }),
+    );
+    const only2019 = row.spec.pools.filter(({ os }) => os.name !== "windows-2022");
+    const objects = manifestsOf({ ...row.spec, pools: only2019 }).filter(({ metadata }) => metadata.name === name);
+    assert.deepEqual(objects, []);
   });
 });
 

@@ -7,6 +7,12 @@ import type { CsiDriver } from "./csiDriver.ts";
 const driverName = "disk.csi.azure.com";
 const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 
+/**
+ * Zone and size of a node come from its labels. Without it the driver asks Azure, for which it has no configuration on a node: on Windows it
+ * then ends by a nil pointer each time the kubelet asks (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk/nodeserver.go, `NodeGetInfo`).
+ */
+const nodeFromLabels = "--get-node-info-from-labels=true";
+
 /** The Azure Disk driver of a cluster. The cloud controller's Secret tells it of the subscription. */
 export function azureDiskDriver(spec: ClusterSpec): CsiDriver {
   return {
@@ -50,31 +56,33 @@ export function azureDiskDriver(spec: ClusterSpec): CsiDriver {
           "--endpoint=unix:///csi/csi.sock",
           "--nodeid=$(KUBE_NODE_NAME)",
           "--allow-empty-cloud-config=true",
-          "--get-node-info-from-labels=true",
+          nodeFromLabels,
         ],
         env: [nodeEnvironment],
         resources: small("10m", "40Mi", "256Mi"),
       },
       hostNetwork: true,
+      healthPort: 29603,
     },
     windows: {
       plugin: (endpoint) => ({
         name: "azuredisk",
-        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi", "windows", "-windows-hp"),
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi", "windows"),
         command: ["azurediskplugin.exe"],
         args: [
           "--v=5",
           `--endpoint=${endpoint}`,
           "--nodeid=$(KUBE_NODE_NAME)",
           "--allow-empty-cloud-config=true",
+          nodeFromLabels,
           "--enable-windows-host-process=true",
           "--metrics-address=0.0.0.0:29605",
         ],
         env: [nodeEnvironment],
-        resources: small("10m", "40Mi", "512Mi"),
+        resources: small("10m", "40Mi", "1000Mi"),
       }),
     },
     nodeRules: diskNodeRules,
-    storageClasses: diskClasses(driverName, "fsType", { skuName: "Premium_LRS" }),
+    storageClasses: diskClasses(driverName, { skuName: "Premium_LRS" }),
   };
 }

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import type { Manifest, PolicyRule } from "../manifest.ts";
+import type { Manifest, PolicyRule, Text } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import {
   type Account,
@@ -30,9 +30,12 @@ const leaseRules: PolicyRule[] = [
   rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"]),
 ];
 
-/** Rights of a node plug-in that reads its node from the API server. */
+/**
+ * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to take a taint of their own away
+ * (`agent-not-ready`) that no node of ours has; a token on every worker that may patch every Node is too much for that.
+ */
 export const diskNodeRules: PolicyRule[] = [
-  rule("", ["nodes"], ["get", "list", "watch", "patch"]),
+  rule("", ["nodes"], ["get", "list", "watch"]),
   rule("storage.k8s.io", ["csinodes"], ["get", "list", "watch"]),
   rule("storage.k8s.io", ["volumeattachments"], ["get", "list", "watch"]),
 ];
@@ -48,8 +51,12 @@ function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[]
   ];
 }
 
-/** Every object of a driver: what the cluster is told of it, its StorageClasses, the controller, and the node plug-ins of the systems in use. */
-export function csiManifests(spec: ClusterSpec, driver: CsiDriver): readonly Manifest[] {
+/**
+ * Every object of a driver: what the cluster is told of it, its StorageClasses, the controller, and the node plug-ins of the systems in use.
+ *
+ * @param nodeEndpoint host name of the internal API endpoint
+ */
+export function csiManifests(spec: ClusterSpec, driver: CsiDriver, nodeEndpoint: Text): readonly Manifest[] {
   const account = (role: string): Account => ({ name: `${driver.prefix}-${role}`, namespace: "kube-system" });
   const [controller, node, windowsNode] = [account("controller"), account("node"), account("node-windows")];
   return [
@@ -65,7 +72,7 @@ export function csiManifests(spec: ClusterSpec, driver: CsiDriver): readonly Man
       ? []
       : [
           ...nodeAccount(windowsNode, driver.nodeRules),
-          daemonSet(windowsNode, windowsNodePod(driver, windowsNode), "10%"),
+          daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint), "10%"),
         ]),
   ];
 }
@@ -77,13 +84,10 @@ function controllerReplicas(spec: ClusterSpec): number {
 
 /**
  * The StorageClasses of disks: `linux`, the default one, and `windows`. The file system is fixed when a disk is made, and a class without
- * one gives ext4, which Windows cannot mount.
+ * one gives ext4, which Windows cannot mount. The provisioner itself reads the file system and writes it into the volume, on either cloud
+ * (kubernetes-csi/external-provisioner: README, "csi.storage.k8s.io/fstype").
  */
-export function diskClasses(
-  provisioner: string,
-  fsTypeKey: string,
-  parameters: Record<string, string>,
-): readonly Manifest[] {
+export function diskClasses(provisioner: string, parameters: Record<string, string>): readonly Manifest[] {
   const storageClass = (name: string, fsType: string, isDefault: boolean): Manifest => ({
     apiVersion: "storage.k8s.io/v1",
     kind: "StorageClass",
@@ -92,7 +96,7 @@ export function diskClasses(
       annotations: { "storageclass.kubernetes.io/is-default-class": String(isDefault) },
     },
     provisioner,
-    parameters: { ...parameters, [fsTypeKey]: fsType },
+    parameters: { ...parameters, "csi.storage.k8s.io/fstype": fsType },
     reclaimPolicy: "Delete",
     volumeBindingMode: "WaitForFirstConsumer",
     allowVolumeExpansion: true,

@@ -22,7 +22,7 @@ export interface CsiDriver {
   readonly controller: {
     /** The driver itself; its socket and its grace are added. */
     readonly plugin: Container;
-    /** Port of the answer of the liveness probe's own container; on the machine's network, so each driver has another one. */
+    /** Port of the liveness probe; on the machine's network, so each driver has another one. */
     readonly healthPort: number;
     /** Rights in its own namespace, beside the leases. */
     readonly rules?: PolicyRule[];
@@ -31,6 +31,8 @@ export interface CsiDriver {
     readonly plugin: Container;
     /** Whether it needs the node's network. */
     readonly hostNetwork: boolean;
+    /** Port of the liveness probe; with the node's network one that nobody else on the node has. */
+    readonly healthPort: number;
   };
   /** Makes the driver's container of the socket's address on a node. */
   readonly windows: { readonly plugin: (endpoint: string) => Container };

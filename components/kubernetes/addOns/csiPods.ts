@@ -1,7 +1,18 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
-import type { Container, PodSpec } from "../manifest.ts";
-import { type Account, hostProcessPod, onControlPlane, small } from "../workload.ts";
+import type { Container, PodSpec, Text } from "../manifest.ts";
+import {
+  type Account,
+  controlPlaneKey,
+  everyTaint,
+  hostProcessPod,
+  isInitialised,
+  linuxOnly,
+  onControlPlane,
+  onNodesThat,
+  small,
+} from "../workload.ts";
 import type { CsiDriver } from "./csiDriver.ts";
+import { apiByName } from "./networking.ts";
 
 const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";
@@ -13,8 +24,35 @@ const address = "--csi-address=/csi/csi.sock";
 const graceSeconds = 90;
 const keepWorking = { preStop: { sleep: { seconds: 60 } } };
 
+/**
+ * The driver with a probe, and the container that answers it by asking the driver's socket. On the machine's network it answers the kubelet
+ * alone.
+ */
+function watched(driver: Container, image: string, port: number, hostNetwork: boolean): Container[] {
+  const host = hostNetwork ? "127.0.0.1" : undefined;
+  return [
+    {
+      ...driver,
+      livenessProbe: {
+        httpGet: { path: "/healthz", port, ...(host === undefined ? {} : { host }) },
+        initialDelaySeconds: 30,
+        timeoutSeconds: 10,
+        periodSeconds: 30,
+        failureThreshold: 5,
+      },
+    },
+    {
+      name: "liveness-probe",
+      image,
+      args: [address, `--http-endpoint=${host ?? ""}:${port}`, "--probe-timeout=3s"],
+      volumeMounts: [socketFolder],
+      resources: small("10m", "20Mi", "128Mi"),
+    },
+  ];
+}
+
 /** The containers of a driver's controller: the driver itself and its sidecars, which share a socket. */
-function controllerContainers({ controller: { plugin }, sidecars }: CsiDriver): Container[] {
+function controllerContainers({ controller: { plugin, healthPort }, sidecars }: CsiDriver): Container[] {
   const sidecar = (name: string, image: string, args: string[]): Container => ({
     name,
     image,
@@ -26,8 +64,9 @@ function controllerContainers({ controller: { plugin }, sidecars }: CsiDriver): 
   const elected = ["--leader-election=true", "--leader-election-namespace=kube-system"];
   // A driver that attaches its volumes to one zone or machine has an attacher.
   const disks = sidecars.attacher === undefined ? [] : ["--feature-gates=Topology=true", "--default-fstype=ext4"];
+  const driver = { ...plugin, volumeMounts: [socketFolder, ...(plugin.volumeMounts ?? [])], lifecycle: keepWorking };
   return [
-    { ...plugin, volumeMounts: [socketFolder, ...(plugin.volumeMounts ?? [])], lifecycle: keepWorking },
+    ...watched(driver, sidecars.livenessProbe, healthPort, true),
     sidecar("csi-provisioner", sidecars.provisioner, [
       ...elected,
       "--timeout=60s",
@@ -51,62 +90,49 @@ export function controllerPod(driver: CsiDriver, account: Account): PodSpec {
     priorityClassName: "system-cluster-critical",
     serviceAccountName: account.name,
     terminationGracePeriodSeconds: graceSeconds,
-    containers: [
-      ...controllerContainers(driver),
-      {
-        name: "liveness-probe",
-        image: driver.sidecars.livenessProbe,
-        args: [address, `--health-port=${driver.controller.healthPort}`],
-        volumeMounts: [socketFolder],
-        resources: small("10m", "20Mi", "128Mi"),
-      },
-    ],
+    containers: controllerContainers(driver),
     volumes: [{ name: "socket", emptyDir: {} }],
   };
 }
 
-/** A node plug-in's pod on Linux workers: the driver, and the registrar that tells the kubelet of it. */
+/**
+ * A node plug-in's pod on Linux workers: the driver, and the registrar that tells the kubelet of it.
+ *
+ * It waits until the node is initialised. The Azure driver takes the node's zone from its label, and an absent label for "no zone", without
+ * an error (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk, `GetNodeInfoFromLabels`). The kubelet would keep that answer: disks without a
+ * zone cannot be attached to the machine, and the true zone is refused later as a "topology value collision".
+ */
 export function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): PodSpec {
   const folder = `/var/lib/kubelet/plugins/${name}`;
+  const driver: Container = {
+    ...linux.plugin,
+    securityContext: { privileged: true },
+    volumeMounts: [
+      { name: "kubelet", mountPath: "/var/lib/kubelet", mountPropagation: "Bidirectional" },
+      { name: "socket", mountPath: "/csi" },
+      { name: "device", mountPath: "/dev" },
+    ],
+  };
   return {
-    nodeSelector: { "kubernetes.io/os": "linux" },
-    affinity: {
-      nodeAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [
-            { matchExpressions: [{ key: "node-role.kubernetes.io/control-plane", operator: "DoesNotExist" }] },
-          ],
-        },
-      },
-    },
-    tolerations: [{ operator: "Exists" }],
+    nodeSelector: linuxOnly,
+    affinity: onNodesThat({ key: controlPlaneKey, operator: "DoesNotExist" }, isInitialised),
+    tolerations: everyTaint,
     priorityClassName: "system-node-critical",
     serviceAccountName: account.name,
     ...(linux.hostNetwork ? { hostNetwork: true } : {}),
     containers: [
-      {
-        ...linux.plugin,
-        securityContext: { privileged: true },
-        volumeMounts: [
-          { name: "kubelet", mountPath: "/var/lib/kubelet", mountPropagation: "Bidirectional" },
-          { name: "plugin", mountPath: "/csi" },
-          { name: "device", mountPath: "/dev" },
-        ],
-      },
+      ...watched(driver, sidecars.livenessProbe, linux.healthPort, linux.hostNetwork),
       {
         name: "node-driver-registrar",
         image: sidecars.registrar.linux,
         args: [address, `--kubelet-registration-path=${folder}/csi.sock`, "--v=2"],
-        volumeMounts: [
-          { name: "plugin", mountPath: "/csi" },
-          { name: "registration", mountPath: "/registration" },
-        ],
+        volumeMounts: [socketFolder, { name: "registration", mountPath: "/registration" }],
         resources: small("10m", "20Mi", "128Mi"),
       },
     ],
     volumes: [
       { name: "kubelet", hostPath: { path: "/var/lib/kubelet", type: "Directory" } },
-      { name: "plugin", hostPath: { path: folder, type: "DirectoryOrCreate" } },
+      { name: "socket", hostPath: { path: folder, type: "DirectoryOrCreate" } },
       { name: "registration", hostPath: { path: "/var/lib/kubelet/plugins_registry", type: "DirectoryOrCreate" } },
       { name: "device", hostPath: { path: "/dev", type: "Directory" } },
     ],
@@ -114,27 +140,30 @@ export function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Acco
 }
 
 /**
- * The node plug-in on Windows as HostProcess pod: no proxy service on the node. It tolerates every taint, as the defaults of the drivers'
- * charts do not. An init container makes the socket's folder: a HostProcess program makes none, and the kubelet passes over a volume that
- * no container mounts (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping unused volume").
+ * The node plug-in on Windows as HostProcess pod: no proxy service on the node. Like its twin on Linux it waits until the node is initialised.
+ * An init container makes the socket's folder: a HostProcess program makes none, and the kubelet passes over a volume that no container mounts
+ * (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Upstream's manifests of this form have no liveness probe either.
+ *
+ * @param nodeEndpoint host name of the API: upstream says of Service addresses that a Windows node itself does not reach them
  */
-export function windowsNodePod({ name, windows, sidecars }: CsiDriver, account: Account): PodSpec {
+export function windowsNodePod({ name, windows, sidecars }: CsiDriver, account: Account, nodeEndpoint: Text): PodSpec {
   const folder = `${windowsPaths.kubeletState}\\plugins\\${name}`;
   const endpoint = `unix://${folder}\\csi.sock`;
   const plugin = windows.plugin(endpoint);
   return {
     ...hostProcessPod,
+    affinity: onNodesThat(isInitialised),
     serviceAccountName: account.name,
     initContainers: [
       {
         name: "folder",
         image: plugin.image,
         command: ["powershell.exe", "-NoProfile", "-Command", `New-Item -ItemType Directory -Force -Path ${folder}`],
-        resources: small("10m", "40Mi", "128Mi"),
+        resources: small("10m", "64Mi", "256Mi"),
       },
     ],
     containers: [
-      plugin,
+      { ...plugin, env: [...(plugin.env ?? []), ...apiByName(nodeEndpoint)] },
       {
         name: "node-driver-registrar",
         image: sidecars.registrar.windows,
@@ -145,7 +174,7 @@ export function windowsNodePod({ name, windows, sidecars }: CsiDriver, account: 
           `--plugin-registration-path=${windowsPaths.kubeletState}\\plugins_registry\\`,
           "--v=2",
         ],
-        resources: small("10m", "40Mi", "128Mi"),
+        resources: small("10m", "40Mi", "150Mi"),
       },
     ],
   };

@@ -1,6 +1,8 @@
+import { windowsPrograms } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { operatingSystems } from "../../model/operatingSystems.ts";
 import { image } from "../images.ts";
-import type { Container, Manifest } from "../manifest.ts";
+import type { Container, Manifest, Text } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import {
   type Account,
@@ -11,35 +13,49 @@ import {
   hostProcessPod,
   linuxOnly,
   nodeName,
+  onNodesThat,
   serviceAccount,
   small,
 } from "../workload.ts";
 import { monitoringNamespace } from "./monitoring.ts";
+import { apiByName } from "./networking.ts";
 
 const linux: Account = { name: "node-problem-detector", namespace: monitoringNamespace };
 const windows: Account = { name: "node-problem-detector-windows", namespace: monitoringNamespace };
 
-/** Components that run as Windows services on our nodes, with the condition that a check of each sets. */
-const checkedServices = { kubelet: "KubeletUnhealthy", containerd: "ContainerdUnhealthy" } as const;
-type CheckedService = keyof typeof checkedServices;
-const checkedNames: readonly CheckedService[] = ["kubelet", "containerd"];
+/** What is checked on Windows, by the health checker's name of it (kubernetes/node-problem-detector: cmd/healthchecker/options). */
+const windowsChecks = {
+  kubelet: { condition: "KubeletUnhealthy", args: [] },
+  // The runtime answers in the checker's own way of asking; its default path of crictl is another one.
+  cri: {
+    condition: "ContainerRuntimeUnhealthy",
+    args: [`--crictl-path=${windowsPrograms.crictl}`, "--cri-timeout=10s"],
+  },
+} as const;
+type CheckedComponent = keyof typeof windowsChecks;
+const checkedComponents: readonly CheckedComponent[] = ["kubelet", "cri"];
+
+/** A release on which the image of the Windows detector does not run: its base is that of 2022, which 2025 runs as well (Dockerfile.windows). */
+const withoutDetector = operatingSystems["windows-2019"];
 
 /**
  * node-problem-detector on both systems. On Windows kube-proxy is a pod here and not a service, which the kubelet restarts by itself, so
- * its check is left out, and so is the repair of the others: the node's own watchdog does it.
+ * its check is left out, and so is the repair of the others: the node's own watchdog does it. Windows Server 2019 has none.
+ *
+ * @param nodeEndpoint host name of the internal API endpoint
  */
-export function nodeProblemDetectorManifests(spec: ClusterSpec): readonly Manifest[] {
+export function nodeProblemDetectorManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Manifest[] {
   return [
     serviceAccount(linux),
     boundClusterRole(linux, "fenestra:node-problem-detector", "system:node-problem-detector"),
     linuxDetector(spec),
-    ...(windowsBuilds(spec).length === 0
+    ...(windowsBuilds(spec).every(({ build }) => build === withoutDetector.build)
       ? []
       : [
           serviceAccount(windows),
           boundClusterRole(windows, "fenestra:node-problem-detector-windows", "system:node-problem-detector"),
           windowsConfiguration(),
-          windowsDetector(spec),
+          windowsDetector(spec, nodeEndpoint),
         ]),
   ];
 }
@@ -75,9 +91,13 @@ function linuxDetector(spec: ClusterSpec): Manifest {
   );
 }
 
-/** A check as the detector's custom plug-in monitor reads it (kubernetes/node-problem-detector: config/windows-health-checker-*.json). */
-export function windowsCheck(component: CheckedService) {
-  const condition = checkedServices[component];
+/**
+ * A check as the detector's custom plug-in monitor reads it (kubernetes/node-problem-detector: config/windows-health-checker-*.json). A
+ * HostProcess pod finds its image below `C:\hpc` (microsoft/hcsshim: internal/jobcontainers/storage.go); with a path that is not there the
+ * detector ends at its start (pkg/custompluginmonitor/types/config.go, `Validate`).
+ */
+export function windowsCheck(component: CheckedComponent) {
+  const { condition, args } = windowsChecks[component];
   return {
     plugin: "custom",
     pluginConfig: { invoke_interval: "30s", timeout: "20s", max_output_length: 80, concurrency: 1 },
@@ -89,8 +109,8 @@ export function windowsCheck(component: CheckedService) {
         type: "permanent",
         condition,
         reason: condition,
-        path: "C:\\etc\\kubernetes\\node\\bin\\health-checker.exe",
-        args: [`--component=${component}`, "--enable-repair=false", "--health-check-timeout=15s"],
+        path: "C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe",
+        args: [`--component=${component}`, "--enable-repair=false", "--health-check-timeout=15s", ...args],
         timeout: "20s",
       },
     ],
@@ -103,12 +123,15 @@ function windowsConfiguration(): Manifest {
     kind: "ConfigMap",
     metadata: { name: "node-problem-detector-windows", namespace: monitoringNamespace },
     data: Object.fromEntries(
-      checkedNames.map((name) => [`health-checker-${name}.json`, `${JSON.stringify(windowsCheck(name), null, 2)}\n`]),
+      checkedComponents.map((name) => [
+        `health-checker-${name}.json`,
+        `${JSON.stringify(windowsCheck(name), null, 2)}\n`,
+      ]),
     ),
   };
 }
 
-function windowsDetector(spec: ClusterSpec): Manifest {
+function windowsDetector(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
   const folder = "C:\\config";
   const container: Container = {
     name: windows.name,
@@ -116,9 +139,9 @@ function windowsDetector(spec: ClusterSpec): Manifest {
     command: ["node-problem-detector.exe"],
     args: [
       "--logtostderr",
-      `--config.custom-plugin-monitor=${checkedNames.map((name) => `${folder}\\health-checker-${name}.json`).join(",")}`,
+      `--config.custom-plugin-monitor=${checkedComponents.map((name) => `${folder}\\health-checker-${name}.json`).join(",")}`,
     ],
-    env: [nodeName],
+    env: [nodeName, ...apiByName(nodeEndpoint)],
     volumeMounts: [{ name: "config", mountPath: folder, readOnly: true }],
     resources: small("50m", "80Mi", "256Mi"),
   };
@@ -126,6 +149,11 @@ function windowsDetector(spec: ClusterSpec): Manifest {
     windows,
     {
       ...hostProcessPod,
+      affinity: onNodesThat({
+        key: "node.kubernetes.io/windows-build",
+        operator: "NotIn",
+        values: [withoutDetector.build],
+      }),
       serviceAccountName: windows.name,
       containers: [container],
       volumes: [{ name: "config", configMap: { name: "node-problem-detector-windows" } }],

@@ -1,7 +1,7 @@
 import type { AddOns } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { image } from "../images.ts";
-import type { Manifest } from "../manifest.ts";
+import type { Manifest, Text } from "../manifest.ts";
 import { nodeName, rule, small } from "../workload.ts";
 import { csiManifests } from "./csi.ts";
 import type { CsiDriver } from "./csiDriver.ts";
@@ -13,9 +13,13 @@ const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 /** A share that a StorageClass makes volumes in. */
 type Share = NonNullable<AddOns["smb"]>["shares"][number];
 
-/** Windows shares as volumes for pods on both systems (kubernetes-csi/csi-driver-smb); nothing when the switch is off. */
-export function smbManifests(spec: ClusterSpec): readonly Manifest[] {
-  return spec.addons.smb === undefined ? [] : csiManifests(spec, smbDriver(spec, spec.addons.smb.shares));
+/**
+ * Windows shares as volumes for pods on both systems (kubernetes-csi/csi-driver-smb); nothing when the switch is off.
+ *
+ * @param nodeEndpoint host name of the internal API endpoint
+ */
+export function smbManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Manifest[] {
+  return spec.addons.smb === undefined ? [] : csiManifests(spec, smbDriver(spec, spec.addons.smb.shares), nodeEndpoint);
 }
 
 /**
@@ -45,8 +49,6 @@ function smbDriver(spec: ClusterSpec, shares: readonly Share[]): CsiDriver {
       plugin: {
         ...plugin,
         args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--metrics-address=0.0.0.0:29644"],
-        ports: [{ name: "healthz", containerPort: 29642 }],
-        livenessProbe: { httpGet: { path: "/healthz", port: "healthz" }, initialDelaySeconds: 30, timeoutSeconds: 10 },
         // It mounts the share to make and remove the folder of a volume.
         securityContext: { privileged: true },
       },
@@ -66,11 +68,12 @@ function smbDriver(spec: ClusterSpec, shares: readonly Share[]): CsiDriver {
         env: [nodeEnvironment],
       },
       hostNetwork: true,
+      healthPort: 29643,
     },
     windows: {
       plugin: (endpoint) => ({
         ...plugin,
-        image: image(spec, "registry.k8s.io/sig-storage/smbplugin", "windows", "-windows-hp"),
+        image: image(spec, "registry.k8s.io/sig-storage/smbplugin", "windows"),
         command: ["smbplugin.exe"],
         args: [
           "--v=5",

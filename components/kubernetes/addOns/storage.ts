@@ -1,14 +1,18 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { image } from "../images.ts";
-import type { Manifest } from "../manifest.ts";
+import type { Manifest, Text } from "../manifest.ts";
 import { nodeName, small } from "../workload.ts";
 import { azureDiskDriver } from "./azureStorage.ts";
 import { csiManifests, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
 import type { CsiDriver } from "./csiDriver.ts";
 
-/** Disks of the cloud for pods on both systems. */
-export function storageManifests(spec: ClusterSpec): readonly Manifest[] {
-  return csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec));
+/**
+ * Disks of the cloud for pods on both systems.
+ *
+ * @param nodeEndpoint host name of the internal API endpoint
+ */
+export function storageManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Manifest[] {
+  return csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec), nodeEndpoint);
 }
 
 const driverImage = (spec: ClusterSpec, os: "linux" | "windows"): string =>
@@ -45,8 +49,6 @@ function ebsDriver(spec: ClusterSpec): CsiDriver {
           ...logging,
         ],
         env: [{ name: "AWS_REGION", value: spec.region }, nodeEnvironment],
-        ports: [{ name: "healthz", containerPort: 9808 }],
-        livenessProbe: { httpGet: { path: "/healthz", port: "healthz" }, initialDelaySeconds: 10, timeoutSeconds: 3 },
         resources: small("10m", "40Mi", "256Mi"),
       },
       healthPort: 9808,
@@ -69,6 +71,7 @@ function ebsDriver(spec: ClusterSpec): CsiDriver {
         resources: small("10m", "40Mi", "256Mi"),
       },
       hostNetwork: false,
+      healthPort: 9808,
     },
     windows: {
       plugin: (endpoint) => ({
@@ -81,6 +84,6 @@ function ebsDriver(spec: ClusterSpec): CsiDriver {
       }),
     },
     nodeRules: diskNodeRules,
-    storageClasses: diskClasses(driverName, "csi.storage.k8s.io/fstype", { type: "gp3", encrypted: "true" }),
+    storageClasses: diskClasses(driverName, { type: "gp3", encrypted: "true" }),
   };
 }
