@@ -1,3 +1,4 @@
+import { allocatable } from "../model/allocatable.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
@@ -81,6 +82,9 @@ function autoscalerHints(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<str
       Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${template}/label/${key}`, value]),
     ),
     ...Object.fromEntries(taints.map(({ key, value, effect }) => [`${template}/taint/${key}`, `${value}:${effect}`])),
-    [`${template}/resources/ephemeral-storage`]: `${pool.diskGb}G`,
+    // Without them it takes the whole machine for what pods can have.
+    ...Object.fromEntries(
+      Object.entries(allocatable(pool)).map(([key, value]) => [`${template}/resources/${key}`, value]),
+    ),
   };
 }

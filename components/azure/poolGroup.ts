@@ -1,4 +1,5 @@
 import { windowsDrain } from "../machine/windows/worker.ts";
+import { allocatable } from "../model/allocatable.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
@@ -39,8 +40,8 @@ export function hintKey(key: string): string {
 
 /**
  * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/azure/README.md).
- * Processors and memory are told less the reservations, since it takes the capacity of its own list of sizes for what pods can have, and
- * knows no size that is younger than the list.
+ * The resources are told, since it takes the capacity of its own list of sizes for what pods can have, and knows no size that is younger than
+ * the list.
  */
 function autoscalerHints(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
@@ -64,25 +65,4 @@ function autoscalerHints(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<str
       Object.entries(allocatable(pool)).map(([key, value]) => [`${autoscalerPrefix}_resources_${key}`, value]),
     ),
   };
-}
-
-/** What pods of a node can have. */
-export function allocatable({ size, reservations, diskGb }: PoolSpec): {
-  readonly cpu: string;
-  readonly memory: string;
-  readonly "ephemeral-storage": string;
-} {
-  const { kubeReserved, systemReserved } = reservations;
-  const cpu = 1000 * size.vcpus - amount(kubeReserved.cpu, "m") - amount(systemReserved.cpu, "m");
-  const memory =
-    Math.floor(1024 * size.memoryGib) - amount(kubeReserved.memory, "Mi") - amount(systemReserved.memory, "Mi");
-  return { cpu: `${cpu}m`, memory: `${memory}Mi`, "ephemeral-storage": `${diskGb}G` };
-}
-
-/** The number of a quantity such as `70m` in a unit. */
-function amount(quantity: string, unit: string): number {
-  const number = Number(quantity.slice(0, -unit.length));
-  if (!quantity.endsWith(unit) || Number.isNaN(number))
-    throw new RangeError(`${quantity} is not a quantity in ${unit}`);
-  return number;
 }

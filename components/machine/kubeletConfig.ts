@@ -1,7 +1,7 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
 import type { PoolSpec, Taint } from "../model/pools.ts";
-import { reservations } from "../model/reservations.ts";
+import { evictionHard, reservations } from "../model/reservations.ts";
 import { containerdPaths } from "./containerd.ts";
 import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
@@ -97,12 +97,7 @@ function linuxFields(pool: PoolSpec | undefined): Readonly<Record<string, unknow
   return {
     cgroupDriver: "systemd",
     enforceNodeAllocatable: ["pods"],
-    evictionHard: {
-      "memory.available": "200Mi",
-      "nodefs.available": "10%",
-      "nodefs.inodesFree": "5%",
-      "imagefs.available": "15%",
-    },
+    evictionHard: evictionHard.linux,
     protectKernelDefaults: false,
     // systemd-resolved's stub address in /etc/resolv.conf is unreachable from a pod's network namespace.
     resolvConf: "/run/systemd/resolve/resolv.conf",
@@ -119,7 +114,7 @@ function linuxFields(pool: PoolSpec | undefined): Readonly<Record<string, unknow
 const windowsFields = {
   cgroupsPerQOS: false,
   enforceNodeAllocatable: ["none"],
-  evictionHard: { "memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%" },
+  evictionHard: evictionHard.windows,
   hairpinMode: "promiscuous-bridge",
   resolvConf: "",
   shutdownGracePeriod: "60s",

@@ -9,6 +9,20 @@ export interface Reservations {
   readonly systemReserved: { readonly cpu: string; readonly memory: string; readonly "ephemeral-storage": string };
 }
 
+/**
+ * Thresholds below which the kubelet evicts pods at once. Windows has neither cgroups nor a killer of processes that are out of memory
+ * (kubernetes/kubernetes#73417): there the kubelet must evict while there is still memory left.
+ */
+export const evictionHard = {
+  linux: {
+    "memory.available": "200Mi",
+    "nodefs.available": "10%",
+    "nodefs.inodesFree": "5%",
+    "imagefs.available": "15%",
+  },
+  windows: { "memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%" },
+} as const;
+
 /** Steps of the share of memory that node agents need as machines grow, the curve that GKE, AKS and EKS publish: 25 % of the first 4 GiB, ... */
 const memorySteps = [
   { upToGib: 4, share: 0.25 },

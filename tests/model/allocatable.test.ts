@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
+import { allocatable } from "../../components/model/allocatable.ts";
+import { type OperatingSystemName, operatingSystem } from "../../components/model/operatingSystems.ts";
+import type { PoolSpec } from "../../components/model/pools.ts";
+import { reservations } from "../../components/model/reservations.ts";
+import { exampleSpec } from "../support/stacks.ts";
+
+const spec = exampleSpec("aws-dev");
+const [example] = spec.pools;
+assert.ok(example !== undefined);
+
+/** A pool of machines of this size. */
+function poolOf(name: OperatingSystemName, vcpus: number, memoryGib: number, diskGb: number): PoolSpec {
+  assert.ok(example !== undefined);
+  const os = operatingSystem(name);
+  const size = { ...example.size, vcpus, memoryGib };
+  return { ...example, os, size, diskGb, reservations: reservations(os, size) };
+}
+
+/** A number of MiB or millicores that a kubelet's configuration names. */
+function inConfiguration(pool: PoolSpec, field: string, key: string): number {
+  const value: unknown = kubeletConfiguration({ spec, pool })[field];
+  assert.ok(typeof value === "object" && value !== null && key in value, `${field}.${key}`);
+  const [, number, unit] =
+    /^(\d+)(Mi|Gi|m|%)$/.exec(String(Object.entries(value).find(([name]) => name === key)?.[1])) ?? [];
+  return Number(number) * (unit === "Gi" ? 1024 : 1);
+}
+
+describe("what pods of a node can have", () => {
+  for (const [os, vcpus, memoryGib, diskGb, expected] of [
+    ["windows-2022", 2, 8, 120, { cpu: "1420m", memory: "4722Mi", "ephemeral-storage": "91732Mi" }],
+    ["windows-2025", 4, 16, 128, { cpu: "3400m", memory: "12812Mi", "ephemeral-storage": "98599Mi" }],
+    ["linux", 2, 8, 50, { cpu: "1820m", memory: "5277Mi", "ephemeral-storage": "39843Mi" }],
+  ] as const) {
+    it(`${os} with ${vcpus} vCPU, ${memoryGib} GiB and a disk of ${diskGb} GiB`, () => {
+      assert.deepEqual(allocatable(poolOf(os, vcpus, memoryGib, diskGb)), expected);
+    });
+  }
+
+  it("is never more than the kubelet's own configuration leaves of the machine", () => {
+    const systems = fc.constantFrom<OperatingSystemName[]>("linux", "windows-2019", "windows-2022", "windows-2025");
+    const sizes = fc.tuple(
+      fc.integer({ min: 1, max: 448 }),
+      fc.integer({ min: 2, max: 24_576 }),
+      fc.integer({ min: 30, max: 2048 }),
+    );
+    fc.assert(
+      fc.property(systems, sizes, (os, [vcpus, memoryGib, diskGb]) => {
+        const pool = poolOf(os, vcpus, memoryGib, diskGb);
+        const reserved = (key: string): number =>
+          inConfiguration(pool, "kubeReserved", key) + inConfiguration(pool, "systemReserved", key);
+        const threshold = (key: string): number => inConfiguration(pool, "evictionHard", key);
+        const told = allocatable(pool);
+        const [cpu, memory, storage] = [told.cpu, told.memory, told["ephemeral-storage"]].map((each) =>
+          Number.parseInt(each, 10),
+        );
+        assert.equal(cpu, 1000 * vcpus - reserved("cpu"));
+        const rest = 1024 * memoryGib - reserved("memory") - threshold("memory.available");
+        assert.ok(
+          memory !== undefined && memory <= rest && memory >= rest - (os === "linux" ? 0.08 * 1024 * memoryGib : 0),
+        );
+        const disk = 1024 * diskGb * (1 - threshold("nodefs.available") / 100) - reserved("ephemeral-storage");
+        assert.ok(storage !== undefined && storage < disk && storage > 0.9 * disk - reserved("ephemeral-storage"));
+      }),
+    );
+  });
+});
