@@ -1,14 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { V1NamespaceCondition } from "@kubernetes/client-node";
+import { buildLabel } from "../components/model/pools.ts";
 import { type ClusterApi, ifFound, messageOf } from "./api.ts";
 import { runtimeClassPolicy } from "./checks/placement.ts";
 import { verifyNamespaceLabels } from "./manifests.ts";
 import { nodeFacts } from "./nodes.ts";
 import type { ClusterFacts } from "./plan.ts";
 import { NotYet, until } from "./poll.ts";
-
-/** Label of RuntimeClasses' node selectors for a Windows build. */
-const buildLabel = "node.kubernetes.io/windows-build";
 
 /** Reads what decides which checks there are. */
 export async function clusterFacts(api: ClusterApi, outbound: string | undefined): Promise<ClusterFacts> {

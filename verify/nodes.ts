@@ -1,5 +1,6 @@
 import type { V1Node } from "@kubernetes/client-node";
 import { operatingSystems, type WindowsFacts } from "../components/model/operatingSystems.ts";
+import { buildLabel } from "../components/model/pools.ts";
 
 /** What the checks need to know of a Node. */
 export interface NodeFacts {
@@ -112,7 +113,7 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
     ...(node.ready ? [] : [`it is not Ready: ${node.readyMessage}`]),
     ...label("kubernetes.io/os", node.os === "windows" ? "windows" : "linux"),
     ...(labels["kubernetes.io/arch"] === undefined ? ["label kubernetes.io/arch is missing"] : []),
-    ...label("node.kubernetes.io/windows-build", node.build),
+    ...label(buildLabel, node.build),
     ...(node.os === "windows" && !hasWindowsTaint
       ? [`taint ${windowsTaint} is missing; it has ${taints.join(", ") || "none"}`]
       : []),

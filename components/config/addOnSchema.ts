@@ -88,7 +88,9 @@ export const addonsSchema = z
     cloudController: switchOn(
       "Cloud controller manager: removes the uninitialized taint, labels zones, makes load balancers. Off only when you run your own, or no node gets ready.",
     ),
-    storage: switchOn("Disks of the cloud for pods on both systems: CSI driver and StorageClasses."),
+    storage: switchOn(
+      "Disks of the cloud for pods on both systems: CSI driver, and the StorageClasses `linux` (ext4, the default) and `windows` (NTFS). Windows mounts no ext4, so a claim of a Windows pod names `windows`.",
+    ),
     smb: z
       .strictObject({
         shares: z

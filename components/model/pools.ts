@@ -13,6 +13,9 @@ export interface Taint {
 /** Taint of every Windows node, in lower case as charts and documentation write it. */
 export const windowsTaint: Taint = { key: "os", value: "windows", effect: "NoSchedule" };
 
+/** Label of a Windows node's build, which its kubelet sets. */
+export const buildLabel = "node.kubernetes.io/windows-build";
+
 /** Label that names the pool of a node. */
 export const poolLabel = "fenestra.dev/pool";
 
@@ -116,7 +119,7 @@ export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv
     nodeSelector: {
       "kubernetes.io/os": "windows",
       "kubernetes.io/arch": "amd64",
-      "node.kubernetes.io/windows-build": os.build,
+      [buildLabel]: os.build,
       ...(isolation === "hyperv" ? { [hyperVLabel]: "true" } : {}),
     },
     tolerations: [{ ...windowsTaint, operator: "Equal" }],
@@ -144,7 +147,7 @@ export function poolContract(pool: PoolConfig, group: string, size: MachineSize)
     ownLabels: {
       "kubernetes.io/os": os.family,
       "kubernetes.io/arch": size.arch,
-      ...(windows ? { "node.kubernetes.io/windows-build": os.build } : {}),
+      ...(windows ? { [buildLabel]: os.build } : {}),
     },
     taints,
     runtimeClass: runtimeClass(os, "process"),

@@ -140,7 +140,7 @@ describe("in-cluster objects on a real API server", function () {
       });
     }
 
-    for (const kind of ["DaemonSet", "StatefulSet", "ReplicaSet", "Job"] as const) {
+    for (const kind of ["DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job"] as const) {
       it(`look into a ${kind}`, async () => {
         const titles = [
           "a Linux pod",

@@ -11,7 +11,15 @@ export interface PodCase {
 
 /** A kind of object in which a pod is described. */
 export interface PodHome {
-  readonly kind: "Pod" | "Deployment" | "DaemonSet" | "StatefulSet" | "ReplicaSet" | "Job" | "CronJob";
+  readonly kind:
+    | "Pod"
+    | "Deployment"
+    | "DaemonSet"
+    | "StatefulSet"
+    | "ReplicaSet"
+    | "ReplicationController"
+    | "Job"
+    | "CronJob";
   /** Path of the pod's spec in it. */
   readonly path: string;
   /** The object with this spec. */
@@ -42,6 +50,7 @@ export const podHomes: Readonly<Record<PodHome["kind"], PodHome>> = {
   DaemonSet: templated("DaemonSet", "apps/v1", { selector }),
   StatefulSet: templated("StatefulSet", "apps/v1", { selector, serviceName: "probe" }),
   ReplicaSet: templated("ReplicaSet", "apps/v1", { selector }),
+  ReplicationController: templated("ReplicationController", "v1", { selector: labels }),
   Job: templated("Job", "batch/v1", {}, "Never"),
   CronJob: {
     kind: "CronJob",
@@ -116,6 +125,16 @@ export const podTable: readonly PodCase[] = [
     "none",
     [unknownBuild],
   ),
+  row(
+    "a build that it selects itself counts more than its image",
+    { ...windows, nodeSelector: { "node.kubernetes.io/windows-build": "10.0.17763" }, containers: one(servercore) },
+    "windows-2019",
+  ),
+  row(
+    "a build without nodes that it selects itself",
+    { ...windows, nodeSelector: { "node.kubernetes.io/windows-build": "10.0.26100" }, containers: one(servercore) },
+    "none",
+  ),
   row("a port like a build is no tag", { ...windows, containers: one("registry:1809/x:v1") }, "none", [unknownBuild]),
   row("no memory limit", { ...windows, containers: [{ name: "main", image: servercore }] }, "windows-2022", [
     "set resources.limits.memory on every container",
@@ -173,6 +192,12 @@ export const podTable: readonly PodCase[] = [
   row("the node's resolver", { ...windows, dnsPolicy: "Default", containers: one(servercore) }, "windows-2022", [
     "set {pod}.dnsPolicy to None",
   ]),
+  row(
+    "names by the host's network",
+    { ...windows, dnsPolicy: "ClusterFirstWithHostNet", containers: one(servercore) },
+    "windows-2022",
+    ["dnsPolicy ClusterFirstWithHostNet means nothing there"],
+  ),
   row(
     "an HTTP probe on 2019",
     { ...windows, containers: one("x:ltsc2019", { readinessProbe: { httpGet: { port: 80 } } }) },

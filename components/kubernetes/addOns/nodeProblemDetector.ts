@@ -1,6 +1,7 @@
 import { windowsPrograms } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { operatingSystems } from "../../model/operatingSystems.ts";
+import { buildLabel } from "../../model/pools.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, Text } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
@@ -150,7 +151,7 @@ function windowsDetector(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
     {
       ...hostProcessPod,
       affinity: onNodesThat({
-        key: "node.kubernetes.io/windows-build",
+        key: buildLabel,
         operator: "NotIn",
         values: [withoutDetector.build],
       }),

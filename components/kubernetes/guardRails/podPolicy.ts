@@ -48,6 +48,7 @@ const workloadRules = [
     resources: ["deployments", "daemonsets", "statefulsets", "replicasets"],
   },
   { apiGroups: ["batch"], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["jobs", "cronjobs"] },
+  { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["replicationcontrollers"] },
 ];
 
 /** Chooses by the kind of an object with a pod's spec in it. */

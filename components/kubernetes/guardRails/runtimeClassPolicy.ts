@@ -1,6 +1,7 @@
 import type { ClassProbe } from "../../gates/policyGate.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type OperatingSystemName, operatingSystems, type WindowsFacts } from "../../model/operatingSystems.ts";
+import { buildLabel } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import { allContainers, isHostProcess, saysWindows, text } from "./cel.ts";
@@ -35,10 +36,16 @@ export function classForImages(release: WindowsFacts, builds: readonly WindowsFa
 }
 
 /**
- * The value that the policy sets, as CEL: the class of the one release that the images' tags name; without such a tag the only build of
- * the cluster; else empty, and the pod is left alone.
+ * The value that the policy sets, as CEL: the class of the build that the pod itself selects, since the API server refuses a pod whose selector
+ * contradicts its class's; else that of the one release that the images' tags name; without such a tag the only build of the cluster; else
+ * empty, and the pod is left alone.
  */
 function runtimeClassExpression(builds: readonly WindowsFacts[]): string {
+  const selected = builds.map(({ build, name }) => `variables.build == ${text(build)} ? ${text(name)} : `);
+  return `variables.build != "" ? (${selected.join("")}"") : ${classByImages(builds)}`;
+}
+
+function classByImages(builds: readonly WindowsFacts[]): string {
   const [first, ...others] = builds;
   const fallback = first !== undefined && others.length === 0 ? first.name : "";
   const choices = knownReleases.map(
@@ -56,7 +63,12 @@ export function runtimeClassVariables(
   builds: readonly WindowsFacts[],
   pod: string,
 ): readonly { readonly name: string; readonly expression: string }[] {
+  const selector = `${pod}.nodeSelector`;
   return [
+    {
+      name: "build",
+      expression: `has(${selector}) && ${text(buildLabel)} in ${selector} ? ${selector}[${text(buildLabel)}] : ""`,
+    },
     { name: "images", expression: `(${allContainers(pod)}).map(c, c.image)` },
     { name: "releases", expression: releasesExpression },
     { name: "runtimeClass", expression: runtimeClassExpression(builds) },

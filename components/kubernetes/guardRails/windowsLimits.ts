@@ -1,6 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { buildLabel } from "../../model/pools.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
-import { texts } from "./cel.ts";
+import { text, texts } from "./cel.ts";
 
 /** One thing that Windows ignores or cannot do. */
 export interface WindowsLimit {
@@ -61,6 +62,11 @@ export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
         "a kubelet on Windows has no resolver to hand on, so a pod with dnsPolicy Default resolves no name: set {pod}.dnsPolicy to None with {pod}.dnsConfig, or leave it out",
     },
     {
+      expression: '!has(variables.pod.dnsPolicy) || variables.pod.dnsPolicy != "ClusterFirstWithHostNet"',
+      message:
+        "Windows pods have no host network, so dnsPolicy ClusterFirstWithHostNet means nothing there: leave {pod}.dnsPolicy out",
+    },
+    {
       expression:
         'variables.containers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, !has(m.mountPropagation) || m.mountPropagation == "None"))',
       message: "Windows ignores mountPropagation",
@@ -72,8 +78,7 @@ export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
         "a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace",
     },
     {
-      expression:
-        'variables.class != "" || (has(variables.pod.nodeSelector) && "node.kubernetes.io/windows-build" in variables.pod.nodeSelector)',
+      expression: `variables.class != "" || (has(variables.pod.nodeSelector) && ${text(buildLabel)} in variables.pod.nodeSelector)`,
       message: `the Windows build of this pod cannot be told from its image, so it stays Pending: set {pod}.runtimeClassName to one of ${windowsBuilds(
         spec,
       )
