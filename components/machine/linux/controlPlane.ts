@@ -97,6 +97,7 @@ export function controlPlaneScripts(cloud: Cloud, snapshots: boolean): MachinePa
 
 function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadFile[] {
   return [
+    script("admin.sh"),
     script("etcd.sh"),
     ...(snapshots ? [script("etcd-restore.sh")] : []),
     ...jobs.map(({ file }) => script(file)),
@@ -179,6 +180,9 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target, SNAPSHOT_KEEP: 42 }),
     JOIN_TOKEN_TTL: timing.tokenLife,
     JOIN_INTERVAL: timing.interval,
+    ...(access.cloud.kind === "azure"
+      ? { SUBSCRIPTION: access.cloud.subscriptionId, RESOURCE_GROUP: access.cloud.resourceGroup }
+      : {}),
     ...certificateTimes,
     ...replacement,
     ...controlPlaneAttempts,

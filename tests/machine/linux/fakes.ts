@@ -43,6 +43,7 @@ case "$*" in
   *"get --raw /version") cat "$STORE/version" ;;
   *"get lease"*) cat "$STORE/leader" ;;
   *"get nodes"*) cat "$STORE/nodes" ;;
+  *"configmap fenestra-replaced"*) [ ! -e "$STORE/replaced" ] || cat "$STORE/replaced" ;;
   *"get pods"*) [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
   *"get node "*jsonpath*) echo -n True ;;
 esac`,
@@ -111,6 +112,7 @@ case $url in
     else [ "$method" = DELETE ] && status=204; [ -z "$body" ] || cp "$body" "$STORE/uploaded"; : | answer; fi ;;
   */livez | *:2381/health) exit 7 ;;
   */readyz) echo ok | answer ;;
+  https://management.azure.com/*) status=202; : | answer ;;
   https://autoscaling.*) echo '<ok/>' | answer ;;
   https://*scripts*.s3.*/linux/*.json)
     if [ -e "$STORE/denied" ]; then status=403; echo '<Code>AccessDenied</Code>' | answer

@@ -290,42 +290,6 @@ describe("jobs of Linux machines", function () {
     });
   });
 
-  describe("replacement of nodes that stay NotReady", () => {
-    const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).toISOString();
-    const node = (name: string, ready: string, seconds: number, reported = ""): string =>
-      `${name}\t${ready}\t${ago(seconds)}\t${reported}\taws:///eu-central-1a/${name}\n`;
-    const healthy = [1, 2, 3, 4, 5].map((index) => node(`i-ok${index}`, "True", 99999)).join("");
-
-    function reported(nodes: string, leader = "i-0123456789abcdef0_ab12"): readonly string[] {
-      const here = controlPlane();
-      here.write("/store/nodes", nodes);
-      here.write("/store/leader", leader);
-      const { code, output, calls } = here.run("/opt/fenestra/replace-notready.sh");
-      assert.equal(code, 0, output);
-      return calls.flatMap((call) => /InstanceId=(\S+)/.exec(call)?.[1] ?? []);
-    }
-
-    it("reports one that is overdue, and no other", () => {
-      assert.deepEqual(reported(healthy + node("i-bad", "False", 3000) + node("i-young", "Unknown", 60)), ["i-bad"]);
-    });
-    it("reports a machine once", () => {
-      assert.deepEqual(
-        reported(healthy + node("i-bad", "False", 3000, String(Math.floor(Date.now() / 1000) - 60))),
-        [],
-      );
-    });
-    it("reports at most two in an hour", () => {
-      const bad = ["i-a", "i-b", "i-c"].map((name) => node(name, "False", 3000)).join("");
-      assert.deepEqual(reported(healthy + bad), ["i-a", "i-b"]);
-    });
-    it("reports none while most are NotReady", () => {
-      assert.deepEqual(reported(node("i-a", "False", 3000) + node("i-b", "False", 3000) + node("i-ok", "True", 9)), []);
-    });
-    it("is done by one machine only", () => {
-      assert.deepEqual(reported(healthy + node("i-bad", "False", 3000), "i-another_ab12"), []);
-    });
-  });
-
   it("runs the bootstrap of a worker before any of this", () => {
     const here = machine(exampleLinuxWorker(spec));
     here.write("/store/address", "10.20.0.9");

@@ -93,12 +93,17 @@ lifecycle_action() {
   return 1
 }
 
-# replace_machine <provider id>: the Auto Scaling group takes the machine away and makes a new one.
+# replace_machine <node> <its provider id>: the Auto Scaling group takes the machine away and makes a new one. The node has written the
+# id itself, so it must be the instance that the node is named after.
 replace_machine() {
   local status
+  if [[ ! $1 =~ ^i-[0-9a-f]{8,17}$ || ! $2 =~ ^aws:///[a-z0-9-]+/$1$ ]]; then
+    log "warning: the provider id of $1 is not that of its instance"
+    return 1
+  fi
   status=$(signed autoscaling "$scratch/replace" --data 'Action=SetInstanceHealth&Version=2011-01-01&HealthStatus=Unhealthy' \
-    --data-urlencode "InstanceId=${1##*/}" "https://autoscaling.$REGION.amazonaws.com/") || return 1
-  [[ $status == 200 ]] || { log "error: reporting ${1##*/} was answered with $status"; return 1; }
+    --data-urlencode "InstanceId=$1" "https://autoscaling.$REGION.amazonaws.com/") || return 1
+  [[ $status == 200 ]] || { log "error: reporting $1 was answered with $status"; return 1; }
 }
 
 # termination_notice: succeeds when this machine is about to be taken away.

@@ -68,13 +68,26 @@ secret_put() {
 # group_ready: a scale set looks at the health extension by itself.
 group_ready() { :; }
 
-# replace_machine <provider id>: the scale set gives the machine a new system disk, and the bootstrap begins anew. Deleting it instead
-# would make the set smaller.
+# machine_path <node>: path of a worker in the resource manager. Its name is that of its pool, which the scale set's ends with, and its
+# number in base 36 with six digits (kubernetes-sigs/cloud-provider-azure, pkg/provider/azure_vmss.go: getScaleSetVMInstanceID).
+machine_path() {
+  [[ $1 =~ ^([a-z0-9-]+)([0-9a-z]{6})$ ]] || return 1
+  printf '/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/virtualMachineScaleSets/%s-%s/virtualMachines/%d' \
+    "$SUBSCRIPTION" "$RESOURCE_GROUP" "$CLUSTER" "${BASH_REMATCH[1]}" "$((36#${BASH_REMATCH[2]}))"
+}
+
+# replace_machine <node> <its provider id>: the scale set gives the machine a new system disk, and the bootstrap begins anew. Deleting it
+# instead would make the set smaller. The node has written the id itself: where the token goes is made from the machine's own data, and the
+# id must say the same.
 replace_machine() {
-  local status
+  local path status
+  if ! path=$(machine_path "$1") || [[ ${2,,} != "azure://${path,,}" ]]; then
+    log "warning: the provider id of $1 is not that of its machine"
+    return 1
+  fi
   status=$(authorised https%3A%2F%2Fmanagement.azure.com "$scratch/replace" --request POST --header 'Content-Length: 0' \
-    "https://management.azure.com${1#azure://}/reimage?api-version=2024-07-01") || return 1
-  [[ $status == 202 || $status == 200 ]] || { log "error: reimaging ${1##*/} was answered with $status"; return 1; }
+    "https://management.azure.com$path/reimage?api-version=2024-07-01") || return 1
+  [[ $status == 202 || $status == 200 ]] || { log "error: reimaging $1 was answered with $status"; return 1; }
 }
 
 # scheduled_events [curl arguments...]: what the platform is about to do. The first call switches the service on, and may take two minutes

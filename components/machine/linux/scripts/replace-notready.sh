@@ -1,43 +1,81 @@
 #!/usr/bin/env bash
 # Reports workers that stay NotReady to the cloud, which replaces them: it sees a machine that runs, not a node that does not work.
 # At most REPLACE_PER_HOUR in an hour, and none while more than half of the workers are NotReady, since the fault is then elsewhere.
+# A node is tried once an hour, so that one that cannot be replaced holds up no other, and one that dies again is replaced again.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
+# shellcheck source=admin.sh
+. /opt/fenestra/admin.sh
 
-admin() { kubectl --kubeconfig /etc/kubernetes/admin.conf "$@"; }
+leads || exit 0
+work=$(mktemp -d "$scratch/replace.XXXXXX")
+trap 'rm -rf "$work"' EXIT
 
-# One machine does this: the one whose controller-manager leads.
-leader=$(admin --namespace kube-system get lease kube-controller-manager --output 'jsonpath={.spec.holderIdentity}')
-if [[ ${leader%_*} != "$NODE_NAME" ]]; then exit 0; fi
+admin get nodes --selector '!node-role.kubernetes.io/control-plane' --output json >"$work/nodes"
+admin get "${replaced[@]}" --ignore-not-found --output json >"$work/replaced"
+if [[ ! -s $work/replaced ]]; then admin create "${replaced[@]}" >/dev/null; fi
 
-# name, status of Ready, since when, when it was reported, provider id
-nodes=$(admin get nodes --selector '!node-role.kubernetes.io/control-plane' --output \
-  'jsonpath={range .items[*]}{.metadata.name}{"\t"}{.status.conditions[?(@.type=="Ready")].status}{"\t"}{.status.conditions[?(@.type=="Ready")].lastTransitionTime}{"\t"}{.metadata.annotations.fenestra\.dev/reported}{"\t"}{.spec.providerID}{"\n"}{end}' |
-  awk -F '\t' -v OFS='\t' '$1 != "" { for (i = 2; i <= 5; i++) if ($i == "") $i = "-"; print $1, $2, $3, $4, $5 }')
-if [[ -z $nodes ]]; then exit 0; fi
+# mark <node> <JSON value>
+mark() { admin patch "${replaced[@]}" --type merge --patch "{\"data\":{\"$1\":$2}}" >/dev/null; }
 
+# Lines: what to do, the node, its provider id. Names and ids that are not of their form are in none of them.
 now=$(date +%s)
-total=0 bad=0 recent=0
-overdue=()
-while IFS=$'\t' read -r name ready since reported provider; do
-  total=$((total + 1))
-  if [[ $reported != - ]] && ((now - reported < 3600)); then recent=$((recent + 1)); fi
-  if [[ $ready == True || $ready == - ]]; then continue; fi
-  bad=$((bad + 1))
-  if [[ $provider != - && $reported == - ]] && ((now - $(date -d "$since" +%s) > REPLACE_AFTER)); then overdue+=("$name $provider"); fi
-done <<<"$nodes"
+python3 -I - "$work/nodes" "$work/replaced" "$now" "$REPLACE_AFTER" >"$work/plan" <<'PYTHON'
+import datetime, json, re, sys
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    return json.loads(text) if text else {}
+def seconds(time):
+    try:
+        return datetime.datetime.strptime(time, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+    except (TypeError, ValueError):
+        return now
+nodes, marks = read(sys.argv[1])["items"], read(sys.argv[2]).get("data") or {}
+now, after = int(sys.argv[3]), int(sys.argv[4])
+marks = {name: re.fullmatch(r"keep|([0-9]{1,12})( failed)?", mark) for name, mark in marks.items()}
+fresh = {name: mark for name, mark in marks.items() if mark and (not mark[1] or now - int(mark[1]) < 3600)}
+for name in marks.keys() - fresh.keys():
+    print("forget", name)
+bad, overdue = 0, []
+for node in nodes:
+    name, provider = node["metadata"]["name"], node["spec"].get("providerID", "")
+    ready = [each for each in node["status"].get("conditions", []) if each["type"] == "Ready" and each["status"] != "True"]
+    bad += len(ready) > 0
+    if not ready or name in fresh or now - seconds(ready[0].get("lastTransitionTime")) <= after:
+        continue
+    if re.fullmatch(r"[a-z0-9-]{1,63}", name) and re.fullmatch(r"[A-Za-z0-9:/._-]{1,500}", provider):
+        overdue.append(("replace", name, provider))
+if bad * 2 > len(nodes):
+    print("none", bad, len(nodes))
+else:
+    print("recent", sum(mark[1] is not None and not mark[2] for mark in fresh.values()))
+    for line in overdue:
+        print(*line)
+PYTHON
 
-if ((bad * 2 > total)); then
-  log "warning: $bad of $total workers are NotReady; none is replaced, since the fault must be elsewhere"
-  exit 0
-fi
-for entry in "${overdue[@]}"; do
-  if ((recent >= REPLACE_PER_HOUR)); then
-    log "warning: $recent machines were replaced in the last hour; ${entry% *} has to wait"
-    continue
-  fi
-  replace_machine "${entry#* }"
-  admin annotate node "${entry% *}" "fenestra.dev/reported=$now" >/dev/null
-  recent=$((recent + 1))
-  log "reported ${entry% *} for replacement: it has not been Ready for more than $REPLACE_AFTER s"
+recent=0
+mapfile -t plan <"$work/plan"
+for line in "${plan[@]}"; do
+  read -r verb name provider <<<"$line"
+  case $verb in
+    forget) mark "$name" null ;;
+    none) log "warning: $name of $provider workers are NotReady; none is replaced, since the fault must be elsewhere" ;;
+    recent) recent=$name ;;
+    replace)
+      if ((recent >= REPLACE_PER_HOUR)); then
+        log "warning: $recent machines were replaced in the last hour; $name has to wait"
+        continue
+      fi
+      # Marked before the call: a run that is cut off must not do it twice.
+      mark "$name" "\"$now\""
+      if replace_machine "$name" "$provider"; then
+        recent=$((recent + 1))
+        log "reported $name for replacement: it has not been Ready for more than $REPLACE_AFTER s"
+      else
+        mark "$name" "\"$now failed\""
+        log "warning: $name cannot be replaced; it is tried again in an hour"
+      fi
+      ;;
+  esac
 done
