@@ -1,14 +1,5 @@
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
-import { compareVersions, minorOf, minors } from "../../components/model/releases.ts";
-
-/** Programs of a Kubernetes release that machines of any role run or that a reader may want, per system. */
-const programs = {
-  linux: ["kube-log-runner", "kube-proxy", "kubeadm", "kubectl", "kubelet"],
-  windows: ["kube-log-runner.exe", "kube-proxy.exe", "kubectl.exe", "kubelet.exe"],
-} as const;
-
-/** Processors that a system runs on; Windows Server nodes are amd64 only (Kubernetes documentation, "Windows containers in Kubernetes"). */
-const architectures = { linux: ["amd64", "arm64"], windows: ["amd64"] } as const;
+import { compareVersions, minorOf, minors, releasePrograms } from "../../components/model/releases.ts";
 
 /** What a publisher says of an artifact. */
 export type Answer =
@@ -34,22 +25,20 @@ export function releaseArtifacts(version: string): readonly Artifact[] {
       `Kubernetes ${minorOf(version)} cannot be chosen; allowed: ${minors.map(({ minor }) => minor).join(", ")}`,
     );
   return (["linux", "windows"] as const).flatMap((os) =>
-    architectures[os].flatMap((arch) =>
-      programs[os].map((name): Artifact => {
-        const url = `https://dl.k8s.io/release/v${version}/bin/${os}/${arch}/${name}`;
-        return {
-          name,
-          version,
-          os,
-          arch,
-          url,
-          algorithm: "sha256",
-          digest: null,
-          source: "not recorded yet",
-          checksumUrl: `${url}.sha256`,
-        };
-      }),
-    ),
+    releasePrograms[os].map((name): Artifact => {
+      const url = `https://dl.k8s.io/release/v${version}/bin/${os}/amd64/${name}`;
+      return {
+        name,
+        version,
+        os,
+        arch: "amd64",
+        url,
+        algorithm: "sha256",
+        digest: null,
+        source: "not recorded yet",
+        checksumUrl: `${url}.sha256`,
+      };
+    }),
   );
 }
 

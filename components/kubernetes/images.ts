@@ -46,6 +46,15 @@ const versions = {
 /** Repository of an image that an add-on runs. */
 export type ImageName = keyof typeof versions;
 
+/** Name, version and system of every image that an add-on runs. */
+export function addOnImages(): readonly { readonly name: string; readonly version: string; readonly os?: string }[] {
+  return Object.entries<string | Readonly<Record<string, string>>>(versions).flatMap(([name, version]) =>
+    typeof version === "string"
+      ? [{ name, version }]
+      : Object.entries(version).map(([os, tag]) => ({ name, version: tag, os })),
+  );
+}
+
 /** Reference of an add-on's image. */
 export function image(spec: ClusterSpec, name: ImageName, os: "linux" | "windows" = "linux"): string {
   return lockedImage(spec.artifacts, name, os);

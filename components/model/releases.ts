@@ -144,8 +144,8 @@ export function requireMinorFacts(version: string): MinorFacts {
   return facts;
 }
 
-/** Kubernetes programs that every release must have in the lock file to be chosen, per operating system. */
-const required = {
+/** Kubernetes programs that machines run; every release must have them in the lock file to be chosen, per operating system. */
+export const releasePrograms = {
   linux: ["kubelet", "kubeadm", "kubectl"],
   windows: ["kubelet.exe", "kubectl.exe", "kube-proxy.exe", "kube-log-runner.exe"],
 } as const;
@@ -157,7 +157,7 @@ export function selectableVersions(lock: readonly Artifact[]): readonly string[]
     .filter((version) => minorFacts(version) !== undefined)
     .filter((version) =>
       (["linux", "windows"] as const).every((os) =>
-        required[os].every((name) => findArtifact(lock, { name, version, os, arch: "amd64" }) !== undefined),
+        releasePrograms[os].every((name) => findArtifact(lock, { name, version, os, arch: "amd64" }) !== undefined),
       ),
     )
     .sort(compareVersions);
