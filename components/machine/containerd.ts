@@ -4,7 +4,7 @@ import { windowsPaths } from "./windows/paths.ts";
 /** What containerd's configuration depends on. */
 export interface ContainerdArgs {
   readonly os: "linux" | "windows";
-  /** Reference of the pause image; the digest keeps the sandbox image the same on every node. */
+  /** Reference of the pause image; the digest keeps the sandbox image the same on every node. A tag beside it is left out. */
   readonly pauseImage: string;
   /** Windows: offer the runtime of Hyper-V isolated pods. Default false. Ignored on Linux. */
   readonly hyperV?: boolean;
@@ -60,7 +60,7 @@ export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdA
     `image_pull_progress_timeout = ${text(imagePullProgressTimeout)}`,
     "",
     "[plugins.'io.containerd.cri.v1.images'.pinned_images]",
-    `sandbox = ${text(pauseImage)}`,
+    `sandbox = ${text(storedName(pauseImage))}`,
     "",
     "[plugins.'io.containerd.cri.v1.images'.registry]",
     `config_path = ${text(registryConfigDir[os])}`,
@@ -72,6 +72,14 @@ export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdA
     ...(os === "linux" ? linuxRuntime : windowsRuntimes(hyperV)),
     "",
   ].join("\n");
+}
+
+/**
+ * Name under which containerd stores an image: one with a digest has no tag (distribution/reference, ParseDockerRef). An image is spared from the
+ * kubelet's garbage collection only when a text below `pinned_images` equals that name (internal/cri/server/images/image_pull.go, getLabels).
+ */
+function storedName(image: string): string {
+  return image.includes("@") ? image.replace(/:[^:/@]+@/, "@") : image;
 }
 
 const runtimes = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes";

@@ -262,6 +262,11 @@ describe("configuration files as upstream's own code reads them", () => {
         (text) => text.replace("sandbox =", "sandboxx ="),
       ],
       [
+        "a pinned image with a tag beside its digest, which the kubelet's garbage collection would take",
+        /^plugin io\.containerd\.cri\.v1\.images: pinned_images sandbox is stored as (\S+)@(\S+), so it is not pinned as \1:3@\2$/,
+        (text) => text.replace("/pause@", "/pause:3@"),
+      ],
+      [
         "a runtime of no known type",
         new RegExp(`^${runtime}: runtime runh?c.* has the type "io.containerd.other.v1"`),
         (text) => text.replace(/runtime_type = '.*'/, "runtime_type = 'io.containerd.other.v1'"),

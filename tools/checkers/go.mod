@@ -8,6 +8,7 @@ require (
 	github.com/containerd/containerd/v2 v2.3.7
 	github.com/containerd/log v0.1.0
 	github.com/containerd/plugin v1.1.0
+	github.com/distribution/reference v0.6.0
 	github.com/pelletier/go-toml/v2 v2.3.0
 	github.com/sirupsen/logrus v1.9.4
 	k8s.io/apimachinery v0.36.3
@@ -55,7 +56,6 @@ require (
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
-	github.com/distribution/reference v0.6.0 // indirect
 	github.com/docker/go-events v0.0.0-20190806004212-e31b211e4f1c // indirect
 	github.com/docker/go-metrics v0.0.1 // indirect
 	github.com/docker/go-units v0.5.0 // indirect

@@ -12,6 +12,7 @@ import (
 	runhcs "github.com/Microsoft/hcsshim/cmd/containerd-shim-runhcs-v1/options"
 	runc "github.com/containerd/containerd/api/types/runc/options"
 	"github.com/containerd/containerd/v2/plugins"
+	"github.com/distribution/reference"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -124,6 +125,15 @@ func checkImages(settings any) error {
 	for _, name := range slices.Sorted(maps.Keys(read.PinnedImages)) {
 		if name != "sandbox" {
 			return fmt.Errorf("pinned_images names %q, CRI knows sandbox only", name)
+		}
+		// internal/cri/server/images/image_pull.go, getLabels: an image is pinned when its normalised name equals the text.
+		image := read.PinnedImages[name]
+		stored, err := reference.ParseDockerRef(image)
+		if err != nil {
+			return fmt.Errorf("pinned_images %s: %w", name, err)
+		}
+		if stored.String() != image {
+			return fmt.Errorf("pinned_images %s is stored as %s, so it is not pinned as %s", name, stored, image)
 		}
 	}
 	return nil
