@@ -20,7 +20,7 @@ export const sourceVipPlaceholder = "@SOURCE_VIP@";
 /** Seconds that flanneld and kube-proxy are waited for before the kubelet starts their pods again. */
 const podSeconds = 300;
 
-/** containerd's log, and how large it may grow before the watchdog moves it aside: as much as the kubelet's. */
+/** containerd's log, and how large it may grow before the health task moves it aside: as much as the kubelet's. */
 export const containerdLog = { path: `${windowsPaths.logs}\\containerd.log`, bytes: 100 * 1024 * 1024 } as const;
 
 /** containerd's service. */

@@ -28,6 +28,8 @@ export interface WindowsStageRule {
   readonly scope: "once" | "boot";
   /** Code that the process ends with when the stage fails. */
   readonly exitCode: number;
+  /** Seconds after which it counts as failed: its process is ended, and the next attempt does the rest. */
+  readonly limitSeconds: number;
   /** Whether connections are open while it runs: such a stage never runs beside `network`, which cuts them all when the last boot left a network. */
   readonly connects: boolean;
   /** Whether it may ask for a reboot: only such a stage's process ends with 3010. */
@@ -38,14 +40,29 @@ export interface WindowsStageRule {
   readonly services: readonly WindowsServiceName[];
 }
 
+/** Limits in seconds: of a stage that downloads, installs features or waits for Ready itself, and of any other. */
+const long = 1800;
+const short = 900;
+
 /** The stages of a Windows node, each after those it needs. */
 export const windowsStages: readonly WindowsStageRule[] = [
-  { name: "os", needs: [], scope: "once", exitCode: 21, connects: false, reboots: true, uses: [], services: [] },
+  {
+    name: "os",
+    needs: [],
+    scope: "once",
+    exitCode: 21,
+    limitSeconds: long,
+    connects: false,
+    reboots: true,
+    uses: [],
+    services: [],
+  },
   {
     name: "artifacts",
     needs: [],
     scope: "once",
     exitCode: 22,
+    limitSeconds: long,
     connects: true,
     reboots: false,
     uses: ["download.ps1"],
@@ -56,6 +73,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
     needs: ["os", "artifacts"],
     scope: "once",
     exitCode: 23,
+    limitSeconds: short,
     connects: false,
     reboots: false,
     uses: ["services.ps1"],
@@ -66,6 +84,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
     needs: ["os"],
     scope: "boot",
     exitCode: 24,
+    limitSeconds: short,
     connects: false,
     reboots: false,
     uses: ["hns.ps1", "routes.ps1"],
@@ -76,6 +95,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
     needs: ["network"],
     scope: "boot",
     exitCode: 25,
+    limitSeconds: short,
     connects: true,
     reboots: false,
     uses: ["identity.ps1", "sigv4.ps1"],
@@ -87,6 +107,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
     needs: ["artifacts"],
     scope: "once",
     exitCode: 29,
+    limitSeconds: long,
     connects: true,
     reboots: false,
     uses: ["download.ps1"],
@@ -97,6 +118,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
     needs: ["containerd", "network", "join", "ccg"],
     scope: "boot",
     exitCode: 26,
+    limitSeconds: short,
     connects: true,
     reboots: false,
     uses: ["services.ps1"],
@@ -108,6 +130,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
     needs: ["services"],
     scope: "once",
     exitCode: 28,
+    limitSeconds: long,
     connects: true,
     reboots: false,
     uses: ["download.ps1"],
@@ -118,6 +141,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
     needs: ["programs"],
     scope: "once",
     exitCode: 27,
+    limitSeconds: long,
     connects: true,
     reboots: false,
     uses: ["identity.ps1", "sigv4.ps1"],
@@ -189,6 +213,7 @@ export interface WindowsStage {
   readonly name: WindowsStageName;
   readonly scope: "once" | "boot";
   readonly exitCode: number;
+  readonly limitSeconds: number;
   /** Fingerprint of everything that the stage depends on, the fingerprints of the stages it needs included. */
   readonly hash: string;
   /** Files in which the stage replaces placeholders: as long as one is left, the stage is not done. */
@@ -210,13 +235,13 @@ export function hashedStages(
   stages: readonly WindowsStageRule[] = windowsStages,
 ): readonly WindowsStage[] {
   const hashes = new Map<WindowsStageName, string>();
-  return stages.map(({ name, needs, scope, exitCode, uses, services }) => {
+  return stages.map(({ name, needs, scope, exitCode, limitSeconds, uses, services }) => {
     const hash = fingerprint([
       [`stage-${name}.ps1`, ...uses].map(script),
       needs.map((need) => hashes.get(need)),
       data[name].inputs,
     ]);
     hashes.set(name, hash);
-    return { name, scope, exitCode, hash, fills: data[name].fills ?? [], services };
+    return { name, scope, exitCode, limitSeconds, hash, fills: data[name].fills ?? [], services };
   });
 }

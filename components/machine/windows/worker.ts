@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { flannelNetConf } from "../../model/overlay.ts";
 import type { PoolSpec } from "../../model/pools.ts";
+import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
@@ -61,7 +62,9 @@ export const windowsScripts = [
   "identity.ps1",
   "notice.ps1",
   "drain.ps1",
-  "watchdog.ps1",
+  "watch-notices.ps1",
+  "watch-health.ps1",
+  "endpoints.ps1",
   "prepull.ps1",
   "pod.ps1",
   "start-flanneld.ps1",
@@ -87,6 +90,9 @@ export const windowsDrain = {
   /** Between two signs to the hook that waits; a third of the shortest hook, so that one may be lost. */
   heartbeatSeconds: 300,
 } as const;
+
+/** How often a task that is not running is started again, in minutes. */
+const taskMinutes = 5;
 
 /** Where the extension that runs the custom data keeps its status (Azure documentation, troubleshoot artifacts in DevTest Labs). */
 const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
@@ -163,8 +169,9 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     statusFiles: cloud.kind === "azure" ? extensionStatus : "",
     protected: protectedFolders,
     tasks: [
-      { name: "fenestra-run", script: windowsScript("run.ps1") },
-      { name: "fenestra-watchdog", script: windowsScript("watchdog.ps1") },
+      { name: "fenestra-run", script: windowsScript("run.ps1"), minutes: 0 },
+      { name: "fenestra-notices", script: windowsScript("watch-notices.ps1"), minutes: taskMinutes },
+      { name: "fenestra-health", script: windowsScript("watch-health.ps1"), minutes: taskMinutes },
     ],
     waves: stageWaves(rules),
     stages,
@@ -194,11 +201,12 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       events: cloud.kind === "azure" ? ["Terminate", "Preempt"] : [],
     },
     watch: {
-      pauseSeconds: 5,
-      repairEvery: 6,
+      noticeSeconds: 5,
+      healthSeconds: 30,
       lostRounds: 2,
       sickRounds: 10,
       kubeletHealth: "http://127.0.0.1:10248/healthz",
+      proxyHealth: `http://127.0.0.1:${ports.kubeProxyHealth}/livez`,
       containerdLog,
     },
     prePull: prePullImages(spec, pool),

@@ -7,10 +7,11 @@ Start-Log $machine 'bootstrap'
 Write-Log "bootstrap of pool $($machine.pool), Kubernetes $($machine.kubernetes)"
 
 foreach ($task in $machine.tasks) {
-    Register-StartTask $task.name $task.script
+    Register-StartTask $task.name $task.script $task.minutes
 }
 
 # Azure's extension reports what happened before the first reboot; none may happen inside it, so the task waits for the reboot.
+$code = 0
 if ($machine.foreground) {
     & "$PSScriptRoot/run.ps1" -FirstWave
     $code = $LASTEXITCODE
@@ -18,12 +19,9 @@ if ($machine.foreground) {
         Invoke-Program 'shutdown.exe' @('/r', '/t', '30', '/c', 'fenestra: features installed') | Out-Null
         exit 0
     }
-    if ($code -ne 0) {
-        Start-ScheduledTask -TaskName $machine.tasks[0].name
-        exit $code
-    }
 }
+# Also behind a failure, which the extension reports: the run tries again, and the cloud may take the machine meanwhile.
 foreach ($task in $machine.tasks) {
     Start-ScheduledTask -TaskName $task.name
 }
-exit 0
+exit $code

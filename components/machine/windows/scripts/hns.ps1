@@ -1,23 +1,53 @@
 # Windows' Host Networking Service by the call that its own tools use; the module for it is not on every image.
 
+# The call has no time limit, and to hang is HNS's usual way to fail: it runs on a thread of its own, which is left behind when it takes too
+# long. More than three are not, since they would never end.
+function Initialize-Hns {
+    if ('Fenestra.Hns' -as [type]) {
+        return
+    }
+    $source = @(
+        'using System; using System.Runtime.InteropServices; using System.Threading;'
+        'namespace Fenestra { public static class Hns {'
+        'static int waiting;'
+        '[DllImport("vmcompute.dll")] static extern void HNSCall('
+        '[MarshalAs(UnmanagedType.LPWStr)] string method,'
+        '[MarshalAs(UnmanagedType.LPWStr)] string path,'
+        '[MarshalAs(UnmanagedType.LPWStr)] string request,'
+        '[MarshalAs(UnmanagedType.LPWStr)] out string response);'
+        'public static string Call(string method, string path, string request, int milliseconds) {'
+        'if (waiting > 2) { throw new TimeoutException("three calls have had no answer yet"); }'
+        'string response = null;'
+        'Exception error = null;'
+        'Interlocked.Increment(ref waiting);'
+        'Thread thread = new Thread(delegate() {'
+        'try { HNSCall(method, path, request, out response); }'
+        'catch (Exception caught) { error = caught; }'
+        'Interlocked.Decrement(ref waiting); });'
+        'thread.IsBackground = true;'
+        'thread.Start();'
+        'if (!thread.Join(milliseconds)) { throw new TimeoutException("no answer within " + milliseconds + " ms"); }'
+        'if (error != null) { throw error; }'
+        'return response; } } }'
+    )
+    Add-Type -TypeDefinition "$source"
+}
+
+# Asks HNS. A minute is enough for the longest call, the making of the first network.
 function Invoke-Hns {
     param(
         [string] $Method,
         [string] $Path,
-        [string] $Body = ''
+        [string] $Body = '',
+        [int] $Seconds = 60
     )
-    if (-not ('Fenestra.Hns' -as [type])) {
-        $call = @(
-            '[DllImport("vmcompute.dll")] public static extern void HNSCall('
-            '[MarshalAs(UnmanagedType.LPWStr)] string method,'
-            '[MarshalAs(UnmanagedType.LPWStr)] string path,'
-            '[MarshalAs(UnmanagedType.LPWStr)] string request,'
-            '[MarshalAs(UnmanagedType.LPWStr)] out string response);'
-        )
-        Add-Type -Namespace Fenestra -Name Hns -MemberDefinition "$call"
+    Initialize-Hns
+    try {
+        $text = [Fenestra.Hns]::Call($Method, $Path, $Body, 1000 * $Seconds)
     }
-    $text = ''
-    [Fenestra.Hns]::HNSCall($Method, $Path, $Body, [ref] $text)
+    catch {
+        throw "HNS $Method ${Path}: $($_.Exception.GetBaseException().Message)"
+    }
     # The call returns nothing at all while the service stops or starts.
     if (-not $text) {
         throw "HNS $Method ${Path}: no answer"

@@ -43,11 +43,12 @@ function Invoke-Web {
 # A value of the instance metadata service of AWS, version 2. Empty when it has none.
 function Get-AwsMetadata {
     param(
-        [string] $Path
+        [string] $Path,
+        [int] $Attempts = 6
     )
     $base = 'http://169.254.169.254/latest'
-    Invoke-Web @{ Uri = "$base/meta-data/$Path" } -Optional -Fresh {
-        @{ 'X-aws-ec2-metadata-token' = Invoke-Web @{ Method = 'PUT'; Uri = "$base/api/token"; Headers = @{ 'X-aws-ec2-metadata-token-ttl-seconds' = '300' } } }
+    Invoke-Web @{ Uri = "$base/meta-data/$Path" } -Attempts $Attempts -Optional -Fresh {
+        @{ 'X-aws-ec2-metadata-token' = Invoke-Web @{ Method = 'PUT'; Uri = "$base/api/token"; Headers = @{ 'X-aws-ec2-metadata-token-ttl-seconds' = '300' } } -Attempts $Attempts }
     }
 }
 

@@ -1,14 +1,15 @@
 # Whether the cloud is about to take this machine away: asked every few seconds, since nothing tells it.
 
-# Seconds that are left, what to do at the end, and the hook that waits meanwhile; nothing while the machine may stay.
+# Seconds that are left, what to do at the end, and the hook that waits meanwhile; nothing while the machine may stay. Two attempts for each
+# question: a service that cannot be reached must not cost more time than a notice leaves, and the next round asks again.
 function Get-Termination {
     param(
         [object] $Machine
     )
     if ($Machine.cloud.kind -eq 'aws') {
-        $leaves = (Get-AwsMetadata 'autoscaling/target-lifecycle-state') -like 'Terminated*'
+        $leaves = (Get-AwsMetadata 'autoscaling/target-lifecycle-state' 2) -like 'Terminated*'
         # A spot machine goes in two minutes, whatever a hook says: there is nothing to prolong.
-        if (Get-AwsMetadata 'spot/instance-action') {
+        if (Get-AwsMetadata 'spot/instance-action' 2) {
             $finish = 'none'
             if ($leaves) {
                 $finish = 'lifecycle'
@@ -20,8 +21,8 @@ function Get-Termination {
         }
         return
     }
-    $events = (Get-AzureMetadata 'scheduledevents?api-version=2020-07-01').Events
-    $own = Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text'
+    $events = (Get-AzureMetadata 'scheduledevents?api-version=2020-07-01' 2).Events
+    $own = Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text' 2
     foreach ($event in @($events | Where-Object { $_ })) {
         if ($Machine.drain.events -contains $event.EventType -and $event.Resources -contains $own) {
             return @{ seconds = Get-EventSeconds $event.NotBefore $Machine.drain; finish = 'event'; hook = ''; id = $event.EventId }

@@ -1,4 +1,5 @@
 # What the HostProcess pods of flanneld and kube-proxy share.
+. "$PSScriptRoot/services.ps1"
 
 # The mounted service-account token: where the mount path says, or below the sandbox's folder where containerd cannot bind it there.
 function Get-TokenFile {
@@ -83,5 +84,6 @@ function Start-PodProgram {
     )
     $process = Start-Process -FilePath $Path -ArgumentList $Arguments -PassThru -NoNewWindow
     $process.Handle | Out-Null
+    Set-Priority ([IO.Path]::GetFileNameWithoutExtension($Path))
     $process
 }

@@ -7,22 +7,46 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/report.ps1"
 
-# Starts every stage of a wave in a process of its own, waits for all, and gives the exit codes by name.
+# Starts every stage of a wave in a process of its own, waits for all, and gives the exit codes by name. One that does not end in its time
+# (a call of HNS, the servicing stack) is ended and counts as failed: the next attempt does the rest.
 function Invoke-Wave {
     param(
         [object] $Machine,
         [string[]] $Names
     )
+    $watch = [Diagnostics.Stopwatch]::StartNew()
     $running = @{}
     foreach ($name in $Names) {
         $running[$name] = Start-StageProcess $name
     }
     $codes = @{}
     foreach ($name in $Names) {
-        $running[$name].WaitForExit()
-        $codes[$name] = $running[$name].ExitCode
+        $stage = $Machine.stages | Where-Object { $_.name -eq $name }
+        $left = [int] [Math]::Max(0, 1000 * $stage.limitSeconds - $watch.ElapsedMilliseconds)
+        if ($running[$name].WaitForExit($left)) {
+            $codes[$name] = $running[$name].ExitCode
+        }
+        else {
+            Write-Log "stage $name has not ended within $($stage.limitSeconds) s"
+            Stop-Tree $running[$name]
+            $codes[$name] = $stage.exitCode
+        }
     }
     $codes
+}
+
+# Ends a process with all that it has started.
+function Stop-Tree {
+    param(
+        [object] $Process
+    )
+    try {
+        Invoke-Program 'taskkill.exe' @('/PID', "$($Process.Id)", '/T', '/F') | Out-Null
+        $Process.WaitForExit(10000) | Out-Null
+    }
+    catch {
+        Write-Log "not ended: $_"
+    }
 }
 
 function Start-StageProcess {
@@ -147,7 +171,7 @@ if ($MyInvocation.InvocationName -eq '.') {
 $machine = Get-Machine
 Start-Log $machine 'run'
 $outcome = @{ code = 1 }
-# The task of the next boot must not meet the run of the extension, nor the watchdog start what a stage holds.
+# The task of the next boot must not meet the run of the extension, nor the health task start what a stage holds.
 Invoke-Alone 'run' -1 { $outcome.code = Invoke-Run $machine -FirstWave:$FirstWave } | Out-Null
 $code = $outcome.code
 if (-not $FirstWave) {

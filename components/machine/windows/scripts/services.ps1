@@ -20,11 +20,30 @@ function Start-NodeService {
     )
     Set-Service -Name $Name -StartupType Manual
     Start-Service -Name $Name
+    if ($Name -eq 'containerd') {
+        Set-Priority $Name
+    }
+}
+
+# Raises a program above the pods, which may take every cycle otherwise, as AKS does with containerd (Azure/AgentBaker, containerdfunc.ps1). The
+# kubelet does it itself by a flag. What containerd starts has the priority of any program.
+function Set-Priority {
+    param(
+        [string] $Name
+    )
+    foreach ($process in @(Get-Process -Name $Name -ErrorAction SilentlyContinue | Where-Object { "$($_.PriorityClass)" -ne 'AboveNormal' })) {
+        try {
+            $process.PriorityClass = 'AboveNormal'
+        }
+        catch {
+            Write-Log "priority of ${Name}: $_"
+        }
+    }
 }
 
 # Recovery: a service whose process ends without a word is started again, and so is one that stops with an error. One that is stopped in
 # order ends with 0 and stays. Windows takes the second setting up at its next start (Win32: SERVICE_FAILURE_ACTIONS_FLAG); until then
-# the watchdog stands in.
+# the health task stands in.
 function Set-Recovery {
     param(
         [string] $Name,

@@ -5,7 +5,7 @@ function Get-BootId {
     $volatile = [Microsoft.Win32.RegistryOptions]::Volatile
     $check = [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree
     $key = [Microsoft.Win32.Registry]::LocalMachine.CreateSubKey('SOFTWARE\fenestra-boot', $check, $volatile)
-    # The watchdog and the first stages ask at the same moment, and all must get the same name.
+    # The health task and the first stages ask at the same moment, and all must get the same name.
     Invoke-Alone 'boot' -1 {
         if ($null -eq $key.GetValue('id')) {
             $key.SetValue('id', [Guid]::NewGuid().ToString())

@@ -27,9 +27,15 @@ function New-ScheduledTaskAction {
 }
 function New-ScheduledTaskTrigger {
     param(
-        [switch] $AtStartup
+        [switch] $AtStartup,
+        [switch] $Once,
+        [DateTime] $At,
+        [TimeSpan] $RepetitionInterval
     )
-    "$AtStartup"
+    if ($Once) {
+        return "every $($RepetitionInterval.TotalMinutes) min since $($At.Year)"
+    }
+    "at startup $AtStartup"
 }
 function New-ScheduledTaskPrincipal {
     param(
@@ -92,7 +98,7 @@ ConvertTo-Json @{ bucket = 'b'; key = 'k'; sha256 = $digest } | Set-Content -Pat
 ConvertTo-Json -Depth 5 @{
     cloud = @{ kind = 'aws' }
     paths = @{ logs = "$temp/logs" }
-    tasks = @(@{ name = 'fenestra-run' }, @{ name = 'fenestra-watchdog' })
+    tasks = @(@{ name = 'fenestra-run' }, @{ name = 'fenestra-health' })
     retry = @{ pauseSeconds = @(10, 20) }
 } | Set-Content -Path "$temp/machine.json"
 function Reset-Fake {
@@ -110,7 +116,14 @@ Test 'the task that goes on after a restart is there before anything is fetched'
     & "$temp/fetch.ps1"
     Assert-Equal $fake.order @('task fenestra-fetch', 'fetch b k', 'bootstrap')
     Assert-Equal ($fake.task[0] -like '* -File *fetch.ps1 -Resume') $true
-    Assert-Equal @($fake.task[1], $fake.task[2], $fake.task[3]) @('True', 'SYSTEM', '0 4')
+    Assert-Equal @($fake.task[1]) @('at startup True')
+    Assert-Equal @($fake.task[2], $fake.task[3]) @('SYSTEM', '0 4')
+}
+Test 'a task that must come back when it died is started again and again, from a day that is past on every clock' {
+    Reset-Fake
+    . "$temp/task.ps1"
+    Register-StartTask 'fenestra-health' 'C:\fenestra\watch-health.ps1' 5
+    Assert-Equal @($fake.task[1]) @('at startup True', 'every 5 min since 2020')
 }
 Test 'after a restart in the middle it goes on, and what was fetched is not fetched again' {
     Reset-Fake
@@ -127,7 +140,7 @@ Test 'a bootstrap that was cut off between its tasks is begun again' {
 }
 Test 'once the bootstrap has its tasks, a restart fetches nothing' {
     Reset-Fake
-    $fake.tasks = @('fenestra-fetch', 'fenestra-run', 'fenestra-watchdog')
+    $fake.tasks = @('fenestra-fetch', 'fenestra-run', 'fenestra-health')
     & "$temp/fetch.ps1" -Resume
     Assert-Equal $fake.order @()
 }

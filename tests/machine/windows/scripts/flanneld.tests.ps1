@@ -58,7 +58,7 @@ function New-Case {
     New-Folder $folder
     Set-Content -Path "$folder/kubectl.exe" -Value 'program'
     Set-Content -NoNewline -Path "$folder/template.conflist" -Value '{"name":"flannel.4096"}'
-    Initialize-Hns
+    Clear-FakeHns
     $told.calls = @()
     $told.log = @()
     $told.ranges = @('10.244.3.0/24')

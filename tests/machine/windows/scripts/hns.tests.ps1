@@ -31,6 +31,18 @@ Test 'HNS that restarts gives no answer, which is said' {
     Assert-Throws { Invoke-Hns GET '/networks/' } '^HNS GET /networks/: no answer$'
     Assert-Throws { Get-HnsNetworkNamed 'flannel.4096' } 'no answer$'
 }
+Test 'HNS that hangs is told with the call, after a minute' {
+    $answer = [Fenestra.Hns]::Answer
+    try {
+        [Fenestra.Hns]::Answer = {
+            throw (New-Object TimeoutException 'no answer within 60000 ms')
+        }
+        Assert-Throws { Invoke-Hns GET '/networks/' } '^HNS GET /networks/: no answer within 60000 ms$'
+    }
+    finally {
+        [Fenestra.Hns]::Answer = $answer
+    }
+}
 Test 'the pod network is found beside the one of Windows itself, each by its name' {
     $hns.text = $two
     Assert-Equal (Get-HnsNetworkNamed 'flannel.4096').ID 'b'

@@ -60,7 +60,7 @@ function Remove-NetRoute {
 # Without a name HNS takes the switch that is there (ovn-kubernetes, hybrid-overlay/pkg/controller/node_windows.go), else an adapter. The first
 # overlay network moves the adapter into a switch, the deletion of the last one gives it back (rancher/rke2, pkg/windows/utils.go): both cut every route.
 $hns = @{}
-function Initialize-Hns {
+function Clear-FakeHns {
     $clear = @{ policylists = @(); endpoints = @(); networks = @(@{ ID = 'n0'; Name = 'nat'; Type = 'NAT' }); switch = $false; stuck = $false; back = 0; made = 0 }
     foreach ($name in $clear.Keys) {
         $hns[$name] = $clear[$name]
@@ -149,9 +149,9 @@ namespace Fenestra
     public static class Hns
     {
         public static System.Func<string, string, string, string> Answer;
-        public static void HNSCall(string method, string path, string request, out string response)
+        public static string Call(string method, string path, string request, int milliseconds)
         {
-            response = Answer(method, path, request);
+            return Answer(method, path, request);
         }
     }
 }'

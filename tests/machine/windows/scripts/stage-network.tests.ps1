@@ -145,7 +145,7 @@ function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/store"
     Set-Content -Path $data -Value 'state'
-    Initialize-Hns
+    Clear-FakeHns
     $clear = @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = '' }
     foreach ($name in $clear.Keys) {
         $hns[$name] = $clear[$name]

@@ -1,0 +1,44 @@
+# Asks the cloud whether it is about to take this machine, and drains the node then. A task of its own, so that nothing that hangs holds it up.
+$ErrorActionPreference = 'Stop'
+. "$PSScriptRoot/lib.ps1"
+. "$PSScriptRoot/identity.ps1"
+. "$PSScriptRoot/notice.ps1"
+
+# One round. True when the cloud takes the machine away and it has been drained.
+function Invoke-Round {
+    param(
+        [object] $Machine
+    )
+    $termination = Get-Termination $Machine
+    if ($null -eq $termination) {
+        return $false
+    }
+    if (Test-Path -LiteralPath $Machine.paths.kubeconfig) {
+        & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds -Hook $termination.hook
+    }
+    Complete-Termination $Machine $termination
+    $true
+}
+
+if ($MyInvocation.InvocationName -eq '.') {
+    return
+}
+$machine = Get-Machine
+Start-Log $machine 'notices'
+Initialize-Web
+while ($true) {
+    try {
+        if (Invoke-Round $machine) {
+            break
+        }
+    }
+    catch {
+        Write-Log "notices: $_"
+    }
+    Start-Sleep -Seconds $machine.watch.noticeSeconds
+}
+Write-Notice 'the cloud may take this machine now'
+# A task that ends is started again, and this one would drain again.
+while ($true) {
+    Start-Sleep -Seconds 3600
+}

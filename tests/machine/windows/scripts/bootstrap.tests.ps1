@@ -1,0 +1,41 @@
+# The entry of the bootstrap: its tasks, and what Azure's extension hears of the first wave.
+. "$PSScriptRoot/harness.ps1"
+Copy-Item -LiteralPath "$scripts/bootstrap.ps1" -Destination $temp
+Set-Content -Path "$temp/lib.ps1" -Value @(
+    'function Get-Machine { $fake.machine }'
+    'function Start-Log { }'
+    'function Write-Log { }'
+    'function Invoke-Program { param([string] $Path) $fake.calls += $Path }'
+)
+Set-Content -Path "$temp/task.ps1" -Value 'function Register-StartTask { param([string] $Name, [string] $Command, [int] $Minutes) $fake.calls += "task $Name $Command $Minutes" }'
+Set-Content -Path "$temp/run.ps1" -Value @(
+    'param([switch] $FirstWave)'
+    '$fake.calls += "first wave $FirstWave"'
+    'exit $fake.code'
+)
+$fake = @{}
+function Start-ScheduledTask {
+    param(
+        [string] $TaskName
+    )
+    $fake.calls += "start $TaskName"
+}
+$registered = 'task run run.ps1 0', 'task health health.ps1 5'
+$started = 'start run', 'start health'
+
+foreach ($case in @(
+    @{ title = 'AWS: the tasks do it all'; foreground = $false; code = 0; ends = 0; calls = $registered + $started }
+    @{ title = 'a first wave without a reboot: the tasks go on'; foreground = $true; code = 0; ends = 0; calls = $registered + 'first wave True' + $started }
+    @{ title = 'a first wave that failed is told, and all tasks go on, that for notices too'; foreground = $true; code = 22; ends = 22; calls = $registered + 'first wave True' + $started }
+    @{ title = 'a first wave that wants a reboot: the tasks start with Windows'; foreground = $true; code = 3010; ends = 0; calls = $registered + 'first wave True' + 'shutdown.exe' }
+)) {
+    Test $case.title {
+        $fake.calls = @()
+        $fake.code = $case.code
+        $fake.machine = ConvertTo-Data @{ pool = 'w'; kubernetes = '1.36.4'; foreground = $case.foreground; tasks = @(@{ name = 'run'; script = 'run.ps1'; minutes = 0 }, @{ name = 'health'; script = 'health.ps1'; minutes = 5 }) }
+        & "$temp/bootstrap.ps1"
+        Assert-Equal $LASTEXITCODE $case.ends
+        Assert-Equal $fake.calls $case.calls
+    }
+}
+Complete-Tests

@@ -1,0 +1,51 @@
+# Stages as processes: their exit codes, and one that does not end.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/lib.ps1"
+. "$scripts/run.ps1"
+
+$shell = (Get-Process -Id $PID).Path
+$commands = @{}
+$processes = @{}
+function Write-Log {
+    param(
+        [string] $Message
+    )
+}
+# In place of the stage's script: a command in a process of the shell that runs this test.
+function Start-StageProcess {
+    param(
+        [string] $Name
+    )
+    $process = Start-Process -FilePath $shell -ArgumentList @('-NoProfile', '-NonInteractive', '-EncodedCommand', [Convert]::ToBase64String([Text.Encoding]::Unicode.GetBytes($commands[$Name]))) -PassThru
+    $process.Handle | Out-Null
+    $processes[$Name] = $process
+    $process
+}
+# taskkill, which only Windows has.
+function Invoke-Program {
+    param(
+        [string] $Path,
+        [string[]] $Arguments
+    )
+    Assert-Equal @($Path, $Arguments[0], $Arguments[2], $Arguments[3]) @('taskkill.exe', '/PID', '/T', '/F')
+    Stop-Process -Force -Id ([int] $Arguments[1])
+}
+$machine = ConvertTo-Data @{ stages = @(@{ name = 'os'; exitCode = 21; limitSeconds = 120 }, @{ name = 'artifacts'; exitCode = 22; limitSeconds = 120 }) }
+
+Test 'the exit codes of a wave are those of its processes' {
+    $commands.os = 'exit 7'
+    $commands.artifacts = 'exit 22'
+    $codes = Invoke-Wave $machine @('os', 'artifacts')
+    Assert-Equal @($codes.os, $codes.artifacts) @(7, 22)
+}
+Test 'a stage that does not end in its time is ended and has failed, and the other one of its wave has not' {
+    $commands.os = 'Start-Sleep -Seconds 300'
+    $commands.artifacts = 'exit 0'
+    $machine.stages[0].limitSeconds = 2
+    $watch = [Diagnostics.Stopwatch]::StartNew()
+    $codes = Invoke-Wave $machine @('os', 'artifacts')
+    Assert-Equal @($codes.os, $codes.artifacts) @(21, 0)
+    Assert-Equal ($watch.Elapsed.TotalSeconds -lt 100) $true
+    Assert-Equal $processes.os.HasExited $true
+}
+Complete-Tests
