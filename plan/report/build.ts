@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import { type CriticalPath, windowsCriticalPath } from "../../components/machine/windows/criticalPath.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
@@ -23,9 +24,6 @@ export interface PlanInput {
   /** Day to judge support by, ISO date. */
   readonly asOf: string | undefined;
 }
-
-/** Most bytes of user data: AWS counts before base64 (Amazon EC2 User Guide); Azure's customData likewise, 64 KiB less one. */
-export const userDataLimits = { aws: 16_384, azure: 65_535 } as const;
 
 /** Names under which user data, and the objects that belong to it, go to a cloud. */
 const userDataProperties = ["userData", "userDataBase64", "customData", "content"];

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { groupTags, rollingMaximum } from "../../components/aws/poolGroup.ts";
+import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import { groupSize } from "../../components/model/poolGroups.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
@@ -9,9 +10,6 @@ import { ofType, type Recorded, resource, specOf, withMocks } from "../support/m
 
 const groupType = "aws:autoscaling/group:Group";
 const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
-
-/** EC2 takes 16 KB of user data before base64 (Amazon EC2 User Guide, "Run commands when you launch an instance"). */
-const userDataLimit = 16_384;
 
 const poolOf = (stack: string, name: string) => {
   const pool = specOf(stack).pools.find((each) => each.name === name);
@@ -171,7 +169,7 @@ describe("pools on AWS", () => {
     for (const recorded of [dev, prod]) {
       for (const { name, inputs } of ofType(recorded, templateType).values()) {
         const bytes = Buffer.from(textOf(inputs.userData) ?? "", "base64");
-        assert.ok(bytes.byteLength <= userDataLimit, `${name}: ${bytes.byteLength} bytes`);
+        assert.ok(bytes.byteLength <= userDataLimits.aws, `${name}: ${bytes.byteLength} bytes`);
         if (name.includes("-win")) assert.match(bytes.toString("utf8"), /^(<powershell>|version: 1)/, name);
         else assert.match(gunzipSync(bytes).toString("utf8"), /^#cloud-config\n/, name);
       }

@@ -1,3 +1,4 @@
+import { userDataBytes, userDataLimits } from "../../components/machine/userDataLimit.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import {
   isPropertyMap,
@@ -41,7 +42,8 @@ function windows(inputs: PropertyMap): PropertyMap | undefined {
 function customDataProblem(osProfile_: PropertyMap): string | undefined {
   const text = textOf(osProfile_.customData) ?? "";
   if (Buffer.from(text, "base64").toString("base64") !== text || text === "") return "customData is not base64";
-  return when(text.length > 65_535, `customData has ${text.length} characters`);
+  const bytes = userDataBytes(text);
+  return when(bytes > userDataLimits.azure, `customData has ${bytes} bytes`);
 }
 
 /** Every rule. A program that breaks none of them can still be refused; one that breaks one of them is. */

@@ -6,6 +6,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { main } from "../../cli/main.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
+import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { collectParameters, readableParameters } from "../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
@@ -55,8 +56,8 @@ describe("fenestra plan", () => {
         const program = await record(stack, "known-outputs");
         assert.deepEqual(secretsInUserData(program), []);
         for (const { name, userData } of collectAwsMachines(program, () => 1)) {
-          console.log(`      ${name}: ${userData.length} of 16384 bytes`);
-          assert.ok(userData.length <= 16_384, `${name} has ${userData.length} bytes`);
+          console.log(`      ${name}: ${userData.length} of ${userDataLimits.aws} bytes`);
+          assert.ok(userData.length <= userDataLimits.aws, `${name} has ${userData.length} bytes`);
         }
       });
 

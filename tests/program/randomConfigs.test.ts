@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { ConfigError } from "../../components/config/problem.ts";
-import { userDataLimits } from "../../components/machine/limits.ts";
+import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";

@@ -7,7 +7,6 @@ import { gunzipSync } from "node:zlib";
 import { after, before, describe, it } from "mocha";
 import { parse } from "yaml";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
-import { userDataBytes, userDataLimits } from "../../../components/machine/limits.ts";
 import { packLinux, packLinuxAws } from "../../../components/machine/linux/cloudConfig.ts";
 import {
   controlPlaneStages,
@@ -16,6 +15,7 @@ import {
   stageTable,
 } from "../../../components/machine/linux/stages.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
+import { userDataBytes, userDataLimits } from "../../../components/machine/userDataLimit.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
@@ -61,7 +61,7 @@ describe("payloads of Linux machines", () => {
         const payload = of(spec);
         const packed =
           spec.cloud === "aws" ? packLinuxAws(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
-        const bytes = userDataBytes(spec.cloud, packed);
+        const bytes = userDataBytes(packed);
         console.log(`      ${stack} ${kind}: ${bytes} of ${userDataLimits[spec.cloud]} bytes`);
         assert.ok(bytes <= userDataLimits[spec.cloud] * 0.8, `${bytes} bytes are more than four fifths`);
       });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
-import { userDataLimits } from "../../../components/machine/limits.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
+import { userDataBytes, userDataLimits } from "../../../components/machine/userDataLimit.ts";
 import {
   packWindowsAws,
   packWindowsAzure,
@@ -36,7 +36,8 @@ describe("a packed Windows payload", () => {
     const rows: string[] = [];
     for (const cloud of ["aws", "azure"] as const) {
       for (const { payload, pool } of windowsExamples(cloud)) {
-        const bytes = cloud === "aws" ? Buffer.byteLength(awsScript(payload)) : packWindowsAzure(payload).length;
+        const bytes =
+          cloud === "aws" ? Buffer.byteLength(awsScript(payload)) : userDataBytes(packWindowsAzure(payload));
         rows.push(
           `      ${cloud} ${pool.name}: ${bytes} of ${userDataLimits[cloud]} bytes, ${userDataLimits[cloud] - bytes} left`,
         );
