@@ -1,4 +1,5 @@
 import { ConfigError } from "../components/config/problem.ts";
+import project from "../package.json" with { type: "json" };
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 
 /** Commands by name. Each is loaded when it is called: the cloud SDKs take most of the time of a start. */
@@ -9,7 +10,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
   },
   rehearse: {
     summary: "Bring a stack up on a real control plane with simulated clouds",
-    load: async () => loadCommand("./rehearse.ts", "rehearseCommand"),
+    load: async () => (await import("./rehearse.ts")).rehearseCommand,
   },
   changes: {
     summary: "Show which stacks change since a commit, and what changes in them",
@@ -17,11 +18,11 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
   },
   verify: {
     summary: "Check a running cluster against its stack",
-    load: async () => loadCommand("./verify.ts", "verifyCommand"),
+    load: async () => (await import("./verify.ts")).verifyCommand,
   },
   uninstall: {
     summary: "List what would be left in the cloud after pulumi destroy",
-    load: async () => loadCommand("./uninstall.ts", "uninstallCommand"),
+    load: async () => (await import("./uninstall.ts")).uninstallCommand,
   },
   pin: {
     summary: "Fetch the publishers' checksums and rewrite the lock file of artifacts",
@@ -37,22 +38,6 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
   },
 };
 
-/** A command of a module that may not be part of this version. */
-async function loadCommand(module: string, name: string): Promise<Command> {
-  try {
-    const loaded: unknown = Reflect.get(await import(new URL(module, import.meta.url).href), name);
-    if (isCommand(loaded)) return loaded;
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;
-    if (!error.message.includes(module.slice(2))) throw error;
-  }
-  throw new UsageError(`this version of Fenestra has no command ${name.replace(/Command$/, "")} yet`);
-}
-
-function isCommand(value: unknown): value is Command {
-  return typeof value === "object" && value !== null && "run" in value && typeof value.run === "function";
-}
-
 /** Text of `fenestra --help`. */
 export function usage(): string {
   const width = Math.max(...Object.keys(commands).map((name) => name.length));
@@ -64,7 +49,7 @@ export function usage(): string {
     "Commands:",
     ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`),
     "",
-    "fenestra <command> --help tells the options of a command.",
+    "fenestra <command> --help tells the options of a command; fenestra --version the version.",
     "Exit code: 0 fine, 1 findings or failed checks, 2 a mistake in the command line or the stack file.",
     "",
   ].join("\n");
@@ -79,6 +64,10 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
     if (name === undefined || name === "--help" || name === "-h" || name === "help") {
       terminal.out(usage());
       return name === undefined ? exitCodes.badConfig : exitCodes.fine;
+    }
+    if (name === "--version") {
+      terminal.out(`${project.version}\n`);
+      return exitCodes.fine;
     }
     const found = Object.entries(commands).find(([command]) => command === name)?.[1];
     if (found === undefined)
