@@ -86,6 +86,9 @@ function readHooks(request: RegisterResourceRequest): RecordedOptions["hooks"] {
   return Object.fromEntries(byTime.filter(([, names]) => names.length > 0));
 }
 
+/** What Go's time.ParseDuration takes, but for signs: the engine refuses the rest (pulumi/pulumi, pkg/resource/deploy/source_eval.go). */
+const goDuration = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
+
 function readTimeouts(request: RegisterResourceRequest): RecordedOptions["timeouts"] {
   const timeouts = request.getCustomtimeouts();
   if (timeouts === undefined) return {};
@@ -94,7 +97,13 @@ function readTimeouts(request: RegisterResourceRequest): RecordedOptions["timeou
     ["update", timeouts.getUpdate()],
     ["delete", timeouts.getDelete()],
   ];
-  return Object.fromEntries(byCall.filter(([, duration]) => duration !== ""));
+  const given = byCall.filter(([, duration]) => duration !== "");
+  const wrong = given.find(([, duration]) => !goDuration.test(duration));
+  if (wrong !== undefined)
+    throw new Error(
+      `${request.getName()}: customTimeouts.${wrong[0]} is ${wrong[1]}, which is no duration of Go's, such as 40m`,
+    );
+  return Object.fromEntries(given);
 }
 
 function absent(text: string): string | undefined {

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { DecodedFile } from "../../plan/decode/machine.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import { hostPath } from "../host/command.ts";
@@ -7,11 +8,13 @@ import { syntaxErrors } from "../programs/checkers/powershell.ts";
 import {
   bashProblems,
   cloudConfigProblems,
+  cloudInitProblems,
   kubeadmProblems,
   shellcheckProblems,
+  unitProblems,
 } from "../programs/checkers/readers.ts";
 import { findOnPath } from "../programs/onPath.ts";
-import { type Check, CheckSkipped, type Notes } from "./check.ts";
+import { type Check, CheckSkipped, expect, type Notes } from "./check.ts";
 import { onePer, type Reader, readAll, type SharedFile, shared, sources } from "./sharedFiles.ts";
 
 /** What the checks of files need. */
@@ -42,6 +45,7 @@ export function fileChecks(of: FileSources): readonly Check<Notes>[] {
 
 const isShell = ({ path }: DecodedFile): boolean => path.endsWith(".sh");
 const isPowershell = ({ path }: DecodedFile): boolean => path.endsWith(".ps1");
+const isUnit = ({ path }: DecodedFile): boolean => path.startsWith("/etc/systemd/system/");
 const isContainerd = ({ path }: DecodedFile): boolean => /[\\/]containerd[\\/]config\.toml$/.test(path);
 const isKubelet = ({ path, content }: DecodedFile): boolean =>
   path.endsWith(".yaml") && /^kind: KubeletConfiguration$/m.test(content);
@@ -57,6 +61,8 @@ function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonl
       () => sources(linux),
       async ({ content }) => cloudConfigProblems(content),
     ),
+    cloudInit(linux),
+    systemd(linux),
     check(
       "bash",
       "each shell script is bash",
@@ -94,13 +100,52 @@ function check(kind: string, title: string, files: () => readonly SharedFile[], 
   };
 }
 
+/** A host program by its name. @throws CheckSkipped where it is not installed */
+async function installed(name: string, debianPackage = name): Promise<string> {
+  const program = await findOnPath(name, hostPath());
+  if (program === undefined) throw new CheckSkipped(`${name} is not installed: apt-get install ${debianPackage}`);
+  return program;
+}
+
+function cloudInit(machines: readonly DecodedMachine[]): Check<Notes> {
+  return {
+    id: "files: cloud-init schema",
+    title: "cloud-init itself finds nothing wrong with each Linux machine's user data",
+    run: async () => {
+      const program = await installed("cloud-init");
+      await readAll(sources(machines), ({ content }) => cloudInitProblems(program, content));
+    },
+  };
+}
+
+/** Units refer to each other, so those of a machine are read together. */
+function systemd(machines: readonly DecodedMachine[]): Check<Notes> {
+  return {
+    id: "files: systemd",
+    title: "systemd knows every setting of the units, and what they refer to",
+    run: async ({ note }) => {
+      const program = await installed("systemd-analyze", "systemd");
+      const unitsOf = ({ payload }: DecodedMachine) =>
+        payload.files.filter(isUnit).map(({ path, content }) => ({ name: basename(path), text: content }));
+      const different = Map.groupBy(machines, (machine) => JSON.stringify(unitsOf(machine)));
+      const found: string[] = [];
+      for (const [first] of different.values()) {
+        if (first === undefined) continue;
+        const problems = await unitProblems(program, unitsOf(first));
+        found.push(...problems.map((problem) => `${first.machine.name}: ${problem}`));
+      }
+      expect(found.length === 0, found.join("\n      "));
+      note(`${different.size} different sets of units read`);
+    },
+  };
+}
+
 function shellcheck(machines: readonly DecodedMachine[]): Check<Notes> {
   return {
     id: "files: shellcheck",
     title: "shellcheck finds nothing in the shell scripts",
     run: async ({ note }) => {
-      const program = await findOnPath("shellcheck", hostPath());
-      if (program === undefined) throw new CheckSkipped("shellcheck is not installed: apt-get install shellcheck");
+      const program = await installed("shellcheck");
       const files = shared(machines, isShell);
       const found = await shellcheckProblems(
         program,

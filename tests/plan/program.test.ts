@@ -138,6 +138,13 @@ describe("a recorded run", () => {
       /the program calls aws:index\/getCallerIdentity:getCallerIdentity/,
     );
   });
+
+  it("refuses a time limit that the engine cannot parse", async () => {
+    await assert.rejects(
+      run("failing", "known-outputs", { "fenestra:how": "duration" }),
+      /first: customTimeouts\.create is PT40M, which is no duration of Go's/,
+    );
+  });
 });
 
 describe("the shape of a program", () => {

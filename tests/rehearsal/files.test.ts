@@ -60,16 +60,17 @@ describe("the rehearsal's checks of files", () => {
       fileChecks({ machines: of, checkers: "", kubeadm: "", minor: "1.36" }).map(({ id }) => id.replace("files: ", ""));
     const linux = machines.filter(({ payload }) => payload.system === "linux");
     const windows = machines.filter(({ payload }) => payload.system === "windows");
+    const onLinux = ["cloud-init", "cloud-init schema", "systemd", "bash", "shellcheck", "kubeadm"];
     const both = ["kubelet", "containerd"];
-    assert.deepEqual(ids(linux), ["cloud-init", "bash", "shellcheck", "kubeadm", ...both]);
+    assert.deepEqual(ids(linux), [...onLinux, ...both]);
     assert.deepEqual(ids(windows), [...both, "powershell"]);
-    assert.deepEqual(ids(machines), ["cloud-init", "bash", "shellcheck", "kubeadm", ...both, "powershell"]);
+    assert.deepEqual(ids(machines), [...onLinux, ...both, "powershell"]);
   });
 
-  describe("cloud-init", () => {
-    const withSource = (change: (source: string) => string): readonly DecodedMachine[] =>
-      machines.map(({ machine, payload }) => ({ machine, payload: { ...payload, source: change(payload.source) } }));
+  const withSource = (change: (source: string) => string): readonly DecodedMachine[] =>
+    machines.map(({ machine, payload }) => ({ machine, payload: { ...payload, source: change(payload.source) } }));
 
+  describe("cloud-init", () => {
     it("takes what the machines are given", async () => {
       assert.equal(await failure("cloud-init", machines), undefined);
     });
@@ -106,20 +107,41 @@ describe("the rehearsal's checks of files", () => {
     );
   });
 
-  it("shellcheck finds nothing, and finds a variable without quotes", async function () {
-    this.timeout(120_000);
-    const [report] = await reports("shellcheck", machines);
-    if (report?.skipped !== undefined) {
-      console.log(`      skipped: ${report.skipped}`);
-      this.skip();
+  describe("programs of the host", () => {
+    const drain = "/opt/fenestra/drain.sh";
+    for (const [kind, broken, problem] of [
+      [
+        "shellcheck",
+        withFiles(({ path, content }) => (path === drain ? `${content}\nrm -rf $1\n` : content)),
+        /^linux\[0\], linux\[1\]: \/opt\/fenestra\/drain\.sh: line \d+: Double quote to prevent globbing and word splitting\. \(SC2086\)$/,
+      ],
+      [
+        "cloud-init schema",
+        withSource((text) => text.replace("permissions:", "permission:")),
+        /^cp-0: user data: .*'permission' was unexpected/s,
+      ],
+      [
+        "systemd",
+        edited("/etc/systemd/system/kubelet.service", "RestartSec=10", "RestartSeconds=10"),
+        /^cp-0: kubelet\.service:\d+: Unknown key (name )?'RestartSeconds' in section .*\n *linux\[0\]: /,
+      ],
+      [
+        "systemd",
+        edited("/etc/systemd/system/fenestra-join-secret.timer", /OnActiveSec=\d+/, "OnActiveSec=soon"),
+        /^cp-0: fenestra-join-secret\.timer:\d+: Failed to parse timer value.*: soon$/,
+      ],
+    ] as const) {
+      it(`${kind} finds nothing, and finds a mistake`, async function () {
+        this.timeout(120_000);
+        const [report] = await reports(kind, machines);
+        if (report?.skipped !== undefined) {
+          console.log(`      skipped: ${report.skipped}`);
+          this.skip();
+        }
+        assert.equal(report?.failure, undefined);
+        assert.match((await failure(kind, broken)) ?? "", problem);
+      });
     }
-    assert.equal(report?.failure, undefined);
-    const path = "/opt/fenestra/drain.sh";
-    const broken = withFiles((file) => (file.path === path ? `${file.content}\nrm -rf $1\n` : file.content));
-    assert.match(
-      (await failure("shellcheck", broken)) ?? "",
-      /^linux\[0\], linux\[1\]: \/opt\/fenestra\/drain\.sh: line \d+: Double quote to prevent globbing and word splitting\. \(SC2086\)$/,
-    );
   });
 
   describe("kubeadm", () => {

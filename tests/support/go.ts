@@ -22,14 +22,16 @@ export function needGo(suite: Context): void {
  *
  * @param test `this` of the test, whose time limit is raised.
  * @param tool Folder in `tools`.
+ * @param input Standard input.
  */
 export function goRun(
   test: Context,
   tool: string,
   goPackage: string,
   args: readonly string[],
+  input = "",
 ): SpawnSyncReturns<string> {
   test.timeout(buildLimitMs);
   const folder = fileURLToPath(new URL(`../../tools/${tool}`, import.meta.url));
-  return spawnSync("go", ["run", "-C", folder, goPackage, ...args], { encoding: "utf8" });
+  return spawnSync("go", ["run", "-C", folder, goPackage, ...args], { encoding: "utf8", input });
 }

@@ -1,11 +1,14 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parseDocument } from "yaml";
 import { z } from "zod";
 import { runCommand } from "../../host/command.ts";
 
-/** Keys of a cloud-config that Fenestra's machines use, with what cloud-init wants under them (cloud-init documentation, Modules). */
+/**
+ * Keys of a cloud-config that Fenestra's machines use, with what cloud-init wants under them (canonical/cloud-init 26.2,
+ * cloudinit/config/schemas/schema-cloud-config-v1.json).
+ */
 const cloudConfigSchema = z.strictObject({
   write_files: z.array(
     z.strictObject({
@@ -29,6 +32,36 @@ export function cloudConfigProblems(source: string): readonly string[] {
   return paths.filter((path, index) => paths.indexOf(path) !== index).map((path) => `${path} is written twice`);
 }
 
+/** What cloud-init itself says of a cloud-config. */
+export async function cloudInitProblems(cloudInit: string, source: string): Promise<readonly string[]> {
+  return await withFiles([{ name: "user-data", text: source }], async ([file = ""]) => {
+    const { code, stdout, stderr } = await runCommand([cloudInit, "schema", "--config-file", file]);
+    return code === 0 ? [] : lines(stdout + stderr, `exit code ${code}`);
+  });
+}
+
+/** A unit of systemd: its name, `kubelet.service`, and text. */
+export interface NamedUnit {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Settings that came with systemd 254; the machines have Ubuntu 24.04's 255, the host may have an older one. */
+const newUnitSettings = /Unknown key (?:name )?'(?:RestartSteps|RestartMaxDelaySec)'/;
+
+/** What systemd says of the units of a machine. Whether the programs are there that they start, is another matter. */
+export async function unitProblems(analyze: string, units: readonly NamedUnit[]): Promise<readonly string[]> {
+  return await withFiles(units, async (files) => {
+    const argv = [analyze, "verify", "--man=no", "--recursive-errors=no", ...files];
+    const { stderr } = await runCommand(argv);
+    const version = /^systemd (\d+)/.exec((await runCommand([analyze, "--version"])).stdout)?.[1];
+    return lines(stderr, "")
+      .filter((line) => line !== "" && !/ is not executable: No such file/.test(line))
+      .filter((line) => Number(version) >= 254 || !newUnitSettings.test(line))
+      .map((line) => line.replaceAll(`${dirname(files[0] ?? "")}/`, ""));
+  });
+}
+
 /** What bash cannot parse in a script; nothing of it is run. */
 export async function bashProblems(script: string): Promise<readonly string[]> {
   const { code, stderr } = await runCommand(["bash", "-n"], { stdin: script });
@@ -50,7 +83,8 @@ export async function shellcheckProblems(
   shellcheck: string,
   scripts: readonly string[],
 ): Promise<readonly (readonly string[])[]> {
-  return await withFiles(scripts, "sh", async (files) => {
+  const named = scripts.map((text, index) => ({ name: `${index}.sh`, text }));
+  return await withFiles(named, async (files) => {
     const { stdout, stderr, code } = await runCommand(
       [shellcheck, "--norc", "--shell=bash", "--format=json1", `--exclude=${excluded}`, ...files],
       { timeoutMs: 110_000 },
@@ -78,7 +112,7 @@ export async function kubeadmProblems(kubeadm: string, config: string): Promise<
   const text = config.replaceAll(/@[A-Z_]+@/g, (placeholder) => filled[placeholder] ?? placeholder);
   const left = [...new Set(text.match(/@[A-Z_]+@/g) ?? [])];
   if (left.length > 0) return left.map((placeholder) => `nothing fills the placeholder ${placeholder}`);
-  return await withFiles([text], "yaml", async ([file = ""]) => {
+  return await withFiles([{ name: "kubeadm.yaml", text }], async ([file = ""]) => {
     const { code, stderr } = await runCommand([kubeadm, "config", "validate", "--config", file]);
     // kubeadm passes over unknown fields with a warning of its decoder.
     const warned = /strict decoding error|unknown field|duplicate field/.test(stderr);
@@ -93,15 +127,13 @@ function lines(text: string, otherwise: string): readonly string[] {
 
 /** Writes texts into a private folder, which is gone afterwards. */
 async function withFiles<T>(
-  texts: readonly string[],
-  extension: string,
+  texts: readonly { readonly name: string; readonly text: string }[],
   use: (files: readonly string[]) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "fenestra-files-"));
   try {
-    const files = texts.map((_, index) => join(folder, `${index}.${extension}`));
-    await Promise.all(files.map((file, index) => writeFile(file, texts[index] ?? "")));
-    return await use(files);
+    await Promise.all(texts.map(({ name, text }) => writeFile(join(folder, name), text)));
+    return await use(texts.map(({ name }) => join(folder, name)));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,12 +1,14 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 
-/** A program that goes wrong inside apply, or calls the cloud. */
+/** A program that goes wrong inside apply, calls the cloud, or gives a duration that the engine refuses. */
 export default function failing() {
-  const first = new random.RandomString("first", { length: 4 });
+  const how = new pulumi.Config("fenestra").get("how");
+  const customTimeouts = { create: how === "duration" ? "PT40M" : "40m" };
+  const first = new random.RandomString("first", { length: 4 }, { customTimeouts });
   return {
     text:
-      new pulumi.Config("fenestra").get("how") === "invoke"
+      how === "invoke"
         ? pulumi.runtime.invokeOutput("aws:index/getCallerIdentity:getCallerIdentity", {})
         : first.result.apply((): string => {
             throw new Error("broken inside apply");

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import type { Context } from "mocha";
+import { z } from "zod";
+import { azureCloudConfig } from "../../components/kubernetes/addOns/azureCloudController.ts";
+import { registryMirrorFiles } from "../../components/machine/registryMirrors.ts";
+import { windowsConflist } from "../../components/machine/windows/network.ts";
+import { flannelNetConf } from "../../components/model/overlay.ts";
+import { manifest, manifestsOf } from "../kubernetes/switches.ts";
+import { goRun, needGo } from "../support/go.ts";
+import { exampleSpec } from "../support/stacks.ts";
+
+/** A text for `tools/readers`. */
+interface Text {
+  readonly kind: "azure.json" | "cni" | "hosts.toml" | "net-conf.json" | "node-problem-detector";
+  readonly text: string;
+  /** Registry that a hosts.toml is for. */
+  readonly registry?: string;
+}
+
+const answers = z.array(z.strictObject({ problem: z.string().optional(), read: z.array(z.string()).optional() }));
+
+/** What the programs make of texts. */
+function read(test: Context, ...texts: readonly Text[]) {
+  const { status, stdout, stderr } = goRun(test, "readers", ".", [], JSON.stringify(texts));
+  assert.equal(status, 0, stderr);
+  return answers.parse(JSON.parse(stdout));
+}
+
+const example = exampleSpec("azure-prod");
+const spec = { ...example, addons: { ...example.addons, nodeProblemDetector: true } };
+const objects = manifestsOf(spec);
+const data = (name: string): Readonly<Record<string, unknown>> => manifest(objects, "ConfigMap", name).data ?? {};
+
+const id = "00000000-0000-4000-8000-000000000000";
+const azureJson = azureCloudConfig({
+  tenantId: id,
+  subscriptionId: id,
+  resourceGroup: "azure-prod",
+  location: "westeurope",
+  vnetName: "azure-prod",
+  subnetName: "private-1",
+  securityGroupName: "workers",
+  identityClientId: id,
+});
+const mirrors = {
+  _default: "https://all.example.com",
+  "docker.io": "https://mirror.example.com/v2/hub/",
+  "mcr.microsoft.com": "https://mirror.example.com:8443",
+  "registry.example.com:5000": "http://mirror.example.com/path",
+};
+const windowsCni = windowsConflist(spec, { metadataAcl: true });
+const hostsToml = registryMirrorFiles({ os: "windows", registries: mirrors });
+
+describe("texts as the code of the programs reads them that they are for", () => {
+  before(function () {
+    needGo(this);
+  });
+
+  it("have no problem and mean what they should", function () {
+    const registries = Object.keys(mirrors).toSorted();
+    const found = read(
+      this,
+      { kind: "azure.json", text: azureJson },
+      { kind: "cni", text: String(data("kube-flannel-cfg")["cni-conf.json"]) },
+      { kind: "cni", text: windowsCni },
+      { kind: "net-conf.json", text: flannelNetConf(spec.kubernetes.podCidr) },
+      ...hostsToml.map(({ content: text }, index): Text => {
+        const registry = registries[index] ?? "";
+        return { kind: "hosts.toml", text, registry: registry === "_default" ? "quay.io" : registry };
+      }),
+    );
+    const both = "pull,resolve";
+    const all = "pull,push,resolve";
+    assert.deepEqual(found, [
+      {},
+      { read: ["cbr0", "1.0.0", "flannel", "portmap"] },
+      { read: ["flannel.4096", "1.0.0", "flannel"] },
+      { read: ["10.244.0.0/16", "vxlan", '{"Type":"vxlan","VNI":4096,"Port":4789}'] },
+      { read: [`https://all.example.com/v2 ${both}`, `https://quay.io/v2 ${all}`] },
+      { read: [`https://mirror.example.com/v2/hub ${both}`, `https://registry-1.docker.io/v2 ${all}`] },
+      { read: [`https://mirror.example.com:8443/v2 ${both}`, `https://mcr.microsoft.com/v2 ${all}`] },
+      { read: [`http://mirror.example.com/path/v2 ${both}`, `https://registry.example.com:5000/v2 ${all}`] },
+    ]);
+  });
+
+  it("have no problem: the checks of node-problem-detector", function () {
+    const checks = Object.entries(data("node-problem-detector-windows")).map(
+      ([, text]): Text => ({ kind: "node-problem-detector", text: String(text) }),
+    );
+    assert.ok(checks.length > 0);
+    assert.deepEqual(
+      read(this, ...checks),
+      checks.map(() => ({})),
+    );
+  });
+
+  it("would have one with a mistake in them", function () {
+    const [check = ""] = Object.values(data("node-problem-detector-windows")).map(String);
+    const changed = (text: string, from: string, to: string): string => {
+      assert.ok(text.includes(from), from);
+      return text.replace(from, to);
+    };
+    const problems = read(
+      this,
+      { kind: "azure.json", text: changed(azureJson, "loadBalancerBackendPoolConfigurationType", "backendPoolType") },
+      { kind: "cni", text: changed(windowsCni, '"type": "flannel"', '"typ": "flannel"') },
+      { kind: "net-conf.json", text: changed(flannelNetConf(spec.kubernetes.podCidr), "EnableNFTables", "NFTables") },
+      { kind: "node-problem-detector", text: changed(check, '"30s"', '"30"') },
+    ).map(({ problem = "" }) => problem);
+    assert.match(problems[0] ?? "", /unknown field "backendPoolType"/);
+    assert.match(problems[1] ?? "", /missing 'type'/);
+    assert.match(problems[2] ?? "", /unknown field "NFTables"/);
+    assert.match(problems[3] ?? "", /parsing invoke interval "30"/);
+  });
+});
