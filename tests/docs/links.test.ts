@@ -19,14 +19,16 @@ function linkProblem(document: Document, target: string): string | undefined {
 /** Paths of this repository that a document names as code, such as `components/aws/pool.ts`. */
 function namedPaths({ prose }: Document): readonly string[] {
   return [
-    ...prose.matchAll(/`((?:components|cli|stacks|rehearsal|tests|tools|docs)\/[\w./*-]+|[\w-]+\.(?:ts|sh|ps1))`/g),
+    ...prose.matchAll(
+      /`((?:components|plan|verify|cli|ci|stacks|rehearsal|tests|tools|docs)\/[\w./*-]+|[\w-]+\.(?:ts|sh|ps1))`/g,
+    ),
   ].map(([, name = ""]) => name);
 }
 
 /** Whether a path is there: from the root, or, for a bare name, of any file of the project. */
 function isThere(name: string): boolean {
   if (name.includes("/")) return existsSync(path.join(root, name.replace(/\/\*.*$/, "")));
-  return globSync(`{*,{components,cli,stacks,rehearsal,tests}/**/}${name}`, { cwd: root }).length > 0;
+  return globSync(`{*,{components,plan,verify,cli,ci,stacks,rehearsal,tests}/**/}${name}`, { cwd: root }).length > 0;
 }
 
 describe("links of the documentation", () => {
