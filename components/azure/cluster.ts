@@ -133,7 +133,13 @@ export class Cluster extends pulumi.ComponentResource {
     if (first === undefined) throw new RangeError("a network has at least one zone");
     return new LoadBalancer(
       `${this.#name}-api`,
-      { spec: this.#spec, place: network.place, networkId: network.networkId, subnetId: first.controlPlane.id },
+      {
+        spec: this.#spec,
+        place: network.place,
+        networkId: network.networkId,
+        subnetId: first.controlPlane.id,
+        after: network.egress,
+      },
       { parent: this },
     );
   }
@@ -226,6 +232,7 @@ export class Cluster extends pulumi.ComponentResource {
             controllerId: identity.principalId,
             gmsaIdentity,
             sshKey,
+            api: this.api,
             after: [this.apiGate, ...network.egress, ...security.rules, secrets.join],
           },
           { parent: this },

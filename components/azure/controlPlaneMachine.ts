@@ -11,7 +11,14 @@ import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
-import { bootDiagnostics, hostEncryption, imageReference, linuxLogin, osDisk } from "./machineTemplate.ts";
+import {
+  acceleratedNetworking,
+  bootDiagnostics,
+  hostEncryption,
+  imageReference,
+  linuxLogin,
+  osDisk,
+} from "./machineTemplate.ts";
 import { type Place, placed } from "./place.ts";
 import { controlPlaneSecrets, joinSecret } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
@@ -72,18 +79,23 @@ export function controlPlaneName(cluster: string, member: ControlPlaneMember): s
  * What Azure refuses to change on a VM ("PropertyChangeNotAllowed"). azure-native knows none of it and would show an update in the preview
  * (pulumi/pulumi-azure-native#577).
  */
-export const machineReplaceOnChanges: readonly string[] = [
+const machineReplaceOnChanges: readonly string[] = [
   "osProfile.adminUsername",
   "osProfile.computerName",
   "osProfile.customData",
-  "osProfile.linuxConfiguration.ssh",
+  "osProfile.linuxConfiguration",
+  // Only while the machine is deallocated (hashicorp/terraform-provider-azurerm: linux_virtual_machine_resource.go).
+  "securityProfile",
   "storageProfile.imageReference",
   "storageProfile.osDisk",
   "zones",
 ];
 
+/** What Azure refuses to change on a network interface while a machine has it. */
+const cardReplaceOnChanges: readonly string[] = ["enableAcceleratedNetworking", "location"];
+
 /** What Azure refuses to change on a disk; a smaller size is refused, a larger one is taken over. */
-export const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zones"];
+const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zones"];
 
 /**
  * One control-plane machine. Address and etcd disk are resources of their own that outlive it, so the machine is replaced in place: the old
@@ -106,15 +118,20 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     this.#name = name;
     this.#args = args;
     this.#nodeName = controlPlaneName(args.spec.name, args.member);
-    const disk = this.#makeDisk();
-    const machine = this.#makeMachine(disk, this.#makeCard(), this.#payload());
+    const payload = this.#payload();
+    const fingerprint = payload.apply((known) => machineFingerprint(args.spec, known));
+    // Disk and card wait for it too: where one of them is replaced, the machine goes before.
+    const before = args.gate(fingerprint);
+    const disk = this.#makeDisk(before);
+    const card = this.#makeCard(before);
+    const machine = this.#makeMachine(disk, card, payload, fingerprint, before);
     this.instanceId = machine.vmId;
     this.node = machine.timeCreated.apply((since) => ({ node: this.#nodeName, since }));
     this.ready = [machine];
     this.registerOutputs({ instanceId: this.instanceId });
   }
 
-  #makeDisk(): Disk {
+  #makeDisk(before: pulumi.Resource): Disk {
     const { spec, place, member } = this.#args;
     return new Disk(
       `${this.#name}-etcd`,
@@ -131,6 +148,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       },
       {
         parent: this,
+        dependsOn: [before],
         protect: spec.environment === "production",
         replaceOnChanges: [...diskReplaceOnChanges],
         // The name is ours: the engine would make the new one first, and be told that it is there already.
@@ -175,13 +193,14 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       );
   }
 
-  #makeCard(): NetworkInterface {
-    const { place, member, subnetId, group, poolIds } = this.#args;
+  #makeCard(before: pulumi.Resource): NetworkInterface {
+    const { spec, place, member, subnetId, group, poolIds, after } = this.#args;
     return new NetworkInterface(
       `${this.#name}-address`,
       {
         ...placed(place),
         networkInterfaceName: this.#nodeName,
+        enableAcceleratedNetworking: acceleratedNetworking(spec.controlPlane.size),
         networkSecurityGroup: { id: group.securityGroupId },
         ipConfigurations: [
           {
@@ -196,14 +215,25 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
           },
         ],
       },
-      { parent: this },
+      {
+        parent: this,
+        dependsOn: [...after, before],
+        replaceOnChanges: [...cardReplaceOnChanges],
+        // The name is ours: the engine would make the new one first, and be told that it is there already.
+        deleteBeforeReplace: true,
+      },
     );
   }
 
-  #makeMachine(disk: Disk, card: NetworkInterface, payload: pulumi.Output<MachinePayload>): VirtualMachine {
-    const { spec, place, member, identityId, sshKey, after, gate } = this.#args;
+  #makeMachine(
+    disk: Disk,
+    card: NetworkInterface,
+    payload: pulumi.Output<MachinePayload>,
+    fingerprint: pulumi.Output<string>,
+    before: pulumi.Resource,
+  ): VirtualMachine {
+    const { spec, place, member, identityId, sshKey, after } = this.#args;
     const { size, image, osDiskGb } = spec.controlPlane;
-    const fingerprint = payload.apply((known) => machineFingerprint(spec, known));
     return new VirtualMachine(
       `${this.#name}-instance`,
       {
@@ -237,12 +267,12 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        dependsOn: [...after, gate(fingerprint)],
+        dependsOn: [...after, before],
         deleteBeforeReplace: true,
         hideDiffs: ["osProfile.customData"],
         replaceOnChanges: [...machineReplaceOnChanges],
-        // Azure deletes no disk that a machine has.
-        replaceWith: [disk],
+        // Azure deletes no disk and no interface that a machine has; and one of the same name has the same id, so no input would change.
+        replaceWith: [disk, card],
         replacementTrigger: fingerprint,
       },
     );

@@ -10,7 +10,7 @@ import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ports } from "../model/ports.ts";
-import { type Place, placed } from "./place.ts";
+import { type Place, placed, placedInDns } from "./place.ts";
 import { suffixLength } from "./secretNames.ts";
 
 /** Arguments of `LoadBalancer`. */
@@ -21,6 +21,8 @@ export interface LoadBalancerArgs {
   readonly networkId: pulumi.Input<string>;
   /** Subnet of the internal load balancer: the control plane's of the first zone. */
   readonly subnetId: pulumi.Input<string>;
+  /** All subnets: while one is being made, Azure refuses what would be put into another (hashicorp/terraform-provider-azurerm#30197). */
+  readonly after: readonly pulumi.Resource[];
 }
 
 /** Idle time after which a connection is reset, in minutes: the longest that Azure has. Its default is 4. */
@@ -117,7 +119,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
   }
 
   #make(role: "internal" | "public", frontend: inputs.network.FrontendIPConfigurationArgs): void {
-    const { place } = this.#args;
+    const { place, after } = this.#args;
     const name = `${this.#name}-${role}`;
     // Parts of a load balancer name each other by ids that exist only with it, so its own id is put together beforehand.
     const own = pulumi.interpolate`${place.groupId}/providers/Microsoft.Network/loadBalancers/${name}`;
@@ -159,9 +161,10 @@ export class LoadBalancer extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        replaceOnChanges: ["sku", "frontendIPConfigurations[*].zones"],
-        // The name is ours: the engine would make the new one first, and be told that it is there already.
-        deleteBeforeReplace: true,
+        dependsOn: [...after],
+        // Never replaced by an option of ours: one of the same name has the same id, so nobody would put the interfaces into its pools
+        // again. Azure fills these in when the interfaces join, after the provider has looked; a refresh would take them for a change.
+        ignoreChanges: ["backendAddressPools[*].loadBalancerBackendAddresses"],
       },
     );
     this.#poolIds.push(pulumi.interpolate`${balancer.id}/backendAddressPools/${part.pool}`);
@@ -169,25 +172,23 @@ export class LoadBalancer extends pulumi.ComponentResource {
   }
 
   #nameInternal(address: string): string {
-    const { spec, place, networkId } = this.#args;
+    const { spec, place, networkId, after } = this.#args;
     const record = "api";
-    // Private DNS is in no region.
-    const global = { ...placed(place), location: "global" };
     const zone = new PrivateZone(
       `${this.#name}-zone`,
-      { ...global, privateZoneName: privateZone(spec.name) },
+      { ...placedInDns(place), privateZoneName: privateZone(spec.name) },
       { parent: this },
     );
     const link = new VirtualNetworkLink(
       `${this.#name}-link`,
       {
-        ...global,
+        ...placedInDns(place),
         privateZoneName: zone.name,
         virtualNetworkLinkName: spec.name,
         virtualNetwork: { id: networkId },
         registrationEnabled: false,
       },
-      { parent: this },
+      { parent: this, dependsOn: [...after] },
     );
     const entry = new PrivateRecordSet(
       `${this.#name}-record`,

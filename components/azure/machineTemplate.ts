@@ -1,6 +1,7 @@
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import type * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { MachineSize } from "../model/machineSizes.ts";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
 
 /** Name of the administrator that Azure wants on every machine; nothing lets anybody log in by it from outside. */
@@ -20,6 +21,18 @@ export const bootDiagnostics = { bootDiagnostics: { enabled: true } } as const;
 /** Encryption of caches and temporary disks on the host; a subscription without that feature refuses the machine. */
 export function hostEncryption({ encryptionAtHost }: ClusterSpec) {
   return encryptionAtHost ? { securityProfile: { encryptionAtHost: true } } : {};
+}
+
+/**
+ * Whether the network interface of a machine bypasses the host, which spares processor time, most of all for VXLAN; the default is no. A size
+ * that cannot is refused, so only series whose every size of so many processors is known to can (Azure documentation, feature support of the
+ * series; accelerated networking overview): version 3 and Fsv2 are not certain with two processors, and most of B cannot.
+ */
+export function acceleratedNetworking({ name, vcpus }: MachineSize): boolean {
+  const [, family, version] = /^Standard_([DEF])\d.*_v(\d+)$/.exec(name) ?? [];
+  const least = { D: 3, E: 3, F: 2 }[family ?? ""];
+  if (least === undefined) return false;
+  return Number(version) > least ? vcpus >= 2 : Number(version) === least && vcpus >= 4;
 }
 
 /** The system disk. That of a machine in a scale set goes with it by default; of another one only when told so. */

@@ -116,7 +116,8 @@ export class Network extends pulumi.ComponentResource {
         publicIPAllocationMethod: "Static",
         zones: [zone],
       },
-      { parent: this },
+      // Azure fills it in when the gateway takes the address, after the provider has looked; a refresh would take it for a change.
+      { parent: this, ignoreChanges: ["natGateway"] },
     );
     return new NatGateway(
       role,

@@ -13,6 +13,15 @@ export interface Place {
   readonly tags: Readonly<Record<string, string>>;
 }
 
+/**
+ * The inputs of a resource of Azure's DNS, which is in no region. Of names of tags it keeps letters, digits and underscores that do not begin
+ * with a digit, and drops the others without a word (Azure documentation, tag resources, "Limitations"; Azure/azure-rest-api-specs#11748).
+ */
+export function placedInDns({ group, tags }: Place) {
+  const names = Object.entries(tags).map(([name, value]) => [name.replaceAll(/^(?=\d)|[^A-Za-z0-9_]/g, "_"), value]);
+  return { resourceGroupName: group, location: "global", tags: Object.fromEntries(names) };
+}
+
 /** The inputs that every tagged resource of a cluster has. */
 export function placed({ group, location, tags }: Place) {
   return { resourceGroupName: group, location, tags: { ...tags } };

@@ -2,6 +2,8 @@ import { VirtualMachineScaleSet } from "@pulumi/azure-native/compute/virtualMach
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
+import type { ApiClient } from "../gates/apiProbe.ts";
+import { sizeGuard } from "../gates/sizeGuard.ts";
 import type { AzureAccess, PoolAccess } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { linuxWorkerPayload } from "../machine/linux/worker.ts";
@@ -12,6 +14,7 @@ import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Identity } from "./identity.ts";
 import {
+  acceleratedNetworking,
   bootDiagnostics,
   hostEncryption,
   imageReference,
@@ -21,7 +24,7 @@ import {
 } from "./machineTemplate.ts";
 import { type Place, placed } from "./place.ts";
 import { poolExtensions } from "./poolExtensions.ts";
-import { computerNamePrefix, drainMinutes, groupTags, rollingBatch } from "./poolGroup.ts";
+import { computerNamePrefix, drainMinutes, groupTags, rollingBatch, updateMinutes } from "./poolGroup.ts";
 import { assignRole } from "./roles.ts";
 import { joinSecret } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
@@ -44,6 +47,8 @@ export interface PoolArgs {
   readonly gmsaIdentity: Identity | undefined;
   /** Public half of the key that Azure wants on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
+  /** The API, which tells how many machines an autoscaled pool has. */
+  readonly api: pulumi.Input<ApiClient>;
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
 }
@@ -59,14 +64,17 @@ export function poolCustomData(spec: ClusterSpec, pool: PoolSpec, cloud: AzureAc
  * What Azure refuses to change on a scale set. Zones are not among them: one more is taken over, and one less is refused by Azure, where a
  * replacement would take all machines of the pool away at once.
  */
-export const groupReplaceOnChanges: readonly string[] = [
+const groupReplaceOnChanges: readonly string[] = [
   "location",
   "orchestrationMode",
   "platformFaultDomainCount",
   "singlePlacementGroup",
+  "virtualMachineProfile.evictionPolicy",
   "virtualMachineProfile.osProfile.adminUsername",
   "virtualMachineProfile.osProfile.computerNamePrefix",
+  "virtualMachineProfile.osProfile.linuxConfiguration.provisionVMAgent",
   "virtualMachineProfile.osProfile.windowsConfiguration.enableAutomaticUpdates",
+  "virtualMachineProfile.osProfile.windowsConfiguration.provisionVMAgent",
   "virtualMachineProfile.priority",
   "virtualMachineProfile.storageProfile.imageReference.offer",
   "virtualMachineProfile.storageProfile.imageReference.publisher",
@@ -94,8 +102,7 @@ export class Pool extends pulumi.ComponentResource {
     this.#args = args;
     this.spec = args.pool;
     const identity = this.#makeIdentity();
-    this.#letControllersAssign(identity);
-    this.group = this.#makeGroup(identity);
+    this.group = this.#makeGroup(identity, this.#letControllersAssign(identity));
     this.groupName = this.group.name;
     this.registerOutputs({ groupName: this.groupName });
   }
@@ -110,9 +117,9 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /** Whoever writes the model of a scale set must be allowed to hand its identity to machines (Azure/aad-pod-identity: role assignments). */
-  #letControllersAssign(identity: Identity): void {
+  #letControllersAssign(identity: Identity): pulumi.Resource {
     const { controllerId, place } = this.#args;
-    assignRole(
+    return assignRole(
       `${this.#name}-controllers`,
       { principalId: controllerId, subscriptionId: place.subscriptionId },
       { role: "managedIdentityOperator", scope: identity.id },
@@ -120,7 +127,7 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  #makeGroup(identity: Identity): VirtualMachineScaleSet {
+  #makeGroup(identity: Identity, handedOn: pulumi.Resource): VirtualMachineScaleSet {
     const { spec, pool, place, after, gmsaIdentity } = this.#args;
     const identities = gmsaIdentity !== undefined && pool.ccgPlugin ? [identity, gmsaIdentity] : [identity];
     return new VirtualMachineScaleSet(
@@ -146,16 +153,24 @@ export class Pool extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        dependsOn: [...after, ...identities.flatMap(({ roles }) => roles)],
-        ignoreChanges: pool.autoscale === undefined ? [] : ["sku.capacity"],
+        // The controllers' right too, so that it outlives the set: they write it until it is gone.
+        dependsOn: [...after, handedOn, ...identities.flatMap(({ roles }) => roles)],
+        ...this.#autoscaled(),
         replaceOnChanges: [...groupReplaceOnChanges],
         // The name is ours: the engine would make the new one first, and be told that it is there already.
         deleteBeforeReplace: true,
         hideDiffs: ["virtualMachineProfile.osProfile.customData"],
-        // An update waits for the machines of every batch to join, and every machine may take its whole time to drain.
-        customTimeouts: { create: "90m", update: "6h", delete: "90m" },
+        customTimeouts: { create: "90m", update: `${updateMinutes(pool)}m`, delete: "90m" },
       },
     );
+  }
+
+  /** The number of machines is the autoscaler's where there is one. */
+  #autoscaled(): Pick<pulumi.CustomResourceOptions, "ignoreChanges" | "hooks"> {
+    const { pool, api } = this.#args;
+    if (pool.autoscale === undefined) return {};
+    const guard = sizeGuard(`${this.#name}-size`, { pool: pool.name, api });
+    return { ignoreChanges: ["sku.capacity"], hooks: { beforeUpdate: [guard] } };
   }
 
   /**
@@ -241,6 +256,7 @@ export class Pool extends pulumi.ComponentResource {
     return {
       name: "primary",
       primary: true,
+      enableAcceleratedNetworking: acceleratedNetworking(pool.size),
       networkSecurityGroup: { id: group.securityGroupId },
       ipConfigurations: [
         {

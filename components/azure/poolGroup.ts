@@ -1,7 +1,7 @@
 import { windowsDrain } from "../machine/windows/worker.ts";
 import { allocatable } from "../model/allocatable.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { groupSize } from "../model/poolGroups.ts";
+import { groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 
 /**
@@ -24,6 +24,21 @@ const leastBatch = 5;
 /** Machines that are replaced at a time, in percent of the group: one of the largest group, in whole percents. */
 export function rollingBatch(pool: PoolSpec): number {
   return Math.max(leastBatch, Math.ceil(100 / Math.max(1, groupSize(pool).maxSize)));
+}
+
+/** Least time limit of an update, in minutes: that of a set which only grows. */
+const leastUpdate = 120;
+
+/**
+ * Time limit of a scale set's update in minutes. Azure answers when the last batch is through, and azure-native gives up before if it is not
+ * told to wait that long. A batch takes as long as its machines may take to join, and those that they replace to drain and to go.
+ */
+export function updateMinutes(pool: PoolSpec): number {
+  const most = Math.max(1, groupSize(pool).maxSize);
+  const batches = Math.ceil(most / Math.max(1, Math.floor((most * rollingBatch(pool)) / 100)));
+  const goneAfter = 5;
+  const batch = joinSeconds[pool.os.family] / 60 + drainMinutes[pool.os.family] + goneAfter;
+  return Math.max(leastUpdate, batches * batch);
 }
 
 /** Tags of a scale set: those of the cluster, and the hints by which the autoscaler knows the set and a node that does not exist yet. */

@@ -49,6 +49,7 @@ export function assignRole(
       roleDefinitionId: pulumi.output(subscriptionId).apply((id) => roleDefinitionId(id, role)),
       scope,
     },
-    opts,
+    // What Azure refuses to change; the name is random, so the new one can be made first ("RoleAssignmentUpdateNotPermitted").
+    { ...opts, replaceOnChanges: ["roleDefinitionId", "principalType"] },
   );
 }

@@ -25,7 +25,7 @@ export interface SecretsArgs {
   readonly workerSubnetIds: readonly pulumi.Input<string>[];
 }
 
-/** How long a deleted vault can be brought back, in days; fixed when it is made. */
+/** How long a deleted vault can be brought back, in days, by the environment in which it is made. */
 const retentionDays = { development: 7, production: 90 } as const;
 
 /**
@@ -99,8 +99,13 @@ export class Secrets extends pulumi.ComponentResource {
           },
         },
       },
-      // A soft-deleted vault loses its roles; in production nobody deletes it by mistake.
-      { parent: this, protect: production && purpose === "ca" },
+      {
+        parent: this,
+        // A soft-deleted vault loses its roles; in production nobody deletes it by mistake.
+        protect: production && purpose === "ca",
+        // Fixed when the vault is made: another environment would be refused (Azure documentation, Key Vault soft-delete overview).
+        ignoreChanges: ["properties.softDeleteRetentionInDays"],
+      },
     );
   }
 

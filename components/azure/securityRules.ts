@@ -74,10 +74,10 @@ export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
       110,
       "control-plane-api-from-network",
       "control-plane",
-      { cidrs: [spec.network.cidr] },
+      network(spec),
       "Tcp",
       api,
-      "Machines to the Kubernetes API; a load balancer of Azure keeps their addresses",
+      "Callers inside the network to the Kubernetes API; a load balancer of Azure keeps their addresses",
     ),
     ...(spec.publicAccess === undefined
       ? []
@@ -124,6 +124,15 @@ export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
       purpose: "Everything else but NodePorts, which the cloud controller opens and closes",
     },
   ];
+}
+
+/**
+ * Who may call the API from inside. Without a public endpoint also networks that are peered with this one or come in by its gateways: nobody
+ * else can reach it. The tag may hold a default route that such a gateway announces (Azure documentation, service tags), so that beside a
+ * public endpoint it could make the allow-list void.
+ */
+function network({ publicAccess, network: { cidr } }: ClusterSpec): SecurityRule["peer"] {
+  return publicAccess === undefined ? { tag: "VirtualNetwork" } : { cidrs: [cidr] };
 }
 
 /** What the machines of a group take from others. */

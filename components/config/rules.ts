@@ -2,6 +2,7 @@ import type { Artifact } from "../model/artifacts.ts";
 import { defaultSizes, machineSize } from "../model/pools.ts";
 import { selectableVersions } from "../model/releases.ts";
 import { addOnRules } from "./addOnRules.ts";
+import { azureRules } from "./azureRules.ts";
 import { networkRules } from "./networkRules.ts";
 import { attempt } from "./partial.ts";
 import { imageProblems, poolRules } from "./poolRules.ts";
@@ -174,6 +175,7 @@ const rules: readonly Rule[] = [
   oneCloudOnly,
   tags,
   poolRules,
+  ...azureRules,
   ...addOnRules,
 ];
 

@@ -245,7 +245,10 @@ export const stackSchema = z.strictObject({
     description:
       "Azure only: encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
   }),
-  tags: z.record(z.string().min(1), z.string()).default({}).meta({ description: "Tags on every cloud resource." }),
+  tags: z
+    .record(z.string().min(1), z.string())
+    .default({})
+    .meta({ description: "Tags on every cloud resource: at most 40, on Azure 13." }),
 });
 
 /** A stack's config after defaults. */

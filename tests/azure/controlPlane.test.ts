@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
-import {
-  diskReplaceOnChanges,
-  etcdDevice,
-  machineReplaceOnChanges,
-} from "../../components/azure/controlPlaneMachine.ts";
+import { etcdDevice } from "../../components/azure/controlPlaneMachine.ts";
 import { storageAccountName, vaultName } from "../../components/azure/secretNames.ts";
 import { securityRules } from "../../components/azure/securityRules.ts";
 import { unwritten } from "../../components/model/unwritten.ts";
@@ -36,14 +32,14 @@ describe("the control plane on Azure", () => {
         { id: card.id, primary: true, deleteOption: "Detach" },
       ]);
       assert.equal(mapOf(listOf(card.inputs.ipConfigurations)[0]).privateIPAddress, `10.20.${224 + 4 * index}.10`);
-      assert.equal(options.deleteBeforeReplace, true);
-      assert.deepEqual(options.replaceOnChanges, machineReplaceOnChanges);
-      assert.deepEqual(disk.options.replaceOnChanges, diskReplaceOnChanges);
-      assert.deepEqual([disk.options.deleteBeforeReplace, options.replaceWith], [true, [disk.urn]]);
+      assert.equal(card.inputs.enableAcceleratedNetworking, true);
+      assert.deepEqual(options.replaceWith, [disk.urn, card.urn]);
       assert.match(textOf(options.replacementTrigger) ?? "", /^[0-9a-f]{64}$/);
       const others = resource(prod, "pulumi:index:Stash", `azure-prod-control-plane-before-${index}`);
       const machine = resource(prod, azureType("compute:VirtualMachine"), `${name}-instance`);
-      assert.ok(machine.dependencies.includes(others.urn), `${name} waits for ${others.name}`);
+      // The disk and the card too: either takes its machine along.
+      for (const each of [machine, disk, card])
+        assert.ok(each.dependencies.includes(others.urn), `${each.name} waits for ${others.name}`);
       const last = index === 0 ? "upgrade" : `gate-${index - 1}`;
       assert.ok(others.dependencies.some((urn) => urn.endsWith(`::azure-prod-control-plane-${last}`)));
     }
@@ -161,5 +157,11 @@ describe("the security rules on Azure", () => {
       "workers 170 Allow Udp 4789 from workers",
       "workers 499 Deny * 0-29999,32768-65535 from *",
     ]);
+  });
+
+  it("let peered networks call a private API, and none but our own where a default route could open the public one", () => {
+    const peer = (stack: string) => securityRules(specOf(stack)).find(({ priority }) => priority === 110)?.peer;
+    assert.deepEqual(peer("azure-prod"), { tag: "VirtualNetwork" });
+    assert.deepEqual(peer("azure-dev"), { cidrs: ["10.0.0.0/16"] });
   });
 });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { groupReplaceOnChanges } from "../../components/azure/pool.ts";
-import { groupTags, hintKey, rollingBatch } from "../../components/azure/poolGroup.ts";
+import { acceleratedNetworking } from "../../components/azure/machineTemplate.ts";
+import { groupTags, hintKey, rollingBatch, updateMinutes } from "../../components/azure/poolGroup.ts";
 import { windowsExtensionCommand } from "../../components/machine/windows/userData.ts";
+import { azureMachineSize } from "../../components/model/machineSizes.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { mapOf, Secret, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, specOf } from "../support/mocks.ts";
@@ -83,6 +84,7 @@ describe("pools on Azure", () => {
           {
             name: "primary",
             primary: true,
+            enableAcceleratedNetworking: true,
             networkSecurityGroup: { id: idOf("network:NetworkSecurityGroup", "azure-dev-security-workers") },
             ipConfigurations: [
               {
@@ -139,11 +141,8 @@ describe("pools on Azure", () => {
         timeZone: "UTC",
       },
     });
-    assert.deepEqual(options.replaceOnChanges, groupReplaceOnChanges);
-    assert.equal(options.deleteBeforeReplace, true);
-    assert.deepEqual(options.ignoreChanges, []);
     assert.deepEqual(options.hideDiffs, ["virtualMachineProfile.osProfile.customData"]);
-    assert.deepEqual(options.timeouts, { create: "90m", update: "6h", delete: "90m" });
+    assert.deepEqual(options.timeouts, { create: "90m", update: "120m", delete: "90m" });
     assert.equal(options.replacementTrigger, undefined);
   });
 
@@ -153,6 +152,8 @@ describe("pools on Azure", () => {
       for (const before of ["azure-dev-control-plane-api", "azure-dev-secrets-join", "azure-dev-network-private-1"])
         assert.ok(names.includes(before), `${name} after ${before}`);
       assert.ok(names.includes(name.replace(/group$/, "identity-read-join")), name);
+      // So that the right of the controllers outlives the set.
+      assert.ok(names.includes(name.replace(/group$/, "controllers")), name);
     }
   });
 
@@ -188,8 +189,12 @@ describe("pools on Azure", () => {
     ]);
   });
 
-  it("leave the wanted number to the autoscaler where there is one", () => {
-    const ignored = [...ofType(prod, setType)].map(([name, { options }]) => [name, options.ignoreChanges.join()]);
+  it("leave the wanted number to the autoscaler where there is one, and take none of its machines away", () => {
+    const ignored = [...ofType(prod, setType)].map(([name, { options }]) => {
+      const guard = options.ignoreChanges.length > 0 ? [name.replace(/group$/, "size")] : [];
+      assert.deepEqual(options.hooks.beforeUpdate ?? [], guard, name);
+      return [name, options.ignoreChanges.join()];
+    });
     assert.deepEqual(ignored.sort(), [
       ["azure-prod-pool-linux-group", ""],
       ["azure-prod-pool-win2019-group", "sku.capacity"],
@@ -200,11 +205,32 @@ describe("pools on Azure", () => {
     ]);
   });
 
+  it("have network interfaces that bypass the host where the size is known to allow it", () => {
+    const allowed = (name: string) => {
+      const size = azureMachineSize(name);
+      return size !== undefined && acceleratedNetworking(size);
+    };
+    const can = ["Standard_D2s_v5", "Standard_D2as_v6", "Standard_E4s_v3", "Standard_F4s_v2", "Standard_D4ls_v5"];
+    const cannot = ["Standard_B2ms", "Standard_B4s_v2", "Standard_D2s_v3", "Standard_F2s_v2", "Standard_F4s"];
+    assert.deepEqual([...can, ...cannot].filter(allowed), can);
+  });
+
   it("are replaced one machine at a time, as far as percents tell", () => {
     assert.equal(rollingBatch(poolOf("azure-prod", "win22-1")), 10);
     assert.equal(rollingBatch(poolOf("azure-prod", "linux")), 34);
     assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 0 }), 100);
     assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90 }), 5);
+  });
+
+  it("are given as long for an update as all their batches may take", () => {
+    const minutes = (os: "linux" | "win2022", count: number) => updateMinutes({ ...poolOf("azure-dev", os), count });
+    // A batch: 40 minutes to join, 11 to drain, 5 to go; on Linux 15, 5 and 5.
+    assert.deepEqual(
+      [1, 2, 12].map((count) => minutes("win2022", count)),
+      [120, 120, 12 * 56],
+    );
+    // 5 percent of 50 are two machines.
+    assert.deepEqual([minutes("win2022", 50), minutes("linux", 50)], [25 * 56, 25 * 25]);
   });
 
   it("tell the autoscaler from zero what a node will be", () => {

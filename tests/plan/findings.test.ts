@@ -46,6 +46,17 @@ describe("findings", () => {
   const cases: readonly (readonly [given: FindingInput, expected: readonly string[]])[] = [
     [input({ access: { public: { allow: ["0.0.0.0/0"] } } }), [`error public-api-open ${key("access.public.allow")}`]],
     [input({ access: {} }), [`note private-api ${key("access")}`]],
+    ...(["westcentralus", "westeurope"] as const).map((region): readonly [FindingInput, readonly string[]] => [
+      input({
+        cloud: "azure",
+        region,
+        accountId: "01234567-89ab-cdef-0123-456789abcdef",
+        network: { zones: ["1", "2", "3"], nat: "perZone" },
+        controlPlane: { replicas: 3, image: "24.04.202610010" },
+        pools: [{ name: "linux", os: "linux", image: "24.04.202610010" }],
+      }),
+      region === "westeurope" ? [] : [`warning region-without-zones ${key("region")}`],
+    ]),
     [
       input({ ...production, network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "single" } }),
       [`warning single-nat-gateway ${key("network.nat")}`],

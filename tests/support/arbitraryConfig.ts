@@ -88,6 +88,8 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
   return fc.array(pool, { minLength: 1, maxLength: 8 }).map((list) =>
     list.map(([base, count, kind, nesting], index) => ({
       ...base,
+      // Azure gives no burstable size as a spot machine.
+      ...(base.size === "Standard_B2ms" ? { spot: false } : {}),
       // Digits, then letters: with a zone's suffix nine characters are not exceeded.
       name: `p${index}${base.name}`,
       ...count,

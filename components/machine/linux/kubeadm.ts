@@ -79,7 +79,8 @@ function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
     clusterName: spec.name,
     kubernetesVersion: `v${kubernetes.version}`,
     controlPlaneEndpoint: `${endpoint.host}:${ports.api}`,
-    encryptionAlgorithm: "ECDSA-P256",
+    // Azure's load balancers probe /readyz over TLS, and nobody has told that they take any but RSA keys; others use those (CAPZ, ARO).
+    encryptionAlgorithm: spec.cloud === "azure" ? "RSA-2048" : "ECDSA-P256",
     networking: {
       dnsDomain: kubernetes.clusterDomain,
       podSubnet: kubernetes.podCidr,

@@ -6,6 +6,28 @@ import { key, production, type Rule, worse } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os.family === "windows";
 
+/** Regions without zones; a region may get some later, so this refuses nothing (MicrosoftDocs/azure-docs: articles/reliability/regions-list.md). */
+const azureWithoutZones: ReadonlySet<string> = new Set([
+  "australiacentral",
+  "australiacentral2",
+  "australiasoutheast",
+  "brazilsoutheast",
+  "canadaeast",
+  "francesouth",
+  "germanynorth",
+  "koreasouth",
+  "northcentralus",
+  "norwaywest",
+  "southafricawest",
+  "southindia",
+  "switzerlandwest",
+  "uaecentral",
+  "ukwest",
+  "westcentralus",
+  "westindia",
+  "westus",
+]);
+
 /** Rules on what the stack file says. */
 export const stackRules: readonly Rule[] = [
   ({ spec }) =>
@@ -47,6 +69,18 @@ export const stackRules: readonly Rule[] = [
             path: key("network.nat"),
             message: "One NAT gateway serves every zone: with its zone, all machines lose their way out.",
             remedy: "Set network.nat to perZone.",
+          },
+        ]
+      : [],
+  ({ spec }) =>
+    spec.cloud === "azure" && azureWithoutZones.has(spec.region)
+      ? [
+          {
+            id: "region-without-zones",
+            level: "warning",
+            path: key("region"),
+            message: `Azure lists ${spec.region} without availability zones, which addresses, load balancers and disks of the cluster lie in.`,
+            remedy: "Choose a region with zones; az vm list-skus --location shows those of a size.",
           },
         ]
       : [],

@@ -28,6 +28,27 @@ export const clusterRows: readonly Row[] = [
       ],
     ],
   ],
+  ...["windows-lab", "win-dows", "my-microsoft", "login"].map(
+    (name): Row => [
+      `a cluster named ${name} on Azure`,
+      "azure",
+      { name },
+      [
+        [
+          "name",
+          name,
+          "makes names of a vault and a storage account that Azure refuses: ReservedResourceName",
+          "a name without microsoft and windows, hyphens not counted, that does not begin with login",
+        ],
+      ],
+    ],
+  ),
+  [
+    "14 tags on Azure",
+    "azure",
+    { tags: Object.fromEntries(Array.from({ length: 14 }, (_, index) => [`tag-${index}`, ""])) },
+    [["tags", 14, "has too many tags for Azure's DNS zones", "at most 13"]],
+  ],
   [
     "NAT none without a mirror",
     "aws",

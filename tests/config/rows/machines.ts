@@ -46,6 +46,51 @@ export const machineRows: readonly Row[] = [
     [["pools[0].size", "Standard_B1s", "is too small for a node", "1 processor and 2 GiB at least"]],
   ],
   [
+    "burstable spot machines on Azure",
+    "azure",
+    { "pools.0.size": "Standard_B2ms", "pools.0.spot": true },
+    [
+      [
+        "pools[0].size",
+        "Standard_B2ms",
+        "is never given as a spot machine",
+        "a D, E or F size and no promotional one, or spot: false",
+      ],
+    ],
+  ],
+  [
+    "promotional spot machines on Azure",
+    "azure",
+    {
+      "pools.0.size": "Standard_DS2_v2_Promo",
+      "pools.0.capacity": { vcpus: 2, memoryGib: 7 },
+      "pools.0.spot": true,
+    },
+    [
+      [
+        "pools[0].size",
+        "Standard_DS2_v2_Promo",
+        "is never given as a spot machine",
+        "a D, E or F size and no promotional one, or spot: false",
+      ],
+    ],
+  ],
+  ...(["controlPlane.size", "pools.0.size"] as const).map(
+    (path): Row => [
+      `a size without Premium disks on Azure, ${path}`,
+      "azure",
+      { [path]: "Standard_D4_v5" },
+      [
+        [
+          path.replace(".0", "[0]"),
+          "Standard_D4_v5",
+          "cannot have Premium disks, which every machine of Fenestra has",
+          "a size with an s after the number, such as Standard_D2s_v5",
+        ],
+      ],
+    ],
+  ),
+  [
     "Hyper-V without nesting on AWS",
     "aws",
     { "pools.1.hyperV": true },

@@ -1,0 +1,48 @@
+import * as pulumi from "@pulumi/pulumi";
+import { poolLabel } from "../model/pools.ts";
+import { type ApiClient, askApi, field, parsed } from "./apiProbe.ts";
+import { known } from "./known.ts";
+import { type Patience, waitFor } from "./waitFor.ts";
+
+export interface SizeGuardArgs {
+  /** Name of the pool, as its nodes have it in their label. */
+  readonly pool: string;
+  /** The API, through the load balancer that the deployer reaches. */
+  readonly api: pulumi.Input<ApiClient>;
+  /** Default: every 5 seconds, for a minute. */
+  readonly patience?: Patience;
+}
+
+/**
+ * A `beforeUpdate` hook for a scale set that the autoscaler sizes. The program leaves the number alone (`ignoreChanges`), so the engine hands
+ * the provider the one in the state; Azure's provider sends the whole set, that number included, and a set that has grown since would lose
+ * machines in use (pulumi/pulumi: pkg/resource/deploy, processIgnoreChanges; pulumi/pulumi-azure-native: provider.go, defaultUpdate). The
+ * hook refuses that. A number that is too large costs a while; the autoscaler takes it back.
+ */
+export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHook {
+  return new pulumi.ResourceHook(name, async ({ urn, newInputs }) => {
+    const api = await known(args.api);
+    const selector = encodeURIComponent(`${poolLabel}=${args.pool}`);
+    let nodes = 0;
+    const count = async (): Promise<string | undefined> => {
+      const { status, body } = await askApi(api, `/api/v1/nodes?labelSelector=${selector}`);
+      const items = field(parsed(body), "items");
+      if (status !== 200 || !Array.isArray(items)) return `the API answers ${status}`;
+      nodes = items.length;
+      return undefined;
+    };
+    await waitFor(`the number of nodes in pool ${args.pool}`, count, { limitSeconds: 60, ...args.patience });
+    const problem = sizeProblem(args.pool, nodes, field(field(newInputs, "sku"), "capacity"), urn);
+    if (problem !== undefined) throw new Error(problem);
+  });
+}
+
+/** What is wrong with an update that gives a pool this many machines, or `undefined`. Pure. */
+export function sizeProblem(pool: string, nodes: number, capacity: unknown, urn: string): string | undefined {
+  if (typeof capacity !== "number") return `the size of pool ${pool} cannot be read from its update`;
+  if (nodes <= capacity) return undefined;
+  return (
+    `pool ${pool} has ${nodes} nodes, and this update would leave it ${capacity}, the number in Pulumi's state: the autoscaler has ` +
+    `changed it since. Read the present number, then update again: pulumi refresh --target '${urn}'`
+  );
+}

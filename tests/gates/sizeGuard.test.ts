@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import * as pulumi from "@pulumi/pulumi";
+import { sizeGuard } from "../../components/gates/sizeGuard.ts";
+import { withMocks } from "../support/mocks.ts";
+import { serving } from "./serving.ts";
+
+describe("the guard of an autoscaled scale set's size", () => {
+  const path = "/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019";
+  const urn = "urn:pulumi:azure-prod::fenestra::azure-native:compute:VirtualMachineScaleSet::set";
+
+  /** What becomes of an update that sends a size, while the pool has so many nodes. */
+  const update = (capacity: unknown, nodes: number, status = 200): Promise<void> =>
+    serving(
+      (asked) => ({ status: asked === path ? status : 404, body: JSON.stringify({ items: Array(nodes).fill({}) }) }),
+      async (api) => {
+        const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
+        const args = { pool: "win2019", api: pulumi.secret(api), patience };
+        const { hooks } = await withMocks(() => void sizeGuard("guard", args));
+        const newInputs = { sku: { name: "Standard_D4s_v5", capacity } };
+        await Reflect.apply(hooks.get("guard")?.callback ?? assert.fail("no hook"), undefined, [{ urn, newInputs }]);
+      },
+    );
+
+  it("refuses an update that would take machines in use away, and says how to go on", async () => {
+    await assert.rejects(
+      update(0, 6),
+      new RegExp(`pool win2019 has 6 nodes, and this update would leave it 0, .* pulumi refresh --target '${urn}'$`),
+    );
+  });
+
+  it("lets through what takes none away, also while machines have not joined", async () => {
+    await update(6, 6);
+    await update(6, 2);
+  });
+
+  it("refuses what it cannot tell", async () => {
+    await assert.rejects(update(6, 6, 503), /number of nodes in pool win2019 is not ready .* the API answers 503/);
+    await assert.rejects(update(undefined, 0), /the size of pool win2019 cannot be read from its update/);
+  });
+});
