@@ -125,6 +125,8 @@ interface Rule {
 
 const tags: Readonly<Record<string, readonly string[]>> = {
   AzureLoadBalancer: ["balancer"],
+  // The network's own addresses, and those of networks connected to it.
+  VirtualNetwork: machineGroups,
   "*": [...machineGroups, "balancer"],
 };
 const everyPort: PortRange = { first: 0, last: 65_535 };

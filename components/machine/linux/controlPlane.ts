@@ -76,7 +76,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
 export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload, identity?: string): string {
   const { image, size, osDiskGb } = spec.controlPlane;
   return createHash("sha256")
-    .update(JSON.stringify([payload, image, size.name, osDiskGb, identity]))
+    .update(JSON.stringify([payload, image, size.name, osDiskGb, spec.encryptionAtHost, identity]))
     .digest("hex");
 }
 
