@@ -11,6 +11,8 @@ export const windowsPaths = {
   root: windowsRoot,
   /** All decisions as data: stages, artifacts, routes, services. */
   machine: `${windowsRoot}\\machine.json`,
+  /** Registry values per operating system. A file of its own, since `machine.json` lies in user data, which has no room for them. */
+  repairs: `${windowsRoot}\\repairs.json`,
   /** First script of the bootstrap. */
   entry: `${windowsRoot}\\bootstrap.ps1`,
   /** Programs, all in one folder: containerd looks for its shim beside itself. */

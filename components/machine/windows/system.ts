@@ -2,24 +2,21 @@ import type { Cloud } from "../../config/schema.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { nodePorts } from "../../model/ports.ts";
 import { windowsPaths } from "./paths.ts";
-
-/** A value in the registry. */
-export interface RegistryValue {
-  readonly path: string;
-  readonly name: string;
-  readonly type: "DWord" | "String" | "ExpandString";
-  readonly value: number | string;
-}
+import type { RegistryKey } from "./repairs.ts";
 
 /** The operating system's part of `machine.json`. */
 export interface WindowsSystem {
+  /** Name of the operating system, by which the stage finds its repairs: `windows-2022`. */
+  readonly name: string;
   /** Windows features to install; each of them needs the one reboot. */
   readonly features: readonly string[];
-  readonly registry: readonly RegistryValue[];
+  readonly registry: readonly RegistryKey[];
   /** Services that are stopped and disabled. */
   readonly servicesOff: readonly string[];
   /** Ports that outgoing connections take. */
   readonly dynamicPorts: { readonly start: number; readonly count: number };
+  /** Ports of UDP that no connection takes. */
+  readonly excludedUdpPorts: readonly number[];
   /** Calls of w32tm. */
   readonly clock: readonly (readonly string[])[];
   readonly defender: { readonly processes: readonly string[]; readonly paths: readonly string[] };
@@ -33,27 +30,23 @@ export interface WindowsSystem {
 export const dynamicPorts = { start: nodePorts.last + 1, count: 65_536 - nodePorts.last - 1 } as const;
 
 const machineKey = "HKLM:\\SOFTWARE";
+const dumps = `${machineKey}\\Microsoft\\Windows\\Windows Error Reporting\\LocalDumps`;
 const serviceKey = "HKLM:\\SYSTEM\\CurrentControlSet\\Services";
 
 /** Registry values of every Windows node. */
-const registry: readonly RegistryValue[] = [
+const registry: readonly RegistryKey[] = [
   // A cumulative update on a running node breaks its network (microsoft/Windows-Containers#516); nodes are replaced instead.
   {
     path: `${machineKey}\\Policies\\Microsoft\\Windows\\WindowsUpdate\\AU`,
-    name: "NoAutoUpdate",
     type: "DWord",
-    value: 1,
+    values: { NoAutoUpdate: 1 },
+    reboot: false,
   },
   // Names of file servers are looked up in the pod's compartment (kubernetes-sigs/image-builder, Windows runtime role).
-  { path: `${serviceKey}\\hns\\State`, name: "EnableCompartmentNamespace", type: "DWord", value: 1 },
-  ...(
-    [
-      { name: "DumpFolder", type: "ExpandString", value: windowsPaths.dumps },
-      { name: "DumpCount", type: "DWord", value: 10 },
-      // 1 is a small dump.
-      { name: "DumpType", type: "DWord", value: 1 },
-    ] as const
-  ).map((value) => ({ path: `${machineKey}\\Microsoft\\Windows\\Windows Error Reporting\\LocalDumps`, ...value })),
+  { path: `${serviceKey}\\hns\\State`, type: "DWord", values: { EnableCompartmentNamespace: 1 }, reboot: true },
+  // 1 is a small dump.
+  { path: dumps, type: "DWord", values: { DumpCount: 10, DumpType: 1 }, reboot: false },
+  { path: dumps, type: "ExpandString", values: { DumpFolder: windowsPaths.dumps }, reboot: false },
 ];
 
 /**
@@ -61,7 +54,7 @@ const registry: readonly RegistryValue[] = [
  * source (Azure documentation, "Time sync for Windows VMs"): its provider is switched on by the registry, and NTP stays as it is.
  */
 const clocks: Readonly<
-  Record<Cloud, { readonly calls: readonly (readonly string[])[]; readonly registry: readonly RegistryValue[] }>
+  Record<Cloud, { readonly calls: readonly (readonly string[])[]; readonly registry: readonly RegistryKey[] }>
 > = {
   aws: {
     calls: [["/config", "/manualpeerlist:169.254.169.123,0x9", "/syncfromflags:manual", "/update"]],
@@ -72,9 +65,9 @@ const clocks: Readonly<
     registry: [
       {
         path: `${serviceKey}\\W32Time\\TimeProviders\\VMICTimeProvider`,
-        name: "Enabled",
         type: "DWord",
-        value: 1,
+        values: { Enabled: 1 },
+        reboot: false,
       },
     ],
   },
@@ -92,10 +85,13 @@ export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
 /** Settings of the operating system for a pool's machines. */
 export function windowsSystem(cloud: Cloud, pool: PoolSpec): WindowsSystem {
   return {
+    name: pool.os.name,
     features: ["Containers", ...(pool.hyperV ? ["Hyper-V"] : [])],
     registry: [...registry, ...clocks[cloud].registry],
     servicesOff: ["wuauserv", "UsoSvc"],
     dynamicPorts,
+    // Azure drops what comes from it (Azure/AKS#2988).
+    excludedUdpPorts: cloud === "azure" ? [65_330] : [],
     clock: clocks[cloud].calls,
     defender: {
       // By name: containerd runs some of them from folders of its own.

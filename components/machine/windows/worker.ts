@@ -16,6 +16,7 @@ import { curlArguments, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
 import { windowsConflist, windowsNetwork } from "./network.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
+import { networkRepairs } from "./repairs.ts";
 import {
   containerdLog,
   containerdService,
@@ -91,8 +92,28 @@ export const windowsDrain = {
   heartbeatSeconds: 300,
 } as const;
 
+/**
+ * Seconds between Ready and the pull of images that pods may want: two gigabytes would compete with the first pods on a machine of two
+ * processors, and a pod that wants the image pulls it itself.
+ */
+const prePullSeconds = 300;
+
 /** How often a task that is not running is started again, in minutes. */
 const taskMinutes = 5;
+
+/**
+ * Columns of a node's pods that the drain reads, as `kubectl get --output custom-columns=` takes them; what is missing is `<none>`. Whole pods as
+ * JSON would not do: Windows PowerShell refuses an object with keys that differ in case only, such as the labels `App` and `app`
+ * (PowerShell/PowerShell#3705).
+ */
+export const podColumns = [
+  "NAMESPACE:.metadata.namespace",
+  "NAME:.metadata.name",
+  "PHASE:.status.phase",
+  "OWNERS:.metadata.ownerReferences[*].kind",
+  "MIRROR:.metadata.annotations.kubernetes\\.io/config\\.mirror",
+  "DELETED:.metadata.deletionTimestamp",
+].join(",");
 
 /** Where the extension that runs the custom data keeps its status (Azure documentation, troubleshoot artifacts in DevTest Labs). */
 const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
@@ -123,7 +144,8 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): MachinePayload {
     path: windowsPaths.machine,
     content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n`,
   };
-  return { kind: "windows", files: [machine, ...configs, ...scripts], entry: windowsPaths.entry };
+  const repairs = { path: windowsPaths.repairs, content: `${JSON.stringify(networkRepairs, null, 2)}\n` };
+  return { kind: "windows", files: [machine, repairs, ...configs, ...scripts], entry: windowsPaths.entry };
 }
 
 /** The cloud's part, with the domain of AWS's services, which differs in China. */
@@ -146,7 +168,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
   const contents = configs.map(({ path, content }) => [path, content] as const);
   const stages = hashedStages(
     {
-      os: { inputs: os },
+      os: { inputs: [os, networkRepairs[os.name]] },
       artifacts: { inputs: artifacts.filter(({ stage }) => stage === "artifacts") },
       containerd: { inputs: [services.containerd, contents] },
       network: { inputs: network },
@@ -167,6 +189,8 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     // The extension of Azure reports the first wave; EC2Launch does not survive a reboot from within, so there the task does it all.
     foreground: cloud.kind === "azure",
     statusFiles: cloud.kind === "azure" ? extensionStatus : "",
+    // On Azure the special administration console of Windows holds the port (Azure documentation, "Serial Console for Windows").
+    console: cloud.kind === "aws" ? "COM1" : "",
     protected: protectedFolders,
     tasks: [
       { name: "fenestra-run", script: windowsScript("run.ps1"), minutes: 0 },
@@ -199,6 +223,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       ...windowsDrain,
       spotSeconds: windowsDrain.spotSeconds[cloud.kind],
       events: cloud.kind === "azure" ? ["Terminate", "Preempt"] : [],
+      columns: podColumns,
     },
     watch: {
       noticeSeconds: 5,
@@ -209,7 +234,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       proxyHealth: `http://127.0.0.1:${ports.kubeProxyHealth}/livez`,
       containerdLog,
     },
-    prePull: prePullImages(spec, pool),
+    prePull: { images: prePullImages(spec, pool), afterSeconds: prePullSeconds },
     cloudLogs: cloud.kind === "aws" ? ["C:\\ProgramData\\Amazon\\EC2Launch\\log"] : ["C:\\WindowsAzure\\Logs\\Plugins"],
   };
 }
@@ -217,6 +242,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
 /** Paths that the scripts need, by the names they use. */
 const machinePaths = {
   machine: windowsPaths.machine,
+  repairs: windowsPaths.repairs,
   node: windowsPaths.node,
   state: windowsPaths.state,
   logs: windowsPaths.logs,

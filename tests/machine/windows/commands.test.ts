@@ -11,7 +11,7 @@ const testFolder = new URL("scripts/", import.meta.url);
  */
 const ofWindows: ReadonlySet<string> = new Set(
   `Add-Content Add-Member Add-MpPreference Add-Type Compress-Archive ConvertFrom-Json ConvertTo-Json Copy-Item ForEach-Object
-  Format-List Format-Table Get-ChildItem Get-CimInstance Get-Command Get-Content Get-FileHash Get-Item Get-NetAdapter Get-NetFirewallRule
+  Format-List Format-Table Get-ChildItem Get-CimInstance Get-Command Get-Content Get-FileHash Get-Item Get-ItemProperty Get-NetAdapter Get-NetFirewallRule
   Get-NetIPAddress Get-NetRoute Get-Partition Get-PartitionSupportedSize Get-Process Get-Random Get-ScheduledTask Get-ScheduledTaskInfo
   Get-Service Get-WindowsFeature Get-WinEvent Install-WindowsFeature Invoke-CimMethod Invoke-RestMethod Join-Path Move-Item New-CimInstance
   New-Item New-ItemProperty New-NetFirewallRule New-NetRoute New-Object New-ScheduledTaskAction New-ScheduledTaskPrincipal

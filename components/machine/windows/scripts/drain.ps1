@@ -17,27 +17,25 @@ function Invoke-Kubectl {
     Invoke-Program $Machine.programs.kubectl (@('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s') + $Arguments)
 }
 
-# Pods that must go: not those of DaemonSets, which ignore a cordon, nor mirror pods, nor those that have ended.
-function Select-Pods {
-    param(
-        [object[]] $Pods
-    )
-    foreach ($pod in $Pods) {
-        $owners = @($pod.metadata.ownerReferences | Where-Object { $_ } | ForEach-Object { $_.kind })
-        $mirror = $pod.metadata.annotations -and $pod.metadata.annotations.'kubernetes.io/config.mirror'
-        if ($owners -notcontains 'DaemonSet' -and -not $mirror -and 'Succeeded', 'Failed' -notcontains $pod.status.phase) {
-            $pod
-        }
-    }
-}
-
+# The node's pods, from the lines of kubectl: namespace, name, phase, kinds of owners, mirror, time of deletion.
 function Get-OwnPods {
     param(
         [object] $Machine,
         [string] $Node
     )
-    $json = Invoke-Kubectl $Machine @('get', 'pods', '--all-namespaces', '--field-selector', "spec.nodeName=$Node", '-o', 'json')
-    @(Select-Pods (($json -join "`n") | ConvertFrom-Json).items)
+    $lines = Invoke-Kubectl $Machine @('get', 'pods', '--all-namespaces', '--field-selector', "spec.nodeName=$Node", '--no-headers', '-o', "custom-columns=$($Machine.drain.columns)")
+    foreach ($line in @($lines | Where-Object { "$_".Trim() })) {
+        $values = @(-split $line)
+        @{ namespace = $values[0]; name = $values[1]; phase = $values[2]; owners = @($values[3] -split ','); mirror = $values[4] -ne '<none>'; leaves = $values[5] -ne '<none>' }
+    }
+}
+
+# Pods that must go: not those of DaemonSets, which ignore a cordon, nor mirror pods, nor those that have ended.
+function Select-Pods {
+    param(
+        [object[]] $Pods
+    )
+    $Pods | Where-Object { $_ -and $_.owners -notcontains 'DaemonSet' -and -not $_.mirror -and 'Succeeded', 'Failed' -notcontains $_.phase }
 }
 
 # Asks for one eviction. A refusal by a disruption budget is no error: the next round asks again.
@@ -46,7 +44,7 @@ function Send-Eviction {
         [object] $Machine,
         [object] $Pod
     )
-    $meta = @{ name = $Pod.metadata.name; namespace = $Pod.metadata.namespace }
+    $meta = @{ name = $Pod.name; namespace = $Pod.namespace }
     $file = "$($Machine.paths.state)/eviction.json"
     Write-Text $file (@{ apiVersion = 'policy/v1'; kind = 'Eviction'; metadata = $meta } | ConvertTo-Json -Compress)
     try {
@@ -86,12 +84,12 @@ function Invoke-Drain {
     while ($watch.Elapsed.TotalSeconds -lt $Seconds) {
         try {
             Invoke-Kubectl $Machine @('cordon', $Node) | Out-Null
-            $pods = @(Get-OwnPods $Machine $Node)
+            $pods = @(Select-Pods @(Get-OwnPods $Machine $Node))
             if ($pods.Count -eq 0) {
                 Write-Notice "node $Node is drained after $([int] $watch.Elapsed.TotalSeconds) s"
                 return $true
             }
-            foreach ($pod in @($pods | Where-Object { -not $_.metadata.deletionTimestamp })) {
+            foreach ($pod in @($pods | Where-Object { -not $_.leaves })) {
                 Send-Eviction $Machine $pod
             }
         }
@@ -108,7 +106,7 @@ function Invoke-Drain {
     Write-Notice "drain of node $Node reached its deadline, $($pods.Count) pods left" 'Warning'
     foreach ($pod in @($pods | Where-Object { $_ })) {
         try {
-            Invoke-Kubectl $Machine @('delete', 'pod', $pod.metadata.name, '--namespace', $pod.metadata.namespace, '--wait=false') | Out-Null
+            Invoke-Kubectl $Machine @('delete', 'pod', $pod.name, '--namespace', $pod.namespace, '--wait=false') | Out-Null
         }
         catch {
             Write-Log "not deleted: $_"

@@ -22,7 +22,7 @@ function Write-Log {
     }
 }
 
-# Names the log file for the script that calls this and for all it calls.
+# Names the log file, and the serial port where it is free, for the script that calls this and for all it calls.
 function Start-Log {
     param(
         [object] $Machine,
@@ -30,9 +30,10 @@ function Start-Log {
     )
     New-Folder $Machine.paths.logs
     Set-Variable -Scope 1 -Name LogFile -Value "$($Machine.paths.logs)/$Name.log"
+    Set-Variable -Scope 1 -Name ConsolePort -Value "$($Machine.console)"
 }
 
-# An event that outlives the log files, and a line on the serial console, which both clouds show without access to the machine.
+# An event that outlives the log files, and on AWS a line on the serial console, which the cloud shows without access to the machine.
 function Write-Notice {
     param(
         [string] $Message,
@@ -44,11 +45,13 @@ function Write-Notice {
             [Diagnostics.EventLog]::CreateEventSource('fenestra', 'Application')
         }
         Write-EventLog -LogName Application -Source fenestra -EventId 1 -EntryType $Kind -Message $Message
-        $port = New-Object IO.Ports.SerialPort 'COM1', 115200
-        $port.WriteTimeout = 2000
-        $port.Open()
-        $port.WriteLine("fenestra: $Message")
-        $port.Close()
+        if ($ConsolePort) {
+            $port = New-Object IO.Ports.SerialPort $ConsolePort, 115200
+            $port.WriteTimeout = 2000
+            $port.Open()
+            $port.WriteLine("fenestra: $Message")
+            $port.Close()
+        }
     }
     catch {
         Write-Log "notice not delivered everywhere: $_"

@@ -1,4 +1,5 @@
-# Operating system: features, registry, services, pagefile, ports, clock, Defender. Asks for the one reboot.
+# Operating system: features, and settings without which a node still works: registry, services, pagefile, ports, clock, Defender. Asks for the
+# one reboot.
 param(
     [object] $Machine
 )
@@ -30,6 +31,38 @@ function Set-Pagefile {
     Set-CimInstance -InputObject $file -Property $sizes
 }
 
+# Makes a setting without which a node still works: images, group policies and agents differ, and a node with a default is better than none.
+$seen = @{ failed = @(); changed = $false }
+function Invoke-Optional {
+    param(
+        [string] $What,
+        [scriptblock] $Body
+    )
+    try {
+        & $Body | Out-Null
+    }
+    catch {
+        Write-Log "${What}: $_"
+        $seen.failed += $What
+    }
+}
+
+# Writes a value of the registry. True when it was another one before, or none.
+function Set-Value {
+    param(
+        [string] $Path,
+        [string] $Name,
+        [string] $Type,
+        [object] $Value
+    )
+    if (-not (Test-Path -LiteralPath $Path)) {
+        New-Item -Force -Path $Path | Out-Null
+    }
+    $before = (Get-ItemProperty -LiteralPath $Path -ErrorAction SilentlyContinue).$Name
+    New-ItemProperty -Force -LiteralPath $Path -Name $Name -PropertyType $Type -Value $Value | Out-Null
+    $before -ne $Value
+}
+
 # Features come first: what the component store has to fetch, it fetches by the update service that is switched off below.
 $features = @(Get-WindowsFeature -Name $os.features)
 # An attempt before this one has installed them. Windows refuses more of that until it has restarted.
@@ -43,38 +76,57 @@ if ($missing.Count -gt 0 -and -not $reboot) {
     }
     $reboot = $result.RestartNeeded -ne 'No'
 }
-foreach ($value in $os.registry) {
-    if (-not (Test-Path -LiteralPath $value.path)) {
-        New-Item -Force -Path $value.path | Out-Null
+$repairs = (Get-Content -Raw -LiteralPath $Machine.paths.repairs | ConvertFrom-Json).($os.name)
+foreach ($key in @($os.registry) + @($repairs)) {
+    foreach ($value in $key.values.PSObject.Properties) {
+        Invoke-Optional "registry value $($value.Name) below $($key.path)" {
+            if ((Set-Value $key.path $value.Name $key.type $value.Value) -and $key.reboot) {
+                $seen.changed = $true
+            }
+        }
     }
-    New-ItemProperty -Force -LiteralPath $value.path -Name $value.name -PropertyType $value.type -Value $value.value | Out-Null
 }
 foreach ($name in $os.servicesOff) {
-    Stop-Service -Force -Name $name -ErrorAction SilentlyContinue
-    Set-Service -Name $name -StartupType Disabled -ErrorAction SilentlyContinue
+    Invoke-Optional "service $name off" {
+        Stop-Service -Force -Name $name -ErrorAction SilentlyContinue
+        Set-Service -Name $name -StartupType Disabled
+    }
 }
 foreach ($protocol in 'tcp', 'udp') {
-    Invoke-Program 'netsh.exe' @('int', 'ipv4', 'set', 'dynamicport', $protocol, "start=$($os.dynamicPorts.start)", "num=$($os.dynamicPorts.count)") | Out-Null
+    Invoke-Optional "$protocol ports of connections" {
+        Invoke-Program 'netsh.exe' @('int', 'ipv4', 'set', 'dynamicport', $protocol, "start=$($os.dynamicPorts.start)", "num=$($os.dynamicPorts.count)")
+    }
 }
-Set-Service -Name w32time -StartupType Automatic
-Start-Service -Name w32time
-foreach ($arguments in $os.clock) {
-    Invoke-Program 'w32tm.exe' @($arguments) | Out-Null
+foreach ($port in $os.excludedUdpPorts) {
+    Invoke-Optional "UDP port $port left out" {
+        $there = @(Invoke-Program 'netsh.exe' @('int', 'ipv4', 'show', 'excludedportrange', 'udp'))
+        if (@($there -match "^\s*$port\s").Count -eq 0) {
+            Invoke-Program 'netsh.exe' @('int', 'ipv4', 'add', 'excludedportrange', 'udp', "$port", '1', 'persistent')
+        }
+    }
 }
-if (Get-Command Add-MpPreference -ErrorAction SilentlyContinue) {
-    # Defender may be uninstalled or managed from outside; a slower node is better than none.
-    Add-MpPreference -ExclusionProcess $os.defender.processes -ExclusionPath $os.defender.paths -ErrorAction SilentlyContinue
+Invoke-Optional 'clock' {
+    Set-Service -Name w32time -StartupType Automatic
+    Start-Service -Name w32time
+    foreach ($arguments in $os.clock) {
+        Invoke-Program 'w32tm.exe' @($arguments)
+    }
 }
-New-Folder $Machine.paths.dumps
-try {
-    Resize-SystemDrive
+Invoke-Optional 'exclusions of Defender' {
+    # It may be uninstalled or managed from outside.
+    if (Get-Command Add-MpPreference -ErrorAction SilentlyContinue) {
+        Add-MpPreference -ExclusionProcess $os.defender.processes -ExclusionPath $os.defender.paths
+    }
 }
-catch {
-    # The launch agent may extend the drive at the same time; a node with a small disk is better than none.
-    Write-Log "the system drive stays as it is: $_"
+Invoke-Optional 'folder of dumps' { New-Folder $Machine.paths.dumps }
+# The launch agent may extend the drive at the same time.
+Invoke-Optional 'size of the system drive' { Resize-SystemDrive }
+Invoke-Optional 'pagefile' { Set-Pagefile $os.pagefile.initialMb $os.pagefile.maximumMb }
+if ($seen.failed.Count -gt 0) {
+    Write-Notice "settings not made, the node goes on without: $($seen.failed -join ', ')" 'Warning'
 }
-Set-Pagefile $os.pagefile.initialMb $os.pagefile.maximumMb
 
-if ($reboot) {
+# Drivers read some values when they start. Asked once, and never after another reboot: a policy may take a value back each time.
+if ($reboot -or ($seen.changed -and -not (Test-Path -LiteralPath "$($Machine.paths.state)/reboots"))) {
     return 'reboot'
 }

@@ -45,9 +45,10 @@ function New-Pod {
         [string] $Name,
         [string] $Owner = 'ReplicaSet',
         [string] $Phase = 'Running',
-        [hashtable] $Annotations = @{}
+        [string] $Mirror = '<none>',
+        [string] $Deleted = '<none>'
     )
-    @{ metadata = @{ name = $Name; namespace = 'default'; ownerReferences = @(@{ kind = $Owner }); annotations = $Annotations }; status = @{ phase = $Phase } }
+    @{ name = $Name; line = "default     $Name     $Phase   $Owner   $Mirror   $Deleted" }
 }
 function Invoke-Kubectl {
     param(
@@ -56,14 +57,14 @@ function Invoke-Kubectl {
     )
     $cluster.calls += $Arguments -join ' '
     if ($Arguments[0] -eq 'get') {
-        return @{ items = @($cluster.pods) } | ConvertTo-Json -Depth 10
+        return $cluster.pods | ForEach-Object { $_.line }
     }
     if ($Arguments[0] -eq 'create') {
         $name = ($Arguments[2] -split '/')[-2]
         if ($cluster.guarded -contains $name) {
             throw 'Cannot evict pod as it would violate the pod''s disruption budget.'
         }
-        $cluster.pods = @($cluster.pods | Where-Object { $_.metadata.name -ne $name })
+        $cluster.pods = @($cluster.pods | Where-Object { $_.name -ne $name })
     }
 }
 function Reset-Cluster {
@@ -77,22 +78,30 @@ function Reset-Cluster {
     $cluster.beats = @()
     $cluster.silent = $false
 }
-$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 300 } }
+$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
 
 Test 'pods of DaemonSets, mirror pods and ended ones stay' {
-    $pods = @(
+    Reset-Cluster @(
         (New-Pod 'app')
+        (New-Pod 'bare' '<none>')
         (New-Pod 'agent' 'DaemonSet')
-        (New-Pod 'static' 'Node' 'Running' @{ 'kubernetes.io/config.mirror' = 'x' })
+        (New-Pod 'two' 'Job,DaemonSet')
+        (New-Pod 'static' 'Node' 'Running' '8f3e')
         (New-Pod 'job' 'Job' 'Succeeded')
+        (New-Pod 'broken' 'Job' 'Failed')
     )
-    $data = (ConvertTo-Data @{ items = $pods }).items
-    Assert-Equal @(Select-Pods $data | ForEach-Object { $_.metadata.name }) @('app')
+    Assert-Equal @(Select-Pods @(Get-OwnPods $machine 'n') | ForEach-Object { "$($_.namespace)/$($_.name)" }) @('default/app', 'default/bare')
+}
+Test 'a pod that goes already is not asked again, but waited for' {
+    Reset-Cluster @(New-Pod 'a' 'ReplicaSet' 'Running' '<none>' '2026-11-21T10:00:00Z')
+    $cluster.clock = -1000000
+    Assert-Equal (Invoke-Drain $machine 'n' 1) $false
+    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'create *' }) @()
 }
 Test 'an empty node is drained at once, and cordoned first' {
     Reset-Cluster @()
     Assert-Equal (Invoke-Drain $machine 'n' 30) $true
-    Assert-Equal $cluster.calls @('cordon n', 'get pods --all-namespaces --field-selector spec.nodeName=n -o json')
+    Assert-Equal $cluster.calls @('cordon n', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b')
 }
 Test 'a pod that its disruption budget holds is asked again until it may go' {
     Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
@@ -119,7 +128,7 @@ Test 'the hook hears in intervals until the deadline, and not after it' {
     Reset-Cluster @(New-Pod 'b')
     $cluster.guarded = @('b')
     $cluster.clock = -1000000
-    $often = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 0 } }
+    $often = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 0; columns = 'A:.a' } }
     $watch = [Diagnostics.Stopwatch]::StartNew()
     Assert-Equal (Invoke-Drain $often 'n' 1 'drain') $false
     Assert-Equal ($watch.Elapsed.TotalSeconds -lt 10) $true
@@ -144,12 +153,12 @@ Test 'without a hook nobody is told' {
 Test 'a warning that kubectl writes is not taken for a part of its answer' {
     function kubectl.exe {
         Write-Error -ErrorAction Continue 'Warning: v1 Endpoints is deprecated'
-        '{"items":[{"metadata":{"name":"a"},"status":{"phase":"Running"}}]}'
+        'default   a   Running   ReplicaSet   <none>   <none>'
         $global:LASTEXITCODE = 0
     }
     ${function:Invoke-Kubectl} = $realKubectl
-    $real = ConvertTo-Data @{ programs = @{ kubectl = 'kubectl.exe' }; paths = @{ kubeconfig = 'k' } }
-    Assert-Equal @(Get-OwnPods $real 'n' | ForEach-Object { $_.metadata.name }) @('a')
+    $real = ConvertTo-Data @{ drain = @{ columns = 'A:.a' }; programs = @{ kubectl = 'kubectl.exe' }; paths = @{ kubeconfig = 'k' } }
+    Assert-Equal @(Get-OwnPods $real 'n' | ForEach-Object { $_.name }) @('a')
 }
 
 $drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20 }

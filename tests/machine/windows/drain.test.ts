@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { podColumns } from "../../../components/machine/windows/worker.ts";
+import { type ApiServer, startApiServer } from "../../support/apiServer.ts";
+
+const uid = "00000000-0000-0000-0000-000000000001";
+const owner = (kind: string) => ({ apiVersion: "apps/v1", kind, name: kind.toLowerCase(), uid });
+const pod = (name: string, metadata: object) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, namespace: "default", ...metadata },
+  spec: { nodeName: "n", containers: [{ name: "main", image: "x" }] },
+});
+
+describe("what a Windows node's drain reads of its pods", function () {
+  // The first run on a machine builds the programs.
+  this.timeout(30 * 60_000);
+  let api: ApiServer;
+  before(async () => {
+    api = await startApiServer();
+  });
+  after(async () => {
+    await api?.stop();
+  });
+
+  it("is what kubectl gives for its columns, whatever labels pods have", async () => {
+    const pods = [
+      pod("bare", { labels: { App: "a", app: "b" } }),
+      pod("owned", { ownerReferences: [owner("ReplicaSet")] }),
+      pod("static", {
+        ownerReferences: [owner("Node"), owner("DaemonSet")],
+        annotations: { "kubernetes.io/config.mirror": "8f3e" },
+      }),
+      pod("leaving", { finalizers: ["fenestra.dev/test"] }),
+    ];
+    // The controller manager, which makes it, does not run here.
+    await api.kubectl(["create", "serviceaccount", "default"]);
+    const made = await api.kubectl(
+      ["create", "-f", "-"],
+      JSON.stringify({ apiVersion: "v1", kind: "List", items: pods }),
+    );
+    assert.deepEqual([made.code, made.stderr], [0, ""]);
+    await api.kubectl(["delete", "pod", "leaving", "--wait=false", "--grace-period=0"]);
+    const { code, stdout, stderr } = await api.kubectl([
+      ...[
+        "get",
+        "pods",
+        "--all-namespaces",
+        "--field-selector",
+        "spec.nodeName=n",
+        "--no-headers",
+        "-o",
+        `custom-columns=${podColumns}`,
+      ],
+    ]);
+    assert.deepEqual([code, stderr], [0, ""]);
+    const rows = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/));
+    const [bare, leaving, owned, mirror, ...more] = rows;
+    assert.deepEqual(more, []);
+    assert.deepEqual(bare, ["default", "bare", "Pending", "<none>", "<none>", "<none>"]);
+    assert.deepEqual(owned, ["default", "owned", "Pending", "ReplicaSet", "<none>", "<none>"]);
+    assert.deepEqual(mirror, ["default", "static", "Pending", "Node,DaemonSet", "8f3e", "<none>"]);
+    assert.deepEqual(leaving?.slice(0, 2), ["default", "leaving"]);
+    assert.match(leaving?.at(-1) ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    assert.ok(rows.every((row) => row.length === 6));
+  });
+});
