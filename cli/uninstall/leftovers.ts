@@ -98,11 +98,15 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
       problem:
         volume.reclaimPolicy === "Delete"
           ? `its disk${inCloud(volume)} stays in the cloud unless its claim${inClaim(volume)} is deleted while the storage driver runs`
-          : `its reclaim policy is ${volume.reclaimPolicy}: its disk${inCloud(volume)} stays in the cloud in any case`,
+          : goesWithGroup(volume)
+            ? `its reclaim policy is ${volume.reclaimPolicy}, but its disk${inCloud(volume)} lies in the cluster's resource group and is deleted with that`
+            : `its reclaim policy is ${volume.reclaimPolicy}: its disk${inCloud(volume)} stays in the cloud in any case`,
       mend:
         volume.reclaimPolicy === "Delete"
           ? `delete the claim; the volume goes with it`
-          : `keep the disk on purpose, or kubectl patch pv ${volume.metadata.name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}' and delete its claim`,
+          : goesWithGroup(volume)
+            ? `copy the disk if you want to keep it: az snapshot create --resource-group ANOTHER --name ${volume.metadata.name} --source ${volume.handle}`
+            : `keep the disk on purpose, or kubectl patch pv ${volume.metadata.name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}' and delete its claim`,
     })),
     ...[...services, ...claims, ...volumes, ...namespaces].filter(isStuck).map((object) => ({
       object: nameOf(object),
@@ -112,6 +116,8 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
   ].toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
 }
 
+/** Azure's disk driver makes disks in the cluster's own resource group, and a group takes all that is in it along when it is deleted. */
+const goesWithGroup = ({ handle }: FoundVolume): boolean => /\/resourceGroups\/fenestra-[^/]+\//i.test(handle ?? "");
 const isStuck = ({ metadata }: FoundObject): boolean => metadata.deleting;
 const inCloud = ({ handle }: FoundVolume): string => (handle === undefined ? "" : ` (${handle})`);
 const inClaim = ({ claim }: FoundVolume): string => (claim === undefined ? "" : ` ${claim}`);

@@ -52,7 +52,7 @@ export const networkSchema = z
     }),
     nat: z.enum(["none", "single", "perZone"]).default("single").meta({
       description:
-        "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs a mirror, since the machines then reach nothing but private endpoints.",
+        "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too.",
     }),
   })
   .meta({ description: "The cloud's network." });

@@ -47,6 +47,13 @@ describe("leftovers", () => {
     assert.equal(left?.problem, "its reclaim policy is Retain: its disk (vol-1) stays in the cloud in any case");
   });
 
+  it("are retained disks that go all the same, with Azure's resource group", () => {
+    const handle = "/subscriptions/0123/resourceGroups/fenestra-azure-dev/providers/Microsoft.Compute/disks/pvc-1";
+    const [left] = leftovers({ ...nothing, volumes: [{ ...volume, reclaimPolicy: "Retain", handle }] });
+    assert.match(left?.problem ?? "", /lies in the cluster's resource group and is deleted with that$/);
+    assert.match(left?.mend ?? "", new RegExp(`az snapshot create .* --name pv-1 --source ${handle}$`));
+  });
+
   it("are objects that do not go, whoever made them", () => {
     const stuck = {
       ...found("Service", "iis", {
