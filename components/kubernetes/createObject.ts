@@ -10,6 +10,7 @@ import { APIService } from "@pulumi/kubernetes/apiregistration/v1/apiservice.js"
 import { DaemonSet } from "@pulumi/kubernetes/apps/v1/daemonSet.js";
 import { Deployment } from "@pulumi/kubernetes/apps/v1/deployment.js";
 import { HorizontalPodAutoscaler } from "@pulumi/kubernetes/autoscaling/v2/horizontalPodAutoscaler.js";
+import { Job } from "@pulumi/kubernetes/batch/v1/job.js";
 import { ConfigMap } from "@pulumi/kubernetes/core/v1/configMap.js";
 import { Namespace } from "@pulumi/kubernetes/core/v1/namespace.js";
 import { PersistentVolumeClaim } from "@pulumi/kubernetes/core/v1/persistentVolumeClaim.js";
@@ -46,6 +47,8 @@ export function createObject(name: string, manifest: Manifest, options: CustomRe
       return new Deployment(name, manifest, options);
     case "DaemonSet":
       return new DaemonSet(name, manifest, options);
+    case "Job":
+      return new Job(name, manifest, options);
     case "RuntimeClass":
       return new RuntimeClass(name, manifest, options);
     case "ClusterRole":

@@ -76,6 +76,7 @@ export type Manifest =
   | Of<"v1", "PersistentVolumeClaim", kubernetes.core.v1.PersistentVolumeClaimArgs>
   | Of<"apps/v1", "Deployment", kubernetes.apps.v1.DeploymentArgs>
   | Of<"apps/v1", "DaemonSet", kubernetes.apps.v1.DaemonSetArgs>
+  | Of<"batch/v1", "Job", kubernetes.batch.v1.JobArgs>
   | Of<"node.k8s.io/v1", "RuntimeClass", kubernetes.node.v1.RuntimeClassArgs>
   | Of<"rbac.authorization.k8s.io/v1", "ClusterRole", kubernetes.rbac.v1.ClusterRoleArgs>
   | Of<"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", kubernetes.rbac.v1.ClusterRoleBindingArgs>
@@ -125,5 +126,7 @@ export type Text = string | OutputInstance<string>;
 
 /** Pod template of a workload; `undefined` for an object that makes no pods. */
 export function podSpec(manifest: Manifest): PodSpec | undefined {
-  return manifest.kind === "Deployment" || manifest.kind === "DaemonSet" ? manifest.spec?.template.spec : undefined;
+  return manifest.kind === "Deployment" || manifest.kind === "DaemonSet" || manifest.kind === "Job"
+    ? manifest.spec?.template.spec
+    : undefined;
 }

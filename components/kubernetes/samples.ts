@@ -5,6 +5,7 @@ import { autoscaledManifests } from "./samples/autoscaled.ts";
 import { gmsaSampleManifests } from "./samples/gmsa.ts";
 import { hostProcessManifests } from "./samples/hostProcess.ts";
 import { iisManifests } from "./samples/iis.ts";
+import { jobManifests } from "./samples/job.ts";
 import { logMonitorManifests } from "./samples/logMonitor.ts";
 import { persistentManifests } from "./samples/persistent.ts";
 import { runAsUserManifests } from "./samples/runAsUser.ts";
@@ -19,6 +20,7 @@ export function sampleManifests(spec: ClusterSpec): readonly Manifest[] {
     ...winWebserverManifests(spec),
     ...iisManifests(spec),
     ...logMonitorManifests(spec),
+    ...jobManifests(spec),
     ...runAsUserManifests(spec),
     ...hostProcessManifests(spec),
     ...(spec.addons.storage ? persistentManifests(spec) : []),

@@ -156,9 +156,22 @@ export function daemonSet(
   };
 }
 
-/** One Deployment. It never surges: with host ports a second pod of a machine would wait for ever. */
+/**
+ * One Deployment. It never surges: with host ports a second pod of a machine would wait for ever. Several pods are spread over machines where
+ * that is possible.
+ */
 export function deployment({ name, namespace: home }: Account, replicas: number, spec: PodSpec): Manifest {
   const labels = systemLabels(name);
+  const spread: Pick<PodSpec, "topologySpreadConstraints"> = {
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: "kubernetes.io/hostname",
+        whenUnsatisfiable: "ScheduleAnyway",
+        labelSelector: { matchLabels: labels },
+      },
+    ],
+  };
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -167,9 +180,22 @@ export function deployment({ name, namespace: home }: Account, replicas: number,
       replicas,
       selector: { matchLabels: labels },
       strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
-      template: { metadata: { labels }, spec },
+      template: { metadata: { labels }, spec: replicas > 1 ? { ...spec, ...spread } : spec },
     },
   };
+}
+
+/** A Deployment of several pods, of which drains of nodes leave all but one at work. With one pod there is nothing to keep. */
+export function replicated(account: Account, replicas: number, spec: PodSpec): readonly Manifest[] {
+  const { name, namespace: home } = account;
+  const labels = systemLabels(name);
+  const budget: Manifest = {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name, namespace: home, labels },
+    spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+  };
+  return [deployment(account, replicas, spec), ...(replicas > 1 ? [budget] : [])];
 }
 
 /** Name of the node in an environment variable. */

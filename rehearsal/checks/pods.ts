@@ -3,7 +3,7 @@ import { waitFor } from "../host/processes.ts";
 import { type Check, type CheckContext, type ExpectedPool, expect, expectEqual } from "./check.ts";
 
 /** The nodes that a DaemonSet is meant for. */
-type Place = "linux" | "linux workers" | "windows" | "control plane";
+type Place = "linux" | "linux workers" | "windows" | "windows but 2019" | "control plane";
 
 /** Every DaemonSet that may be there, written out: a check must not learn it from the program's selectors. */
 const places: Readonly<Record<string, Place>> = {
@@ -23,7 +23,7 @@ const places: Readonly<Record<string, Place>> = {
   "fenestra-monitoring/node-exporter": "linux",
   "fenestra-monitoring/windows-exporter": "windows",
   "fenestra-monitoring/node-problem-detector": "linux",
-  "fenestra-monitoring/node-problem-detector-windows": "windows",
+  "fenestra-monitoring/node-problem-detector-windows": "windows but 2019",
   "fenestra-samples-host/host-process": "windows",
 };
 
@@ -35,6 +35,7 @@ export function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string
     const labels = metadata?.labels ?? {};
     const controls = controlPlaneLabel in labels;
     if (place === "control plane") return controls;
+    if (place === "windows but 2019" && labels["node.kubernetes.io/windows-build"] === "10.0.17763") return false;
     return labels["kubernetes.io/os"] === place.split(" ")[0] && !(place === "linux workers" && controls);
   };
   return nodes

@@ -175,7 +175,7 @@ describe("in-cluster layer", () => {
       "in-networking-kube-proxy-windows",
       "in-storage-ebs-csi-node-windows",
       "…-host-host-process",
-      ...["iis", "log-monitor", "persistent", "run-as-user", "win-webserver"].flatMap((name) => [
+      ...["iis", "job", "log-monitor", "persistent", "run-as-user", "win-webserver"].flatMap((name) => [
         `…-${name}-2019`,
         `…-${name}-2022`,
       ]),

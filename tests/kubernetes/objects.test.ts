@@ -328,6 +328,37 @@ describe("node problem detector on Windows", () => {
   });
 });
 
+describe("system Deployments", () => {
+  it("of several pods are spread over machines, and keep one pod through a drain", () => {
+    let several = 0;
+    for (const { title, spec } of combinations) {
+      const all = manifestsOf(spec);
+      for (const each of all) {
+        if (each.kind !== "Deployment" || !systemNamespaces.includes(each.metadata.namespace ?? "")) continue;
+        const alone = each.spec?.replicas === 1;
+        several += alone ? 0 : 1;
+        const { name } = each.metadata;
+        const labels = each.spec?.selector.matchLabels;
+        const spread = podSpec(each)?.topologySpreadConstraints ?? [];
+        assert.deepEqual(
+          spread.map(({ topologyKey, labelSelector }) => [topologyKey, labelSelector?.matchLabels]),
+          alone ? [] : [["kubernetes.io/hostname", labels]],
+          `${title}: ${name}`,
+        );
+        const budgets = all.flatMap((other) =>
+          other.kind === "PodDisruptionBudget" && other.metadata.name === name ? [other.spec] : [],
+        );
+        assert.deepEqual(
+          budgets,
+          alone ? [] : [{ maxUnavailable: 1, selector: { matchLabels: labels } }],
+          `${title}: ${name}`,
+        );
+      }
+    }
+    assert.ok(several > 0);
+  });
+});
+
 describe("switches", () => {
   it("leave add-ons out, and never the RuntimeClasses and the network", () => {
     const names = (title: string): readonly string[] => {

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
+import { allocatable } from "../../components/model/allocatable.ts";
+import { defaultSizes, machineSize } from "../../components/model/pools.ts";
+import { reservations } from "../../components/model/reservations.ts";
 import { syntaxErrors } from "../support/powershell.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { gmsa, manifest, manifestsOf, planOf } from "./switches.ts";
+import { combinations, gmsa, manifest, manifestsOf, planOf } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 
@@ -62,19 +65,81 @@ describe("samples", () => {
     const [iis] = pod?.containers ?? [];
     assert.equal(fetch?.image, iis?.image);
     assert.match(String(iis?.image), /\/servercore\/iis:windowsservercore-ltsc2022/);
-    assert.deepEqual(iis?.command?.slice(0, 3), [
-      "C:\\tools\\LogMonitor.exe",
-      "/CONFIG",
-      "C:\\setup\\LogMonitorConfig.json",
-    ]);
+    // Its configuration lies where it looks by itself: 2.2.0 refuses a path with /CONFIG, and ends with success.
+    assert.deepEqual(iis?.command?.slice(0, 2), ["C:\\LogMonitor\\LogMonitor.exe", "cmd.exe"]);
+    const environment = Object.fromEntries(fetch?.env?.map(({ name, value }) => [String(name), String(value)]) ?? []);
+    assert.deepEqual([environment.FOLDER, environment.CONFIG], ["C:\\LogMonitor", "C:\\setup\\LogMonitorConfig.json"]);
     assert.match(String(iis?.command?.at(-1)), /C:\\ServiceMonitor\.exe w3svc$/);
     const mounts = [...(fetch?.volumeMounts ?? []), ...(iis?.volumeMounts ?? [])];
     // A single file cannot be mounted on Windows.
     assert.ok(mounts.every(({ subPath }) => subPath === undefined));
     assert.deepEqual(
       mounts.filter(({ name }) => name === "tools").map(({ mountPath }) => mountPath),
-      ["C:\\tools", "C:\\tools"],
+      ["C:\\LogMonitor", "C:\\LogMonitor"],
     );
+  });
+
+  it("leave the number of pods to the autoscaler where one scales them, and run two of the first web server without one", () => {
+    for (const { title, spec } of combinations) {
+      const all = manifestsOf(spec);
+      const scaled = new Set(
+        all.flatMap((each) => (each.kind === "HorizontalPodAutoscaler" ? [each.spec?.scaleTargetRef.name] : [])),
+      );
+      for (const each of all) {
+        if (each.kind !== "Deployment" || each.metadata.namespace !== "fenestra-samples") continue;
+        const expected = scaled.has(each.metadata.name)
+          ? undefined
+          : each.metadata.name.startsWith("win-webserver")
+            ? 2
+            : 1;
+        assert.equal(each.spec?.replicas, expected, `${title}: ${each.metadata.name}`);
+      }
+    }
+  });
+
+  it("ask a web server whether it answers in the way that its build allows", () => {
+    const all = manifestsOf(aws);
+    const probe = (name: string) => podSpec(manifest(all, "Deployment", name))?.containers[0]?.readinessProbe;
+    assert.deepEqual(probe("iis-2022")?.httpGet, { path: "/", port: "http" });
+    assert.equal(probe("iis-2019")?.httpGet, undefined);
+    assert.equal(probe("iis-2019")?.exec?.command?.[0], "curl.exe");
+  });
+
+  it("fit on one machine of the default size per build, beside the agents of every node", () => {
+    const quantity = (text: unknown): number => {
+      const [, number, unit] = /^(\d+)(m|Mi|Gi)$/.exec(String(text)) ?? assert.fail(`${text} is no quantity`);
+      return Number(number) * (unit === "Gi" ? 1024 : 1);
+    };
+    for (const { title, spec } of combinations) {
+      const all = manifestsOf(spec);
+      const least = new Map(
+        all.flatMap((each) =>
+          each.kind === "HorizontalPodAutoscaler"
+            ? [[String(each.spec?.scaleTargetRef.name), each.spec?.minReplicas ?? 1] as const]
+            : [],
+        ),
+      );
+      for (const pool of spec.pools.filter(({ os }) => os.family === "windows")) {
+        const size = machineSize(spec.cloud, defaultSizes[spec.cloud]);
+        assert.ok(size !== undefined);
+        const room = allocatable({ ...pool, size, reservations: reservations(pool.os, size) });
+        const pods = all.flatMap((each) => {
+          const pod = podSpec(each);
+          const own = each.kind === "DaemonSet" ? pod?.os?.name === "windows" : pod?.runtimeClassName === pool.os.name;
+          const count = each.kind === "Deployment" ? (each.spec?.replicas ?? least.get(each.metadata.name) ?? 1) : 1;
+          return own && pod !== undefined ? Array.from({ length: count }, () => pod) : [];
+        });
+        for (const resource of ["cpu", "memory"] as const) {
+          const wanted = pods
+            .flatMap(({ containers }) => containers)
+            .reduce((sum, { resources }) => sum + quantity(resources?.requests?.[resource]), 0);
+          assert.ok(
+            wanted <= quantity(room[resource]),
+            `${title}, ${pool.name}: ${wanted} of ${room[resource]} ${resource}`,
+          );
+        }
+      }
+    }
   });
 
   it("act as an account of a domain only on nodes that can fetch it", () => {

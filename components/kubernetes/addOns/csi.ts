@@ -5,8 +5,8 @@ import {
   type Account,
   clusterRights,
   daemonSet,
-  deployment,
   namespaceRights,
+  replicated,
   rule,
   serviceAccount,
 } from "../workload.ts";
@@ -65,7 +65,7 @@ export function csiManifests(spec: ClusterSpec, driver: CsiDriver, nodeEndpoint:
     serviceAccount(controller),
     ...clusterRights(controller, `fenestra:${controller.name}`, controllerRules),
     ...namespaceRights(controller, controller.name, [...leaseRules, ...(driver.controller.rules ?? [])]),
-    deployment(controller, controllerReplicas(spec), controllerPod(driver, controller)),
+    ...replicated(controller, controllerReplicas(spec), controllerPod(driver, controller)),
     ...nodeAccount(node, driver.nodeRules),
     daemonSet(node, linuxNodePod(driver, node), "10%"),
     ...(windowsBuilds(spec).length === 0

@@ -4,9 +4,9 @@ import type { Manifest } from "../manifest.ts";
 import {
   type Account,
   clusterRights,
-  deployment,
   namespaceRights,
   onControlPlane,
+  replicated,
   rule,
   serviceAccount,
   small,
@@ -54,7 +54,7 @@ export function csrApproverManifests(spec: ClusterSpec): readonly Manifest[] {
       rule("coordination.k8s.io", ["leases"], ["create", "get", "update"]),
       rule("", ["events"], ["create", "patch"]),
     ]),
-    deployment(account, spec.controlPlane.members.length > 1 ? 2 : 1, {
+    ...replicated(account, spec.controlPlane.members.length > 1 ? 2 : 1, {
       ...onControlPlane,
       priorityClassName: "system-cluster-critical",
       serviceAccountName: account.name,

@@ -6,8 +6,8 @@ import type { Manifest, Text } from "../manifest.ts";
 import {
   type Account,
   clusterRights,
-  deployment,
   onAnyLinux,
+  replicated,
   rule,
   serviceAccount,
   small,
@@ -62,7 +62,7 @@ export function gmsaManifests(
       type: "kubernetes.io/tls",
       stringData: { "tls.crt": certificate.certificate, "tls.key": certificate.key },
     },
-    webhook(spec),
+    ...webhook(spec),
     {
       apiVersion: "v1",
       kind: "Service",
@@ -193,8 +193,8 @@ function credentialSpecManifests(credentialSpec: CredentialSpec, host: PluginHos
   ];
 }
 
-function webhook(spec: ClusterSpec): Manifest {
-  return deployment(account, 2, {
+function webhook(spec: ClusterSpec): readonly Manifest[] {
+  return replicated(account, 2, {
     ...onAnyLinux,
     priorityClassName: "system-cluster-critical",
     serviceAccountName: account.name,

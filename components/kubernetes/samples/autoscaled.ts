@@ -4,7 +4,7 @@ import { windowsBuilds } from "../runtimeClasses.ts";
 import { sampleLabels, samplesNamespace, yearOf } from "./sampleSite.ts";
 import { winWebserverName } from "./winWebserver.ts";
 
-/** Scales the PowerShell web servers by their use of processors: one pod when idle, at most three. */
+/** Scales the PowerShell web servers by their use of processors: two pods when idle, at most four. */
 export function autoscaledManifests(spec: ClusterSpec): readonly Manifest[] {
   return windowsBuilds(spec).map((os): Manifest => {
     const name = winWebserverName(yearOf(os));
@@ -14,8 +14,8 @@ export function autoscaledManifests(spec: ClusterSpec): readonly Manifest[] {
       metadata: { name, namespace: samplesNamespace, labels: sampleLabels(name) },
       spec: {
         scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name },
-        minReplicas: 1,
-        maxReplicas: 3,
+        minReplicas: 2,
+        maxReplicas: 4,
         metrics: [
           { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 70 } } },
         ],

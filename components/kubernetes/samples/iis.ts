@@ -1,10 +1,14 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { WindowsFacts } from "../../model/operatingSystems.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
-import type { Manifest } from "../manifest.ts";
+import type { Container, Manifest } from "../manifest.ts";
 import { windowsBuilds } from "../runtimeClasses.ts";
 import { loadBalancer, windowsDeployment, yearOf } from "./sampleSite.ts";
 
-/** Internet Information Services per Windows build in use, behind a load balancer: `iis-2019`, `iis-2022`, ... */
+/**
+ * Internet Information Services per Windows build in use, behind a load balancer: `iis-2019`, `iis-2022`, ... It gets requests only while it
+ * answers, and for a moment longer than the load balancer sends them.
+ */
 export function iisManifests(spec: ClusterSpec): readonly Manifest[] {
   return windowsBuilds(spec).flatMap((os): Manifest[] => {
     const name = `iis-${yearOf(os)}`;
@@ -16,9 +20,18 @@ export function iisManifests(spec: ClusterSpec): readonly Manifest[] {
           name: "iis",
           image: windowsImage(spec.artifacts, "servercore/iis", os),
           ports: [{ name: "http", containerPort: 80 }],
+          readinessProbe: { ...answers(os), periodSeconds: 5, timeoutSeconds: 5 },
+          lifecycle: { preStop: { sleep: { seconds: 5 } } },
         },
       }),
       ...loadBalancer(spec, name),
     ];
   });
+}
+
+/** Asks the server from outside the container, or within it where the kubelet cannot reach pods by their addresses. */
+function answers({ hostReachesOwnPods }: WindowsFacts): NonNullable<Container["readinessProbe"]> {
+  return hostReachesOwnPods
+    ? { httpGet: { path: "/", port: "http" } }
+    : { exec: { command: ["curl.exe", "--silent", "--fail", "--output", "NUL", "http://localhost/"] } };
 }

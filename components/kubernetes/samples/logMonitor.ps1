@@ -1,4 +1,4 @@
-# Fetches LogMonitor.exe into a volume, and leaves there only a file with the expected SHA-256.
+# Fetches LogMonitor.exe into a volume, leaves there only a file with the expected SHA-256, and puts its configuration beside it.
 $ErrorActionPreference = 'Stop'
 
 # Runs curl.exe; gives whether it succeeded.
@@ -83,3 +83,4 @@ $urls = @("$env:URLS" -split ' ' | Where-Object { $_ })
 $releases = @("$env:RELEASES" -split ' ' | Where-Object { $_ })
 $expected = Get-Expected $curl "$env:SHA256" $releases 'LogMonitor.exe' $env:FOLDER
 Save-File $curl $urls $expected "$env:FOLDER\LogMonitor.exe"
+Copy-Item -Force -LiteralPath $env:CONFIG -Destination $env:FOLDER

@@ -10,7 +10,8 @@ import { sampleResources, sampleService, samplesNamespace, windowsDeployment, ye
 const script = readFileSync(new URL("logMonitor.ps1", import.meta.url), "utf8");
 const configMap = "log-monitor";
 const setupFolder = "C:\\setup";
-const toolFolder = "C:\\tools";
+/** LogMonitor's own folder, where it looks for its configuration unless it is told another file; newer releases refuse files elsewhere. */
+const toolFolder = "C:\\LogMonitor";
 
 /**
  * What LogMonitor brings to the container's output (microsoft/windows-container-tools: LogMonitor/docs/README.md): errors of the event log,
@@ -108,7 +109,11 @@ export function logMonitorManifests(spec: ClusterSpec): readonly Manifest[] {
                 "-File",
                 `${setupFolder}\\fetch.ps1`,
               ],
-              env: [...download(spec), { name: "FOLDER", value: toolFolder }],
+              env: [
+                ...download(spec),
+                { name: "FOLDER", value: toolFolder },
+                { name: "CONFIG", value: `${setupFolder}\\LogMonitorConfig.json` },
+              ],
               volumeMounts: [setup, { name: "tools", mountPath: toolFolder }],
               resources: sampleResources,
             },
@@ -116,17 +121,9 @@ export function logMonitorManifests(spec: ClusterSpec): readonly Manifest[] {
           container: {
             name: "iis",
             image,
-            command: [
-              `${toolFolder}\\LogMonitor.exe`,
-              "/CONFIG",
-              `${setupFolder}\\LogMonitorConfig.json`,
-              "cmd.exe",
-              "/S",
-              "/C",
-              serve,
-            ],
+            command: [`${toolFolder}\\LogMonitor.exe`, "cmd.exe", "/S", "/C", serve],
             ports: [{ name: "http", containerPort: 80 }],
-            volumeMounts: [setup, { name: "tools", mountPath: toolFolder, readOnly: true }],
+            volumeMounts: [{ name: "tools", mountPath: toolFolder, readOnly: true }],
           },
           volumes: [
             { name: "setup", configMap: { name: configMap } },

@@ -6,7 +6,7 @@ import { sampleLabels, samplesNamespace, windowsDeployment, yearOf } from "./sam
 
 /** Appends a line with the time to a file on the disk and shows the whole file: it grows across restarts. */
 const keepDiary =
-  'while ($true) { Add-Content -Path D:\\diary.txt -Value "$(Get-Date -Format o) $env:COMPUTERNAME"; Get-Content -Path D:\\diary.txt -Tail 1; Start-Sleep -Seconds 30 }';
+  'while ($true) { Add-Content -Path C:\\data\\diary.txt -Value "$(Get-Date -Format o) $env:COMPUTERNAME"; Get-Content -Path C:\\data\\diary.txt -Tail 1; Start-Sleep -Seconds 30 }';
 
 /** A claim on an NTFS disk of the cloud per Windows build, and a pod that writes to it. */
 export function persistentManifests(spec: ClusterSpec): readonly Manifest[] {
@@ -31,7 +31,7 @@ export function persistentManifests(spec: ClusterSpec): readonly Manifest[] {
           name: "diary",
           image: windowsImage(spec.artifacts, "servercore", os),
           command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", keepDiary],
-          volumeMounts: [{ name: "disk", mountPath: "D:\\" }],
+          volumeMounts: [{ name: "disk", mountPath: "C:\\data" }],
         },
         volumes: [{ name: "disk", persistentVolumeClaim: { claimName: name } }],
       }),

@@ -14,9 +14,12 @@ export function samplesNamespaceManifest(): Manifest {
   };
 }
 
-/** Requests and limits of a small Windows web server: without a limit one container can take a node that has no killer of processes. */
+/**
+ * Requests and limits of a small Windows web server: without a limit one container can take a node that has no killer of processes. All samples
+ * of a build fit on one machine of the default size, beside the agents of the node.
+ */
 export const sampleResources = {
-  requests: { cpu: "250m", memory: "256Mi" },
+  requests: { cpu: "100m", memory: "256Mi" },
   limits: { cpu: "1", memory: "800Mi" },
 };
 
@@ -25,17 +28,23 @@ export function yearOf(os: WindowsFacts): string {
   return os.name.replace("windows-", "");
 }
 
-/** What differs between the samples that are one Windows web server. */
-export interface WindowsSite {
-  readonly name: string;
+/** What differs between the pods of Windows samples. */
+export interface WindowsPod {
   readonly os: WindowsFacts;
   readonly container: Omit<Container, "resources">;
   readonly volumes?: Volume[];
   readonly initContainers?: Container[];
-  /** What else the pod says: who it runs as, which nodes of its build it needs. */
-  readonly pod?: Pick<PodSpec, "serviceAccountName" | "securityContext" | "nodeSelector">;
+  /** What else the pod says: who it runs as, which nodes of its build it needs, whether it starts again. */
+  readonly pod?: Pick<PodSpec, "serviceAccountName" | "securityContext" | "nodeSelector" | "restartPolicy">;
+}
+
+/** What differs between the samples that are one Windows web server. */
+export interface WindowsSite extends WindowsPod {
+  readonly name: string;
   /** How a new version takes over. A disk can be on one machine only, so its pod is recreated. Default a rolling update. */
   readonly strategy?: "Recreate";
+  /** Pods. `autoscaled` leaves the number to a HorizontalPodAutoscaler. Default 1. */
+  readonly replicas?: number | "autoscaled";
 }
 
 /** Labels by which a sample's Service finds its pods. */
@@ -43,8 +52,8 @@ export function sampleLabels(name: string): Record<string, string> {
   return { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "fenestra-samples" };
 }
 
-/** Pods of a Windows sample: `runtimeClassName` brings node selector and toleration of the build. */
-function windowsPod({ os, container, volumes, initContainers, pod }: WindowsSite): PodSpec {
+/** A sample's pod: `runtimeClassName` brings node selector and toleration of the build. */
+export function windowsPod({ os, container, volumes, initContainers, pod }: WindowsPod): PodSpec {
   return {
     ...pod,
     os: { name: "windows" },
@@ -64,7 +73,8 @@ export function windowsDeployment(site: WindowsSite): Manifest {
     kind: "Deployment",
     metadata: { name: site.name, namespace: samplesNamespace, labels },
     spec: {
-      replicas: 1,
+      // Whoever names the number owns it: with an autoscaler the next server-side apply would end in a conflict (pulumi/pulumi-kubernetes#2491).
+      ...(site.replicas === "autoscaled" ? {} : { replicas: site.replicas ?? 1 }),
       ...(site.strategy === undefined ? {} : { strategy: { type: site.strategy } }),
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: windowsPod(site) },

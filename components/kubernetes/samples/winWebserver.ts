@@ -14,7 +14,7 @@ export function winWebserverName(year: string): string {
 }
 
 /**
- * A web server in PowerShell per Windows build in use, with a NodePort and a LoadBalancer Service each. No probe by pod address: a
+ * A web server in PowerShell per Windows build in use, two pods at least, with a NodePort and a LoadBalancer Service each. No probe by pod address: a
  * Windows 2019 node cannot reach its own pods by it, for want of the HostRoute policy of HNS.
  */
 export function winWebserverManifests(spec: ClusterSpec): readonly Manifest[] {
@@ -41,6 +41,7 @@ export function winWebserverManifests(spec: ClusterSpec): readonly Manifest[] {
             volumeMounts: [{ name: "script", mountPath: "C:\\site", readOnly: true }],
           },
           volumes: [{ name: "script", configMap: { name: scriptConfigMap } }],
+          replicas: spec.addons.metricsServer ? "autoscaled" : 2,
         }),
         sampleService(name, "NodePort"),
         ...loadBalancer(spec, name),
