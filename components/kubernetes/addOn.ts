@@ -1,5 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { createObject } from "./createObject.ts";
+import { replacedOnChange } from "./fixedFields.ts";
 import { type Manifest, podSpec } from "./manifest.ts";
 
 /** Arguments of an add-on. */
@@ -120,6 +121,7 @@ export class AddOn extends pulumi.ComponentResource {
           dependsOn: [...(args.after ?? []), ...before],
           ...gone,
           ...timeouts(manifest),
+          ...replacedOnChange(manifest),
         }),
       );
     }

@@ -168,6 +168,22 @@ describe("in-cluster layer", () => {
       assert.deepEqual(options.timeouts, { create: "20m", update: "20m", delete: "20m" });
   });
 
+  it("replaces objects of which the API server refuses a change, after they have gone by their name", () => {
+    const replaced = objects(recorded).filter(({ options }) => options.replaceOnChanges.length > 0);
+    assert.deepEqual(
+      Object.fromEntries(
+        replaced.map(({ name, options }) => [name, [options.replaceOnChanges, options.deleteBeforeReplace]]),
+      ),
+      {
+        "in-runtime-classes-windows-2019": [["handler"], true],
+        "in-runtime-classes-windows-2022": [["handler"], true],
+        "in-storage-ebs.csi.aws.com": [["spec.attachRequired", "spec.volumeLifecycleModes"], true],
+        "in-storage-linux": [["reclaimPolicy", "volumeBindingMode"], true],
+        "in-storage-windows": [["reclaimPolicy", "volumeBindingMode"], true],
+      },
+    );
+  });
+
   it("gives everything on Windows forty minutes", () => {
     const patient = objects(recorded).filter(({ options }) => options.timeouts.create === "40m");
     assert.deepEqual(patient.map(({ name }) => name.replace("in-samples-fenestra-samples", "…")).toSorted(), [
