@@ -14,7 +14,8 @@ import {
 /**
  * What the cloud controller may do: initialise nodes and make load balancers for Services. The list of calls is that of
  * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; that everything it makes carries the cluster's tag in
- * the request, so that the rest can be bound to that tag, is how kubernetes/kops grants it (pkg/model/iam/iam_builder.go).
+ * the request, so that the rest can be bound to that tag, is how kubernetes/kops grants it (pkg/model/iam/iam_builder.go). The role that the
+ * first load balancer of an account makes need not be among them: the API's own load balancer is there before.
  */
 export function cloudControllerPolicy(scope: PolicyScope, vpcId: string): PolicyDocument {
   const owned = ownedResource(scope.cluster);
@@ -132,26 +133,16 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string): Policy
       Resource: balancers,
       Condition: owned,
     },
-    balancerRole(scope),
   );
-}
-
-/** The first load balancer of an account makes a role of its own. */
-function balancerRole(scope: PolicyScope): Statement {
-  const role = "role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing";
-  return {
-    Sid: "CreateBalancerRole",
-    Effect: "Allow",
-    Action: ["iam:CreateServiceLinkedRole"],
-    Resource: [`arn:${partition(scope.region)}:iam::${scope.accountId}:${role}`],
-    Condition: { StringEquals: { "iam:AWSServiceName": "elasticloadbalancing.amazonaws.com" } },
-  };
 }
 
 /**
  * What the EBS CSI controller may do: the published example policy of kubernetes-sigs/aws-ebs-csi-driver, bound to volumes of this cluster.
  * The driver marks what it makes with `ebs.csi.aws.com/cluster` and, given `--k8s-tag-cluster-id`, with the cluster's tag. The volumes of
  * etcd carry neither, so no pod can reach them.
+ *
+ * At its start the driver asks for the limits of a volume type by a CreateVolume that makes nothing and has no such tag. It is refused, is
+ * seen in CloudTrail as UnauthorizedOperation, and the driver takes the limits that it knows (pkg/cloud/cloud.go, getVolumeLimits).
  */
 export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
   const volumes = arn(scope, "ec2", "volume/*");

@@ -44,7 +44,9 @@ export class Scripts extends pulumi.ComponentResource {
             // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have more.
             overrideProvider: { defaultTags: { tags: {} } },
           },
-          { parent: this },
+          // A group goes on starting machines of its old template while its refresh runs, long after the update: they still fetch the old
+          // object. It goes with the bucket; it must not expire, since the age of an object does not tell whether it is in use.
+          { parent: this, retainOnDelete: true },
         ),
     );
     this.#bucketName = bucket.bucket;

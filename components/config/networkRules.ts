@@ -22,7 +22,7 @@ interface NetworkField {
   readonly text: (config: StackConfig) => string;
   /** Shortest and longest prefix, in bits. */
   readonly least: number;
-  readonly most: number;
+  readonly most: number | Readonly<Record<StackConfig["cloud"], number>>;
 }
 
 const machines: NetworkField = {
@@ -47,8 +47,9 @@ const services: NetworkField = {
 };
 
 /** The network of a field when it has a size that fits, else what is wrong with it. */
-function sized({ path, text, least, most }: NetworkField, config: StackConfig): Cidr | Problem {
+function sized({ path, text, least, most: limit }: NetworkField, config: StackConfig): Cidr | Problem {
   const value = text(config);
+  const most = typeof limit === "number" ? limit : limit[config.cloud];
   const parsed = parseCidr(value);
   const allowed = `an IPv4 network whose host bits are zero, /${least} to /${most}`;
   if (parsed === undefined) return { path, value, message: notANetwork(value), allowed };

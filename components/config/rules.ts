@@ -51,8 +51,8 @@ const regionForms = {
 const region: Rule = ({ cloud, region: name }) => {
   const { pattern, title, example } = regionForms[cloud];
   const allowed = `the name of a region of ${title}, such as ${example}`;
-  if (cloud === "aws" && name.startsWith("cn-")) {
-    const message = "is a region in China, where endpoints have a domain that Fenestra's machines do not use";
+  if (cloud === "aws" && /^(cn|us-iso[a-z]*|eu-iso[a-z]*)-/.test(name)) {
+    const message = `is a region ${name.startsWith("cn-") ? "in China" : "of its own network"}, where endpoints have a domain that Fenestra's machines do not use`;
     return [{ path: key("region"), value: name, message, allowed }];
   }
   if (pattern.test(name)) return [];

@@ -45,7 +45,7 @@ export const networkSchema = z
   .strictObject({
     cidr: cidr
       .default("10.0.0.0/16")
-      .meta({ description: "Address range of the VPC or virtual network, a /16 to /22." }),
+      .meta({ description: "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22." }),
     zones: z.array(z.string().min(1)).min(1).max(3).meta({
       description:
         "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. Append to extend; never reorder.",

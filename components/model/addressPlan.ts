@@ -32,8 +32,11 @@ export interface ControlPlaneMember {
   readonly address: string;
 }
 
-/** Largest and smallest network that the plan divides: below /22 the public parts would be smaller than AWS's least subnet, a /28. */
-export const networkPrefixes = { largest: 16, smallest: 22 } as const;
+/**
+ * Largest and smallest network that the plan divides. On AWS the public part of a zone must be a /27, since the load balancers that the cloud
+ * controller makes want one with eight free addresses (Elastic Load Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
+ */
+export const networkPrefixes = { largest: 16, smallest: { aws: 21, azure: 22 } } as const;
 
 /** Both clouds keep the first four addresses of a subnet (Azure three and the last, AWS four and the last); ten leaves room. */
 const firstMachineAddress = 10;

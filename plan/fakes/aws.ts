@@ -1,3 +1,4 @@
+import { partition } from "../../components/aws/policies.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../program/values.ts";
@@ -205,9 +206,12 @@ const makers: Readonly<Record<string, Maker>> = {
   "s3/bucketV2:BucketV2": bucket,
   "s3/bucketObjectv2:BucketObjectv2": bucketObject,
   "s3/bucketObject:BucketObject": bucketObject,
-  "route53/zone:Zone": ({ urn }, _, __, name) => {
+  "route53/zone:Zone": ({ urn }, { place }, __, name) => {
     const zone = `Z${characters(20, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", urn)}`;
-    return { id: zone, outputs: { zoneId: zone, name, arn: `arn:aws:route53:::hostedzone/${zone}` } };
+    return {
+      id: zone,
+      outputs: { zoneId: zone, name, arn: `arn:${partition(place.region)}:route53:::hostedzone/${zone}` },
+    };
   },
   "route53/record:Record": ({ inputs }, _, __, name) => ({
     id: `${textOf(inputs.zoneId) ?? ""}_${name}_${textOf(inputs.type) ?? ""}`,
@@ -228,7 +232,7 @@ function bucket(request: ResourceRequest, context: SimulatedContext, _: string, 
   return {
     id: name,
     outputs: {
-      arn: `arn:aws:s3:::${name}`,
+      arn: `arn:${partition(context.place.region)}:s3:::${name}`,
       bucket: name,
       bucketDomainName: `${name}.s3.amazonaws.com`,
       bucketRegionalDomainName: `${name}.s3.${context.place.region}.amazonaws.com`,
@@ -237,10 +241,10 @@ function bucket(request: ResourceRequest, context: SimulatedContext, _: string, 
   };
 }
 
-function bucketObject({ inputs }: ResourceRequest): SimulatedResource {
+function bucketObject({ inputs }: ResourceRequest, { place }: SimulatedContext): SimulatedResource {
   const bucketName = textOf(inputs.bucket) ?? "";
   const key = textOf(inputs.key) ?? "";
-  return { id: `${bucketName}/${key}`, outputs: { arn: `arn:aws:s3:::${bucketName}/${key}` } };
+  return { id: `${bucketName}/${key}`, outputs: { arn: `arn:${partition(place.region)}:s3:::${bucketName}/${key}` } };
 }
 
 /** The provider `aws`: ids, ARNs, names and addresses of the form and length that AWS gives. */
@@ -266,11 +270,11 @@ function named(prefix: string | undefined, name: string): PropertyMap {
 }
 
 function arn(service: string, { region, accountId }: SimulatedContext["place"], resource: string): string {
-  return `arn:aws:${service}:${region}:${accountId}:${resource}`;
+  return `arn:${partition(region)}:${service}:${region}:${accountId}:${resource}`;
 }
 
-function globalArn(service: string, { accountId }: SimulatedContext["place"], resource: string): string {
-  return `arn:aws:${service}::${accountId}:${resource}`;
+function globalArn(service: string, { region, accountId }: SimulatedContext["place"], resource: string): string {
+  return `arn:${partition(region)}:${service}::${accountId}:${resource}`;
 }
 
 /** Unique ids of IAM: a prefix for the kind and 17 characters (IAM User Guide, IAM identifiers). */

@@ -27,8 +27,14 @@ export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buf
 export function awsObjects(program: RecordedProgram, role?: string): SimulatedObjects {
   const objects = storedObjects(program);
   const statements = role === undefined ? undefined : statementsOfRole(program, role);
+  const arns = new Map(
+    resourcesOfType(program, "aws:s3/bucket:Bucket").map(({ outputs }) => [
+      textOf(outputs.bucket),
+      textOf(outputs.arn),
+    ]),
+  );
   return (bucket, key) => {
-    const request = { action: "s3:GetObject", resource: `arn:aws:s3:::${bucket}/${key}` };
+    const request = { action: "s3:GetObject", resource: `${arns.get(bucket)}/${key}` };
     return statements === undefined || allows([{ Statement: statements }], request)
       ? objects.get(`${bucket}/${key}`)
       : undefined;

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
+import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
+import { awsObjects, storedObjects } from "../../plan/fakes/awsObjects.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { reveal, Secret, secretsIn, textOf } from "../../plan/program/values.ts";
@@ -135,6 +137,24 @@ describe("the program on AWS", () => {
     );
     for (const { urn, type, provider } of recorded.program.resources)
       if (type.startsWith("aws:")) assert.equal(provider, providers[0]?.urn, urn);
+  });
+
+  it("of GovCloud names everything in its own partition", async () => {
+    const region = "us-gov-west-1";
+    const network = JSON.stringify({ zones: [`${region}a`] });
+    const { program } = await withMocks(() => deployAws(specOf("aws-dev", { region, network })), { region });
+    const text = JSON.stringify(program.resources.map(({ inputs, outputs }) => [inputs, outputs]));
+    assert.doesNotMatch(text, /arn:aws:/);
+    assert.match(text, /arn:aws-us-gov:s3:::/);
+    // What the roles may read is there for them: the scripts of the machines.
+    const machines = collectAwsMachines(program);
+    for (const [object] of storedObjects(program)) {
+      const [bucket = "", ...key] = object.split("/");
+      assert.ok(
+        machines.some(({ role }) => awsObjects(program, role)(bucket, key.join("/")) !== undefined),
+        object,
+      );
+    }
   });
 
   it("exports these outputs, the kubeconfig as a secret", async () => {

@@ -63,6 +63,15 @@ describe("scripts of machines on AWS", () => {
     }
   });
 
+  it("stay for machines of an old template, and go with their bucket", () => {
+    for (const { options } of ofType(prod, objectType).values()) assert.equal(options.retainOnDelete, true);
+    assert.equal(resource(prod, "aws:s3/bucket:Bucket", "aws-prod-scripts-bucket").inputs.forceDestroy, true);
+    assert.equal(
+      [...ofType(prod, "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration").keys()].join(),
+      "aws-prod-snapshots-expiry",
+    );
+  });
+
   it("are there for a cluster of Linux machines alone, whose objects do not depend on its pools", async () => {
     const keysOf = async (...names: readonly string[]): Promise<readonly (string | undefined)[]> => {
       const pools = JSON.stringify(names.map((name) => ({ name, os: "linux" })));

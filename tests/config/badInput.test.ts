@@ -80,8 +80,13 @@ describe("bad input", () => {
     ["as many machines as pod networks", "aws", { "pools.0.count": 252 }],
     ["neighbouring networks", "aws", { "network.cidr": "10.97.0.0/16", "kubernetes.podCidr": "10.98.0.0/16" }],
     [
-      "the smallest networks",
+      "the smallest networks on AWS",
       "aws",
+      { "network.cidr": "10.0.0.0/21", "kubernetes.podCidr": "10.0.8.0/21", "kubernetes.serviceCidr": "10.0.16.0/24" },
+    ],
+    [
+      "the smallest networks on Azure",
+      "azure",
       { "network.cidr": "10.0.4.0/22", "kubernetes.podCidr": "10.0.8.0/21", "kubernetes.serviceCidr": "10.0.3.0/24" },
     ],
     ["a Windows taint on Linux", "aws", { "pools.0.taints": [{ key: "os", value: "windows", effect: "NoSchedule" }] }],

@@ -173,7 +173,7 @@ describe("cloud objects", () => {
       const pod = podSpec(manifest(manifestsOf(spec), "Deployment", name));
       const lasting = pod?.containers.filter(({ name: container }) => container !== "liveness-probe") ?? [];
       assert.equal(lasting.length, 4);
-      for (const { lifecycle } of lasting) assert.deepEqual(lifecycle, { preStop: { sleep: { seconds: 60 } } });
+      for (const { lifecycle } of lasting) assert.deepEqual(lifecycle, { preStop: { sleep: { seconds: 150 } } });
       assert.equal(pod?.terminationGracePeriodSeconds, 90);
     }
   });

@@ -7,7 +7,7 @@ const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
 /** Networks of every size that the plan divides, anywhere. */
 const networks = fc
-  .tuple(fc.nat(2 ** 32 - 1), fc.integer({ min: networkPrefixes.largest, max: networkPrefixes.smallest }))
+  .tuple(fc.nat(2 ** 32 - 1), fc.integer({ min: networkPrefixes.largest, max: networkPrefixes.smallest.azure }))
   .map(([address, prefix]) => formatCidr({ first: address - (address % addressCount(prefix)), prefix }));
 
 const zoneCount = fc.integer({ min: 1, max: 3 });

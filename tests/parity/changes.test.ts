@@ -62,7 +62,11 @@ function effect(before: RecordedProgram, after: RecordedProgram, type: RegExp): 
   const oldModel = text(old.inputs.virtualMachineProfile) + text(mapOf(old.inputs.sku).name);
   const rolls = mapOf(instanceRefresh).strategy === "Rolling" || mapOf(upgradePolicy).mode === "Rolling";
   if (rolls && (template(before) !== template(after) || model !== oldModel)) return "rolled";
-  return text(old.inputs) === text(own.inputs) ? "-" : "updated";
+  // The provider puts its default tags on every resource.
+  const defaultTags = ({ resources }: RecordedProgram, { provider }: RecordedResource): string =>
+    text(resources.find(({ urn }) => urn === provider)?.inputs.defaultTags ?? null);
+  const same = text(old.inputs) === text(own.inputs) && defaultTags(before, old) === defaultTags(after, own);
+  return same ? "-" : "updated";
 }
 
 /** The rows of the table in docs/changes.md. */

@@ -99,7 +99,8 @@ function parameterCall(operation: string, input: object): Call {
 }
 
 const read = parameterCall("GetParameter", { WithDecryption: true });
-const write = (value: string) => parameterCall("PutParameter", { Value: value, Overwrite: true, Type: "SecureString" });
+const standard = { Overwrite: true, Type: "SecureString", Tier: "Standard", KeyId: keyArn };
+const write = (value: string) => parameterCall("PutParameter", { ...standard, Value: value });
 
 function typeOf({ status, body }: EndpointAnswer): readonly [number, string] {
   return [status, String(JSON.parse(String(body)).__type)];
@@ -147,6 +148,18 @@ describe("the simulated Parameter Store", () => {
       ],
     );
     assert.equal(cloud.parameters.get("/fenestra/dev/join")?.value, "first");
+  });
+
+  it("takes the defaults of the account where tier or key are left out, for which the role has no right", async () => {
+    for (const left of ["Tier", "KeyId"]) {
+      const { send, cloud } = start();
+      const input = { ...standard, Value: "x", [left]: undefined };
+      assert.deepEqual(typeOf(await send("i-cp", parameterCall("PutParameter", input))), [
+        400,
+        "AccessDeniedException",
+      ]);
+      assert.equal(cloud.parameters.get("/fenestra/dev/join")?.value, "first");
+    }
   });
 
   it("refuses a value of more than 4,096 characters, and takes one of as many", async () => {

@@ -19,10 +19,13 @@ const address = "--csi-address=/csi/csi.sock";
 
 /**
  * How long a controller works on after it was told to go. Deleting a claim does not wait for the disk: a controller that went at once
- * would leave the disk behind when the cluster is destroyed.
+ * would leave the disk behind when the cluster is destroyed. The provisioner tries again 1, 2, 4, ... seconds after a disk was still attached
+ * (kubernetes-csi/external-provisioner, --retry-interval-start), so its seventh time comes after 63 seconds and its eighth after 127: by then
+ * a disk of a Windows node is detached as well.
  */
-const graceSeconds = 90;
-const keepWorking = { preStop: { sleep: { seconds: 60 } } };
+const workSeconds = 150;
+const graceSeconds = workSeconds + 30;
+const keepWorking = { preStop: { sleep: { seconds: workSeconds } } };
 
 /**
  * The driver with a probe, and the container that answers it by asking the driver's socket. On the machine's network it answers the kubelet

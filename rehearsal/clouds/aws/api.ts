@@ -1,3 +1,4 @@
+import { partition } from "../../../components/aws/policies.ts";
 import type { CloudCall } from "../calls.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import type { AwsMachine } from "./metadata.ts";
@@ -112,10 +113,13 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
     const value = String(input.get("Value") ?? "");
     if (value.length > parameterLimit) return failure("ParameterMaxLengthExceeded", `${value.length} characters`);
     if (input.get("Overwrite") !== true) return failure("ParameterAlreadyExists");
+    // The default tier of an account may be advanced, whose values are encrypted by a data key; the default key is the account's own (SSM
+    // API Reference, PutParameter; KMS Developer Guide, "How AWS Systems Manager Parameter Store uses AWS KMS").
+    const encrypt = input.get("Tier") === "Standard" ? "kms:Encrypt" : "kms:GenerateDataKey";
     if (
       !allowed(cloud, machine, [
         ["ssm:PutParameter", stored.arn],
-        ["kms:Encrypt", stored.keyArn, viaService],
+        [encrypt, String(input.get("KeyId") ?? "alias/aws/ssm"), viaService],
       ])
     )
       return failure("AccessDeniedException");
@@ -149,7 +153,7 @@ function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
   const [, first = "", ...rest] = decodeURIComponent(rawPath).split("/");
   const bucket = virtual ?? first;
   const key = (virtual === undefined ? rest : [first, ...rest]).join("/");
-  const arn = `arn:aws:s3:::${bucket}${key === "" ? "" : `/${key}`}`;
+  const arn = `arn:${partition(cloud.region)}:s3:::${bucket}${key === "" ? "" : `/${key}`}`;
   const id = `${bucket}/${key}`;
   const denied: EndpointAnswer = { status: 403, body: "<Code>AccessDenied</Code>" };
   if (request.method === "PUT") {

@@ -72,6 +72,19 @@ export const metadataRows: readonly Row[] = [
     ],
   ],
   [
+    "a region of a secret network",
+    "aws",
+    { region: "us-iso-east-1", network: { zones: ["us-iso-east-1a"] } },
+    [
+      [
+        "region",
+        "us-iso-east-1",
+        "is a region of its own network, where endpoints have a domain that Fenestra's machines do not use",
+        "the name of a region of AWS, such as eu-central-1",
+      ],
+    ],
+  ],
+  [
     "a region of the other cloud",
     "aws",
     { region: "westeurope" },

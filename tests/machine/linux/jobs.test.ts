@@ -39,6 +39,7 @@ describe("jobs of Linux machines", function () {
       assert.deepEqual(rest, {
         Name: `${secretPrefix}/join`,
         Type: "SecureString",
+        Tier: "Standard",
         Overwrite: true,
         KeyId: "arn:aws:kms:eu-central-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
       });

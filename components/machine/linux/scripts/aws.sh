@@ -62,7 +62,8 @@ secret_put() {
   local work status
   work=$(mktemp -d "$scratch/put.XXXXXX") || return 1
   {
-    printf '{"Name":"%s","Type":"SecureString","Overwrite":true,' "$1"
+    # The account's default tier may be the advanced one, which costs money, never goes back, and needs another right to the key.
+    printf '{"Name":"%s","Type":"SecureString","Tier":"Standard","Overwrite":true,' "$1"
     # Without the key's name a parameter that is overwritten falls back to the account's default key.
     if [[ -n ${SECRETS_KEY:-} ]]; then printf '"KeyId":"%s",' "$SECRETS_KEY"; fi
     printf '"Value":'
