@@ -1,4 +1,5 @@
 import { defaultSizes, machineSize, poolGroups, windowsTaint } from "../model/pools.ts";
+import { hintProblems } from "./hintRules.ts";
 import { attempt } from "./partial.ts";
 import { childPath, type Problem } from "./problem.ts";
 import type { PoolConfig, StackConfig } from "./schema.ts";
@@ -256,6 +257,7 @@ const poolRuleList: readonly PoolRule[] = [
   metadataAcl,
   labels,
   taints,
+  hintProblems,
   image,
 ];
 

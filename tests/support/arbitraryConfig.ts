@@ -141,7 +141,9 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
     encryptionAtHost: cloud === "aws" ? fc.constant(false) : fc.boolean(),
     tags: fc.dictionary(fc.constantFrom("owner", "cost-center", "Umgebung"), fc.string({ maxLength: 256 })),
   });
-  const machines = fc.option(network([16, 17, 18, 19, 20, 21, ...(cloud === "azure" ? [22] : [])], 7, true), { nil: undefined });
+  const machines = fc.option(network([16, 17, 18, 19, 20, 21, ...(cloud === "azure" ? [22] : [])], 7, true), {
+    nil: undefined,
+  });
   return fc
     .record({ name: word(9).map((rest) => `c${rest}`), optional, outbound, list: pools(facts, zones), machines })
     .map(({ name, optional: rest, outbound: { mirror: own, nat }, list, machines: cidr }) => ({

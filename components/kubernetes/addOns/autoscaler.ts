@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { poolLabel } from "../../model/pools.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, PolicyRule } from "../manifest.ts";
 import {
@@ -57,6 +58,15 @@ const commonFlags = [
   "--startup-taint=node.cloudprovider.kubernetes.io/uninitialized",
 ];
 
+/**
+ * Labels by which the groups of one pool differ, one in each zone, and which their nodes get in a zone: without these they are no "similar
+ * groups", and one grows to its limit before the next is touched (kubernetes/autoscaler: cluster-autoscaler/processors/nodegroupset).
+ */
+const zonalLabels = {
+  aws: [poolLabel, "topology.k8s.aws/zone-id"],
+  azure: [poolLabel, "topology.disk.csi.azure.com/zone"],
+} as const;
+
 /** Flags and environment by which it finds the pools' groups of machines. */
 function cloudPart(spec: ClusterSpec): Pick<Container, "args" | "env"> {
   if (spec.cloud === "aws") {
@@ -105,7 +115,11 @@ export function autoscalerManifests(spec: ClusterSpec): readonly Manifest[] {
           name: account.name,
           image: image(spec, "registry.k8s.io/autoscaling/cluster-autoscaler"),
           command: ["./cluster-autoscaler"],
-          args: [...args, ...commonFlags],
+          args: [
+            ...args,
+            ...commonFlags,
+            ...zonalLabels[spec.cloud].map((label) => `--balancing-ignore-label=${label}`),
+          ],
           env,
           livenessProbe: { httpGet: { path: "/health-check", port: 8085 }, initialDelaySeconds: 30 },
           resources: small("100m", "300Mi", "1Gi"),

@@ -297,4 +297,34 @@ export const metadataRows: readonly Row[] = [
     { tags: { "": "x" } },
     [['tags[""]', "x", "is not an allowed key", "a key that is not empty"]],
   ],
+  [
+    "more labels, taints and tags than a group of machines on AWS can have",
+    "aws",
+    {
+      tags: Object.fromEntries(Array.from({ length: 35 }, (_, index) => [`t${index}`, "x"])),
+      "pools.1.autoscale": { min: 0, max: 3 },
+      "pools.1.labels": { a: "1", b: "1" },
+    },
+    [
+      [
+        "pools[1]",
+        7,
+        "is more labels and taints than fit beside the stack's tags into those of a pool with autoscale",
+        "at most 6, those that Fenestra sets included: a group of machines has 50 tags",
+      ],
+    ],
+  ],
+  [
+    "a label too long for a tag",
+    "aws",
+    { "pools.1.autoscale": { min: 0, max: 3 }, "pools.1.labels": { [`${"x".repeat(80)}.test/a`]: "1" } },
+    [
+      [
+        "pools[1]",
+        `${"x".repeat(80)}.test/a`,
+        "is a label or taint too long for a pool with autoscale, which must name it in a tag",
+        "keys of at most 82 characters on AWS",
+      ],
+    ],
+  ],
 ];

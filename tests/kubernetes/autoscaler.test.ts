@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { groupTags as awsTags } from "../../components/aws/poolGroup.ts";
+import { groupTags as azureTags } from "../../components/azure/poolGroup.ts";
+import { podSpec } from "../../components/kubernetes/manifest.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { specOf } from "../support/mocks.ts";
+import { manifest, manifestsOf } from "./switches.ts";
+
+const pool = { name: "p", os: "windows-2022", perZone: true, autoscale: { min: 0, max: 3 } };
+
+/** A cluster with one pool that is divided by zones, and this many tags. */
+function clusterOf(cloud: ClusterSpec["cloud"], tags = 0, labels: Readonly<Record<string, string>> = {}): ClusterSpec {
+  const network = { zones: cloud === "aws" ? ["eu-central-1a", "eu-central-1b"] : ["1", "2"] };
+  return specOf(`${cloud}-dev`, {
+    network: JSON.stringify(network),
+    pools: JSON.stringify([{ ...pool, labels }]),
+    tags: JSON.stringify(Object.fromEntries(Array.from({ length: tags }, (_, index) => [`t${index}`, "x"]))),
+  });
+}
+
+describe("the autoscaler", () => {
+  for (const cloud of ["aws", "azure"] as const) {
+    it(`on ${cloud} takes the groups of a divided pool for similar`, () => {
+      const spec = clusterOf(cloud);
+      const { containers } = podSpec(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler")) ?? {};
+      const prefix = "--balancing-ignore-label=";
+      const ignored = (containers?.[0]?.args ?? []).map(String).filter((text) => text.startsWith(prefix));
+      const [first, second] = spec.pools.map(({ contract }) => ({ ...contract.ownLabels, ...contract.kubeletLabels }));
+      assert.ok(first !== undefined && second !== undefined);
+      const different = Object.keys(first).filter((key) => Reflect.get(first, key) !== Reflect.get(second, key));
+      assert.deepEqual(different, ["fenestra.dev/pool"]);
+      for (const label of different) assert.ok(ignored.includes(`${prefix}${label}`), label);
+    });
+
+    it(`on ${cloud} finds all that it must know in the tags of a group, of which there are 50 at most`, () => {
+      const count = (spec: ClusterSpec): number => {
+        const [group] = spec.pools;
+        assert.ok(group !== undefined);
+        return cloud === "aws" ? awsTags(spec, group).length : Object.keys(azureTags(spec, group)).length;
+      };
+      const most = 36;
+      assert.equal(count(clusterOf(cloud, most)), 50);
+      assert.throws(() => clusterOf(cloud, most, { a: "1" }), /more labels and taints than fit/);
+    });
+  }
+});
