@@ -1,5 +1,6 @@
 import { Provider } from "@pulumi/aws/provider.js";
 import { Cluster } from "../components/aws/cluster.ts";
+import { exampleProblems } from "../components/config/exampleValues.ts";
 import { changeGuard } from "../components/gates/changeGuard.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
@@ -8,7 +9,7 @@ import { type StackOutputs, stackOutputs } from "./outputs.ts";
 
 /** What an environment on AWS is made of. */
 export function deployAws(spec: ClusterSpec): StackOutputs {
-  const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {});
+  const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {}, exampleProblems(spec));
   const provider = new Provider(
     `${spec.name}-aws`,
     {

@@ -1,5 +1,6 @@
 import { Provider } from "@pulumi/azure-native/provider.js";
 import { Cluster } from "../components/azure/cluster.ts";
+import { exampleProblems } from "../components/config/exampleValues.ts";
 import { changeGuard } from "../components/gates/changeGuard.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
@@ -8,7 +9,7 @@ import { type StackOutputs, stackOutputs } from "./outputs.ts";
 
 /** What an environment on Azure is made of. */
 export function deployAzure(spec: ClusterSpec): StackOutputs {
-  const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {});
+  const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {}, exampleProblems(spec));
   const provider = new Provider(
     `${spec.name}-azure`,
     {

@@ -1,16 +1,32 @@
 import * as pulumi from "@pulumi/pulumi";
-import { ConfigError } from "../config/problem.ts";
+import { ConfigError, type Problem } from "../config/problem.ts";
 import { type ClusterState, changeProblems, reachedProblems, readState } from "../model/upgrade.ts";
 
 /**
  * Refuses, already in the preview, what would destroy the cluster's data or what a control plane cannot do. A program that calls no cloud
  * cannot see the old values, so a `Stash` keeps them.
+ *
+ * @param unfit what speaks against making the cluster at all. It is refused in the first update, and not in a preview: an example may be
+ *   looked at.
  */
-export function changeGuard(name: string, state: ClusterState, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+export function changeGuard(
+  name: string,
+  state: ClusterState,
+  opts: pulumi.CustomResourceOptions,
+  unfit: readonly Problem[] = [],
+): pulumi.Stash {
+  const first =
+    unfit.length === 0
+      ? []
+      : [
+          new pulumi.ResourceHook(`${name}-first`, () => {
+            throw new ConfigError(unfit);
+          }),
+        ];
   const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseChange(oldInputs?.input, state), {
     onDryRun: true,
   });
-  return new pulumi.Stash(name, { input: state }, { ...opts, hooks: { beforeUpdate: [hook] } });
+  return new pulumi.Stash(name, { input: state }, { ...opts, hooks: { beforeCreate: first, beforeUpdate: [hook] } });
 }
 
 /**

@@ -293,6 +293,18 @@ describe("the guards of changes", () => {
     await assert.rejects(reached("1.37.0"), /goes back from 1\.37\.0, which all control-plane machines have reached/);
   });
 
+  it("refuse the first update of an example, and leave it alone in a preview", async () => {
+    const state = { version: "1.36.4", replicas: 3 };
+    const unfit = [{ path: "config.fenestra:httpProxy", value: "x", message: "is an example", allowed: "your own" }];
+    const recorded = await withMocks(() => void changeGuard("guard", state, {}, unfit));
+    const { hooks } = resource(recorded, "pulumi:index:Stash", "guard").options;
+    assert.deepEqual(hooks, { beforeCreate: ["guard-first"], beforeUpdate: ["guard"] });
+    const hook = recorded.hooks.get("guard-first");
+    assert.ok(hook !== undefined && "opts" in hook);
+    assert.notEqual(hook.opts?.onDryRun, true);
+    assert.throws(() => Reflect.apply(hook.callback, undefined, [{}]), /httpProxy: is an example/);
+  });
+
   it("read what the engine hands them with distrust", async () => {
     for (const odd of [undefined, null, 1, { version: 1, replicas: 3 }]) {
       await assert.rejects(asked(odd), /cannot be read/);

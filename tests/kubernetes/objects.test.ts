@@ -165,7 +165,7 @@ describe("cloud objects", () => {
     }
   });
 
-  it("keep the disk controllers at work for a minute after they are told to go, so that no disk is left behind", () => {
+  it("keep the disk controllers at work for minutes after they are told to go, so that no disk is left behind", () => {
     for (const [spec, name] of [
       [aws, "ebs-csi-controller"],
       [azure, "csi-azuredisk-controller"],
@@ -174,7 +174,7 @@ describe("cloud objects", () => {
       const lasting = pod?.containers.filter(({ name: container }) => container !== "liveness-probe") ?? [];
       assert.equal(lasting.length, 4);
       for (const { lifecycle } of lasting) assert.deepEqual(lifecycle, { preStop: { sleep: { seconds: 150 } } });
-      assert.equal(pod?.terminationGracePeriodSeconds, 90);
+      assert.equal(pod?.terminationGracePeriodSeconds, 180);
     }
   });
 

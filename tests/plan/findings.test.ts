@@ -20,9 +20,9 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
         region: "eu-central-1",
         accountId: "123456789012",
         network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "perZone" },
-        controlPlane: { replicas: 3, image: "ami-0123456789abcdef0" },
-        pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0" }],
-        access: { public: { allow: ["203.0.113.0/24"] } },
+        controlPlane: { replicas: 3, image: "ami-0a1b2c3d4e5f60718" },
+        pools: [{ name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" }],
+        access: { public: { allow: ["100.64.7.0/24"] } },
         ...config,
       },
       lock,
@@ -42,7 +42,26 @@ describe("findings", () => {
     assert.deepEqual(found(input()), []);
   });
 
-  const pool = { name: "win", os: "windows-2022", image: "ami-0123456789abcdef1" };
+  it("name what is a value of documentation", () => {
+    const given = input({
+      access: { public: { allow: ["100.64.7.0/24", "203.0.113.7/32", "198.51.100.0/24"] } },
+      controlPlane: { replicas: 3, image: "ami-0123456789abcdef0" },
+      pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcd019", perZone: true, count: 3 }],
+      mirror: { artifacts: "https://mirror.example.com/files", registries: { "quay.io": "https://quay.corp.test" } },
+      httpProxy: "http://proxy.example:3128",
+    });
+    const examples = findings(given).filter(({ id }) => id === "example-value");
+    assert.deepEqual(examples.map(({ level, path, message }) => [level, path, message.split(" ")[0]]).sort(), [
+      ["warning", key("access.public.allow"), "198.51.100.0/24"],
+      ["warning", key("access.public.allow"), "203.0.113.7/32"],
+      ["warning", key("controlPlane.image"), "ami-0123456789abcdef0"],
+      ["warning", key("httpProxy"), "http://proxy.example:3128"],
+      ["warning", key("mirror.artifacts"), "https://mirror.example.com/files"],
+      ["warning", key("pools[0].image"), "ami-0123456789abcd019"],
+    ]);
+  });
+
+  const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
   const cases: readonly (readonly [given: FindingInput, expected: readonly string[]])[] = [
     [input({ access: { public: { allow: ["0.0.0.0/0"] } } }), [`error public-api-open ${key("access.public.allow")}`]],
     [input({ access: {} }), [`note private-api ${key("access")}`]],
@@ -66,16 +85,16 @@ describe("findings", () => {
     ...(["development", "production"] as const).map((environment): readonly [FindingInput, readonly string[]] => [
       input({
         environment,
-        pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0", nodeLogQuery: true }],
+        pools: [{ name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718", nodeLogQuery: true }],
       }),
       [`${environment === "production" ? "warning" : "note"} node-logs-by-api ${key("pools[0].nodeLogQuery")}`],
     ]),
     [
-      input({ ...production, controlPlane: { replicas: 1, image: "ami-0123456789abcdef0" } }),
+      input({ ...production, controlPlane: { replicas: 1, image: "ami-0a1b2c3d4e5f60718" } }),
       [`warning single-control-plane ${key("controlPlane.replicas")}`],
     ],
     [
-      input({ controlPlane: { replicas: 1, image: "ami-0123456789abcdef0" } }),
+      input({ controlPlane: { replicas: 1, image: "ami-0a1b2c3d4e5f60718" } }),
       [`note single-control-plane ${key("controlPlane.replicas")}`],
     ],
     [
@@ -86,7 +105,7 @@ describe("findings", () => {
     [
       input({
         pools: [
-          { name: "linux", os: "linux", image: "ami-0123456789abcdef0" },
+          { name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" },
           { ...pool, os: "windows-2019" },
         ],
       }),
@@ -97,7 +116,7 @@ describe("findings", () => {
       [`warning image-latest ${key("pools[0].image")}`],
     ],
     [
-      input({ pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0", autoscale: { min: 1, max: 2 } }] }),
+      input({ pools: [{ name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718", autoscale: { min: 1, max: 2 } }] }),
       [`note no-autoscaler ${key("pools[0].autoscale")}`],
     ],
     [input({ ...production, accountId: undefined }), [`warning no-account-guard ${key("accountId")}`]],
@@ -131,7 +150,7 @@ describe("findings", () => {
     assert.deepEqual(azure("26100.6584.250909"), [`warning windows-overlay-fault ${key("pools[1].image")}`]);
     assert.deepEqual(azure("26100.6899.251014"), []);
     assert.deepEqual(azure("26100.33296.260809"), []);
-    const linux = { name: "linux", os: "linux", image: "ami-0123456789abcdef0" };
+    const linux = { name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" };
     assert.deepEqual(found(input({ pools: [linux, { ...pool, os: "windows-2025" }] })), [
       `note windows-overlay-fault ${key("pools[1].image")}`,
     ]);
@@ -174,7 +193,7 @@ describe("findings", () => {
   });
 
   it("tell of a pool whose machines load too much, or reboot too often, before they are Ready", () => {
-    const given = input({ pools: [{ name: "linux", os: "linux", image: "ami-0123456789abcdef0" }, pool] });
+    const given = input({ pools: [{ name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" }, pool] });
     const win = given.spec.pools.find(({ name }) => name === "win");
     assert.ok(win !== undefined);
     const real = windowsCriticalPath(given.spec, win);
@@ -197,7 +216,7 @@ describe("findings", () => {
       role: "windows",
       count: 1,
       size: "m7i.large",
-      image: "ami-0123456789abcdef1",
+      image: "ami-0a1b2c3d4e5f60719",
       zones: [],
       userData: { bytes: 1, limit: 100, sha256: "" },
       entry: "",
@@ -219,7 +238,7 @@ describe("findings", () => {
       [["note", "ghcr.io/flannel-io/flannel:v0.28.9."]],
     );
     // From a mirror the file comes by another URL, and an object of the cluster can name one too.
-    const mirror = { artifacts: "https://mirror.example.com/files" };
+    const mirror = { artifacts: "https://mirror.corp.test/files" };
     const mirrored = log.replace("https://", `${mirror.artifacts}/`);
     objects.add("kubernetes:core/v1:ConfigMap", "c", { data: { run: `curl ${mirrored}` } });
     assert.deepEqual(

@@ -1,3 +1,4 @@
+import { exampleProblems } from "../../../components/config/exampleValues.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
@@ -48,6 +49,14 @@ export const stackRules: readonly Rule[] = [
         message: `The Kubernetes API is reachable from the whole internet (${network}).`,
         remedy: "List the networks of your offices, runners and VPNs.",
       })),
+  ({ spec }) =>
+    exampleProblems(spec).map(({ path, value, message, allowed }) => ({
+      id: "example-value",
+      level: "warning",
+      path,
+      message: `${String(value)} ${message}. The first update refuses it.`,
+      remedy: `Put in ${allowed}.`,
+    })),
   ({ spec }) =>
     spec.publicAccess === undefined
       ? [

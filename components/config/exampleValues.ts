@@ -1,0 +1,52 @@
+import { cidr, contains } from "../model/cidr.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { childPath, type Problem } from "./problem.ts";
+
+/** Networks of documentation, in which nobody is (RFC 5737). */
+const documentationNetworks = ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"].map(cidr);
+
+/** Names of documentation, which lead nowhere (RFC 2606). */
+const documentationHost = /(^|\.)example(\.(com|net|org))?$/;
+
+/** An id that somebody has typed and no cloud has given: digits in their order. */
+const typedImage = /^ami-0123456789abc/;
+
+/** Values of our own stack files and of documentation in their place, with which an update would wait or fail after a hundred resources. */
+export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
+  const { artifacts, registries } = spec.mirror;
+  const images = [
+    { path: "config.fenestra:controlPlane.image", image: spec.controlPlane.image },
+    ...spec.pools.map(({ path, image }) => ({ path: `${path}.image`, image })),
+  ].filter(({ image }) => typedImage.test(image));
+  const urls = [
+    { path: "config.fenestra:mirror.artifacts", url: artifacts },
+    ...Object.entries(registries).map(([name, url]) => ({
+      path: childPath("config.fenestra:mirror.registries", name),
+      url,
+    })),
+    { path: "config.fenestra:httpProxy", url: spec.httpProxy },
+  ].filter(({ url }) => url !== undefined && documentationHost.test(new URL(url).hostname));
+  const networks = (spec.publicAccess ?? []).filter((text) =>
+    documentationNetworks.some((network) => contains(network, cidr(text))),
+  );
+  return [
+    ...networks.map((value) => ({
+      path: "config.fenestra:access.public.allow",
+      value,
+      message: "is a network of documentation, from which nobody reaches the API, the deployer neither",
+      allowed: "the networks of your offices, runners and VPNs",
+    })),
+    ...[...new Map(images.map((each) => [each.path, each])).values()].map(({ path, image }) => ({
+      path,
+      value: image,
+      message: "is a placeholder, not an image",
+      allowed: "latest or the id of an image that you have tested",
+    })),
+    ...urls.map(({ path, url }) => ({
+      path,
+      value: url,
+      message: "is a name of documentation, which leads nowhere",
+      allowed: "the address of your own",
+    })),
+  ];
+}
