@@ -20,7 +20,8 @@ describe("the PowerShell scripts' own tests", () => {
     it("have a PowerShell to run in", () => assert.ok(shell !== undefined, reason));
   }
 
-  for (const name of readdirSync(folder).filter((file) => file.endsWith(".tests.ps1"))) {
+  const onWindows = process.platform === "win32" ? ["smoke.windows.ps1"] : [];
+  for (const name of [...readdirSync(folder).filter((file) => file.endsWith(".tests.ps1")), ...onWindows]) {
     it(name, function () {
       if (shell === undefined) {
         console.log(`      skipped ${name}: ${reason}`);

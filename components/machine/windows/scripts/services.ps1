@@ -31,13 +31,15 @@ function Set-Priority {
     param(
         [string] $Name
     )
-    foreach ($process in @(Get-Process -Name $Name -ErrorAction SilentlyContinue | Where-Object { "$($_.PriorityClass)" -ne 'AboveNormal' })) {
-        try {
-            $process.PriorityClass = 'AboveNormal'
+    try {
+        foreach ($process in @(Get-Process -Name $Name -ErrorAction SilentlyContinue)) {
+            if ("$($process.PriorityClass)" -ne 'AboveNormal') {
+                $process.PriorityClass = 'AboveNormal'
+            }
         }
-        catch {
-            Write-Log "priority of ${Name}: $_"
-        }
+    }
+    catch {
+        Write-Log "priority of ${Name}: $_"
     }
 }
 

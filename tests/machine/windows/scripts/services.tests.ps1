@@ -51,6 +51,9 @@ function Stop-Service {
     Add-Call "stop $Name"
     $services[$Name].status = 'Stopped'
 }
+# No process of the machine that runs this test may be touched.
+function Get-Process {
+}
 # As the service manager: a disabled service does not start, and one whose like is missing neither.
 function Start-Service {
     param(

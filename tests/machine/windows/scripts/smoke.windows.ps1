@@ -1,0 +1,105 @@
+# What only a real Windows can tell: the cmdlets, programs and the service that the other tests fake. For an administrator of a machine that has
+# HNS, such as a runner of GitHub; nothing stays.
+. "$PSScriptRoot/harness.ps1"
+foreach ($name in 'lib.ps1', 'state.ps1', 'services.ps1', 'routes.ps1', 'hns.ps1', 'task.ps1', 'download.ps1') {
+    . "$scripts/$name"
+}
+. "$scripts/run.ps1"
+
+# A program that runs for a minute, from a file of its own.
+function Start-Copy {
+    Copy-Item -Force -LiteralPath "$env:SystemRoot\System32\PING.EXE" -Destination "$temp/fenestra-ping.exe"
+    Start-Process -FilePath "$temp/fenestra-ping.exe" -ArgumentList '-n', '60', '127.0.0.1' -PassThru -WindowStyle Hidden
+}
+function Stop-Copy {
+    Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue | Stop-Process -Force -ErrorAction SilentlyContinue
+}
+
+Test 'a folder is for the system and administrators only' {
+    $path = "$temp/protected"
+    Protect-Folder $path
+    $rules = (Get-Acl -LiteralPath $path).GetAccessRules($true, $true, [Security.Principal.SecurityIdentifier])
+    Assert-Equal @($rules | ForEach-Object { $_.IdentityReference.Value } | Sort-Object) @('S-1-5-18', 'S-1-5-32-544')
+}
+Test 'a boot has one name' {
+    $first = Get-BootId
+    Assert-Equal ($first.Length -gt 30) $true
+    Assert-Equal (Get-BootId) $first
+}
+Test 'a task that must come back has a trigger for that without an end, and no second instance' {
+    try {
+        Register-StartTask 'fenestra-smoke' 'C:\fenestra\none.ps1' 5
+        $task = Get-ScheduledTask -TaskName 'fenestra-smoke'
+        Assert-Equal @($task.Triggers).Count 2
+        $repeated = @($task.Triggers | Where-Object { "$($_.Repetition.Interval)" })
+        Assert-Equal @($repeated.Count, "$($repeated[0].Repetition.Interval)", "$($repeated[0].Repetition.Duration)") @(1, 'PT5M', '')
+        Assert-Equal @("$($task.Settings.MultipleInstances)", "$($task.Settings.ExecutionTimeLimit)", "$($task.Principal.UserId)") @('IgnoreNew', 'PT0S', 'SYSTEM')
+    }
+    finally {
+        Unregister-ScheduledTask -TaskName 'fenestra-smoke' -Confirm:$false -ErrorAction SilentlyContinue
+    }
+}
+Test 'a program is ended by its file, and a process with all that it started' {
+    try {
+        $process = Start-Copy
+        Stop-Program "$temp/fenestra-ping.exe"
+        Assert-Equal $process.WaitForExit(10000) $true
+        $parent = Start-Process -FilePath 'cmd.exe' -ArgumentList '/c', "`"$temp\fenestra-ping.exe`" -n 60 127.0.0.1" -PassThru -WindowStyle Hidden
+        Wait-Until { Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue } 10 'the child' 1 | Out-Null
+        Stop-Tree $parent
+        Assert-Equal $parent.HasExited $true
+        Wait-Until { -not (Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue) } 10 'the child to end' 1 | Out-Null
+    }
+    finally {
+        Stop-Copy
+    }
+}
+Test 'a program is raised above the pods' {
+    try {
+        $process = Start-Copy
+        Set-Priority fenestra-ping
+        $process.Refresh()
+        Assert-Equal "$($process.PriorityClass)" 'AboveNormal'
+    }
+    finally {
+        Stop-Copy
+    }
+}
+Test 'a route is made for this boot only, and a right one is left alone' {
+    # RFC 5737, TEST-NET-2: nobody is there.
+    $prefix = '198.51.100.7/32'
+    try {
+        Assert-Equal @(Repair-Routes @($prefix)) @($prefix)
+        Assert-Equal @(Get-NetRoute -DestinationPrefix $prefix -PolicyStore ActiveStore).Count 1
+        Assert-Equal @(Get-NetRoute -DestinationPrefix $prefix -PolicyStore PersistentStore -ErrorAction SilentlyContinue).Count 0
+        Assert-Equal @(Repair-Routes @($prefix)) @()
+    }
+    finally {
+        Remove-NetRoute -DestinationPrefix $prefix -Confirm:$false -ErrorAction SilentlyContinue
+    }
+}
+Test 'HNS answers, and a call that takes too long is given up' {
+    Set-Service -Name hns -StartupType Automatic
+    Start-Service -Name hns
+    Wait-Until { try { Invoke-Hns GET '/networks/' | Out-Null; $true } catch { $false } } 60 'HNS to answer' | Out-Null
+    Assert-Throws { Invoke-Hns GET '/networks/' '' 0 } '^HNS GET /networks/: no answer within 0 ms$'
+    Invoke-Hns GET '/networks/' | Out-Null
+}
+Test 'HNS refuses to make a network on the host''s side of a virtual switch, on which flannel''s would fail' {
+    $adapter = @(Get-NetAdapter -Name 'vEthernet*' -ErrorAction SilentlyContinue)
+    if ($adapter.Count -eq 0) {
+        Write-Host 'no adapter of a virtual switch here: not tried'
+        return
+    }
+    $body = @{ Type = 'Overlay'; Name = 'fenestra-smoke'; NetworkAdapterName = $adapter[0].Name; Subnets = @(@{ AddressPrefix = '198.51.100.0/24'; GatewayAddress = '198.51.100.1'; Policies = @(@{ Type = 'VSID'; VSID = 4099 }) }) }
+    try {
+        Assert-Throws { Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 5 -Compress) } '^HNS POST /networks/: '
+    }
+    finally {
+        $made = Get-HnsNetworkNamed 'fenestra-smoke'
+        if ($made) {
+            Invoke-Hns DELETE "/networks/$($made.ID)" | Out-Null
+        }
+    }
+}
+Complete-Tests
