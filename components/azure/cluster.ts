@@ -11,7 +11,7 @@ import { ControlPlane } from "./controlPlane.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
 import { Network, resourceGroupName, subnetName } from "./network.ts";
-import { Pool } from "./pool.ts";
+import { Pool, type SharedIdentity } from "./pool.ts";
 import { assignRole } from "./roles.ts";
 import { Secrets } from "./secrets.ts";
 import { Security, securityGroupName } from "./security.ts";
@@ -67,9 +67,9 @@ export class Cluster extends pulumi.ComponentResource {
     this.api = adminClient(server, pki);
     const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, this.api);
     this.apiGate = controlPlane.apiGate;
-    const gmsaIdentity = this.#makeGmsaIdentity(network, identity);
-    this.gmsaObjectId = gmsaIdentity?.principalId;
-    this.pools = this.#makePools(network, security, identity, secrets, sshKey, gmsaIdentity);
+    const gmsa = this.#makeGmsa(network, identity);
+    this.gmsaObjectId = gmsa?.identity.principalId;
+    this.pools = this.#makePools(network, security, identity, secrets, sshKey, gmsa);
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
@@ -96,7 +96,7 @@ export class Cluster extends pulumi.ComponentResource {
    * One identity for the secrets of gMSA accounts, whatever the pool: a credential specification names it, and holds for the whole cluster.
    * Made only where a pool has the plug-in.
    */
-  #makeGmsaIdentity({ place }: Network, { principalId }: Identity): Identity | undefined {
+  #makeGmsa({ place }: Network, { principalId }: Identity): SharedIdentity | undefined {
     const { pools, addons } = this.#spec;
     const secrets = ccgSecrets(addons.gmsa);
     if (secrets.length === 0 || !pools.some(({ ccgPlugin }) => ccgPlugin)) return undefined;
@@ -104,13 +104,13 @@ export class Cluster extends pulumi.ComponentResource {
     const name = `${this.#name}-gmsa`;
     const identity = new Identity(name, { place, grants: Object.fromEntries(grants) }, { parent: this });
     // Whoever writes the model of a scale set must be allowed to hand its identities to machines.
-    assignRole(
+    const handedOn = assignRole(
       `${name}-controllers`,
       { principalId, subscriptionId: place.subscriptionId },
       { role: "managedIdentityOperator", scope: identity.id },
       { parent: this },
     );
-    return identity;
+    return { identity, handedOn };
   }
 
   #makeSecrets(network: Network, controlPlane: Identity, pki: Pki): Secrets {
@@ -214,7 +214,7 @@ export class Cluster extends pulumi.ComponentResource {
     identity: Identity,
     secrets: Secrets,
     sshKey: pulumi.Output<string>,
-    gmsaIdentity: Identity | undefined,
+    gmsa: SharedIdentity | undefined,
   ): readonly Pool[] {
     const subnetIds = new Map(network.zones.map((zone) => [zone.zone, zone.private.id]));
     return this.#spec.pools.map(
@@ -230,7 +230,7 @@ export class Cluster extends pulumi.ComponentResource {
             joinVault: secrets.joinVault,
             joinSecretId: secrets.joinSecretId,
             controllerId: identity.principalId,
-            gmsaIdentity,
+            gmsa,
             sshKey,
             api: this.api,
             after: [this.apiGate, ...network.egress, ...security.rules, secrets.join],

@@ -44,13 +44,20 @@ export interface PoolArgs {
   /** Object id of the control plane's identity, whose controllers change scale sets. */
   readonly controllerId: pulumi.Input<string>;
   /** Identity that reads the secrets of gMSA accounts; only pools with the plug-in have it beside their own. */
-  readonly gmsaIdentity: Identity | undefined;
+  readonly gmsa: SharedIdentity | undefined;
   /** Public half of the key that Azure wants on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
   /** The API, which tells how many machines an autoscaled pool has. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
+}
+
+/** An identity that machines of several pools have. */
+export interface SharedIdentity {
+  readonly identity: Identity;
+  /** The right of the controllers to hand it to machines. */
+  readonly handedOn: pulumi.Resource;
 }
 
 /** Custom data of a pool's machines in base64. It names things and holds no secret. */
@@ -128,8 +135,9 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeGroup(identity: Identity, handedOn: pulumi.Resource): VirtualMachineScaleSet {
-    const { spec, pool, place, after, gmsaIdentity } = this.#args;
-    const identities = gmsaIdentity !== undefined && pool.ccgPlugin ? [identity, gmsaIdentity] : [identity];
+    const { spec, pool, place, after, gmsa } = this.#args;
+    const shared = gmsa !== undefined && pool.ccgPlugin ? [gmsa] : [];
+    const identities = [identity, ...shared.map((each) => each.identity)];
     return new VirtualMachineScaleSet(
       `${this.#name}-group`,
       {
@@ -153,8 +161,13 @@ export class Pool extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        // The controllers' right too, so that it outlives the set: they write it until it is gone.
-        dependsOn: [...after, handedOn, ...identities.flatMap(({ roles }) => roles)],
+        // The controllers' rights too, so that they outlive the set: it is written until it is gone.
+        dependsOn: [
+          ...after,
+          handedOn,
+          ...shared.map((each) => each.handedOn),
+          ...identities.flatMap(({ roles }) => roles),
+        ],
         ...this.#autoscaled(),
         replaceOnChanges: [...groupReplaceOnChanges],
         // The name is ours: the engine would make the new one first, and be told that it is there already.

@@ -30,7 +30,7 @@ describe("secrets of gMSA accounts on Azure", () => {
     );
     assert.match(textOf(assigned[0]?.inputs.roleDefinitionId) ?? "", new RegExp(`${roles.keyVaultSecretsUser}$`));
     for (const { name, ccgPlugin } of pools) {
-      const { inputs } = resource(
+      const { inputs, dependencies } = resource(
         recorded,
         azureType("compute:VirtualMachineScaleSet"),
         `azure-dev-pool-${name}-group`,
@@ -38,6 +38,9 @@ describe("secrets of gMSA accounts on Azure", () => {
       const held = listOf(mapOf(inputs.identity).userAssignedIdentities);
       assert.equal(held.includes(identity.id ?? "none"), ccgPlugin, name);
       assert.equal(held.length, ccgPlugin ? 2 : 1);
+      // So that the right of the controllers to hand it on outlives the set.
+      const handsOn = dependencies.some((urn) => urn.endsWith("::azure-dev-gmsa-controllers"));
+      assert.equal(handsOn, ccgPlugin, name);
     }
   });
 
