@@ -13,6 +13,7 @@ import {
 } from "./checks/network.ts";
 import { metricsCheck, nodesCheck, podsReadyCheck, servingCertificatesCheck, workloadsCheck } from "./checks/nodes.ts";
 import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "./checks/placement.ts";
+import { snapshotsCheck } from "./checks/snapshots.ts";
 import { type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
 
 /** What of a cluster decides which checks there are. */
@@ -59,6 +60,7 @@ export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
   return [
     ...nodeChecks(facts, groups),
     workloadsCheck,
+    snapshotsCheck,
     ...placementChecks(facts, groups),
     ...groups.flatMap((group) => [real(logsCheck(group), group), real(execCheck(group), group)]),
     ...groups.flatMap((start) => groups.map((target) => real(nodeToPodCheck(start, target), start, target))),

@@ -297,8 +297,8 @@ export function controlPlanePolicy(
     {
       Sid: "EtcdSnapshots",
       Effect: "Allow",
-      // Old snapshots are removed by the machine that took them.
-      Action: ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+      // The bucket removes old ones; a machine in strange hands must not.
+      Action: ["s3:GetObject", "s3:PutObject"],
       Resource: [`${buckets.snapshots}/*`],
     },
     { Sid: "ListEtcdSnapshots", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [buckets.snapshots] },

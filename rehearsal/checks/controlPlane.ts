@@ -1,8 +1,9 @@
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { CommandResult } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
-import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
+import { type Check, type CheckContext, CheckFailure, expect, expectEqual } from "./check.ts";
 
 /** Longest that a machine may take to be a healthy member again, in milliseconds. */
 const backLimitMs = 90_000;
@@ -44,6 +45,18 @@ export class ControlPlaneLab {
   /** Makes the machine anew, as a replacement by the program does. */
   async replace(index: number): Promise<void> {
     this.#members[index] = await this.#cluster.replaceMachine(this.#member(index));
+  }
+
+  /** Runs a script of a machine's payload, which must end well. */
+  async script(index: number, name: string, ...args: readonly string[]): Promise<CommandResult> {
+    const result = await this.machine(index).run([`/opt/fenestra/${name}`, ...args], { timeoutMs: 110_000 });
+    expectEqual(result.code, 0, `exit code of ${name} (${result.stderr.trim().split("\n").at(-1)})`);
+    return result;
+  }
+
+  /** The same on all machines at once. */
+  async onAll(name: string, ...args: readonly string[]): Promise<readonly CommandResult[]> {
+    return await Promise.all(this.#members.map((_, index) => this.script(index, name, ...args)));
   }
 
   /** etcdctl on a machine. */
@@ -223,26 +236,21 @@ export function availabilityChecks(lab: ControlPlaneLab): readonly Check[] {
       run: async (context) => {
         const good = await writes(context, "kept", 3);
         expectEqual(good, 3, "writes before the snapshot");
-        const taken = await lab.machine(0).run(["/opt/fenestra/etcd-snapshot.sh"], { timeoutMs: 60_000 });
-        expectEqual(taken.code, 0, `exit code of the snapshot (${taken.stderr.trim().split("\n").at(-1)})`);
+        await lab.script(0, "etcd-snapshot.sh");
+        const told = await context.api.core.readNamespacedConfigMap({
+          namespace: "kube-system",
+          name: "fenestra-etcd-snapshots",
+        });
+        const [time = "", name = ""] = (told.data?.["cp-0"] ?? "").split(" ");
+        expect(Date.now() - Date.parse(time) < 60_000, `the cluster was told of a snapshot of ${time}`);
         expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
-        const all = [0, 1, 2].map((index) => lab.machine(index));
-        for (const step of [["--stop"], []]) {
-          const results = await Promise.all(
-            all.map((machine) => machine.run(["/opt/fenestra/etcd-restore.sh", ...step], { timeoutMs: 110_000 })),
-          );
-          for (const { code, stderr } of results)
-            expectEqual(code, 0, `exit code of the restore (${stderr.trim().split("\n").at(-1)})`);
-          // Between the two steps nothing of the old data may be of use to anybody.
-          if (step.length > 0)
-            await Promise.all(all.map((machine) => machine.run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"])));
-        }
+        await lab.onAll("etcd-restore.sh", "--stop");
+        // Nothing of the old data may be of use to anybody.
+        for (const index of [0, 1, 2])
+          await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
+        await lab.onAll("etcd-restore.sh", name);
         await lab.untilHealthy();
-        await waitFor(
-          "the API to answer",
-          async () => (await context.kubectl(["get", "--raw", "/readyz"])).code === 0,
-          { timeoutMs: 60_000 },
-        );
+        await answersAgain(context);
         expectEqual(
           [await readBack(context, "kept"), await readBack(context, "late")],
           [3, 0],
@@ -250,5 +258,55 @@ export function availabilityChecks(lab: ControlPlaneLab): readonly Check[] {
         );
       },
     },
+    {
+      id: "restore onto empty volumes",
+      title:
+        "new machines with empty volumes wait for data; a copy that was made before etcd's first start brings the objects of then back",
+      run: async (context) => {
+        expectEqual(await readBack(context, "kept"), 3, "objects that are not in the copy");
+        // The machines that all were made anew at once have each sent what they found.
+        const { stdout } = await lab.script(0, "etcd-restore.sh", "--list");
+        const copy = stdout
+          .trim()
+          .split("\n")
+          .filter((name) => name.endsWith("-before-start.db.gz"))
+          .sort(byTime)
+          .at(-1);
+        if (copy === undefined) throw new CheckFailure(`no machine has sent the data of the one before: ${stdout}`);
+        for (const index of [0, 1, 2]) await lab.powerOff(index, "lost");
+        await Promise.all([0, 1, 2].map((index) => lab.replace(index)));
+        for (const index of [0, 1, 2])
+          await waitFor(
+            `machine ${index} to wait for data`,
+            async () =>
+              /the volume is empty, and the cluster was initialised .*: waiting/.test(
+                await lab.machine(index).readFile("/var/log/fenestra/bootstrap.log"),
+              ),
+            { timeoutMs: backLimitMs, intervalMs: 500 },
+          );
+        for (const { stderr } of await lab.onAll("etcd-restore.sh", copy))
+          expect(/has waited for data, and its bootstrap goes on/.test(stderr), `the restore says: ${stderr.trim()}`);
+        await lab.untilHealthy();
+        await answersAgain(context);
+        expectEqual(
+          [(await readBack(context, "cut")) > 0, await readBack(context, "kept")],
+          [true, 0],
+          "objects from before and after the copy",
+        );
+        context.note(copy);
+      },
+    },
   ];
+}
+
+/** Orders names of snapshots by their last part, which begins with the time. */
+function byTime(a: string, b: string): number {
+  const [left = "", right = ""] = [a, b].map((name) => name.split("/").at(-1) ?? "");
+  return left < right ? -1 : 1;
+}
+
+async function answersAgain({ kubectl }: CheckContext): Promise<void> {
+  await waitFor("the API to answer", async () => (await kubectl(["get", "--raw", "/readyz"])).code === 0, {
+    timeoutMs: 60_000,
+  });
 }

@@ -48,6 +48,8 @@ case " $* " in
   *) echo "\${*: -1}: TYPE=\\"ext4\\"" ;;
 esac
 `,
+  cmp: nothing("the data disk is a folder, and a new one is empty"),
+  resize2fs: nothing("the data disk is a folder"),
   "mkfs.ext4": `#!/bin/bash
 # Stand-in of the rehearsal: formatting the data disk empties its folder.
 rm -rf ${diskFolder}/content

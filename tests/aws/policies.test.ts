@@ -218,7 +218,7 @@ describe("a control-plane machine", () => {
     assert.equal(on("s3:PutObject", `${bucket}/etcd/1.db`), true);
     assert.equal(on("s3:GetObject", `${bucket}/etcd/1.db`), true);
     assert.equal(on("s3:ListBucket", bucket), true);
-    assert.equal(on("s3:DeleteObject", `${bucket}/etcd/1.db`), true);
+    assert.equal(on("s3:DeleteObject", `${bucket}/etcd/1.db`), false);
     assert.equal(on("s3:DeleteBucket", bucket), false);
     assert.equal(on("s3:GetObject", "arn:aws:s3:::demo-snapshots-of-others/1.db"), false);
   });

@@ -47,6 +47,8 @@ function linuxExporter(spec: ClusterSpec): Manifest {
             "--path.procfs=/host/proc",
             "--path.sysfs=/host/sys",
             "--path.rootfs=/host/root",
+            // What the machine's own jobs measure, such as the age of etcd's last snapshot (etcd-snapshot.sh).
+            "--collector.textfile.directory=/host/root/var/lib/fenestra/metrics",
             `--web.listen-address=:${ports.nodeExporter}`,
           ],
           ports: [{ name: "metrics", containerPort: ports.nodeExporter }],

@@ -16,7 +16,7 @@ import { linuxEntry, linuxFiles, linuxScripts, script, unitFile } from "./files.
 import { controlPlanePaths, etcdMembers, kubeadmConfig } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import { controlPlaneStages, stageTable, stageTablePath } from "./stages.ts";
-import { jobUnit, timerUnit } from "./systemdUnits.ts";
+import { type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Life of the tokens by which workers join, in seconds. */
 export interface JoinTiming {
@@ -49,8 +49,8 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   const files: readonly PayloadFile[] = [
     ...linuxFiles({ spec, stages: controlPlaneStages, env, requiresMount: controlPlanePaths.etcdMount }),
     ...ownScripts(args.access.snapshots !== undefined, jobs),
-    ...jobs.flatMap(({ name, does, file, first, interval }) => [
-      unitFile(`${name}.service`, jobUnit(does, `/opt/fenestra/${file}`)),
+    ...jobs.flatMap(({ name, does, file, first, interval, settings }) => [
+      unitFile(`${name}.service`, jobUnit(does, `/opt/fenestra/${file}`, settings)),
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane", spec.controlPlane.size.arch) },
@@ -113,9 +113,13 @@ interface Job {
   /** Seconds until the first run and between two runs. */
   readonly first: number;
   readonly interval: number;
+  readonly settings?: JobSettings;
 }
 
 const hour = 3600;
+
+/** How often each member sends a snapshot. */
+export const snapshotHours = 4;
 
 function scheduledJobs(snapshots: boolean, timing: JoinTiming): readonly Job[] {
   return [
@@ -125,6 +129,8 @@ function scheduledJobs(snapshots: boolean, timing: JoinTiming): readonly Job[] {
       file: "publish-join-secret.sh",
       first: timing.interval,
       interval: timing.interval,
+      // After an outage machines that wait to join must not wait for the next turn.
+      settings: { retrySeconds: 30 },
     },
     ...(snapshots
       ? [
@@ -133,10 +139,18 @@ function scheduledJobs(snapshots: boolean, timing: JoinTiming): readonly Job[] {
             does: "sends a snapshot of etcd away",
             file: "etcd-snapshot.sh",
             first: hour / 2,
-            interval: 4 * hour,
+            interval: snapshotHours * hour,
+            settings: { retrySeconds: 600, background: true },
           },
         ]
       : []),
+    {
+      name: "fenestra-etcd-defrag",
+      does: "gives back room in etcd's database, and tells of its alarms",
+      file: "etcd-defrag.sh",
+      first: 2 * hour,
+      interval: 24 * hour,
+    },
     {
       name: "fenestra-certificates",
       does: "renews the certificates of the control plane",
@@ -177,27 +191,34 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     SECRET_SERVICE_ACCOUNT: secret(access.secrets.serviceAccount),
     SECRET_ENCRYPTION_KEY: secret(access.secrets.encryptionKey),
     SECRET_INITIALISED: secret(access.secrets.initialised),
-    ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target, SNAPSHOT_KEEP: 42 }),
+    ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target }),
     JOIN_TOKEN_TTL: timing.tokenLife,
     JOIN_INTERVAL: timing.interval,
     ...(access.cloud.kind === "azure"
       ? { SUBSCRIPTION: access.cloud.subscriptionId, RESOURCE_GROUP: access.cloud.resourceGroup }
       : {}),
     ...certificateTimes,
+    ...etcdTimes,
     ...replacement,
     ...controlPlaneAttempts,
   };
 }
 
-/** Leaf certificates live for a year. Days, except for the two pauses in seconds. */
+/** Leaf certificates live for a year. Days, except for the pause in seconds. */
 const certificateTimes = {
   /** Renewed while they are still good for this long. */
   RENEW_DAYS: 60,
   CA_WARNING_DAYS: 90,
-  /** Between two machines, so that etcd keeps its majority. */
-  RENEW_STAGGER: 900,
   /** For the kubelet to see that a manifest is gone: it looks every 20 s (kubelet configuration, fileCheckFrequency). */
   RESTART_PAUSE: 25,
+} as const;
+
+/** What takes a member of etcd away for a moment. */
+const etcdTimes = {
+  /** Each machine has this long, one after the other by the clock. A renewal takes about two minutes. */
+  TURN_SECONDS: 900,
+  /** A smaller database is not worth the pause of a defragmentation. */
+  DEFRAG_BYTES: 256 * 1024 ** 2,
 } as const;
 
 /** Replacement of nodes that stay NotReady. A Windows machine needs up to a quarter of an hour for its first start. */

@@ -54,6 +54,7 @@ export const controlPlaneStages: readonly Stage[] = [
   once("secrets", 21, "/etc/fenestra/encryption.yaml"),
   once("certificates", 22, "/etc/fenestra/kubeadm.yaml"),
   once("membership", 23, "/opt/fenestra/etcd.sh"),
+  once("backup", 31, "/opt/fenestra/etcd.sh"),
   once(
     "manifests",
     24,
@@ -65,7 +66,7 @@ export const controlPlaneStages: readonly Stage[] = [
   once("promote", 25, "/opt/fenestra/etcd.sh"),
   once("ready", 26, "/etc/fenestra/kubeadm.yaml"),
   once("cluster", 27, "/etc/fenestra/kubeadm.yaml", "/etc/fenestra/admin-binding.yaml"),
-  once("publish", 28, "/opt/fenestra/publish-join-secret.sh"),
+  always("publish", 28, "/opt/fenestra/publish-join-secret.sh"),
   once("node", 29),
   once("timers", 15),
   once("addons", 30, "/etc/fenestra/kubeadm.yaml"),

@@ -79,11 +79,26 @@ export function kubeletUnit(requiresMount?: string): string {
   });
 }
 
+/** How a job runs beside everything else. */
+export interface JobSettings {
+  /** Seconds after which a run that failed is repeated. Default: not before the timer's next turn. */
+  readonly retrySeconds?: number;
+  /** Gets processor and disk only when nobody else wants them. Default: an equal share. */
+  readonly background?: boolean;
+}
+
 /** A job that runs once each time it is started; it fails visibly. */
-export function jobUnit(description: string, command: string): string {
+export function jobUnit(description: string, command: string, settings: JobSettings = {}): string {
+  const { retrySeconds, background = false } = settings;
   return unit({
     Unit: [`Description=Fenestra: ${description}`, "Wants=network-online.target", "After=network-online.target"],
-    Service: ["Type=oneshot", home, `ExecStart=${command}`],
+    Service: [
+      "Type=oneshot",
+      home,
+      `ExecStart=${command}`,
+      ...(background ? ["Nice=19", "IOSchedulingClass=idle"] : []),
+      ...(retrySeconds === undefined ? [] : ["Restart=on-failure", `RestartSec=${retrySeconds}`]),
+    ],
   });
 }
 

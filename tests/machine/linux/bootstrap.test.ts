@@ -71,6 +71,7 @@ describe("bootstrap of a Linux machine", function () {
       calls.filter((call) => call.startsWith("kubeadm")).map((call) => call.split(" --")[0]),
       [
         "kubeadm init phase mark-control-plane",
+        "kubeadm init phase kubelet-finalize all",
         "kubeadm init phase addon coredns",
         "kubeadm init phase addon kube-proxy",
       ],
@@ -109,7 +110,7 @@ describe("bootstrap of a Linux machine", function () {
     ["publish", 28, "^kubectl.* create "],
     ["node", 29, "^kubectl.* get node"],
     ["timers", 15, "^systemctl.*join-secret"],
-    ["addons", 30, "^kubectl.*/version"],
+    ["addons", 30, "^kubeadm.*addon coredns"],
   ];
   for (const [stage, exitCode, call] of faults) {
     it(`ends with ${exitCode} when ${stage} fails, survives being cut off there, and then goes on`, () => {
@@ -156,6 +157,47 @@ describe("bootstrap of a Linux machine", function () {
       calls.filter((call) => call.startsWith("mkfs")),
       [],
     );
+  });
+
+  it("formats nothing that has been written to", () => {
+    const here = machine(exampleControlPlane(spec));
+    here.write("/store/dirty", "");
+    const { code, output, calls } = here.run(entry);
+    assert.equal(code, 20, output);
+    assert.match(output, /holds no file system that is known, but it is not empty; it is left alone/);
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith("mkfs")),
+      [],
+    );
+  });
+
+  it("grows the file system, starts the kubelet and publishes a join secret that has run out at each boot", () => {
+    const here = machine(exampleControlPlane(spec));
+    assert.equal(here.run(entry).code, 0);
+    here.secret(`${secretPrefix}/join`, joinSecret(-3600));
+    const { code, output, calls } = here.run(entry);
+    assert.equal(code, 0, output);
+    const done = calls.filter((call) => /^(resize2fs|systemctl start|kubectl.* create )/.test(call));
+    assert.deepEqual(
+      done.map((call) => call.split(" ").slice(0, 3).join(" ")),
+      [
+        "resize2fs /dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0",
+        "systemctl start kubelet.service",
+        "kubectl --kubeconfig /etc/kubernetes/admin.conf",
+      ],
+    );
+  });
+
+  it("waits with the add-ons for an API server that is older, and for no other", () => {
+    const here = machine(exampleControlPlane(spec));
+    here.write("/store/version", JSON.stringify({ gitVersion: "v1.35.9" }));
+    const { code, output } = here.run(entry);
+    assert.equal(code, 30, output);
+    assert.match(output, /an API server is older than 1\.36\.4; the add-ons wait/);
+    here.write("/store/version", JSON.stringify({ gitVersion: "v1.36.10" }));
+    here.write("/store/fail", "^kubectl.*10\\.20\\.228\\.10.*/version\n");
+    const { code: later, output: last } = here.run(entry);
+    assert.equal(later, 0, last);
   });
 
   it("names no secret on a command line or in the log", () => {

@@ -25,6 +25,9 @@ const scripts: Readonly<Record<string, string>> = {
   sleep: '[ ! -x "$STORE/on-sleep" ] || "$STORE/on-sleep"',
   blkid: '[ -e "$STORE/formatted" ] || exit 2\n[ -s "$STORE/formatted" ] && cat "$STORE/formatted" || echo ext4',
   "mkfs.ext4": 'touch "$STORE/formatted"',
+  cmp: '[ ! -e "$STORE/dirty" ]',
+  resize2fs: "",
+  df: 'if [ -e "$STORE/free" ]; then echo Avail; cat "$STORE/free"; else exec /bin/df "$@"; fi',
   mount: 'touch "$STORE/mounted"',
   mountpoint: '[ -e "$STORE/mounted" ]',
   umount: 'rm -f "$STORE/mounted"',
@@ -39,6 +42,7 @@ esac`,
   kubectl: `
 case "$*" in
   *" create "*) cat >"$STORE/created" ;;
+  *" apply "*"--filename -"*) cat >"$STORE/applied" ;;
   *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
   *"get --raw /version") cat "$STORE/version" ;;
   *"get lease"*) cat "$STORE/leader" ;;
@@ -59,6 +63,8 @@ case "$*" in
     url=$(grep -o 'peer-urls=[^ ]*' <<<"$*"); echo "99, unstarted, , \${url#*=}, , true" >>"$STORE/members" ;;
   *"member promote"*) sed -i 's/true$/false/' "$STORE/members" ;;
   *"snapshot save"*) echo snapshot >"\${*: -1}" ;;
+  *"endpoint status"*) cat "$STORE/status" ;;
+  *"alarm list"*) [ ! -e "$STORE/alarms" ] || cat "$STORE/alarms" ;;
 esac`,
   curl: `
 output=/dev/stdout body= url= status=200 code= method=GET
@@ -101,15 +107,17 @@ case $url in
       if [ -e "$(file "$name")" ]; then
         { printf '{"Parameter":{"Name":"x","Value":"'; awk '{ gsub(/"/, "\\\\\\""); printf "%s\\\\n", $0 }' "$(file "$name")"; printf '"}}'; } | answer
       else status=400; echo '{"__type":"ParameterNotFound"}' | answer; fi
-    else sed 's/.*"Value"://' "$body" >"$STORE/put"; cp "$body" "$(file "$name").body"; echo '{}' | answer; fi ;;
+    else sed 's/.*"Value"://' "$body" >"$STORE/put"; cp "$body" "$(file "$name").body"
+      python3 -I -c 'import json, sys; open(sys.argv[2], "w").write(json.load(open(sys.argv[1]))["Value"])' "$body" "$(file "$name")"
+      echo '{}' | answer; fi ;;
   */secrets/*)
     name=\${url#*/secrets/}; name=\${name%%\\?*}
     if [ "$method" = PUT ]; then sed 's/.*"value"://' "$body" >"$STORE/put"; echo '{}' | answer
     elif [ -e "$(file "$name")" ]; then
       { printf '{"value":"'; awk '{ gsub(/"/, "\\\\\\""); printf "%s\\\\n", $0 }' "$(file "$name")"; printf '","id":"x"}'; } | answer
     else status=404; echo '{"error":{"code":"SecretNotFound"}}' | answer; fi ;;
-  *.db.gz) if [ "$method" = GET ]; then echo snapshot | gzip | answer
-    else [ "$method" = DELETE ] && status=204; [ -z "$body" ] || cp "$body" "$STORE/uploaded"; : | answer; fi ;;
+  *.db.gz) if [ "$method" = GET ]; then { if [ -e "$STORE/snapshot" ]; then cat "$STORE/snapshot"; else echo snapshot; fi; } | gzip | answer
+    else [ -z "$body" ] || cp "$body" "$STORE/uploaded"; : | answer; fi ;;
   */livez | *:2381/health) exit 7 ;;
   */readyz) echo ok | answer ;;
   https://management.azure.com/*) status=202; : | answer ;;

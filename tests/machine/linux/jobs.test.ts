@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { afterEach, before, describe, it } from "mocha";
-import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
-import { ca, disposeMachine, entry, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
+import { exampleLinuxWorker } from "./examples.ts";
+import {
+  bootedControlPlane as controlPlane,
+  disposeMachine,
+  entry,
+  identity,
+  joinSecret,
+  machine,
+  needsNamespaces,
+  secretPrefix,
+  spec,
+} from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";
-
-const identity =
-  "NODE_NAME=i-0123456789abcdef0\nPROVIDER_ID=aws:///eu-central-1a/i-0123456789abcdef0\nNODE_IP=10.20.224.10\n";
-
-function controlPlane(): Sandbox {
-  const here = machine(exampleControlPlane(spec));
-  here.write("/var/lib/fenestra/identity.env", identity);
-  here.write("/etc/kubernetes/pki/ca.crt", ca.slice(ca.indexOf("-----BEGIN CERT")));
-  return here;
-}
 
 function worker(): Sandbox {
   const here = machine(exampleLinuxWorker(spec));
@@ -90,127 +90,6 @@ describe("jobs of Linux machines", function () {
         calls.filter((call) => call.includes(" delete ")).map((call) => call.replace(/.*delete /, "")),
         ["secret bootstrap-token-aaaaaa --ignore-not-found"],
       );
-    });
-  });
-
-  describe("snapshots of etcd", () => {
-    it("are sent with their digest, and the oldest are removed", () => {
-      const here = controlPlane();
-      here.write("/var/lib/etcd-data/etcd/x", "");
-      here.set({ SNAPSHOT_KEEP: 1 });
-      here.write(
-        "/store/list",
-        "<R><Contents><Key>aws-prod/cp-0/1.db.gz</Key></Contents><Contents><Key>aws-prod/cp-0/2.db.gz</Key></Contents></R>",
-      );
-      const { code, output, calls } = here.run("/opt/fenestra/etcd-snapshot.sh");
-      assert.equal(code, 0, output);
-      const put = calls.find((call) => call.includes("--request PUT")) ?? "";
-      assert.match(
-        put,
-        /x-amz-content-sha256: [0-9a-f]{64} .*https:\/\/aws-prod-etcd-123456789012\.s3\.eu-central-1\.amazonaws\.com\/aws-prod\/cp-0\/[0-9T:Z-]+\.db\.gz/,
-      );
-      assert.deepEqual(
-        calls.filter((call) => call.includes("DELETE")).map((call) => call.replace(/.*amazonaws\.com\//, "")),
-        ["aws-prod/cp-0/1.db.gz"],
-      );
-      assert.equal(here.has("/store/uploaded"), true);
-    });
-
-    it("make the unit fail when they cannot be sent", () => {
-      const here = controlPlane();
-      here.write("/var/lib/etcd-data/etcd/x", "");
-      here.write("/store/fail", "^curl.*PUT\n");
-      assert.equal(here.run("/opt/fenestra/etcd-snapshot.sh").code, 1);
-    });
-  });
-
-  describe("restoring a snapshot", () => {
-    const restore = "/opt/fenestra/etcd-restore.sh";
-
-    it("puts the newest snapshot of any member in place of the data, which is kept", () => {
-      const here = controlPlane();
-      here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
-      here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
-      here.write("/etc/kubernetes/manifests/kube-apiserver.yaml", "api");
-      here.write(
-        "/store/list",
-        "<R><Key>aws-prod/cp-0/2026-01-02T.db.gz</Key><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>",
-      );
-      const { code, output, calls } = here.run(restore);
-      assert.equal(code, 0, output);
-      assert.equal(calls.filter((call) => call.includes("/aws-prod/cp-1/2026-01-03T.db.gz")).length, 1);
-      const call = calls.find((made) => made.startsWith("etcdutl")) ?? "";
-      assert.match(
-        call,
-        / --name cp-0 --initial-cluster cp-0=https:\/\/10\.20\.224\.10:2380,cp-1=\S+ --initial-advertise-peer-urls https:\/\/10\.20\.224\.10:2380 --bump-revision 1000000000 --mark-compacted$/,
-      );
-      assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
-      assert.equal(here.list("/var/lib/etcd-data").filter((name) => name.startsWith("before-restore.")).length, 1);
-      assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
-    });
-
-    it("changes nothing while there is no snapshot", () => {
-      const here = controlPlane();
-      here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
-      here.write("/store/list", "<R></R>");
-      const { code, output } = here.run(restore);
-      assert.equal(code, 1);
-      assert.match(output, /there is no snapshot in aws-prod-etcd-123456789012/);
-      assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
-    });
-  });
-
-  describe("renewal of certificates", () => {
-    const renew = "/opt/fenestra/renew-certificates.sh";
-    // The certificates of the tests are good for two days.
-    const ready = (): Sandbox => {
-      const here = controlPlane();
-      const certificate = here.read("/etc/kubernetes/pki/ca.crt");
-      for (const name of ["etcd/ca", "front-proxy-ca", "apiserver"])
-        here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
-      for (const name of ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
-        here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
-      return here;
-    };
-
-    it("happens in time, and restarts each component", () => {
-      const here = ready();
-      here.set({ CA_WARNING_DAYS: 1 });
-      const { code, output, calls } = here.run(renew);
-      assert.equal(code, 0, output);
-      assert.deepEqual(
-        calls.filter((call) => call.startsWith("kubeadm")),
-        ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"],
-      );
-      assert.equal(calls.filter((call) => call === "sleep 25").length, 4);
-      assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
-    });
-
-    it("does nothing before its time", () => {
-      const here = ready();
-      here.set({ CA_WARNING_DAYS: 1, RENEW_DAYS: 1 });
-      const { code, calls } = here.run(renew);
-      assert.equal(code, 0);
-      assert.deepEqual(calls, []);
-    });
-
-    it("puts back what a run that was cut off has left aside", () => {
-      const here = ready();
-      here.set({ CA_WARNING_DAYS: 1 });
-      here.write("/store/cut", "^sleep 25\n");
-      assert.equal(here.run(renew).code, null);
-      assert.equal(here.list("/etc/kubernetes/manifests").length, 3);
-      here.set({ RENEW_DAYS: 1 });
-      assert.equal(here.run(renew).code, 0);
-      assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
-    });
-
-    it("fails, and says so, when an authority runs out soon", () => {
-      const here = ready();
-      here.set({ RENEW_DAYS: 1 });
-      const { code, output } = here.run(renew);
-      assert.equal(code, 1);
-      assert.match(output, /warning: the authority in \/etc\/kubernetes\/pki\/ca\.crt runs out on /);
     });
   });
 

@@ -3,6 +3,7 @@ import type { Context } from "mocha";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleSpec } from "../../support/stacks.ts";
+import { exampleControlPlane } from "./examples.ts";
 import { Sandbox, standInArtifacts } from "./sandbox.ts";
 
 /** Path of what starts the bootstrap. */
@@ -45,6 +46,18 @@ export function machine(payload: MachinePayload): Sandbox {
   made.set({ METADATA_ATTEMPTS: 2, SERVICE_ATTEMPTS: 2, SECRET_ATTEMPTS: 2, READY_ATTEMPTS: 2, NODE_ATTEMPTS: 2 });
   made.set({ VOLUME_ATTEMPTS: 2, PROMOTE_ATTEMPTS: 2, ADDON_ATTEMPTS: 2, PUBLISH_ATTEMPTS: 2, JOIN_ATTEMPTS: 3 });
   return made;
+}
+
+/** What the first stage has found out about every machine here. */
+export const identity =
+  "NODE_NAME=i-0123456789abcdef0\nPROVIDER_ID=aws:///eu-central-1a/i-0123456789abcdef0\nNODE_IP=10.20.224.10\n";
+
+/** The first control-plane machine as its jobs find it. */
+export function bootedControlPlane(): Sandbox {
+  const here = machine(exampleControlPlane(spec));
+  here.write("/var/lib/fenestra/identity.env", identity);
+  here.write("/etc/kubernetes/pki/ca.crt", ca.slice(ca.indexOf("-----BEGIN CERT")));
+  return here;
 }
 
 /** Takes the machine of a test away. */

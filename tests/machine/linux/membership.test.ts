@@ -133,6 +133,16 @@ describe("membership of etcd", function () {
     assert.match(output, /it cannot be told whether the cluster was ever initialised/);
   });
 
+  it("keeps a database that has lost its log", () => {
+    const here = machine(exampleControlPlane(spec));
+    here.secret(`${secretPrefix}/initialised`, marked);
+    here.write("/var/lib/etcd-data/etcd/member/snap/db", "the last copy");
+    assert.equal(here.stage("membership").code, 1);
+    const [kept = "?"] = here.list("/var/lib/etcd-data").filter((name) => name.startsWith("without-log."));
+    assert.equal(here.read(`/var/lib/etcd-data/${kept}/snap/db`), "the last copy");
+    assert.equal(here.has("/var/lib/etcd-data/etcd/member"), false);
+  });
+
   it("keeps a member that cannot be removed safely", () => {
     const here = machine(exampleControlPlane(spec));
     here.write("/store/members", member("a0", "cp-0", cp0, true) + peers);

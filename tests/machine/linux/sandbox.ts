@@ -84,6 +84,11 @@ export class Sandbox {
     return readFileSync(this.#at(file), "utf8");
   }
 
+  /** Content of a file of the machine. */
+  readBytes(file: string): Buffer {
+    return readFileSync(this.#at(file));
+  }
+
   /** Names in a folder of the machine, sorted. */
   list(folder: string): readonly string[] {
     return readdirSync(this.#at(folder)).sort();

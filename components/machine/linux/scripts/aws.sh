@@ -153,10 +153,3 @@ blob_list() {
   [[ $status == 200 ]] || { log "error: listing $1 was answered with $status"; return 1; }
   { grep -o '<Key>[^<]*</Key>' "$scratch/list" || true; } | sed 's/<[^>]*>//g' | sort
 }
-
-# blob_delete <name>
-blob_delete() {
-  local status
-  status=$(bucket DELETE "$scratch/blob" "$1") || return 1
-  [[ $status == 204 || $status == 200 ]] || { log "error: deleting $1 was answered with $status"; return 1; }
-}

@@ -35,15 +35,38 @@ snapshot=${1:-$(blob_list "$CLUSTER/" | awk -F / '{ print $NF, $0 }' | sort | ta
 stop
 
 umask 077
-work=$(mktemp -d "$ETCD_MOUNT/restore.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+exec 9>"$scratch/snapshots.lock"
+flock 9
+# The bootstrap of a machine that waits for data looks at the same folder.
+systemctl stop fenestra-bootstrap.service
+work=$state/restore
+data=$(mktemp -d "$ETCD_MOUNT/restore.XXXXXX")
+trap 'rm -rf "$work" "$data"; systemctl start --no-block fenestra-bootstrap.service' EXIT
+rm -rf "$work"
+mkdir "$work"
 FETCH_TIMEOUT=600 blob_get "$snapshot" "$work/snapshot.db.gz"
 gunzip "$work/snapshot.db.gz"
-# A revision far ahead makes every watch begin anew instead of seeing time run backwards.
-etcdutl snapshot restore "$work/snapshot.db" --data-dir "$work/data" --name "$ETCD_NAME" \
+size=$(stat --format %s "$work/snapshot.db")
+free=$(df --output=avail --block-size 1 "$ETCD_MOUNT" | tail -n 1)
+# The database, and the log that etcd makes room for beside it.
+((free > size + 2 ** 28)) ||
+  die "$ETCD_MOUNT has $free free bytes for $size; remove before-restore.* of earlier restores, or $ETCD_DATA/member if it is of no use"
+# A copy of the file itself has no hash at its end (etcd-io/etcd: etcdutl/snapshot/v3_snapshot.go, hasChecksum).
+options=()
+if ((size % 512 == 0)); then options+=(--skip-hash-check); fi
+# A revision far ahead makes every watch begin anew instead of seeing time run backwards. With a token of its own the cluster has another id
+# than the one before, so that a member that nobody has stopped is kept out.
+etcdutl snapshot restore "$work/snapshot.db" "${options[@]}" --data-dir "$data/etcd" --name "$ETCD_NAME" \
   --initial-cluster "$ETCD_ALL_MEMBERS" --initial-advertise-peer-urls "https://$MEMBER_ADDRESS:2380" \
-  --bump-revision 1000000000 --mark-compacted
+  --initial-cluster-token "$snapshot" --bump-revision 1000000000 --mark-compacted
 if [[ -e $ETCD_DATA/member ]]; then mv "$ETCD_DATA/member" "$ETCD_MOUNT/before-restore.$(date -u +%s)"; fi
-mv "$work/data/member" "$ETCD_DATA/member"
-if [[ -d $stopped ]]; then mv "$stopped"/*.yaml "$manifests/"; fi
-log "restored $snapshot; the members find each other once a majority of the machines is done"
+mv "$data/etcd/member" "$ETCD_DATA/member"
+
+shopt -s nullglob
+files=("$stopped"/*.yaml)
+if ((${#files[@]} > 0)); then
+  mv "${files[@]}" "$manifests/"
+  log "restored $snapshot; the members find each other once a majority of the machines is done"
+else
+  log "restored $snapshot; this machine has waited for data, and its bootstrap goes on by itself"
+fi

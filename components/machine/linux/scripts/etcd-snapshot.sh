@@ -1,22 +1,51 @@
 #!/usr/bin/env bash
-# Takes a snapshot of etcd and sends it away by the machine's identity. Keeps the newest SNAPSHOT_KEEP of this member.
+# Takes a snapshot of etcd, sends it away by the machine's identity and tells the cluster of it. The object store removes old ones.
+# With --before-start it is a copy of the data of the machine before, while etcd does not run yet: the way back from an upgrade.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 # shellcheck source=etcd.sh
 . /opt/fenestra/etcd.sh
 
+exec 9>"$scratch/snapshots.lock"
+flock 9
 umask 077
-# The data volume has room beside the database, which takes half of it at most.
-work=$(mktemp -d "$ETCD_MOUNT/snapshot.XXXXXX")
+# On the system disk: a full data volume stops etcd.
+work=$state/snapshot
+database=$ETCD_DATA/member/snap/db
+# What a run has left that was cut off, on the data volume too: version 0.1 worked there.
+rm -rf "$work" "$ETCD_MOUNT"/{snapshot,restore}.??????
+mkdir "$work"
 trap 'rm -rf "$work"' EXIT
 
-etcd_at https://127.0.0.1:2379 --command-timeout 120s snapshot save "$work/snapshot.db" >/dev/null
-gzip "$work/snapshot.db"
-name=$CLUSTER/$ETCD_NAME/$(date -u +%Y-%m-%dT%H-%M-%SZ).db.gz
+size=$(stat --format %s "$database")
+free=$(df --output=avail --block-size 1 "$work" | tail -n 1)
+# The copy, its compressed form, and a gibibyte for everybody else.
+((free > 2 * size + 2 ** 30)) || die "there is no room for a snapshot: the database has $size bytes, the system disk $free free ones"
+
+time=$(date -u +%Y-%m-%dT%H-%M-%SZ)
+if [[ ${1:-} == --before-start ]]; then
+  gzip --fast --stdout "$database" >"$work/snapshot.db.gz"
+  name=$CLUSTER/$ETCD_NAME/$time-before-start.db.gz
+else
+  etcd_at https://127.0.0.1:2379 --command-timeout 600s snapshot save "$work/snapshot.db" >/dev/null
+  gzip --fast "$work/snapshot.db"
+  name=$CLUSTER/$ETCD_NAME/$time.db.gz
+fi
+bytes=$(stat --format %s "$work/snapshot.db.gz")
 send() { FETCH_TIMEOUT=600 blob_put "$work/snapshot.db.gz" "$name"; }
 retry 5 5 send || die "the snapshot cannot be sent to $SNAPSHOT_TARGET"
-log "sent $name"
+log "sent $name, $bytes bytes"
+if [[ ${1:-} == --before-start ]]; then exit 0; fi
 
-blob_list "$CLUSTER/$ETCD_NAME/" | head --lines "-$SNAPSHOT_KEEP" | while read -r old; do
-  blob_delete "$old"
-done
+# `fenestra verify` and monitoring look at the age of the last good one: a backup that fails says nothing by itself.
+{
+  printf '# TYPE fenestra_etcd_snapshot_timestamp_seconds gauge\nfenestra_etcd_snapshot_timestamp_seconds %s\n' "$(date +%s)"
+  printf '# TYPE fenestra_etcd_snapshot_bytes gauge\nfenestra_etcd_snapshot_bytes %s\n' "$bytes"
+} | put 0644 "$state/metrics/etcd-snapshot.prom"
+record() {
+  printf '%s\n' 'apiVersion: v1' 'kind: ConfigMap' 'metadata:' '  name: fenestra-etcd-snapshots' '  namespace: kube-system' 'data:' \
+    "  $ETCD_NAME: '$(date -u +%Y-%m-%dT%H:%M:%SZ) $name $bytes'" |
+    kubectl --kubeconfig /etc/kubernetes/admin.conf apply --server-side --force-conflicts --field-manager "fenestra-$ETCD_NAME" \
+      --filename - >/dev/null
+}
+retry 5 5 record || die "the snapshot is sent, but the cluster cannot be told of it"

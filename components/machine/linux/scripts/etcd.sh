@@ -29,6 +29,19 @@ ask_peers() {
 
 etcd_peers() { etcd_at "$answering" "$@"; }
 
+# members_well: every member answers with a quorum.
+members_well() { etcd_at https://127.0.0.1:2379 --command-timeout 20s endpoint health --cluster >/dev/null 2>"$scratch/health"; }
+
+# own_turn: waits for this machine's slot of the clock, so that two members are never away at the same time, and then for all of them to be
+# well. Fails when one is not.
+own_turn() {
+  local machines period
+  machines=$(wc -w <<<"$MEMBER_ADDRESSES")
+  period=$((machines * TURN_SECONDS))
+  sleep "$(((${ETCD_NAME##*-} * TURN_SECONDS - $(date +%s) % period + period) % period))"
+  retry 6 5 members_well || { log "error: a member of etcd is not well: $(tail -n 1 "$scratch/health")"; return 1; }
+}
+
 # member_with <peer URL>: id, name, client URLs, learner of that member, separated by tabs, `-` for what is empty.
 member_with() {
   awk -F ', *' -v url="$1" -v OFS='\t' '

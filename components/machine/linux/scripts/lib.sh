@@ -5,7 +5,7 @@ set -euo pipefail
 
 state=/var/lib/fenestra
 scratch=/run/fenestra
-install -d -m 0755 "$state" "$state/done"
+install -d -m 0755 "$state" "$state/done" "$state/metrics"
 install -d -m 0700 "$scratch"
 
 # shellcheck source=/dev/null

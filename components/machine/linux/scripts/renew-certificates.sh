@@ -2,6 +2,8 @@
 # Renews the leaf certificates of the control plane while they are still good for RENEW_DAYS, and warns before an authority runs out.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
+# shellcheck source=etcd.sh
+. /opt/fenestra/etcd.sh
 
 pki=/etc/kubernetes/pki
 status=0
@@ -19,8 +21,8 @@ if [[ ! -e $begun ]] && openssl x509 -in "$pki/apiserver.crt" -noout -checkend "
   exit "$status"
 fi
 
-# One machine at a time: etcd must not lose its majority because all renew at the same moment.
-sleep "$((${ETCD_NAME##*-} * RENEW_STAGGER))"
+# One machine at a time, and only while all members are well: etcd must not lose its majority. Whoever has begun goes on.
+[[ -e $begun ]] || own_turn || die "the certificates are not renewed now"
 touch "$begun"
 retry 3 5 kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml
 
@@ -31,6 +33,7 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   if [[ ! -e $aside/$name.yaml ]]; then mv "$manifest" "$aside/"; fi
   sleep "$RESTART_PAUSE"
   mv "$aside/$name.yaml" "$manifest"
+  if [[ $name == etcd ]]; then poll "$READY_ATTEMPTS" members_well || die "etcd does not come back with its new certificate"; fi
 done
 poll "$READY_ATTEMPTS" local_api /readyz >/dev/null || die "the API server does not come back with its new certificate"
 rm -f "$begun"

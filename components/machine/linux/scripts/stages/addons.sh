@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# CoreDNS and kube-proxy, once every API server has this version: a proxy must not be newer than the server it talks to.
+# CoreDNS and kube-proxy, once no API server is older: a proxy must not be newer than the server it talks to. One that does not answer is
+# not waited for, since it may be down for long, and comes back with this version.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
-# The version is nothing that the API server tells without credentials.
+admin() { kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout 5s "$@"; }
+
 upgraded() {
-  local address
+  local address version oldest
   for address in $MEMBER_ADDRESSES; do
-    [[ $(kubectl --kubeconfig /etc/kubernetes/admin.conf --server "https://$address:$API_PORT" --request-timeout 5s get --raw /version |
-      json_text gitVersion) == "v$KUBERNETES_VERSION" ]] || return 1
+    version=$(admin --server "https://$address:$API_PORT" get --raw /version 2>"$scratch/version" | json_text gitVersion) || continue
+    oldest=$(printf '%s\n' "$version" "v$KUBERNETES_VERSION" | sort --version-sort | head -n 1)
+    [[ $oldest == "v$KUBERNETES_VERSION" ]] || return 1
   done
 }
-poll "$ADDON_ATTEMPTS" upgraded || die "not every API server has version $KUBERNETES_VERSION yet; the add-ons wait"
+poll "$ADDON_ATTEMPTS" upgraded || die "an API server is older than $KUBERNETES_VERSION; the add-ons wait"
 for addon in coredns kube-proxy; do
   retry 5 2 kubeadm init phase addon "$addon" --config /etc/kubernetes/kubeadm.yaml --kubeconfig /etc/kubernetes/admin.conf
 done

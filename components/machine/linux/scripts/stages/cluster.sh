@@ -10,3 +10,9 @@ binding() { kubectl --kubeconfig /etc/kubernetes/super-admin.conf apply --server
 retry 10 1 binding
 retry 5 2 kubeadm init phase upload-config all "${admin[@]}"
 retry 5 2 kubeadm init phase bootstrap-token "${admin[@]}" --skip-token-print
+# `kubeadm upgrade`, `join` and `reset` would take what one machine has written for all of them.
+note() {
+  kubectl --kubeconfig /etc/kubernetes/super-admin.conf --namespace kube-system annotate configmap kubeadm-config --overwrite \
+    "fenestra.dev/note=Each control-plane machine writes its own configuration here. Do not run kubeadm upgrade, join or reset." >/dev/null
+}
+retry 5 2 note

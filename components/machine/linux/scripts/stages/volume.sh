@@ -20,6 +20,8 @@ status=0
 found=$(blkid -p -o value -s TYPE "$device") || status=$?
 # blkid ends with 2 when it knows nothing on the device, and with 0 and no type when there is a partition table or the like.
 if ((status == 2)); then
+  # It says the same of a device that it cannot read, so a second look decides: what was never written is zeros.
+  cmp --silent --bytes 1048576 "$device" /dev/zero || die "$device holds no file system that is known, but it is not empty; it is left alone"
   log "formatting the empty volume $device"
   mkfs.ext4 -q -m 0 -L fenestra-etcd "$device"
 elif ((status != 0)); then
@@ -35,4 +37,8 @@ install -d -m 0700 "$ETCD_MOUNT"
 } | put 0644 /etc/fstab
 mountpoint --quiet "$ETCD_MOUNT" || mount "$device" "$ETCD_MOUNT"
 mountpoint --quiet "$ETCD_MOUNT" || die "$ETCD_MOUNT is not a mount point"
+# A disk that has grown; nothing happens to one that has not.
+resize2fs "$device" || log "warning: the file system on $device does not fill its disk"
 install -d -m 0700 "$ETCD_DATA"
+# It depends on the mount, and was not started if the disk came later than systemd waits.
+if [[ -e $state/kubelet-started ]]; then systemctl start kubelet.service; fi

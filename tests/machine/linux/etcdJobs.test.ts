@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { gunzipSync } from "node:zlib";
+import { afterEach, before, describe, it } from "mocha";
+import { bootedControlPlane as controlPlane, disposeMachine, needsNamespaces } from "./machine.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+describe("jobs around etcd", function () {
+  this.timeout(60_000);
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  describe("snapshots of etcd", () => {
+    const snapshot = "/opt/fenestra/etcd-snapshot.sh";
+    const database = "/var/lib/etcd-data/etcd/member/snap/db";
+    const uploaded = (here: Sandbox): string => gunzipSync(here.readBytes("/store/uploaded")).toString();
+
+    it("are sent with their digest from the system disk, and the cluster is told", () => {
+      const here = controlPlane();
+      here.write(database, "data");
+      for (const left of ["snapshot.Ab12Cd/snapshot.db", "restore.Ab12Cd/db", "before-restore.17/db"])
+        here.write(`/var/lib/etcd-data/${left}`, "left by a run that was cut off");
+      const { code, output, calls } = here.run(snapshot);
+      assert.equal(code, 0, output);
+      const put = calls.find((call) => call.includes("--request PUT")) ?? "";
+      const [, name = ""] =
+        /x-amz-content-sha256: [0-9a-f]{64} .*https:\/\/aws-prod-etcd-123456789012\.s3\.eu-central-1\.amazonaws\.com\/(aws-prod\/cp-0\/[0-9T:Z-]+\.db\.gz)$/.exec(
+          put,
+        ) ?? [];
+      assert.equal(uploaded(here), "snapshot\n");
+      assert.equal(calls.filter((call) => /snapshot save \/var\/lib\/fenestra\/snapshot\//.test(call)).length, 1);
+      const bytes = here.readBytes("/store/uploaded").length;
+      const told = /^ {2}cp-0: '(\S+) (\S+) (\d+)'$/m.exec(here.read("/store/applied")) ?? [];
+      assert.deepEqual(told.slice(2), [name, String(bytes)]);
+      assert.ok(Date.now() - Date.parse(told[1] ?? "") < 60_000, told[1]);
+      assert.match(
+        here.read("/var/lib/fenestra/metrics/etcd-snapshot.prom"),
+        new RegExp(`^fenestra_etcd_snapshot_timestamp_seconds \\d+\n.*\nfenestra_etcd_snapshot_bytes ${bytes}\n$`, "m"),
+      );
+      // Nothing is left on either disk, and the object store removes what is old.
+      assert.deepEqual(here.list("/var/lib/etcd-data"), ["before-restore.17", "etcd"]);
+      assert.equal(here.has("/var/lib/fenestra/snapshot"), false);
+      assert.deepEqual(
+        calls.filter((call) => call.includes("DELETE")),
+        [],
+      );
+    });
+
+    it("before etcd's first start are a copy of the data of the machine before", () => {
+      const here = controlPlane();
+      here.write(database, "data of the machine before");
+      const { code, output, calls } = here.stage("backup");
+      assert.equal(code, 0, output);
+      assert.equal(uploaded(here), "data of the machine before");
+      assert.match(calls.join("\n"), /\/aws-prod\/cp-0\/[0-9T-]+Z-before-start\.db\.gz$/m);
+      assert.deepEqual(
+        calls.filter((call) => /^(etcdctl|kubectl)/.test(call)),
+        [],
+      );
+    });
+
+    it("before etcd's first start are wanted, but never in the way", () => {
+      const here = controlPlane();
+      assert.deepEqual(here.stage("backup").calls, []);
+      here.write(database, "data");
+      here.write("/store/fail", "^curl.*PUT\n");
+      const { code, output } = here.stage("backup");
+      assert.equal(code, 0, output);
+      assert.match(output, /warning: the data of the machine before was not backed up/);
+    });
+
+    it("are not begun where they would fill the disk", () => {
+      const here = controlPlane();
+      here.write(database, "data");
+      here.write("/store/free", `${2 ** 30}\n`);
+      const { code, output, calls } = here.run(snapshot);
+      assert.equal(code, 1);
+      assert.match(
+        output,
+        /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free ones/,
+      );
+      assert.deepEqual(
+        calls.filter((call) => call.startsWith("etcdctl")),
+        [],
+      );
+    });
+
+    it("make the unit fail, and tell nobody of success, when they cannot be sent", () => {
+      const here = controlPlane();
+      here.write(database, "data");
+      here.write("/store/fail", "^curl.*PUT\n");
+      assert.equal(here.run(snapshot).code, 1);
+      assert.deepEqual([here.has("/store/applied"), here.list("/var/lib/fenestra/metrics")], [false, []]);
+    });
+  });
+
+  describe("defragmentation of etcd", () => {
+    const defrag = "/opt/fenestra/etcd-defrag.sh";
+    const status = (size: number, used: number): string =>
+      JSON.stringify([{ Status: { version: "3.6.10", dbSize: size, leader: 1, dbSizeInUse: used } }]);
+    const defragments = (size: number, used: number): number => {
+      const here = controlPlane();
+      here.write("/store/status", status(size, used));
+      const { code, output, calls } = here.run(defrag);
+      assert.equal(code, 0, output);
+      return calls.filter((call) => call.endsWith(" defrag")).length;
+    };
+
+    it("is done where half of a large database is empty, and nowhere else", () => {
+      assert.equal(defragments(1_000_000_000, 400_000_000), 1);
+      assert.equal(defragments(1_000_000_000, 600_000_000), 0);
+      assert.equal(defragments(100_000_000, 1_000_000), 0);
+    });
+
+    it("waits for the machine's turn and for all members to be well", () => {
+      const here = controlPlane();
+      here.write("/store/status", status(1_000_000_000, 1));
+      const asked = Date.now() / 1000;
+      const { calls } = here.run(defrag);
+      const turn = Number(/^sleep (\d+)$/.exec(calls.find((call) => call.startsWith("sleep")) ?? "")?.[1]);
+      // The first of three machines begins where the clock is a multiple of three turns.
+      const off = (asked + turn) % 2700;
+      assert.ok(off < 30 || off > 2698, `${asked} ${turn}`);
+      assert.ok(calls.findIndex((call) => call.includes("endpoint health --cluster")) > calls.indexOf(`sleep ${turn}`));
+      here.write("/store/fail", "endpoint health\n");
+      const sick = here.run(defrag);
+      assert.equal(sick.code, 1);
+      assert.match(sick.output, /a member of etcd is not well/);
+      assert.equal(sick.calls.filter((call) => call.endsWith(" defrag")).length, 0);
+    });
+
+    it("fails while etcd has raised an alarm", () => {
+      const here = controlPlane();
+      here.write("/store/status", status(1, 1));
+      here.write("/store/alarms", "memberID:1 alarm:NOSPACE\n");
+      const { code, output } = here.run(defrag);
+      assert.equal(code, 1);
+      assert.match(output, /etcd has raised an alarm and may refuse to write: memberID:1 alarm:NOSPACE/);
+    });
+  });
+
+  describe("restoring a snapshot", () => {
+    const restore = "/opt/fenestra/etcd-restore.sh";
+
+    it("puts the newest snapshot of any member in place of the data, which is kept", () => {
+      const here = controlPlane();
+      here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
+      here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
+      here.write("/etc/kubernetes/manifests/kube-apiserver.yaml", "api");
+      here.write(
+        "/store/list",
+        "<R><Key>aws-prod/cp-0/2026-01-02T.db.gz</Key><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>",
+      );
+      const { code, output, calls } = here.run(restore);
+      assert.equal(code, 0, output);
+      assert.equal(calls.filter((call) => call.includes("/aws-prod/cp-1/2026-01-03T.db.gz")).length, 1);
+      const call = calls.find((made) => made.startsWith("etcdutl")) ?? "";
+      assert.match(
+        call,
+        / --name cp-0 --initial-cluster cp-0=https:\/\/10\.20\.224\.10:2380,cp-1=\S+ --initial-advertise-peer-urls https:\/\/10\.20\.224\.10:2380 --initial-cluster-token aws-prod\/cp-1\/2026-01-03T\.db\.gz --bump-revision 1000000000 --mark-compacted$/,
+      );
+      assert.doesNotMatch(call, /skip-hash-check/);
+      assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
+      assert.equal(here.list("/var/lib/etcd-data").filter((name) => name.startsWith("before-restore.")).length, 1);
+      assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
+    });
+
+    it("works on a machine that waits with an empty volume, and lets its bootstrap go on", () => {
+      const here = controlPlane();
+      here.write("/var/lib/etcd-data/lost+found/x", "");
+      here.write("/var/lib/etcd-data/etcd/x", "");
+      assert.equal(here.run(restore, "--stop").code, 0);
+      // A copy of the file itself has no hash behind its pages.
+      here.write("/store/snapshot", "x".repeat(512));
+      const { code, output, calls } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
+      assert.equal(code, 0, output);
+      assert.match(output, /restored aws-prod\/cp-1\/2026-01-03T\.db\.gz; this machine has waited for data/);
+      assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
+      assert.match(calls.find((made) => made.startsWith("etcdutl")) ?? "", / --skip-hash-check /);
+      assert.deepEqual(
+        calls.filter((call) => call.startsWith("systemctl")),
+        ["systemctl stop fenestra-bootstrap.service", "systemctl start --no-block fenestra-bootstrap.service"],
+      );
+      assert.deepEqual(here.list("/var/lib/etcd-data"), ["etcd", "lost+found"]);
+      assert.equal(here.stage("membership").code, 0);
+      assert.match(here.read("/var/lib/fenestra/membership.env"), /^ETCD_STATE=existing$/m);
+    });
+
+    it("keeps the old data, and says what to remove, where the volume has no room", () => {
+      const here = controlPlane();
+      here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
+      here.write("/store/free", "1000\n");
+      const { code, output } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
+      assert.equal(code, 1);
+      assert.match(output, /has 1000 free bytes for 9; remove before-restore\.\*/);
+      assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "old");
+    });
+
+    it("changes nothing while there is no snapshot", () => {
+      const here = controlPlane();
+      here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
+      here.write("/store/list", "<R></R>");
+      const { code, output } = here.run(restore);
+      assert.equal(code, 1);
+      assert.match(output, /there is no snapshot in aws-prod-etcd-123456789012/);
+      assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
+    });
+  });
+
+  describe("renewal of certificates", () => {
+    const renew = "/opt/fenestra/renew-certificates.sh";
+    // The certificates of the tests are good for two days.
+    const ready = (): Sandbox => {
+      const here = controlPlane();
+      const certificate = here.read("/etc/kubernetes/pki/ca.crt");
+      for (const name of ["etcd/ca", "front-proxy-ca", "apiserver"])
+        here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
+      for (const name of ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
+        here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
+      return here;
+    };
+
+    it("happens in time, and restarts each component", () => {
+      const here = ready();
+      here.set({ CA_WARNING_DAYS: 1 });
+      const { code, output, calls } = here.run(renew);
+      assert.equal(code, 0, output);
+      assert.deepEqual(
+        calls.filter((call) => call.startsWith("kubeadm")),
+        ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"],
+      );
+      assert.equal(calls.filter((call) => call === "sleep 25").length, 4);
+      // All members are well before the first is taken away, and again before the API server is.
+      const order = calls.filter((call) => /^(kubeadm|sleep|etcdctl.*endpoint health)/.test(call));
+      assert.deepEqual(
+        order.slice(1).map((call) => /health|kubeadm|sleep/.exec(call)?.[0]),
+        ["health", "kubeadm", "sleep", "health", "sleep", "sleep", "sleep"],
+      );
+      assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+    });
+
+    it("touches nothing while a member of etcd is not well", () => {
+      const here = ready();
+      here.set({ CA_WARNING_DAYS: 1 });
+      here.write("/store/fail", "endpoint health\n");
+      const { code, output, calls } = here.run(renew);
+      assert.equal(code, 1, output);
+      assert.match(output, /a member of etcd is not well/);
+      assert.deepEqual(
+        calls.filter((call) => call.startsWith("kubeadm")),
+        [],
+      );
+      assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+    });
+
+    it("does nothing before its time", () => {
+      const here = ready();
+      here.set({ CA_WARNING_DAYS: 1, RENEW_DAYS: 1 });
+      const { code, calls } = here.run(renew);
+      assert.equal(code, 0);
+      assert.deepEqual(calls, []);
+    });
+
+    it("puts back what a run that was cut off has left aside", () => {
+      const here = ready();
+      here.set({ CA_WARNING_DAYS: 1 });
+      here.write("/store/cut", "^sleep 25\n");
+      assert.equal(here.run(renew).code, null);
+      assert.equal(here.list("/etc/kubernetes/manifests").length, 3);
+      here.set({ RENEW_DAYS: 1 });
+      assert.equal(here.run(renew).code, 0);
+      assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+    });
+
+    it("fails, and says so, when an authority runs out soon", () => {
+      const here = ready();
+      here.set({ RENEW_DAYS: 1 });
+      const { code, output } = here.run(renew);
+      assert.equal(code, 1);
+      assert.match(output, /warning: the authority in \/etc\/kubernetes\/pki\/ca\.crt runs out on /);
+    });
+  });
+});

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { snapshotFindings } from "../../verify/checks/snapshots.ts";
+
+describe("the age of etcd's snapshots", () => {
+  const now = new Date("2026-11-20T12:00:00Z");
+  const ago = (hours: number): Date => new Date(now.getTime() - hours * 3_600_000);
+  const entry = (hours: number): string => `${ago(hours).toISOString()} aws-prod/cp/x.db.gz 1000`;
+  const old = [ago(100), ago(100), ago(100)];
+  const findings = (data: Readonly<Record<string, string>>, created = old) => snapshotFindings(data, created, now);
+
+  it("is well within nine hours, and with members whose first one is not due", () => {
+    assert.deepEqual(findings({ "cp-0": entry(4), "cp-1": entry(8.9), "cp-2": entry(0) }), { problems: [], notDue: 0 });
+    assert.deepEqual(findings({ "cp-0": entry(4) }, [ago(100), ago(0.5), ago(0.9)]), { problems: [], notDue: 2 });
+    assert.deepEqual(findings({}, [ago(0.1)]), { problems: [], notDue: 1 });
+  });
+
+  it("is told where two in a row have failed, or none was ever sent", () => {
+    assert.deepEqual(findings({ "cp-0": entry(4), "cp-1": entry(13) }), {
+      problems: ["the last one of cp-1 is of 2026-11-19T23:00:00.000Z", "1 of 3 members have never sent one"],
+      notDue: 0,
+    });
+    assert.deepEqual(findings({ "cp-0": "soon", "cp-1": entry(1), "cp-2": entry(1) }).problems, [
+      "the last one of cp-0 is of soon, which is no time",
+    ]);
+    assert.deepEqual(findings({}, old).problems, ["3 of 3 members have never sent one"]);
+  });
+});

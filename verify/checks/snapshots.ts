@@ -1,0 +1,67 @@
+import { ifFound } from "../api.ts";
+import { CheckFailure, CheckSkipped, type VerifyCheck } from "../check.ts";
+
+/** Where each control-plane machine notes its last snapshot: member to time, name and size (components/machine/linux/scripts/etcd-snapshot.sh). */
+const configMap = { namespace: "kube-system", name: "fenestra-etcd-snapshots" } as const;
+
+/** A snapshot is taken every four hours; older than this, two in a row have failed. */
+const longestHours = 9;
+
+/** The first snapshot is taken half an hour after a machine has come up. */
+const youngHours = 1;
+
+const hour = 3_600_000;
+
+/** What was found about the snapshots of a cluster. */
+export interface SnapshotFindings {
+  readonly problems: readonly string[];
+  /** Members whose first snapshot is not due yet. */
+  readonly notDue: number;
+}
+
+/**
+ * What is wrong with the snapshots of etcd. Pure.
+ *
+ * @param data of the ConfigMap, from member to `2026-11-20T08:00:00Z <name> <bytes>`
+ * @param created when each control-plane node was made
+ */
+export function snapshotFindings(
+  data: Readonly<Record<string, string>>,
+  created: readonly Date[],
+  now: Date,
+): SnapshotFindings {
+  const members = Object.entries(data);
+  const late = members.flatMap(([member, text]) => {
+    const [time = ""] = text.split(" ");
+    const hours = (now.getTime() - Date.parse(time)) / hour;
+    if (hours <= longestHours) return [];
+    return [`the last one of ${member} is of ${time}${Number.isNaN(hours) ? ", which is no time" : ""}`];
+  });
+  const missing = Math.max(0, created.length - members.length);
+  const notDue = Math.min(missing, created.filter((at) => now.getTime() - at.getTime() < youngHours * hour).length);
+  const never = missing === notDue ? [] : [`${missing - notDue} of ${created.length} members have never sent one`];
+  return { problems: [...late, ...never], notDue };
+}
+
+/** Every etcd member has sent a snapshot of late. Backups that fail say nothing by themselves. */
+export const snapshotsCheck: VerifyCheck = {
+  id: "snapshots",
+  title: `every member of etcd has sent a snapshot within ${longestHours} hours`,
+  run: async ({ api, note }) => {
+    const [nodes, found] = await Promise.all([
+      api.core.listNode({ labelSelector: "node-role.kubernetes.io/control-plane" }),
+      ifFound(api.core.readNamespacedConfigMap(configMap)),
+    ]);
+    const created = nodes.items.map(({ metadata }) => metadata?.creationTimestamp ?? new Date(0));
+    const data = found?.data ?? {};
+    const { problems, notDue } = snapshotFindings(data, created, new Date());
+    if (problems.length > 0)
+      throw new CheckFailure(
+        problems.join("; "),
+        `kubectl -n ${configMap.namespace} get configmap ${configMap.name} -o yaml; on the machine: journalctl -u fenestra-etcd-snapshot`,
+      );
+    for (const [member, text] of Object.entries(data)) note(`${member}: ${text}`);
+    if (notDue === created.length)
+      throw new CheckSkipped("the first snapshot is due half an hour after a machine has come up");
+  },
+};
