@@ -47,6 +47,9 @@ export class InCluster extends pulumi.ComponentResource {
         // Objects of an update that was cut off exist in the cluster and not in the state. Without this the next update stops at each of
         // them: `deployments.apps "x" already exists`. Every object here is ours by its name, and no name is given twice.
         upsertExistingObjects: true,
+        // By default a changed one is deleted and made anew, and pods that start in between fail (pulumi/pulumi-kubernetes: provider/diff.go).
+        enableConfigMapMutable: true,
+        enableSecretMutable: true,
       },
       { parent: this, dependsOn: [args.apiGate] },
     );

@@ -66,6 +66,8 @@ describe("in-cluster layer", () => {
     const { kubeconfig: _, ...others } = provider.inputs;
     assert.deepEqual(plain(others), {
       clusterIdentifier: "cluster-1",
+      enableConfigMapMutable: "true",
+      enableSecretMutable: "true",
       enableServerSideApply: "true",
       upsertExistingObjects: "true",
     });
