@@ -66,7 +66,11 @@ export function controlPlaneChain(name: string, args: ChainArgs, parent: pulumi.
     machines.push(machine);
   }
   const instanceIds = machines.map(({ instanceId }) => instanceId);
-  const gate = apiGate(`${name}-api`, { machines: [...instanceIds], api }, { parent, dependsOn: [last, ...reachable] });
+  const gate = apiGate(
+    `${name}-api`,
+    { machines: [...instanceIds], members: machines.map(({ node }) => node), api },
+    { parent, dependsOn: [last, ...reachable] },
+  );
   reachedGuard(`${name}-reached`, version, { parent, dependsOn: [gate] });
   return { instanceIds, apiGate: gate };
 }

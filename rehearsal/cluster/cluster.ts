@@ -18,6 +18,7 @@ import type { Programs } from "../programs/obtain.ts";
 import { type Api, apiFor } from "./api.ts";
 import { type Kubectl, kubectlWith } from "./apply.ts";
 import { type DecodedMachine, type Surroundings, withServedDigests } from "./bringUp.ts";
+import { mirrorStaticPods } from "./mirrorPods.ts";
 
 /** Programs that the static pods' images would bring along. */
 const imagePrograms = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
@@ -211,6 +212,7 @@ export class Cluster {
       await provideVolumes(this.api);
       await initialiseNodes(this.api, cloud.machines.map(cloud.instance));
       await removeGoneNodes(this.api, cloud.machines.map(cloud.instance));
+      await Promise.all([...this.#machines.values()].map((machine) => mirrorStaticPods(this.api, machine)));
     };
     // A round that fails is followed by the next: the API may be away on purpose.
     const loop = (): void => void setTimeout(() => round().then(loop, loop), 500);

@@ -182,9 +182,21 @@ describe("gates", () => {
 
   it("of the API opens when it answers", async () => {
     await passing(
-      (api) => apiGate("gate", { machines: ["i-1"], api, patience }, {}),
+      (api) => apiGate("gate", { machines: ["i-1"], members: [], api, patience }, {}),
       () => "ok",
     );
+  });
+
+  it("of the API waits for every member, those that were added too", async () => {
+    const gate = (sick: string) =>
+      passing(
+        (api) =>
+          apiGate("gate", { machines: ["a", "b"], members: [{ node: "i-1" }, { node: "i-2" }], api, patience }, {}),
+        (path) => JSON.stringify(pod(path.endsWith(sick) ? "False" : "True", undefined, path.slice(-3))),
+      );
+    await gate("nobody");
+    await assert.rejects(gate("etcd-i-2"), /last answer: pod etcd-i-2 is not ready$/);
+    await assert.rejects(gate("i-2"), /pod etcd-i-2 is not ready$/);
   });
 });
 
