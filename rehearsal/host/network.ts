@@ -109,7 +109,7 @@ async function connectMachine(options: MachineOptions, link: string, linkLocal: 
     async destroy() {
       await killMachineProcesses(pid);
       // The kernel removes the pair some time after the namespace; a successor with the same address must not meet it.
-      await runOrFail(["bash", "-c", `! ip link show ${link} >/dev/null 2>&1 || ip link delete ${link}`]);
+      await runOrFail(["bash", "-c", `ip link delete ${link} 2>/dev/null || ! ip link show ${link} >/dev/null 2>&1`]);
     },
   };
 }

@@ -98,7 +98,7 @@ describe("obtainCheckers", () => {
       assert.equal(
         error.message,
         [
-          "Go, which builds the checkers of the machines' files (check-containerd, check-kubelet-1.36), is not on PATH.",
+          "Go, which builds check-containerd, check-kubelet-1.36 from tools/checkers, is not on PATH.",
           "  - install Go 1.26 or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)",
         ].join("\n"),
       );

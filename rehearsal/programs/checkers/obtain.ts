@@ -1,14 +1,10 @@
-import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { readdir, readFile, rename } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { minorOf } from "../../../components/model/releases.ts";
 import { RehearsalError } from "../../host/errors.ts";
 import type { Progress } from "../../host/progress.ts";
-import { goBuild } from "../build.ts";
-import { defaultCache, goArch, withHeartbeat, withWorkFolder } from "../cache.ts";
-import { findOnPath } from "../onPath.ts";
+import { type OwnProgram, obtainOwnPrograms } from "../ownPrograms.ts";
 
 /** Programs that read a machine's files with upstream's own code. */
 export interface Checkers {
@@ -33,14 +29,6 @@ export interface CheckerOptions {
   readonly heartbeatMs?: number;
 }
 
-/** One program that may have to be built. */
-interface Wanted {
-  readonly name: string;
-  readonly goPackage: string;
-  /** File beside go.mod that pins another Kubernetes minor; `undefined` for go.mod itself. */
-  readonly modFile: string | undefined;
-}
-
 /**
  * Finds the checkers in the cache, or builds them from `tools/checkers` (a few minutes the first time). Nobody publishes them, so there is no download.
  * @throws RehearsalError when a minor is not pinned, when there is no Go or when a build fails
@@ -50,35 +38,24 @@ export async function obtainCheckers(options: CheckerOptions): Promise<Checkers>
   const pinned = await pinnedMinors(source);
   const minors = options.minors ?? [...pinned.keys()];
   const kubelets = minors.map((minor) => ({ minor, ...kubeletOf(minor, pinned) }));
-  const containerd: Wanted = { name: "check-containerd", goPackage: "./cmd/check-containerd", modFile: undefined };
-  const arch = goArch(process.arch);
-  const folder = join(options.cacheDir ?? defaultCache(), await keyOf(source, arch));
-  const missing = [containerd, ...kubelets].filter(({ name }) => !existsSync(join(folder, name)));
-  if (missing.length > 0) {
-    const path = options.path ?? process.env.PATH ?? "";
-    const go = await findOnPath("go", path);
-    if (go === undefined) throw goMissing(missing);
-    options.progress.line(`building from tools/checkers: ${missing.map(({ name }) => name).join(", ")}`);
-    const beat = { progress: options.progress, heartbeatMs: options.heartbeatMs ?? 15_000 };
-    await withWorkFolder(folder, async (work) => {
-      for (const { name, goPackage, modFile } of missing) {
-        const flags = ["-ldflags", "-s -w", ...(modFile === undefined ? [] : [`-modfile=${modFile}`])];
-        const target = join(work, name);
-        const took = await withHeartbeat(name, beat, () =>
-          goBuild({ name, go, flags, goPackage, folder: source, target, arch, path }),
-        );
-        await rename(target, join(folder, name));
-        options.progress.line(`${name}: built in ${took}`);
-      }
-    });
-  }
+  const containerd = { name: "check-containerd", goPackage: "./cmd/check-containerd" };
+  const found = await obtainOwnPrograms({
+    progress: options.progress,
+    programs: [containerd, ...kubelets],
+    module: source,
+    label: "tools/checkers",
+    cacheDir: options.cacheDir,
+    path: options.path,
+    heartbeatMs: options.heartbeatMs,
+  });
+  const pathOf = (name: string): string => found.get(name) ?? "";
   return {
-    containerd: join(folder, containerd.name),
-    kubelet: new Map(kubelets.map(({ minor, name }) => [minor, join(folder, name)])),
+    containerd: pathOf(containerd.name),
+    kubelet: new Map(kubelets.map(({ minor, name }) => [minor, pathOf(name)])),
   };
 }
 
-function kubeletOf(minor: string, pinned: ReadonlyMap<string, string | undefined>): Wanted {
+function kubeletOf(minor: string, pinned: ReadonlyMap<string, string | undefined>): OwnProgram {
   if (!pinned.has(minor)) {
     throw new RehearsalError(
       `tools/checkers pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`,
@@ -100,22 +77,4 @@ async function pinnedMinors(folder: string): Promise<ReadonlyMap<string, string 
     return minor === undefined ? [] : [[minor, file]];
   });
   return new Map<string, string | undefined>([[minorOf(own), undefined], ...others]);
-}
-
-/** Name of the cache's folder: it changes with every source file, since the programs have no version of their own. */
-async function keyOf(folder: string, arch: string): Promise<string> {
-  const hash = createHash("sha256").update(arch);
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && /\.(?:go|mod|sum)$/.test(entry.name));
-  for (const file of files.map(({ parentPath, name }) => join(parentPath, name)).sort()) {
-    hash.update(`${file.slice(folder.length)}\0`).update(await readFile(file));
-  }
-  return hash.digest("hex").slice(0, 16);
-}
-
-function goMissing(missing: readonly Wanted[]): RehearsalError {
-  return new RehearsalError(
-    `Go, which builds the checkers of the machines' files (${missing.map(({ name }) => name).join(", ")}), is not on PATH.`,
-    ["install Go 1.26 or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)"],
-  );
 }

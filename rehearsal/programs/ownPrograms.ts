@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { RehearsalError } from "../host/errors.ts";
+import type { Progress } from "../host/progress.ts";
+import { goBuild } from "./build.ts";
+import { defaultCache, goArch, withHeartbeat, withWorkFolder } from "./cache.ts";
+import { findOnPath } from "./onPath.ts";
+
+/** A program whose source is part of this project. */
+export interface OwnProgram {
+  readonly name: string;
+  readonly goPackage: string;
+  /** File beside go.mod that pins other versions, a `-modfile` of `go build`; `undefined` for go.mod itself. */
+  readonly modFile?: string | undefined;
+}
+
+/** Settings of {@link obtainOwnPrograms}. */
+export interface OwnProgramOptions {
+  readonly progress: Progress;
+  readonly programs: readonly OwnProgram[];
+  /** Folder of the Go module. */
+  readonly module: string;
+  /** What the module is called in messages: `tools/checkers`. */
+  readonly label: string;
+  /** Files and folders in the module that decide what comes out. Default: all of it. */
+  readonly sources?: readonly string[];
+  /** Default: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
+  readonly cacheDir?: string | undefined;
+  /** PATH on which Go is looked for. Default: this process's. */
+  readonly path?: string | undefined;
+  /** Pause between two lines during a long build, milliseconds. Default: 15,000. */
+  readonly heartbeatMs?: number | undefined;
+}
+
+/**
+ * Finds programs of this project in the cache, or builds them. Nobody publishes them, so there is no download.
+ * @returns path by name
+ * @throws RehearsalError when there is no Go or when a build fails
+ */
+export async function obtainOwnPrograms(options: OwnProgramOptions): Promise<ReadonlyMap<string, string>> {
+  const { module, label, programs, progress } = options;
+  const arch = goArch(process.arch);
+  const folder = join(options.cacheDir ?? defaultCache(), await keyOf(module, options.sources ?? ["."], arch));
+  const missing = programs.filter(({ name }) => !existsSync(join(folder, name)));
+  if (missing.length > 0) {
+    const path = options.path ?? process.env.PATH ?? "";
+    const go = await findOnPath("go", path);
+    const names = missing.map(({ name }) => name).join(", ");
+    if (go === undefined) throw goMissing(label, names);
+    progress.line(`building from ${label}: ${names}`);
+    await withWorkFolder(folder, async (work) => {
+      for (const { name, goPackage, modFile } of missing) {
+        const flags = ["-ldflags", "-s -w", ...(modFile === undefined ? [] : [`-modfile=${modFile}`])];
+        const target = join(work, name);
+        const took = await withHeartbeat(name, { progress, heartbeatMs: options.heartbeatMs ?? 15_000 }, () =>
+          goBuild({ name, go, flags, goPackage, folder: module, target, arch, path }),
+        );
+        await rename(target, join(folder, name));
+        progress.line(`${name}: built in ${took}`);
+      }
+    });
+  }
+  return new Map(programs.map(({ name }) => [name, join(folder, name)]));
+}
+
+/** Name of the cache's folder: it changes with every source file, since the programs have no version of their own. */
+async function keyOf(module: string, sources: readonly string[], arch: string): Promise<string> {
+  const hash = createHash("sha256").update(arch);
+  const files = (await Promise.all(sources.map((source) => filesOf(join(module, source))))).flat();
+  for (const file of files.filter((name) => /\.(?:go|mod|sum)$/.test(name)).sort())
+    hash.update(`${file.slice(module.length)}\0`).update(await readFile(file));
+  return hash.digest("hex").slice(0, 16);
+}
+
+async function filesOf(source: string): Promise<readonly string[]> {
+  if (/\.(?:mod|sum)$/.test(source)) return [source];
+  const entries = await readdir(source, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+}
+
+function goMissing(label: string, names: string): RehearsalError {
+  return new RehearsalError(`Go, which builds ${names} from ${label}, is not on PATH.`, [
+    "install Go 1.26 or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)",
+  ]);
+}

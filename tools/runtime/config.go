@@ -1,0 +1,153 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/distribution/reference"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// runtimeConfig is the part of containerd's configuration that this runtime acts on; what the file leaves out has containerd's own default.
+type runtimeConfig struct {
+	// Address is the path of the socket.
+	Address string
+	// Root is where images would lie.
+	Root string
+	// CNIConf and CNIBin are the folders of network configurations and plug-ins.
+	CNIConf string
+	CNIBin  []string
+	// SystemdCgroup is the cgroup driver of the default runtime, which the kubelet asks for.
+	SystemdCgroup bool
+}
+
+// The keys of containerd 2.x, version 3 (containerd: docs/cri/config.md).
+type containerdFile struct {
+	Version int
+	Root    string
+	GRPC    struct{ Address string } `toml:"grpc"`
+	Plugins struct {
+		Runtime struct {
+			CNI struct {
+				ConfDir string   `toml:"conf_dir"`
+				BinDirs []string `toml:"bin_dirs"`
+			} `toml:"cni"`
+			Containerd struct {
+				DefaultRuntime string `toml:"default_runtime_name"`
+				Runtimes       map[string]struct {
+					Options struct{ SystemdCgroup bool }
+				}
+			}
+		} `toml:"io.containerd.cri.v1.runtime"`
+	}
+}
+
+func readConfig(path string) (*runtimeConfig, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file containerdFile
+	if err := toml.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if file.Version != 3 {
+		return nil, fmt.Errorf("%s: version %d, wanted 3", path, file.Version)
+	}
+	runtime := file.Plugins.Runtime
+	config := &runtimeConfig{
+		Address:       or(file.GRPC.Address, "/run/containerd/containerd.sock"),
+		Root:          or(file.Root, "/var/lib/containerd"),
+		CNIConf:       or(runtime.CNI.ConfDir, "/etc/cni/net.d"),
+		CNIBin:        runtime.CNI.BinDirs,
+		SystemdCgroup: runtime.Containerd.Runtimes[or(runtime.Containerd.DefaultRuntime, "runc")].Options.SystemdCgroup,
+	}
+	if len(config.CNIBin) == 0 {
+		config.CNIBin = []string{"/opt/cni/bin"}
+	}
+	return config, os.MkdirAll(config.Root, 0o711)
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// imageConfig is what is known of an image: where its programs lie and what its configuration says. The fields are those of an OCI image
+// (opencontainers/image-spec: config.md) as far as containers here need them.
+type imageConfig struct {
+	// Image is the repository without tag and digest, `registry.k8s.io/etcd`.
+	Image string `json:"image"`
+	// Files maps a path in the container to the file of the machine that lies there.
+	Files map[string]string `json:"files"`
+	// System adds the machine's own programs, read-only, for an image that is a small distribution.
+	System     bool     `json:"system"`
+	Entrypoint []string `json:"entrypoint"`
+	Command    []string `json:"command"`
+	Env        []string `json:"env"`
+	// Programs are the only first words of a command that are run, for an image of which not every program is at hand. Default: all.
+	Programs []string `json:"programs"`
+	// User is the numeric user that the image names.
+	User int64 `json:"user"`
+}
+
+// runs tells whether a container's program is at hand.
+func (image *imageConfig) runs(argv []string) bool {
+	if image == nil || len(argv) == 0 {
+		return false
+	}
+	return len(image.Programs) == 0 || slices.Contains(image.Programs, argv[0])
+}
+
+func readImageTable(path string) (map[string]*imageConfig, error) {
+	table := map[string]*imageConfig{}
+	if path == "" {
+		return table, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var images []*imageConfig
+	if err := json.Unmarshal(text, &images); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, image := range images {
+		named, err := reference.ParseNormalizedNamed(image.Image)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, image.Image, err)
+		}
+		table[named.Name()] = image
+	}
+	return table, nil
+}
+
+// network loads the pod network's configuration as containerd does, with its messages (containerd/go-cni: loadFromConfDir): the first file by
+// name counts.
+func (config *runtimeConfig) network() (*libcni.NetworkConfigList, error) {
+	files, err := libcni.ConfFiles(config.CNIConf, []string{".conf", ".conflist", ".json"})
+	if err != nil {
+		return nil, fmt.Errorf("failed to read config file: %w", err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no network config found in %s: cni plugin not initialized", config.CNIConf)
+	}
+	first := slices.Min(files)
+	if strings.HasSuffix(first, ".conflist") {
+		return libcni.ConfListFromFile(first)
+	}
+	single, err := libcni.ConfFromFile(first)
+	if err != nil {
+		return nil, err
+	}
+	if single.Network.Type == "" {
+		return nil, fmt.Errorf("network type not found in %s", first)
+	}
+	return libcni.ConfListFromConf(single)
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// imagePath is PATH where an image sets none, as in runc's default and in the images of Kubernetes.
+const imagePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+func (s *runtimeService) CreateContainer(_ context.Context, request *cri.CreateContainerRequest) (*cri.CreateContainerResponse, error) {
+	pod, err := s.store.sandbox(request.GetPodSandboxId())
+	if err != nil {
+		return nil, err
+	}
+	config := request.GetConfig()
+	if _, _, ok := s.images.lookUp(config.GetImage().GetImage()); !ok {
+		return nil, status.Errorf(codes.NotFound, "image %q not found", config.GetImage().GetImage())
+	}
+	image := s.images.config(config.GetImage().GetImage())
+	c := &container{
+		ID:        newID(),
+		SandboxID: pod.ID,
+		Config:    config,
+		Argv:      commandOf(config, image),
+		Env:       environmentOf(config, image, pod),
+		Created:   time.Now().UnixNano(),
+		State:     cri.ContainerState_CONTAINER_CREATED,
+	}
+	c.StandIn = !image.runs(c.Argv)
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.containers[c.ID] = c
+	s.store.save("containers", c.ID, c)
+	return &cri.CreateContainerResponse{ContainerId: c.ID}, nil
+}
+
+// commandOf is the command line by the rules of Kubernetes: a command replaces the image's entrypoint and its arguments.
+func commandOf(config *cri.ContainerConfig, image *imageConfig) []string {
+	entrypoint, arguments := config.GetCommand(), config.GetArgs()
+	if image != nil && len(entrypoint) == 0 {
+		entrypoint = image.Entrypoint
+		if len(arguments) == 0 {
+			arguments = image.Command
+		}
+	}
+	return append(append([]string{}, entrypoint...), arguments...)
+}
+
+func environmentOf(config *cri.ContainerConfig, image *imageConfig, pod *sandbox) []string {
+	env := []string{imagePath, "HOSTNAME=" + hostnameOf(pod)}
+	if image != nil {
+		env = append(env, image.Env...)
+	}
+	for _, pair := range config.GetEnvs() {
+		env = append(env, pair.GetKey()+"="+string(pair.GetValue()))
+	}
+	return env
+}
+
+// hostnameOf is a pod's host name. Its processes see the machine's: by the namespace of host names the rehearsal knows what belongs to a machine.
+func hostnameOf(pod *sandbox) string {
+	if name := pod.Config.GetHostname(); name != "" {
+		return name
+	}
+	name, _ := os.Hostname()
+	return name
+}
+
+func (s *runtimeService) StartContainer(_ context.Context, request *cri.StartContainerRequest) (*cri.StartContainerResponse, error) {
+	c, err := s.store.container(request.GetContainerId())
+	if err != nil {
+		return nil, err
+	}
+	pod, err := s.store.sandbox(c.SandboxID)
+	if err != nil {
+		return nil, err
+	}
+	if c.State != cri.ContainerState_CONTAINER_CREATED {
+		return nil, status.Errorf(codes.Unknown, "container %q is in state %s", c.ID, c.State)
+	}
+	if c.StandIn {
+		if err := s.explainStandIn(c, pod); err != nil {
+			return nil, err
+		}
+		s.store.update(c, func(c *container) { c.State, c.Started = cri.ContainerState_CONTAINER_RUNNING, time.Now().UnixNano() })
+		s.standIns.start(c, pod, func(code int32) { s.ended(c, code, "", 0) })
+		return &cri.StartContainerResponse{}, nil
+	}
+	shim, pid, wait, err := startShim(s.bundleOf(c, pod))
+	if err != nil {
+		// containerd's code and reason for a process that could not be started (internal/cri/server/container_start.go).
+		s.ended(c, 128, "StartError", 0)
+		s.store.update(c, func(c *container) { c.Message = err.Error() })
+		return nil, status.Errorf(codes.Unknown, "failed to start container %q: %v", c.ID, err)
+	}
+	s.store.update(c, func(c *container) {
+		c.State, c.Started, c.PID, c.Shim = cri.ContainerState_CONTAINER_RUNNING, time.Now().UnixNano(), pid, shim
+	})
+	go s.follow(c, wait)
+	return &cri.StartContainerResponse{}, nil
+}
+
+// follow waits for the end of a container's supervisor and notes what it wrote down.
+func (s *runtimeService) follow(c *container, wait func()) {
+	wait()
+	code, finished := readExit(s.store.path("containers", c.ID))
+	s.ended(c, code, "", finished)
+}
+
+// ended notes the end of a container; a second end changes nothing.
+func (s *runtimeService) ended(c *container, code int32, reason string, finished int64) {
+	if finished == 0 {
+		finished = time.Now().UnixNano()
+	}
+	if reason == "" {
+		reason = "Error"
+		if code == 0 {
+			reason = "Completed"
+		}
+	}
+	s.store.update(c, func(c *container) {
+		if c.State == cri.ContainerState_CONTAINER_EXITED {
+			return
+		}
+		c.State, c.ExitCode, c.Reason, c.Finished = cri.ContainerState_CONTAINER_EXITED, code, reason, finished
+	})
+}
+
+// reattach follows the containers that an earlier run of the runtime has started.
+func (s *runtimeService) reattach() {
+	for _, c := range s.store.containers {
+		if c.State != cri.ContainerState_CONTAINER_RUNNING {
+			continue
+		}
+		if !c.StandIn {
+			go s.follow(c, func() { waitForShim(c.Shim) })
+			continue
+		}
+		if pod, err := s.store.sandbox(c.SandboxID); err == nil {
+			s.standIns.start(c, pod, func(code int32) { s.ended(c, code, "", 0) })
+		}
+	}
+}
+
+func (s *runtimeService) StopContainer(_ context.Context, request *cri.StopContainerRequest) (*cri.StopContainerResponse, error) {
+	c, err := s.store.container(request.GetContainerId())
+	if err != nil {
+		// A container that is gone is stopped (CRI: api.proto, StopContainer is idempotent).
+		return &cri.StopContainerResponse{}, nil
+	}
+	s.stop(c, time.Duration(request.GetTimeout())*time.Second)
+	return &cri.StopContainerResponse{}, nil
+}
+
+// stop ends a container: by its stop signal, and by SIGKILL after the time of grace.
+func (s *runtimeService) stop(c *container, grace time.Duration) {
+	if s.stateOf(c) != cri.ContainerState_CONTAINER_RUNNING {
+		return
+	}
+	if c.StandIn {
+		s.standIns.stop(c)
+		s.ended(c, 0, "", 0)
+		return
+	}
+	if grace > 0 {
+		signalGroup(c.PID, stopSignal(c.Config.GetStopSignal()))
+		if s.awaitEnd(c, grace) {
+			return
+		}
+	}
+	for !s.awaitEnd(c, 2*time.Second) {
+		log.Printf("container %s (%s) is killed", c.ID[:13], c.Config.GetMetadata().GetName())
+		killGroup(c.PID)
+	}
+}
+
+func (s *runtimeService) stateOf(c *container) cri.ContainerState {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	return c.State
+}
+
+func (s *runtimeService) awaitEnd(c *container, limit time.Duration) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if s.stateOf(c) != cri.ContainerState_CONTAINER_RUNNING {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *runtimeService) RemoveContainer(_ context.Context, request *cri.RemoveContainerRequest) (*cri.RemoveContainerResponse, error) {
+	c, err := s.store.container(request.GetContainerId())
+	if err != nil {
+		return &cri.RemoveContainerResponse{}, nil
+	}
+	s.stop(c, 0)
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	delete(s.store.containers, c.ID)
+	return &cri.RemoveContainerResponse{}, os.RemoveAll(s.store.path("containers", c.ID))
+}
+
+func (s *runtimeService) ListContainers(_ context.Context, request *cri.ListContainersRequest) (*cri.ListContainersResponse, error) {
+	filter := request.GetFilter()
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	answer := &cri.ListContainersResponse{}
+	for _, c := range s.store.containers {
+		if filter.GetId() != "" && filter.GetId() != c.ID ||
+			filter.GetPodSandboxId() != "" && filter.GetPodSandboxId() != c.SandboxID ||
+			filter.GetState() != nil && filter.GetState().GetState() != c.State ||
+			!hasLabels(c.Config.GetLabels(), filter.GetLabelSelector()) {
+			continue
+		}
+		answer.Containers = append(answer.Containers, &cri.Container{
+			Id:           c.ID,
+			PodSandboxId: c.SandboxID,
+			Metadata:     c.Config.GetMetadata(),
+			Image:        c.Config.GetImage(),
+			ImageRef:     c.Config.GetImage().GetImage(),
+			ImageId:      c.Config.GetImage().GetImage(),
+			State:        c.State,
+			CreatedAt:    c.Created,
+			Labels:       c.Config.GetLabels(),
+			Annotations:  c.Config.GetAnnotations(),
+		})
+	}
+	return answer, nil
+}
+
+func (s *runtimeService) ContainerStatus(_ context.Context, request *cri.ContainerStatusRequest) (*cri.ContainerStatusResponse, error) {
+	c, err := s.store.container(request.GetContainerId())
+	if err != nil {
+		return nil, err
+	}
+	pod, err := s.store.sandbox(c.SandboxID)
+	if err != nil {
+		return nil, err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	image := c.Config.GetImage()
+	shown := image
+	if asked := image.GetUserSpecifiedImage(); asked != "" {
+		shown = &cri.ImageSpec{Image: asked}
+	}
+	return &cri.ContainerStatusResponse{Status: &cri.ContainerStatus{
+		Id:          c.ID,
+		Metadata:    c.Config.GetMetadata(),
+		State:       c.State,
+		CreatedAt:   c.Created,
+		StartedAt:   c.Started,
+		FinishedAt:  c.Finished,
+		ExitCode:    c.ExitCode,
+		Image:       shown,
+		ImageRef:    image.GetImage(),
+		ImageId:     image.GetImage(),
+		Reason:      c.Reason,
+		Message:     c.Message,
+		Labels:      c.Config.GetLabels(),
+		Annotations: c.Config.GetAnnotations(),
+		Mounts:      c.Config.GetMounts(),
+		LogPath:     filepath.Join(pod.Config.GetLogDirectory(), c.Config.GetLogPath()),
+		StopSignal:  stopSignal(c.Config.GetStopSignal()),
+	}}, nil
+}
+
+func stopSignal(asked cri.Signal) cri.Signal {
+	if asked == cri.Signal_RUNTIME_DEFAULT {
+		return cri.Signal_SIGTERM
+	}
+	return asked
+}
+
+func (s *runtimeService) UpdateContainerResources(context.Context, *cri.UpdateContainerResourcesRequest) (*cri.UpdateContainerResourcesResponse, error) {
+	return &cri.UpdateContainerResourcesResponse{}, nil
+}
+
+func (s *runtimeService) ReopenContainerLog(_ context.Context, request *cri.ReopenContainerLogRequest) (*cri.ReopenContainerLogResponse, error) {
+	c, err := s.store.container(request.GetContainerId())
+	if err != nil {
+		return nil, err
+	}
+	if c.StandIn {
+		pod, err := s.store.sandbox(c.SandboxID)
+		if err != nil {
+			return nil, err
+		}
+		return &cri.ReopenContainerLogResponse{}, s.explainStandIn(c, pod)
+	}
+	return &cri.ReopenContainerLogResponse{}, reopenLog(c.Shim)
+}
+
+// explainStandIn writes the only line that a stand-in's log has: the kubelet wants the file to be there.
+func (s *runtimeService) explainStandIn(c *container, pod *sandbox) error {
+	log := &logFile{path: filepath.Join(pod.Config.GetLogDirectory(), c.Config.GetLogPath())}
+	if err := log.open(); err != nil {
+		return err
+	}
+	log.copy("stdout", strings.NewReader("no program of this container runs in the rehearsal\n"))
+	return log.file.Close()
+}

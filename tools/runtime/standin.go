@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"sync"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// A stand-in is a container without a program: it runs until it is stopped, answers the probes that its pod names as a healthy program would,
+// and ends at once where a program would come to an end: as init container, and in the pod of a Job. The CRI tells none of that, so the pod is
+// read from the API with the kubelet's own credentials.
+
+// Kubernetes' labels of a container (kubernetes: pkg/kubelet/types/labels.go).
+const (
+	labelPodName       = "io.kubernetes.pod.name"
+	labelPodNamespace  = "io.kubernetes.pod.namespace"
+	labelPodUID        = "io.kubernetes.pod.uid"
+	labelContainerName = "io.kubernetes.container.name"
+)
+
+// jobSeconds is how long the container of a Job runs.
+const jobSeconds = 1
+
+type standIns struct {
+	kubeconfig string
+	probes     *probeAnswers
+	mu         sync.Mutex
+	running    map[string]context.CancelFunc
+}
+
+func newStandIns(kubeconfig string) (*standIns, error) {
+	probes, err := newProbeAnswers()
+	return &standIns{kubeconfig: kubeconfig, probes: probes, running: map[string]context.CancelFunc{}}, err
+}
+
+// start begins a stand-in; `ended` is called when it comes to its end by itself.
+func (s *standIns) start(c *container, pod *sandbox, ended func(code int32)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.mu.Lock()
+	s.running[c.ID] = cancel
+	s.mu.Unlock()
+	go func() {
+		spec, err := s.podOf(ctx, c)
+		if err != nil {
+			log.Printf("stand-in %s: %v", c.Config.GetMetadata().GetName(), err)
+			return
+		}
+		if spec == nil {
+			return
+		}
+		own, ends := partOf(spec, c.Config.GetLabels()[labelContainerName])
+		if own == nil {
+			return
+		}
+		if ends {
+			if isJob(spec) {
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(jobSeconds * time.Second):
+				}
+			}
+			ended(0)
+			return
+		}
+		for _, port := range probePorts(own) {
+			if err := inNetNS(pod.NetNS, func() error { return s.probes.listen(ctx, port) }); err != nil {
+				log.Printf("stand-in %s: port %d: %v", c.Config.GetMetadata().GetName(), port, err)
+				ended(1)
+				return
+			}
+		}
+	}()
+}
+
+func (s *standIns) stop(c *container) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel, ok := s.running[c.ID]; ok {
+		cancel()
+		delete(s.running, c.ID)
+	}
+}
+
+// podOf reads the pod of a container; nil for one that the API does not know, such as a static pod's.
+func (s *standIns) podOf(ctx context.Context, c *container) (*core.Pod, error) {
+	labels := c.Config.GetLabels()
+	for {
+		pod, err := s.read(ctx, labels[labelPodNamespace], labels[labelPodName])
+		if err == nil {
+			if string(pod.UID) != labels[labelPodUID] {
+				return nil, nil
+			}
+			return pod, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (s *standIns) read(ctx context.Context, namespace, name string) (*core.Pod, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = 5 * time.Second
+	client, err := corev1.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return client.Pods(namespace).Get(ctx, name, meta.GetOptions{ResourceVersion: "0"})
+}
+
+// partOf finds a container in its pod, and tells whether its program would come to an end.
+func partOf(pod *core.Pod, name string) (own *core.Container, ends bool) {
+	for index := range pod.Spec.InitContainers {
+		if one := &pod.Spec.InitContainers[index]; one.Name == name {
+			return one, one.RestartPolicy == nil || *one.RestartPolicy != core.ContainerRestartPolicyAlways
+		}
+	}
+	for index := range pod.Spec.Containers {
+		if one := &pod.Spec.Containers[index]; one.Name == name {
+			return one, isJob(pod)
+		}
+	}
+	return nil, false
+}
+
+func isJob(pod *core.Pod) bool {
+	for _, owner := range pod.OwnerReferences {
+		if owner.Kind == "Job" {
+			return true
+		}
+	}
+	return false
+}
+
+// probePorts are the ports at which the kubelet asks this container.
+func probePorts(own *core.Container) []int32 {
+	found := map[int32]bool{}
+	add := func(handler core.ProbeHandler) {
+		switch {
+		case handler.HTTPGet != nil:
+			found[portOf(own, handler.HTTPGet.Port)] = true
+		case handler.TCPSocket != nil:
+			found[portOf(own, handler.TCPSocket.Port)] = true
+		case handler.GRPC != nil:
+			found[handler.GRPC.Port] = true
+		}
+	}
+	for _, probe := range []*core.Probe{own.StartupProbe, own.ReadinessProbe, own.LivenessProbe} {
+		if probe != nil {
+			add(probe.ProbeHandler)
+		}
+	}
+	delete(found, 0)
+	ports := []int32{}
+	for port := range found {
+		ports = append(ports, port)
+	}
+	return ports
+}
+
+func portOf(own *core.Container, port intstr.IntOrString) int32 {
+	if port.Type == intstr.Int {
+		return port.IntVal
+	}
+	for _, declared := range own.Ports {
+		if declared.Name == port.StrVal {
+			return declared.ContainerPort
+		}
+	}
+	return 0
+}
+
+// address is where a program listens that names no address.
+func address(port int32) string { return fmt.Sprintf(":%d", port) }
