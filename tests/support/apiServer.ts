@@ -143,6 +143,8 @@ function run(program: string, args: readonly string[], input = ""): Promise<Kube
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
       resolve({ code, stdout, stderr });
     });
+    // A program that ends before it has read its input breaks the pipe; its exit code and its words tell why.
+    child.stdin?.on("error", () => undefined);
     child.stdin?.end(input);
   });
 }
