@@ -123,11 +123,10 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
   await unlessLacking(cluster.startControlPlane(controlPlane));
   await cluster.startKwok();
-  const passGate = async (name: string): Promise<void> => {
+  const passGate = async (name: string, kept?: unknown): Promise<void> => {
     const hook = hooks.get(name);
     if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
-    // Our gates' hooks look at nothing that the engine tells them.
-    await Reflect.apply(hook.callback, undefined, [{}]);
+    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept } }]);
     progress.line(`gate ${name}: open`);
   };
   await defineServiceMonitors(program, cluster.kubectl);
