@@ -7,7 +7,7 @@ export interface VerifyContext {
   /** The namespace of this run; everything that a check makes lies in it and goes with it. */
   readonly namespace: string;
   /** Pods that answer and from which is asked. */
-  readonly stations: Stations;
+  readonly stations: Pick<Stations, "ready" | "host" | "service" | "run">;
   /** Ends with the check's time limit, or when the user interrupts. */
   readonly signal: AbortSignal;
   /** Prints a line under the check's result. */
