@@ -17,6 +17,7 @@ import { fileChecks } from "./checks/files.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
 import { type CheckReport, reportLines, runChecks } from "./checks/run.ts";
+import { trustChecks } from "./checks/trust.ts";
 import type { CloudSide } from "./clouds/cloud.ts";
 import { sideOf } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
@@ -166,7 +167,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
                 decoded,
                 running: () => [...cluster.machines.values()],
               })),
-          ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)]),
+          ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
         ],
         cloud.nodeTemplates,
       ),
