@@ -1,4 +1,4 @@
-import { CheckFailure, type VerifyCheck } from "./check.ts";
+import type { VerifyCheck } from "./check.ts";
 import { execCheck, logsCheck } from "./checks/containers.ts";
 import { exporterCheck } from "./checks/exporters.ts";
 import {
@@ -15,6 +15,7 @@ import { acrossHostsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.t
 import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./checks/services.ts";
 import { snapshotsCheck } from "./checks/snapshots.ts";
 import { diskDriverCheck, type diskDriverOf, volumeCheck } from "./checks/storage.ts";
+import { CheckFailure } from "./failure.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
 
 /** What of a cluster decides which checks there are. */

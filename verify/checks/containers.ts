@@ -1,6 +1,7 @@
 import { ports } from "../../components/model/ports.ts";
 import { messageOf } from "../api.ts";
-import { CheckFailure, expect, type VerifyCheck } from "../check.ts";
+import type { VerifyCheck } from "../check.ts";
+import { CheckFailure, expect } from "../failure.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { NotYet, until } from "../poll.ts";
 

@@ -1,5 +1,6 @@
 import { ports } from "../../components/model/ports.ts";
-import { CheckSkipped, expect, type VerifyCheck } from "../check.ts";
+import type { VerifyCheck } from "../check.ts";
+import { CheckSkipped, expect } from "../failure.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { reaches } from "../probe.ts";
 import { from } from "./paths.ts";

@@ -1,4 +1,5 @@
-import { CheckSkipped, expect, type VerifyCheck } from "../check.ts";
+import type { VerifyCheck } from "../check.ts";
+import { CheckSkipped, expect } from "../failure.ts";
 import { controlPlaneId, type NodeGroup, nodeFacts, nodeGroups, nodeProblems } from "../nodes.ts";
 import { NotYet, until } from "../poll.ts";
 import { workloadProblems } from "../workloads.ts";

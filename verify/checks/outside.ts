@@ -1,4 +1,5 @@
-import { CheckFailure, expect, type VerifyCheck } from "../check.ts";
+import type { VerifyCheck } from "../check.ts";
+import { CheckFailure, expect } from "../failure.ts";
 import { stationPort } from "../manifests.ts";
 import type { NodeFacts, NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "../probe.ts";

@@ -1,6 +1,7 @@
 import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { ifFound, messageOf, statusOf } from "../api.ts";
-import { CheckFailure, expect, type VerifyCheck, type VerifyContext } from "../check.ts";
+import type { VerifyCheck, VerifyContext } from "../check.ts";
+import { CheckFailure, expect } from "../failure.ts";
 import { pauseImage, verifyPod } from "../manifests.ts";
 import { nodeFacts } from "../nodes.ts";
 import { NotYet, until } from "../poll.ts";

@@ -1,5 +1,6 @@
 import { get } from "node:http";
-import { CheckFailure, CheckSkipped, expect, type VerifyCheck } from "../check.ts";
+import type { VerifyCheck } from "../check.ts";
+import { CheckFailure, CheckSkipped, expect } from "../failure.ts";
 import { closedPort, serviceName, servicePort, stationService } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { NotYet, until } from "../poll.ts";

@@ -1,7 +1,8 @@
 import type { V1CSINode, V1StorageClass } from "@kubernetes/client-node";
 import { ifFound } from "../api.ts";
-import { CheckFailure, expect, type VerifyCheck } from "../check.ts";
+import type { VerifyCheck } from "../check.ts";
 import { executor } from "../exec.ts";
+import { CheckFailure, expect } from "../failure.ts";
 import { forGroup, stationImage, verifyPod } from "../manifests.ts";
 import { type NodeFacts, type NodeGroup, nodeFacts, nodeGroups } from "../nodes.ts";
 import { NotYet, until } from "../poll.ts";
