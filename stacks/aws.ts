@@ -27,7 +27,7 @@ export function deployAws(spec: ClusterSpec): StackOutputs {
     api: cluster.api,
     clusterIdentifier: cluster.identifier,
     apiGate: cluster.apiGate,
-    pools: cluster.pools.map(({ group }) => group),
+    pools: cluster.pools,
     nodeEndpoint: cluster.host,
   });
   return stackOutputs(spec, cluster);

@@ -26,7 +26,7 @@ export function deployAzure(spec: ClusterSpec): StackOutputs {
     api: cluster.api,
     clusterIdentifier: cluster.identifier,
     apiGate: cluster.apiGate,
-    pools: cluster.pools.map(({ group }) => group),
+    pools: cluster.pools,
     nodeEndpoint: cluster.host,
     azureCloudConfig: cluster.cloudConfig,
     gmsaObjectId: cluster.gmsaObjectId,

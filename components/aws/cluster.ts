@@ -3,7 +3,7 @@ import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
-import type { MachinePayload } from "../machine/payload.ts";
+import type { WorkerPayload } from "../machine/payload.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Pki } from "../pki/pki.ts";
@@ -29,7 +29,7 @@ export interface ClusterArgs {
 /** What a pool's machines are made of besides the network. */
 interface PoolMachines {
   readonly pool: PoolSpec;
-  readonly payload: MachinePayload;
+  readonly payload: WorkerPayload;
   readonly scripts: MachineScripts;
 }
 

@@ -2,11 +2,12 @@ import { Group } from "@pulumi/aws/autoscaling/group.js";
 import { LifecycleHook } from "@pulumi/aws/autoscaling/lifecycleHook.js";
 import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import * as pulumi from "@pulumi/pulumi";
+import type { PoolRoll } from "../gates/poolGate.ts";
 import type { ScriptsReference } from "../machine/bundle.ts";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
 import { packLinuxAws } from "../machine/linux/cloudConfig.ts";
 import { linuxWorkerPayload } from "../machine/linux/worker.ts";
-import type { MachinePayload } from "../machine/payload.ts";
+import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAws } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
@@ -17,7 +18,7 @@ import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { joinParameter } from "./parameterNames.ts";
 import { type PolicyScope, scriptsArn, workerPolicy } from "./policies.ts";
-import { groupHooks, groupTags, lifecycleHooks, rollingMaximum } from "./poolGroup.ts";
+import { groupHooks, groupTags, lifecycleHooks, poolRoll, rollingMaximum } from "./poolGroup.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 /** Arguments of `Pool`. */
@@ -32,7 +33,7 @@ export interface PoolArgs {
   /** Host of the API for nodes. They learn it from the join secret; another one must still replace them. */
   readonly apiHost: pulumi.Input<string>;
   /** What the machines receive: `poolPayload`. */
-  readonly payload: MachinePayload;
+  readonly payload: WorkerPayload;
   /** Where the scripts of the payload lie. */
   readonly scripts: MachineScripts;
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
@@ -55,13 +56,13 @@ function poolAccess(spec: ClusterSpec, pool: PoolSpec): PoolAccess {
 }
 
 /** What a pool's machines receive. It names things and holds no secret. */
-export function poolPayload(spec: ClusterSpec, pool: PoolSpec): MachinePayload {
+export function poolPayload(spec: ClusterSpec, pool: PoolSpec): WorkerPayload {
   const args = { spec, pool, access: poolAccess(spec, pool) };
   return pool.os.family === "linux" ? linuxWorkerPayload(args) : windowsWorkerPayload(args);
 }
 
 /** User data of a pool's machine, base64. */
-function userData(payload: MachinePayload, object: ScriptsReference, bucket: string): string {
+function userData(payload: WorkerPayload, object: ScriptsReference, bucket: string): string {
   return payload.kind === "windows"
     ? Buffer.from(packWindowsAws(payload, object, bucket)).toString("base64")
     : packLinuxAws(payload, object, bucket);
@@ -78,6 +79,9 @@ export class Pool extends pulumi.ComponentResource {
   readonly group: Group;
   /** What the pool was made of. */
   readonly spec: PoolSpec;
+  /** Of the payload, which its nodes have as a label. */
+  readonly fingerprint: string;
+  readonly roll: PoolRoll;
 
   readonly #name: string;
   readonly #args: PoolArgs;
@@ -87,6 +91,8 @@ export class Pool extends pulumi.ComponentResource {
     this.#name = name;
     this.#args = args;
     this.spec = args.pool;
+    this.fingerprint = args.payload.fingerprint;
+    this.roll = poolRoll(args.spec, args.pool);
     const identity = this.#makeIdentity();
     const template = this.#makeTemplate(identity);
     this.group = this.#makeGroup(template, identity);

@@ -1,3 +1,4 @@
+import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
@@ -42,6 +43,20 @@ export function groupHooks(pool: PoolSpec): readonly Hook[] {
  */
 export function rollingMaximum(pool: PoolSpec): number {
   return 100 + Math.ceil(100 / Math.max(1, groupSize(pool).maxSize));
+}
+
+/** How the pool's machines come and go, and where that can be seen. */
+export function poolRoll(spec: ClusterSpec, pool: PoolSpec): PoolRoll {
+  const group = `--region ${spec.region} --auto-scaling-group-name ${groupName(spec.name, pool.name)}`;
+  return {
+    drainSeconds,
+    replaces: true,
+    joinHelp: [
+      `Was a machine started: aws autoscaling describe-scaling-activities ${group};`,
+      `its last stage: aws ec2 get-console-output --region ${spec.region} --latest --output text --instance-id ID`,
+    ].join(" "),
+    oldHelp: () => `How far the roll is: aws autoscaling describe-instance-refreshes ${group}`,
+  };
 }
 
 /** A tag of an Auto Scaling group. */

@@ -3,10 +3,12 @@ import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ApiClient } from "../gates/apiProbe.ts";
+import type { PoolRoll } from "../gates/poolGate.ts";
 import { sizeGuard } from "../gates/sizeGuard.ts";
-import type { AzureAccess, PoolAccess } from "../machine/cloudAccess.ts";
+import type { AzureAccess } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { linuxWorkerPayload } from "../machine/linux/worker.ts";
+import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -24,7 +26,7 @@ import {
 } from "./machineTemplate.ts";
 import { type Place, placed } from "./place.ts";
 import { poolExtensions } from "./poolExtensions.ts";
-import { computerNamePrefix, drainMinutes, groupTags, rollingBatch, updateMinutes } from "./poolGroup.ts";
+import { computerNamePrefix, drainMinutes, groupTags, poolRoll, rollingBatch, updateMinutes } from "./poolGroup.ts";
 import { assignRole } from "./roles.ts";
 import { joinSecret } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
@@ -60,11 +62,10 @@ export interface SharedIdentity {
   readonly handedOn: pulumi.Resource;
 }
 
-/** Custom data of a pool's machines in base64. It names things and holds no secret. */
-export function poolCustomData(spec: ClusterSpec, pool: PoolSpec, cloud: AzureAccess): string {
-  const access: PoolAccess = { cloud };
-  if (pool.os.family === "linux") return packLinux(linuxWorkerPayload({ spec, pool, access }));
-  return packWindowsAzure(windowsWorkerPayload({ spec, pool, access }));
+/** What a pool's machines receive. It names things and holds no secret. */
+export function poolPayload(spec: ClusterSpec, pool: PoolSpec, cloud: AzureAccess): WorkerPayload {
+  const args = { spec, pool, access: { cloud } };
+  return pool.os.family === "linux" ? linuxWorkerPayload(args) : windowsWorkerPayload(args);
 }
 
 /**
@@ -99,6 +100,9 @@ export class Pool extends pulumi.ComponentResource {
   readonly group: VirtualMachineScaleSet;
   /** What the pool was made of. */
   readonly spec: PoolSpec;
+  /** Of the payload, which its nodes have as a label. */
+  readonly fingerprint: pulumi.Output<string>;
+  readonly roll: PoolRoll;
 
   readonly #name: string;
   readonly #args: PoolArgs;
@@ -108,8 +112,11 @@ export class Pool extends pulumi.ComponentResource {
     this.#name = name;
     this.#args = args;
     this.spec = args.pool;
+    this.roll = poolRoll(args.spec, args.pool);
     const identity = this.#makeIdentity();
-    this.group = this.#makeGroup(identity, this.#letControllersAssign(identity));
+    const payload = this.#payload(identity);
+    this.fingerprint = payload.apply(({ fingerprint }) => fingerprint);
+    this.group = this.#makeGroup(identity, payload, this.#letControllersAssign(identity));
     this.groupName = this.group.name;
     this.registerOutputs({ groupName: this.groupName });
   }
@@ -134,7 +141,11 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  #makeGroup(identity: Identity, handedOn: pulumi.Resource): VirtualMachineScaleSet {
+  #makeGroup(
+    identity: Identity,
+    payload: pulumi.Output<WorkerPayload>,
+    handedOn: pulumi.Resource,
+  ): VirtualMachineScaleSet {
     const { spec, pool, place, after, gmsa } = this.#args;
     const shared = gmsa !== undefined && pool.ccgPlugin ? [gmsa] : [];
     const identities = [identity, ...shared.map((each) => each.identity)];
@@ -157,7 +168,7 @@ export class Pool extends pulumi.ComponentResource {
         identity: { type: "UserAssigned", userAssignedIdentities: identities.map(({ id }) => id) },
         upgradePolicy: this.#upgradePolicy(),
         automaticRepairsPolicy: { enabled: true, repairAction: "Replace", gracePeriod: repairGrace(pool) },
-        virtualMachineProfile: this.#profile(identity),
+        virtualMachineProfile: this.#profile(payload),
       },
       {
         parent: this,
@@ -207,12 +218,12 @@ export class Pool extends pulumi.ComponentResource {
     };
   }
 
-  #profile(identity: Identity): inputs.compute.VirtualMachineScaleSetVMProfileArgs {
+  #profile(payload: pulumi.Output<WorkerPayload>): inputs.compute.VirtualMachineScaleSetVMProfileArgs {
     const { spec, pool } = this.#args;
     return {
       osProfile: {
         computerNamePrefix: computerNamePrefix(pool),
-        customData: this.#customData(identity),
+        customData: payload.apply((known) => (known.kind === "linux" ? packLinux(known) : packWindowsAzure(known))),
         ...this.#login(),
       },
       storageProfile: { imageReference: imageReference(pool.os, pool.image), osDisk: osDisk(pool.diskGb) },
@@ -231,12 +242,12 @@ export class Pool extends pulumi.ComponentResource {
     };
   }
 
-  #customData(identity: Identity): pulumi.Output<string> {
+  #payload(identity: Identity): pulumi.Output<WorkerPayload> {
     const { spec, pool, place, joinVault } = this.#args;
     return pulumi
       .all([place.subscriptionId, place.group, identity.clientId, joinVault])
       .apply(([subscriptionId, resourceGroup, clientId, vault]) =>
-        poolCustomData(spec, pool, {
+        poolPayload(spec, pool, {
           kind: "azure",
           region: spec.region,
           subscriptionId,

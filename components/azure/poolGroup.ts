@@ -1,8 +1,10 @@
+import type { PoolRoll } from "../gates/poolGate.ts";
 import { windowsDrain } from "../machine/windows/worker.ts";
 import { allocatable } from "../model/allocatable.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { groupSize, joinSeconds } from "../model/poolGroups.ts";
+import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import { resourceGroupName } from "./network.ts";
 
 /**
  * Time that a machine has to drain, in minutes; then it goes all the same. Azure takes 5 to 15 (Azure documentation, terminate
@@ -39,6 +41,38 @@ export function updateMinutes(pool: PoolSpec): number {
   const goneAfter = 5;
   const batch = joinSeconds[pool.os.family] / 60 + drainMinutes[pool.os.family] + goneAfter;
   return Math.max(leastUpdate, batches * batch);
+}
+
+/** How the pool's machines come and go, and where that can be seen. */
+export function poolRoll(spec: ClusterSpec, pool: PoolSpec): PoolRoll {
+  const group = groupName(spec.name, pool.name);
+  const set = `--resource-group ${resourceGroupName(spec.name)} --name ${group}`;
+  return {
+    drainSeconds: drainMinutes[pool.os.family] * 60,
+    // A spot set is not rolled, see `upgradePolicy`.
+    replaces: !pool.spot,
+    joinHelp: [
+      `Is there a machine: az vmss list-instances ${set} --output table;`,
+      `its last stage: az vmss get-instance-view ${set} --instance-id '*' --query "[].extensions[].substatuses[?contains(code, 'fenestra')].message[]"`,
+    ].join(" "),
+    oldHelp: (nodes) => {
+      const ids = nodes.map(({ providerId }) => instanceOf(providerId, group)).filter((id) => id !== undefined);
+      return [
+        "Azure updates machines in place, with their old custom data, when the quota has no room for one more: raise it for",
+        `${pool.size.name} in ${spec.region}, then drain and reimage one after the other: az vmss reimage ${set} --instance-id ID`,
+        ids.length === 0 ? "" : `(${ids.join(", ")})`,
+      ]
+        .join(" ")
+        .trim();
+    },
+  };
+}
+
+/** Instance of a set that a node says it is; a node may write anything there. */
+function instanceOf(providerId: string, set: string): string | undefined {
+  const [, name, id] =
+    /^azure:\/\/\/[\w./-]+\/virtualMachineScaleSets\/([\w-]+)\/virtualMachines\/(\d{1,6})$/.exec(providerId) ?? [];
+  return name === set ? id : undefined;
 }
 
 /** Tags of a scale set: those of the cluster, and the hints by which the autoscaler knows the set and a node that does not exist yet. */

@@ -162,6 +162,10 @@ export const poolSchema = z
       description:
         "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",
     }),
+    waitForNodes: z.boolean().default(true).meta({
+      description:
+        "Let an update end only when the pool's nodes are Ready and made from what the program says now. It gives up when no node has come for as long as one may take, and the next update waits again. Switch it off where machines may lack for long, as with spot, or where whoever updates cannot wait for the roll of a large pool.",
+    }),
     spot: z
       .boolean()
       .default(false)

@@ -171,10 +171,12 @@ export function field(value: unknown, key: string): unknown {
     : undefined;
 }
 
-function text(value: unknown): string {
+/** A text; empty for anything else. */
+export function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-function list(value: unknown): readonly unknown[] {
+/** A list; empty for anything else. */
+export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

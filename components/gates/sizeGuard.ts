@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
-import { poolLabel } from "../model/pools.ts";
-import { type ApiClient, askApi, field, parsed } from "./apiProbe.ts";
+import { type ApiClient, field } from "./apiProbe.ts";
 import { known } from "./known.ts";
+import { poolNodes } from "./poolProbe.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 export interface SizeGuardArgs {
@@ -22,14 +22,9 @@ export interface SizeGuardArgs {
 export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHook {
   return new pulumi.ResourceHook(name, async ({ urn, newInputs }) => {
     const api = await known(args.api);
-    const selector = encodeURIComponent(`${poolLabel}=${args.pool}`);
     let nodes = 0;
-    const count = async (): Promise<string | undefined> => {
-      const { status, body } = await askApi(api, `/api/v1/nodes?labelSelector=${selector}`);
-      const items = field(parsed(body), "items");
-      if (status !== 200 || !Array.isArray(items)) return `the API answers ${status}`;
-      nodes = items.length;
-      return undefined;
+    const count = async (): Promise<undefined> => {
+      nodes = (await poolNodes(api, args.pool)).length;
     };
     await waitFor(`the number of nodes in pool ${args.pool}`, count, { limitSeconds: 60, ...args.patience });
     const problem = sizeProblem(args.pool, nodes, field(field(newInputs, "sku"), "capacity"), urn);

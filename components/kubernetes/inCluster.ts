@@ -2,11 +2,26 @@ import { Provider } from "@pulumi/kubernetes/provider.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { policyGate } from "../gates/policyGate.ts";
+import { type PoolRoll, poolGate } from "../gates/poolGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { PoolSpec } from "../model/pools.ts";
 import { AddOn } from "./addOn.ts";
-import { inClusterPlan } from "./addOnList.ts";
+import { inClusterPlan, type PlannedAddOn } from "./addOnList.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
 import { WebhookCertificate } from "./webhookCertificate.ts";
+
+/** A pool of workers, whose nodes join this cluster. */
+export interface WorkerPool {
+  readonly spec: PoolSpec;
+  /** What makes and replaces its machines. */
+  readonly group: pulumi.Resource;
+  /** What its nodes say that they were made from, see `fingerprinted`. */
+  readonly fingerprint: pulumi.Input<string>;
+  readonly roll: PoolRoll;
+}
+
+/** Add-ons without which no node gets Ready. */
+const joiningAddOns: readonly string[] = ["networking", "cloud-controller"];
 
 /** Arguments of the in-cluster layer. */
 export interface InClusterArgs {
@@ -14,14 +29,14 @@ export interface InClusterArgs {
   readonly spec: ClusterSpec;
   /** Kubeconfig of an administrator. It is made secret here whatever comes in. */
   readonly kubeconfig: pulumi.Input<string>;
-  /** How the gate of the admission policy asks the API. */
+  /** How the gates ask the API. */
   readonly api: pulumi.Input<ApiClient>;
   /** What tells this cluster from any other, such as a hash of its CA. Only a change of it replaces the provider and all objects. */
   readonly clusterIdentifier: pulumi.Input<string>;
   /** Resource that is there once the Kubernetes API answers. */
   readonly apiGate: pulumi.Resource;
   /** Pools of workers. System objects do not wait for them, or the first `up` could not end: nodes are Ready only with a network. */
-  readonly pools: readonly pulumi.Resource[];
+  readonly pools: readonly WorkerPool[];
   /** Host name of the internal API endpoint, for agents that start before the `kubernetes` Service is reachable. */
   readonly nodeEndpoint: pulumi.Input<string>;
   /** Content of `azure.json`, see `azureCloudConfig`. Required on Azure with the cloud controller, unused elsewhere. */
@@ -32,12 +47,16 @@ export interface InClusterArgs {
 
 /** Everything that runs inside the cluster: networking, cloud integration, storage, guard rails, monitoring and samples. */
 export class InCluster extends pulumi.ComponentResource {
-  /** Add-ons by name. */
-  readonly addOns: ReadonlyMap<string, AddOn>;
   readonly provider: Provider;
+
+  readonly #name: string;
+  readonly #args: InClusterArgs;
+  readonly #addOns = new Map<string, AddOn>();
 
   constructor(name: string, args: InClusterArgs, options: pulumi.ComponentResourceOptions = {}) {
     super("fenestra:kubernetes:InCluster", name, {}, options);
+    this.#name = name;
+    this.#args = args;
     this.provider = new Provider(
       `${name}-provider`,
       {
@@ -54,7 +73,6 @@ export class InCluster extends pulumi.ComponentResource {
       { parent: this, dependsOn: [args.apiGate] },
     );
 
-    const addOns = new Map<string, AddOn>();
     const values = {
       nodeEndpoint: pulumi.output(args.nodeEndpoint),
       azureCloudConfig: args.azureCloudConfig === undefined ? undefined : pulumi.secret(args.azureCloudConfig),
@@ -64,33 +82,51 @@ export class InCluster extends pulumi.ComponentResource {
           ? undefined
           : new WebhookCertificate(`${name}-gmsa-webhook`, { host: gmsaWebhookHost }, { parent: this }),
     };
-    for (const entry of inClusterPlan(args.spec, values)) {
-      const others = entry.after.map((other) => addOns.get(other)).filter((other) => other !== undefined);
-      const addOn = new AddOn(
-        `${name}-${entry.name}`,
-        {
-          manifests: entry.manifests,
-          after: [args.apiGate, ...(entry.needsPools ? args.pools : []), ...others],
-          ...(entry.cleansUp ? {} : { deletedWith: args.apiGate }),
-        },
-        { parent: this, provider: this.provider },
-      );
-      if (entry.proof !== undefined) {
-        // A child of the add-on, so that whatever waits for the add-on waits for the proof too.
-        policyGate(
-          `${name}-${entry.name}-in-force`,
-          {
-            proof: entry.proof,
-            api: args.api,
-            cluster: args.clusterIdentifier,
-            apiServers: args.spec.controlPlane.members.length,
-          },
-          { parent: addOn, dependsOn: [...addOn.objects] },
-        );
-      }
-      addOns.set(entry.name, addOn);
-    }
-    this.addOns = addOns;
+    const plan = inClusterPlan(args.spec, values);
+    for (const entry of plan.filter(({ needsPools }) => !needsPools)) this.#makeAddOn(entry, []);
+    const nodes = this.#makePoolGates();
+    for (const entry of plan.filter(({ needsPools }) => needsPools)) this.#makeAddOn(entry, nodes);
     this.registerOutputs();
+  }
+
+  #makeAddOn(entry: PlannedAddOn, nodes: readonly pulumi.Resource[]): void {
+    const { apiGate, api, clusterIdentifier, spec } = this.#args;
+    const addOn = new AddOn(
+      `${this.#name}-${entry.name}`,
+      {
+        manifests: entry.manifests,
+        after: [apiGate, ...nodes, ...this.#made(entry.after)],
+        ...(entry.cleansUp ? {} : { deletedWith: apiGate }),
+      },
+      { parent: this, provider: this.provider },
+    );
+    if (entry.proof !== undefined) {
+      // A child of the add-on, so that whatever waits for the add-on waits for the proof too.
+      policyGate(
+        `${this.#name}-${entry.name}-in-force`,
+        { proof: entry.proof, api, cluster: clusterIdentifier, apiServers: spec.controlPlane.members.length },
+        { parent: addOn, dependsOn: [...addOn.objects] },
+      );
+    }
+    this.#addOns.set(entry.name, addOn);
+  }
+
+  /** The gates behind the pools, and the pools themselves: what waits for them needs their nodes, and goes before them. */
+  #makePoolGates(): readonly pulumi.Resource[] {
+    const { spec, pools, api } = this.#args;
+    return pools.flatMap(({ spec: pool, group, fingerprint, roll }) => {
+      if (!pool.waitForNodes) return [group];
+      const gate = poolGate(
+        `${this.#name}-pool-${pool.name}`,
+        { spec, pool, fingerprint, roll, api },
+        { parent: this, dependsOn: [group, ...this.#made(joiningAddOns)] },
+      );
+      return [group, gate];
+    });
+  }
+
+  /** Those of the add-ons that are switched on. */
+  #made(names: readonly string[]): readonly AddOn[] {
+    return names.map((name) => this.#addOns.get(name)).filter((addOn) => addOn !== undefined);
   }
 }

@@ -1,4 +1,4 @@
-import { poolLabel } from "../model/pools.ts";
+import { type PoolSpec, payloadLabel, poolLabel } from "../model/pools.ts";
 import { compareVersions, type RemovedSetting, removedSettings } from "../model/releases.ts";
 import { placeholders } from "./placeholders.ts";
 import { windowsPaths } from "./windows/paths.ts";
@@ -91,6 +91,11 @@ export function kubeletFlags({ os, minor, bootstrap, labels }: KubeletFlagsArgs)
     ...(os === "windows" ? ["--windows-service", "--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS"] : []),
     "--v=2",
   ]);
+}
+
+/** Labels that the kubelet of a pool's machine registers: the pool's own, and what the machine was made from. */
+export function workerLabels({ contract }: PoolSpec): Readonly<Record<string, string>> {
+  return { ...contract.kubeletLabels, [payloadLabel]: placeholders.payload };
 }
 
 /** Returns the flags when the minor still has them all; a flag that it lost is a fault of the program, not of the user. */

@@ -19,3 +19,9 @@ export interface MachinePayload {
   /** Path of the file that starts the bootstrap; one of `files`. */
   readonly entry: string;
 }
+
+/** What a machine of a pool receives. */
+export interface WorkerPayload extends MachinePayload {
+  /** Sixteen hexadecimal digits, which its node has as the label `fenestra.dev/payload`. */
+  readonly fingerprint: string;
+}

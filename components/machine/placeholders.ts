@@ -21,4 +21,6 @@ export const placeholders = {
   etcdMembers: "@ETCD_MEMBERS@",
   /** Key of the encryption of Secrets at rest. */
   encryptionKey: "@ENCRYPTION_KEY@",
+  /** The one that no machine fills in: the fingerprint of the whole payload, see `fingerprinted`. */
+  payload: "@PAYLOAD@",
 } as const;

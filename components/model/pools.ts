@@ -20,6 +20,12 @@ export const buildLabel = "node.kubernetes.io/windows-build";
 export const poolLabel = "fenestra.dev/pool";
 
 /**
+ * Label that names what a node's machine was made from. No promise to the scheduler: it changes with every payload, and two groups of one
+ * pool may differ in it.
+ */
+export const payloadLabel = "fenestra.dev/payload";
+
+/**
  * What the nodes of a pool promise to the scheduler. Labels, taints, the RuntimeClass and the hints for the autoscaler all come from
  * here, so that they cannot drift apart.
  */
@@ -66,6 +72,8 @@ export interface PoolSpec {
   readonly metadataAcl: boolean;
   /** Whether its Windows nodes get the plug-in for accounts of a domain that they have not joined. */
   readonly ccgPlugin: boolean;
+  /** Whether an update waits until the pool's nodes are Ready and made from what the program says. */
+  readonly waitForNodes: boolean;
   readonly spot: boolean;
   readonly reservations: Reservations;
   readonly contract: PoolContract;
@@ -180,6 +188,7 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
       nodeLogQuery: pool.nodeLogQuery,
       metadataAcl: pool.metadataAcl,
       ccgPlugin: pool.ccgPlugin,
+      waitForNodes: pool.waitForNodes,
       spot: pool.spot,
       reservations: reservations(os, size),
       contract: poolContract(pool, name, size),

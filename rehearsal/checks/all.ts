@@ -6,8 +6,7 @@ import type { Check, ExpectedPool } from "./check.ts";
 import { availabilityChecks, type ControlPlaneLab } from "./controlPlane.ts";
 import { guardRailChecks } from "./guardRails.ts";
 import { poolChecks } from "./nodes.ts";
-import { daemonSetNodes, noPodPending, policyGateCheck } from "./pods.ts";
-import { restoreChecks } from "./restore.ts";
+import { daemonSetNodes, noPodPending, policyGateCheck, poolGateCheck } from "./pods.ts";
 import {
   ambiguousPod,
   linuxPods,
@@ -59,6 +58,10 @@ export function acceptanceChecks(
   const builds = new Map(windows.filter(({ count }) => count > 0).map((pool) => [pool.runtimeClass, pool]));
   const policyGate = gates.find((name) => name.endsWith("-guard-rails-in-force"));
   const [someClass] = builds.keys();
+  const poolGates = pools
+    .filter(({ count }) => count > 0)
+    .map(({ name }) => [gates.find((gate) => gate.endsWith(`-in-pool-${name}`)), name] as const);
+  const [[poolGate, somePool] = []] = poolGates;
   return [
     ...pools.flatMap(poolChecks),
     ...secretChecks,
@@ -73,10 +76,11 @@ export function acceptanceChecks(
     refusedByServer,
     ...guardRailChecks([...builds.keys()]),
     ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),
+    ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
     autoscalerCheck(templates),
     ...(samples ? [...builds.values()].map(sampleCheck) : []),
     ...verifyChecks(pools, samples),
     ...later,
-    ...(lab.size === 3 ? [...availabilityChecks(lab, gates), ...restoreChecks(lab)] : []),
+    ...(lab.size === 3 ? availabilityChecks(lab) : []),
   ];
 }

@@ -156,6 +156,43 @@ async function given({ kubectl }: CheckContext, runtimeClass: string): Promise<s
   return answer.spec.runtimeClassName;
 }
 
+/** The gate behind a pool is shut while a node says that its machine was made from something else, and open once none does. */
+export function poolGateCheck(gate: string, pool: string): Check {
+  return {
+    id: "pool gate",
+    slow: true,
+    title: "an update does not end while a machine of a pool was made from an older payload",
+    run: async ({ api, kubectl, passGate }) => {
+      const { items } = await api.core.listNode({ labelSelector: `fenestra.dev/pool=${pool}` });
+      const { name = "", labels = {} } = items[0]?.metadata ?? {};
+      const label = async (payload: string | undefined): Promise<void> => {
+        const { code, stderr } = await kubectl([
+          "label",
+          "--overwrite",
+          "node",
+          name,
+          `fenestra.dev/payload=${payload}`,
+        ]);
+        expectEqual(code, 0, `exit code of kubectl label (${stderr.trim()})`);
+      };
+      await label("older");
+      try {
+        let opened = false;
+        const passing = passGate(gate).then(() => {
+          opened = true;
+        });
+        passing.catch(() => undefined);
+        await new Promise((resolve) => setTimeout(resolve, 3_000));
+        expect(!opened, `the gate is open although ${name} was made from another payload`);
+        await label(labels["fenestra.dev/payload"]);
+        await passing;
+      } finally {
+        await label(labels["fenestra.dev/payload"]);
+      }
+    },
+  };
+}
+
 /**
  * The gate behind the policy is shut while no API server enforces the policy, and open when all of them do: its binding is taken away and
  * made again under the eyes of the program's own hook.

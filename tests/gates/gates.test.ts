@@ -57,6 +57,18 @@ describe("waiting", () => {
     );
     assert.equal(clock.slept.length, 6);
   });
+
+  it("begins its limit anew with each progress", async () => {
+    const clock = fakeClock();
+    let looks = 0;
+    const probe = async (progress: () => void): Promise<string> => {
+      looks += 1;
+      if (looks === 5) progress();
+      return "half way";
+    };
+    await assert.rejects(waitFor("it", probe, { everySeconds: 10, limitSeconds: 60 }, clock), /after 60 seconds/);
+    assert.equal(clock.slept.length, 4 + 6);
+  });
 });
 
 describe("asking the API", () => {

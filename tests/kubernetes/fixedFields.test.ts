@@ -13,7 +13,8 @@ const providerReplaces: Readonly<Record<string, readonly string[]>> = {
   Job: ["spec.completions", "spec.parallelism", "spec.selector", "spec.template"],
   RoleBinding: ["roleRef"],
   ClusterRoleBinding: ["roleRef"],
-  Secret: ["type"],
+  Secret: ["type", "data", "stringData"],
+  ConfigMap: ["data", "binaryData"],
   Service: ["spec.clusterIP"],
   PersistentVolumeClaim: ["spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"],
 };

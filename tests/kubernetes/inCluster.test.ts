@@ -12,7 +12,11 @@ const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "
   withMocks(
     () => {
       const apiGate = new pulumi.Stash("gate", { input: "ready" });
-      const pools = [new pulumi.Stash("pool-linux", { input: 2 }), new pulumi.Stash("pool-windows", { input: 2 })];
+      const roll = { drainSeconds: 60, replaces: true, joinHelp: "", oldHelp: () => "" };
+      const pools = spec.pools.map((pool) => {
+        const group = new pulumi.Stash(`pool-${pool.name}`, { input: pool.count });
+        return { spec: pool, group, fingerprint: pulumi.output("0123456789abcdef"), roll };
+      });
       new InCluster("in", {
         spec,
         kubeconfig: "kubeconfig-text",
@@ -112,6 +116,33 @@ describe("in-cluster layer", () => {
       .map(parentOf);
     assert.deepEqual([...new Set(waiting)], ["in-samples"]);
     assert.ok(objects(recorded).every((each) => allBefore(recorded, each).has("gate")));
+  });
+
+  it("lets samples wait for the gate behind each pool, which waits for the machines, the network and the cloud controller alone", () => {
+    const waits = (name: string) => {
+      const { dependencies } = resource(recorded, "pulumi:index:Stash", name);
+      const parents = dependencies.map((urn) => recorded.program.resources.find((each) => each.urn === urn)?.parent);
+      return [...new Set(parents.map((urn) => nameOfUrn(urn ?? "")))].toSorted();
+    };
+    const samples = objects(recorded).filter((each) => parentOf(each) === "in-samples");
+    for (const pool of ["linux", "win2019", "win2022"]) {
+      const gate = resource(recorded, "pulumi:index:Stash", `in-pool-${pool}`);
+      assert.deepEqual(gate.options.hooks, { beforeCreate: [gate.name], beforeUpdate: [gate.name] });
+      assert.deepEqual(plain(gate.inputs), { input: { fingerprint: "0123456789abcdef", count: 2 } });
+      assert.ok(waitsFor(gate).includes(`pool-${pool}`));
+      assert.deepEqual(waits(gate.name), ["fenestra-test", "in-cloud-controller", "in-networking"]);
+      for (const sample of samples) assert.ok(allBefore(recorded, sample).has(gate.name), sample.name);
+    }
+  });
+
+  it("makes no gate behind a pool that nobody waits for; samples still go before its machines", async () => {
+    const spec = exampleSpec("aws-dev");
+    const pools = spec.pools.map((pool) => ({ ...pool, waitForNodes: pool.name !== "win2019" }));
+    const one = await record({ ...spec, pools });
+    const gates = one.program.resources.filter(({ name }) => name.startsWith("in-pool-")).map(({ name }) => name);
+    assert.deepEqual(gates, ["in-pool-linux", "in-pool-win2022"]);
+    for (const sample of objects(one).filter((each) => parentOf(each) === "in-samples"))
+      assert.ok(allBefore(one, sample).has("pool-win2019"), sample.name);
   });
 
   it("lets samples wait until the policy on RuntimeClasses is in force, and the proof for the policy and its binding", () => {
@@ -222,7 +253,7 @@ describe("in-cluster layer", () => {
       for (const name of [
         "gate",
         "pool-linux",
-        "pool-windows",
+        "pool-win2022",
         "in-cloud-controller-cloud-controller-manager",
         "in-storage-ebs-csi-controller",
         "in-storage-ebs-csi-node-windows",

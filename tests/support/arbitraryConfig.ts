@@ -66,6 +66,7 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
       zones: fc.subarray([...zones], { minLength: 1 }),
       perZone: fc.boolean(),
       spot: fc.boolean(),
+      waitForNodes: fc.boolean(),
       nodeLogQuery: fc.boolean(),
       labels: fc.dictionary(fc.constantFrom("team", "example.com/tier", "a_b"), word(10), { maxKeys: 3 }),
       taints: fc.uniqueArray(

@@ -52,11 +52,10 @@ function node(
 
 const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): ClusterFacts => ({
   nodes: nodes.map(nodeFacts),
-  runtimeClasses: [{ name: "windows-2022", build: "10.0.20348", isolated: false }],
+  runtimeClasses: [{ name: "windows-2022", build: "10.0.20348" }],
   runtimeClassPolicy: true,
   metricsApi: true,
-  disks: { driver: "ebs.csi.aws.com", linux: "linux", windows: "windows" },
-  exporters: { linux: true, windows: true },
+  ntfsStorageClass: "windows",
   outbound: "https://registry.k8s.io/",
   ...more,
 });
@@ -93,8 +92,7 @@ describe("plan of verify's checks", () => {
       runtimeClasses: [],
       runtimeClassPolicy: false,
       metricsApi: false,
-      disks: undefined,
-      exporters: { linux: false, windows: false },
+      ntfsStorageClass: undefined,
       outbound: undefined,
     };
     matchSnapshot(snapshot("bare"), listing(cluster([node("cp", { controlPlane: true }), node("l1")], bare)));

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { poolLabel } from "../../model/pools.ts";
+import { payloadLabel, poolLabel } from "../../model/pools.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, PolicyRule } from "../manifest.ts";
 import {
@@ -63,8 +63,8 @@ const commonFlags = [
  * groups", and one grows to its limit before the next is touched (kubernetes/autoscaler: cluster-autoscaler/processors/nodegroupset).
  */
 const zonalLabels = {
-  aws: [poolLabel, "topology.k8s.aws/zone-id"],
-  azure: [poolLabel, "topology.disk.csi.azure.com/zone"],
+  aws: [poolLabel, payloadLabel, "topology.k8s.aws/zone-id"],
+  azure: [poolLabel, payloadLabel, "topology.disk.csi.azure.com/zone"],
 } as const;
 
 /** Flags and environment by which it finds the pools' groups of machines. */

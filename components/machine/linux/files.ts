@@ -5,7 +5,7 @@ import type { PoolSpec } from "../../model/pools.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
-import { kubeletFlags } from "../kubeletFlags.ts";
+import { kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import type { PayloadFile } from "../payload.ts";
 import { noProxy } from "../proxy.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
@@ -86,7 +86,7 @@ function kubeletEnv(spec: ClusterSpec, pool: PoolSpec | undefined): string {
     os: "linux",
     minor: spec.kubernetes.minor,
     bootstrap: pool !== undefined,
-    labels: pool?.contract.kubeletLabels ?? {},
+    labels: pool === undefined ? {} : workerLabels(pool),
   });
   return `KUBELET_ARGS="${flags.join(" ")}"\n`;
 }

@@ -24,6 +24,8 @@ export function bootstrapUnit(entry: string): string {
       "RemainAfterExit=yes",
       home,
       `ExecStart=${entry}`,
+      // The serial console, which both clouds show without access to the machine, tells the last stage.
+      "StandardOutput=journal+console",
       "Restart=on-failure",
       "RestartSec=5",
       "RestartSteps=6",

@@ -2,7 +2,8 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
-import type { MachinePayload, PayloadFile } from "../payload.ts";
+import { fingerprinted } from "../fingerprint.ts";
+import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
@@ -17,7 +18,7 @@ export interface LinuxWorkerPayloadArgs {
 }
 
 /** Everything that a machine of a Linux pool receives. Throws when the pool is of another system. */
-export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): MachinePayload {
+export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): WorkerPayload {
   if (pool.os.family !== "linux") throw new RangeError(`pool ${pool.name} is not of Linux machines`);
   const env: MachineEnv = {
     ...commonEnv(spec, access.cloud, ["fenestra-drain.service"]),
@@ -33,11 +34,8 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux", pool.size.arch) },
     { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },
   ];
-  return {
-    kind: "linux",
-    files: [...files, { path: stageTablePath, content: stageTable(linuxWorkerStages, files) }],
-    entry: linuxEntry,
-  };
+  const stages = { path: stageTablePath, content: stageTable(linuxWorkerStages, files) };
+  return fingerprinted({ kind: "linux", files: [...files, stages], entry: linuxEntry }, pool);
 }
 
 /** How long a worker waits for a secret that is fresh and for its node to be Ready. */

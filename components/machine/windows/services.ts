@@ -3,7 +3,7 @@ import { overlay } from "../../model/overlay.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { containerdPaths } from "../containerd.ts";
-import { checked, kubeletFlags } from "../kubeletFlags.ts";
+import { checked, kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import { placeholders } from "../placeholders.ts";
 import { noProxy } from "../proxy.ts";
 import { windowsPaths, windowsPrograms } from "./paths.ts";
@@ -66,7 +66,7 @@ export function kubeletArguments(spec: ClusterSpec, pool: PoolSpec): readonly st
     os: "windows",
     minor: spec.kubernetes.minor,
     bootstrap: true,
-    labels: pool.contract.kubeletLabels,
+    labels: workerLabels(pool),
   });
 }
 

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import type { PoolSpec } from "../../model/pools.ts";
+import { fingerprint } from "../fingerprint.ts";
 
 /** Name of a stage of the Windows bootstrap; its script is `stage-<name>.ps1`. */
 export type WindowsStageName =
@@ -201,11 +201,6 @@ export function pauseSeconds(first: number, cap: number): readonly number[] {
   const pauses: number[] = [];
   for (let pause = first; pause < cap; pause *= 2) pauses.push(pause);
   return [...pauses, cap];
-}
-
-/** Sixteen hexadecimal digits that change with the value. Keys of objects count in the order they are written. */
-export function fingerprint(value: unknown): string {
-  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
 }
 
 /** A stage as `machine.json` names it. */

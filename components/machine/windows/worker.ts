@@ -8,8 +8,9 @@ import { windowsImage } from "../../model/windowsImages.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { CloudAccess, PoolAccess } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
+import { fingerprinted } from "../fingerprint.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
-import type { MachinePayload, PayloadFile } from "../payload.ts";
+import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript } from "../script.ts";
 import { curlArguments, windowsArtifacts } from "./artifacts.ts";
@@ -119,7 +120,7 @@ export const podColumns = [
 const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
 
 /** Everything that a Windows worker receives. It holds no secret; throws a `RangeError` for a pool of another system. */
-export function windowsWorkerPayload(args: WindowsWorkerArgs): MachinePayload {
+export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const { spec, pool } = args;
   if (pool.os.family !== "windows") throw new RangeError(`pool ${pool.name} does not run Windows`);
   const configs: readonly PayloadFile[] = [
@@ -145,7 +146,10 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): MachinePayload {
     content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n`,
   };
   const repairs = { path: windowsPaths.repairs, content: `${JSON.stringify(networkRepairs, null, 2)}\n` };
-  return { kind: "windows", files: [machine, repairs, ...configs, ...scripts], entry: windowsPaths.entry };
+  return fingerprinted(
+    { kind: "windows", files: [machine, repairs, ...configs, ...scripts], entry: windowsPaths.entry },
+    pool,
+  );
 }
 
 /** The cloud's part, with the domain of AWS's services, which differs in China. */

@@ -1,7 +1,7 @@
 import type { CloudAccess, ControlPlaneAccess, PoolAccess } from "../../../components/machine/cloudAccess.ts";
 import { controlPlanePayload } from "../../../components/machine/linux/controlPlane.ts";
 import { linuxWorkerPayload } from "../../../components/machine/linux/worker.ts";
-import type { MachinePayload } from "../../../components/machine/payload.ts";
+import type { MachinePayload, WorkerPayload } from "../../../components/machine/payload.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 
 /** Name of a bucket with scripts, as long as a cloud makes them. */
@@ -70,7 +70,7 @@ export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayloa
 }
 
 /** Payload of a Linux worker of the first Linux pool. */
-export function exampleLinuxWorker(spec: ClusterSpec): MachinePayload {
+export function exampleLinuxWorker(spec: ClusterSpec): WorkerPayload {
   const pool = spec.pools.find(({ os }) => os.family === "linux");
   if (pool === undefined) throw new RangeError("the stack has no Linux pool");
   const access: PoolAccess = {

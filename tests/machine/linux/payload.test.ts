@@ -39,7 +39,9 @@ function readable(payload: MachinePayload): string {
     .map(({ path: file, content, mode }) =>
       [
         `===== ${file} ${mode ?? "0644"}`,
-        file.endsWith(".sh") ? "(script)\n" : content.replaceAll(/\t[0-9a-f]{16}\t/g, "\t<hash>\t"),
+        file.endsWith(".sh")
+          ? "(script)\n"
+          : content.replaceAll(/(\t|fenestra\.dev\/payload=)[0-9a-f]{16}\b/g, "$1<hash>"),
       ].join("\n"),
     )
     .join("\n");

@@ -1,7 +1,7 @@
 import { loadConfig } from "../../../components/config/load.ts";
 import { readStackFile } from "../../../components/config/stackFile.ts";
 import type { PoolAccess } from "../../../components/machine/cloudAccess.ts";
-import type { MachinePayload } from "../../../components/machine/payload.ts";
+import type { MachinePayload, WorkerPayload } from "../../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
 import { type ClusterSpec, clusterSpec } from "../../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
@@ -12,7 +12,7 @@ export interface WindowsExample {
   readonly cloud: "aws" | "azure";
   readonly spec: ClusterSpec;
   readonly pool: PoolSpec;
-  readonly payload: MachinePayload;
+  readonly payload: WorkerPayload;
 }
 
 /** The release of each minor that the examples use: the newest whose Windows programs are in the lock file. */

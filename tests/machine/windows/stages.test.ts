@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
+import { fingerprint } from "../../../components/machine/fingerprint.ts";
 import {
-  fingerprint,
   hashedStages,
   pauseSeconds,
   type StageInputs,

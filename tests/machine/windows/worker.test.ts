@@ -31,7 +31,7 @@ function rendered(payload: MachinePayload): string {
     .filter(({ path }) => !path.endsWith(".ps1"))
     .map(({ path, content }) => `===== ${path}\n${content.trimEnd()}\n`)
     .join("\n")
-    .replaceAll(/"hash": "[0-9a-f]{16}"/g, '"hash": "<hash>"');
+    .replaceAll(/("hash": "|fenestra\.dev\/payload=)[0-9a-f]{16}\b/g, "$1<hash>");
 }
 
 describe("the payload of a Windows worker", () => {
@@ -85,7 +85,7 @@ describe("the payload of a Windows worker", () => {
       const flag = (name: string): string | undefined =>
         kubelet.arguments.find((argument: string) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
       const labels = Object.fromEntries((flag("node-labels") ?? "").split(",").map((pair) => pair.split("=")));
-      assert.deepEqual(labels, pool.contract.kubeletLabels);
+      assert.deepEqual(labels, { ...pool.contract.kubeletLabels, "fenestra.dev/payload": payload.fingerprint });
       assert.equal(flag("hostname-override"), "@NODE_NAME@");
       const config = parse(fileOf(payload, flag("config") ?? ""));
       assert.deepEqual(config.registerWithTaints, [{ key: "os", value: "windows", effect: "NoSchedule" }]);

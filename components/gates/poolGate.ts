@@ -1,0 +1,86 @@
+import * as pulumi from "@pulumi/pulumi";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { groupSize, joinSeconds } from "../model/poolGroups.ts";
+import type { PoolSpec } from "../model/pools.ts";
+import { type ApiClient, askApi, field, list, parsed } from "./apiProbe.ts";
+import { known } from "./known.ts";
+import { type PoolNode, poolNodes, poolState } from "./poolProbe.ts";
+import { type Patience, waitFor } from "./waitFor.ts";
+
+/** What the gate of a pool must know of the cloud. */
+export interface PoolRoll {
+  /** Time that a machine has to drain before it goes, in seconds. */
+  readonly drainSeconds: number;
+  /** Whether a change replaces the machines that are there. */
+  readonly replaces: boolean;
+  /** What to do about machines that have not become nodes, and where their last stage can be seen. A sentence with commands. */
+  readonly joinHelp: string;
+  /** What to do about nodes whose machines were made from an older payload. A sentence with commands. */
+  readonly oldHelp: (nodes: readonly PoolNode[]) => string;
+}
+
+/** What `poolGate` is made from. */
+export interface PoolGateArgs {
+  readonly spec: ClusterSpec;
+  readonly pool: PoolSpec;
+  /** Of the payload: it changes when, and only when, the pool's machines are replaced. */
+  readonly fingerprint: pulumi.Input<string>;
+  readonly roll: PoolRoll;
+  /** The API, through the load balancer that the deployer reaches. */
+  readonly api: pulumi.Input<ApiClient>;
+  /** Default: every 15 seconds, until no node has come or gone for as long as one may take to drain and another to join. */
+  readonly patience?: Patience;
+}
+
+/** Between the start of a machine and its first sign, and between a node's registration and Ready. */
+const slackSeconds = 300;
+
+/**
+ * The gate behind a pool: it opens when as many nodes as wanted are Ready, with the kubelet and from the payload that the program says, and
+ * none is left of an older one. Without it an update ends well on a pool without a single node. It is passed again when the payload or the
+ * wanted number changed; a failed wait leaves the old state, so the next update waits again.
+ *
+ * Nodes are Ready only with the pod network and the cloud controller: they must not depend on this gate, and it depends on them.
+ */
+export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const { spec, pool, roll } = args;
+  const count = groupSize(pool).minSize;
+  const limitSeconds = joinSeconds[pool.os.family] + roll.drainSeconds + slackSeconds;
+  const hook = new pulumi.ResourceHook(name, async () => {
+    const api = await known(args.api);
+    const fingerprint = roll.replaces ? await known(args.fingerprint) : undefined;
+    const wanted = { pool: pool.name, count, release: spec.kubernetes.version, fingerprint };
+    let best = Number.NEGATIVE_INFINITY;
+    await waitFor(
+      `pool ${pool.name}`,
+      async (progressed) => {
+        const { progress, old, missing, problems } = poolState(await poolNodes(api, pool.name), wanted);
+        if (problems.length === 0) return undefined;
+        if (progress > best) progressed();
+        best = Math.max(best, progress);
+        return [
+          ...problems.slice(0, mostLines),
+          ...(problems.length > mostLines ? [`and ${problems.length - mostLines} more`] : []),
+          ...(old.length === 0 ? [] : [roll.oldHelp(old)]),
+          ...(missing === 0 ? [] : [await requestsHelp(api), roll.joinHelp]),
+          `Whoever does not want to wait for this pool sets waitForNodes: false at ${pool.path}.`,
+        ].join("\n  ");
+      },
+      { everySeconds: 15, limitSeconds, ...args.patience },
+    );
+  });
+  const input = { fingerprint: args.fingerprint, count };
+  return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } });
+}
+
+/** Problems that are shown; a pool may have a thousand machines. */
+const mostLines = 10;
+
+/** Whether machines wait for somebody to approve them. */
+async function requestsHelp(api: ApiClient): Promise<string> {
+  const { body } = await askApi(api, "/apis/certificates.k8s.io/v1/certificatesigningrequests");
+  const open = list(field(parsed(body), "items")).filter(
+    (request) => list(field(field(request, "status"), "conditions")).length === 0,
+  );
+  return `${open.length} certificate requests wait for approval (kubectl get csr).`;
+}

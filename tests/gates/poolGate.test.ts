@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import * as pulumi from "@pulumi/pulumi";
+import { poolRoll as awsRoll } from "../../components/aws/poolGroup.ts";
+import { poolRoll as azureRoll } from "../../components/azure/poolGroup.ts";
+import { type PoolRoll, poolGate } from "../../components/gates/poolGate.ts";
+import { poolState } from "../../components/gates/poolProbe.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { withMocks } from "../support/mocks.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { type Answer, serving } from "./serving.ts";
+
+const wanted = "aaaaaaaaaaaaaaaa";
+const older = "bbbbbbbbbbbbbbbb";
+
+interface Node {
+  readonly payload?: string;
+  readonly kubelet?: string;
+  /** Message of a node that is not Ready. */
+  readonly sick?: string;
+  readonly providerId?: string;
+}
+
+const list = (nodes: readonly Node[]): string =>
+  JSON.stringify({
+    items: nodes.map(({ payload = wanted, kubelet = "v1.36.4", sick, providerId = "" }, index) => ({
+      metadata: { name: `node-${index}`, labels: { "fenestra.dev/payload": payload } },
+      spec: { providerID: providerId },
+      status: {
+        nodeInfo: { kubeletVersion: kubelet },
+        conditions: [{ type: "Ready", status: sick === undefined ? "True" : "False", reason: "NotYet", message: sick }],
+      },
+    })),
+  });
+
+describe("the gate behind a pool", () => {
+  const aws = exampleSpec("aws-dev");
+  const azure = exampleSpec("azure-prod");
+
+  interface Wait {
+    readonly spec?: ClusterSpec;
+    readonly pool?: string;
+    readonly roll?: (spec: ClusterSpec, pool: ClusterSpec["pools"][number]) => PoolRoll;
+    readonly requests?: readonly object[];
+    readonly limitSeconds?: number;
+  }
+
+  /** Waits at the gate of a pool while the API lists these nodes, one list after the other, the last one for ever. */
+  async function wait(lists: readonly (readonly Node[])[], how: Wait = {}): Promise<readonly string[]> {
+    const { spec = aws, pool: name = "win2019", roll = awsRoll, requests = [], limitSeconds = 0.05 } = how;
+    const pool = spec.pools.find((each) => each.name === name) ?? assert.fail(`no pool ${name}`);
+    const asked: string[] = [];
+    const left = [...lists];
+    const answer = (path: string): Answer => {
+      if (path === "/apis/certificates.k8s.io/v1/certificatesigningrequests")
+        return { status: 200, body: JSON.stringify({ items: requests }) };
+      asked.push(path);
+      const nodes = left.length > 1 ? left.shift() : left[0];
+      return nodes === undefined ? { status: 500, body: "" } : { status: 200, body: list(nodes) };
+    };
+    await serving(answer, async (api) => {
+      const patience = { everySeconds: 0.001, limitSeconds };
+      const args = { spec, pool, fingerprint: pulumi.output(wanted), roll: roll(spec, pool), api, patience };
+      const { hooks } = await withMocks(() => void poolGate("gate", args, {}));
+      await Reflect.apply(hooks.get("gate")?.callback ?? assert.fail("no hook"), undefined, [{}]);
+    });
+    return asked;
+  }
+
+  it("opens when as many nodes as wanted are Ready, made from the wanted payload, and none is older", async () => {
+    const asked = await wait([[], [{}], [{}, { payload: older }, {}], [{}, {}]], { limitSeconds: 5 });
+    assert.deepEqual(asked, Array(4).fill("/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019"));
+  });
+
+  it("asks an autoscaled pool for its least number of nodes only, none included, and lets more of them be sick", async () => {
+    await wait([[]], { spec: azure, pool: "win2019", roll: azureRoll });
+    await wait([[{ sick: "disk" }]], { spec: azure, pool: "win2019", roll: azureRoll });
+    await assert.rejects(wait([[{ payload: older }]], { spec: azure, pool: "win2019", roll: azureRoll }));
+  });
+
+  it("says which node is wrong in what, what a machine waits for, and where its last stage is", async () => {
+    const nodes = [{ sick: "cni plugin not initialized\n\u001b[31m" }, { kubelet: "v1.36.3" }];
+    await assert.rejects(wait([nodes]), (error: Error) => {
+      assert.match(error.message, /^pool win2019 is not ready after 0\.05 seconds; last answer: /);
+      assert.match(error.message, /node node-0 is not Ready: NotYet cni plugin not initialized \[31m\n/);
+      assert.match(error.message, /node node-1 runs kubelet 1\.36\.3, wanted is 1\.36\.4\n/);
+      assert.match(error.message, /waitForNodes: false at config\.fenestra:pools\[1\]\.$/);
+      return true;
+    });
+    const requests = [{ status: {} }, { status: { conditions: [{ type: "Approved" }] } }];
+    await assert.rejects(wait([[{}]], { requests }), (error: Error) => {
+      assert.match(error.message, /1 of 2 machines have no node\n {2}1 certificate requests wait for approval/);
+      assert.match(
+        error.message,
+        /describe-scaling-activities --region eu-central-1 --auto-scaling-group-name aws-dev-win2019;/,
+      );
+      assert.match(error.message, /get-console-output --region eu-central-1 --latest --output text --instance-id ID\n/);
+      return true;
+    });
+  });
+
+  it("names on Azure the quota and the machines that were updated in place, by numbers that are numbers", async () => {
+    const of = (id: string) =>
+      `azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/azure-prod-win25/virtualMachines/${id}`;
+    const [pool] = azure.pools.filter(({ os }) => os.name === "windows-2025");
+    assert.ok(pool !== undefined);
+    const spec = { ...azure, pools: [{ ...pool, name: "win25", autoscale: undefined, count: 2 }] };
+    const nodes = [of("3"), of("7; rm -rf /")].map((providerId) => ({ payload: older, providerId }));
+    await assert.rejects(wait([nodes], { spec, pool: "win25", roll: azureRoll }), (error: Error) => {
+      assert.match(error.message, new RegExp(`node node-0 was made from payload ${older}, wanted is ${wanted}`));
+      assert.match(error.message, /quota has no room for one more: raise it for \S+ in westeurope/);
+      assert.match(
+        error.message,
+        /az vmss reimage --resource-group \S+ --name azure-prod-win25 --instance-id ID \(3\)\n/,
+      );
+      return true;
+    });
+  });
+
+  it("takes the machines of a spot set on Azure as they are, since nothing replaces them", async () => {
+    const spec = {
+      ...azure,
+      pools: azure.pools.map((pool) => ({ ...pool, spot: true, count: 1, autoscale: undefined })),
+    };
+    await wait([[{ payload: older, kubelet: "v1.35.0" }]], { spec, pool: "win2019", roll: azureRoll });
+  });
+
+  it("sees progress in each node that comes and each that goes, whatever else is wrong", () => {
+    const node = (payload: string, sick?: string) => ({ name: "n", providerId: "", release: "1.36.4", payload, sick });
+    const [good, old, coming] = [node(wanted), node(older), node(wanted, "starting")];
+    const steps = [
+      [old, old],
+      [old, old, coming],
+      [old, old, good],
+      [old, good],
+      [old, good, coming],
+      [old, good, good],
+      [good, good],
+    ];
+    const want = { pool: "p", count: 2, release: "1.36.4", fingerprint: wanted };
+    assert.deepEqual(
+      steps.map((nodes) => poolState(nodes, want).progress),
+      [-2, -2, -1, 0, 0, 1, 2],
+    );
+    assert.deepEqual(
+      steps.map((nodes) => poolState(nodes, want).problems.length === 0),
+      [false, false, false, false, false, false, true],
+    );
+  });
+
+  it("waits while the API does not answer, and no list is no proof", async () => {
+    await assert.rejects(wait([]), /a list of the nodes of pool win2019 is answered 500$/);
+  });
+});

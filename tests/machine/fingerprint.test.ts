@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import type { WorkerPayload } from "../../components/machine/payload.ts";
+import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import type { PoolSpec } from "../../components/model/pools.ts";
+import { decodeUserData } from "../../plan/decode/userData.ts";
+import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { collectMachines } from "../../plan/fakes/collect.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { ofType, specOf, withMocks } from "../support/mocks.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { exampleLinuxWorker } from "./linux/examples.ts";
+import { exampleAccess } from "./windows/examples.ts";
+
+const spec = exampleSpec("aws-prod");
+const kinds: readonly (readonly [string, (pool: Partial<PoolSpec>, of?: ClusterSpec) => WorkerPayload])[] = [
+  [
+    "linux",
+    (change, of = spec) =>
+      exampleLinuxWorker({
+        ...of,
+        pools: of.pools.map((pool) => (pool.os.family === "linux" ? { ...pool, ...change } : pool)),
+      }),
+  ],
+  [
+    "windows",
+    (change, of = spec) => {
+      const pool = of.pools.find(({ os }) => os.family === "windows") ?? assert.fail("no Windows pool");
+      return windowsWorkerPayload({
+        spec: of,
+        pool: { ...pool, ...change },
+        access: exampleAccess("aws", of.name, "win"),
+      });
+    },
+  ],
+];
+
+describe("the fingerprint of a payload", () => {
+  for (const [kind, payload] of kinds) {
+    it(`of ${kind} is what the node registers, and no placeholder is left of it`, () => {
+      const { fingerprint, files } = payload({});
+      assert.match(fingerprint, /^[0-9a-f]{16}$/);
+      const text = files.map(({ content }) => content).join("\n");
+      assert.deepEqual(
+        [...text.matchAll(/fenestra\.dev\/payload=(\w+)/g)].map(([, value]) => value),
+        [fingerprint],
+      );
+      assert.doesNotMatch(text, /@PAYLOAD@/);
+    });
+
+    it(`of ${kind} changes with all that replaces the machines, and with nothing else`, () => {
+      const { fingerprint } = payload({});
+      const same: readonly Partial<PoolSpec>[] = [
+        { count: 7 },
+        { waitForNodes: false },
+        { autoscale: { min: 1, max: 9 } },
+        { zones: ["a"] },
+      ];
+      for (const change of same) assert.equal(payload(change).fingerprint, fingerprint, JSON.stringify(change));
+      const other: readonly Partial<PoolSpec>[] = [
+        { image: "ami-1" },
+        { diskGb: 51 },
+        { spot: true },
+        { nodeLogQuery: true },
+      ];
+      for (const change of other) assert.notEqual(payload(change).fingerprint, fingerprint, JSON.stringify(change));
+      const later = { ...spec, kubernetes: { ...spec.kubernetes, version: "1.36.3" } };
+      assert.notEqual(payload({}, later).fingerprint, fingerprint);
+    });
+  }
+
+  for (const [stack, deploy] of [
+    ["aws-prod", deployAws],
+    ["azure-prod", deployAzure],
+  ] as const) {
+    it(`is what the gate behind each pool of ${stack} wants of its nodes`, async () => {
+      const recorded = await withMocks(() => deploy(specOf(stack)));
+      const gates = [...ofType(recorded, "pulumi:index:Stash")].flatMap(([name, { inputs }]) => {
+        const pool = new RegExp(`^${stack}-in-pool-(.+)$`).exec(name)?.[1];
+        return pool === undefined ? [] : [[pool, JSON.parse(JSON.stringify(inputs.input)).fingerprint] as const];
+      });
+      const machines = collectMachines(recorded.program, ({ desired }) => Math.max(desired, 1));
+      const labels = machines.flatMap(({ role, userData }) => {
+        const { files } = decodeUserData(userData, awsObjects(recorded.program, role));
+        const flags = files
+          .map(({ content }) => /--node-labels=([^\s"]+)/.exec(content)?.[1])
+          .find((found) => found !== undefined);
+        const registered = new Map(
+          (flags ?? "")
+            .split(",")
+            .map((pair): [string, string] => [pair.split("=")[0] ?? "", pair.split("=")[1] ?? ""]),
+        );
+        const pool = registered.get("fenestra.dev/pool");
+        return pool === undefined ? [] : [[pool, registered.get("fenestra.dev/payload")] as const];
+      });
+      assert.equal(gates.length, specOf(stack).pools.length);
+      assert.deepEqual(new Map(gates), new Map(labels));
+    });
+  }
+});
