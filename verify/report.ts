@@ -16,15 +16,19 @@ const words = { passed: "pass", failed: "FAIL", skipped: "skip" } as const;
 /** The lines of one result, the first with its time since the start. */
 export function resultLines(result: CheckResult, sinceStart: number): string {
   const indent = " ".repeat(17);
-  return [
-    `[${sinceStart.toFixed(1).padStart(6)} s] ${words[result.outcome]}  ${result.id}: ${result.title}`,
-    ...(result.reason === undefined ? [] : [result.reason]),
-    ...(result.lookAt === undefined ? [] : [`look at: ${result.lookAt}`]),
-    ...result.notes,
-  ]
-    .join("\n")
-    .replaceAll("\n", `\n${indent}`)
-    .concat("\n");
+  return (
+    [
+      `[${sinceStart.toFixed(1).padStart(6)} s] ${words[result.outcome]}  ${result.id}: ${result.title}`,
+      ...(result.reason === undefined ? [] : [result.reason]),
+      ...(result.lookAt === undefined ? [] : [`look at: ${result.lookAt}`]),
+      ...result.notes,
+    ]
+      .join("\n")
+      // A node writes its conditions itself: nothing of it may steer the terminal.
+      .replaceAll(/[^\P{Cc}\n\t]/gu, "\u{FFFD}")
+      .replaceAll("\n", `\n${indent}`)
+      .concat("\n")
+  );
 }
 
 /** Last line of the output. */

@@ -33,6 +33,21 @@ describe("report of verify", () => {
     );
   });
 
+  it("steers no terminal with what a node says of itself", () => {
+    const hostile = {
+      id: "nodes",
+      title: "t",
+      outcome: "failed",
+      reason: "\u001b[2J\rpass\u009b",
+      notes: [],
+      seconds: 0,
+    } as const;
+    assert.equal(
+      resultLines(hostile, 0),
+      "[   0.0 s] FAIL  nodes: t\n                 \u{FFFD}[2J\u{FFFD}pass\u{FFFD}\n",
+    );
+  });
+
   it("keeps every text in XML, and leaves no character that would end it", () => {
     const plain = (xml: string): string =>
       xml
