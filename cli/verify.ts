@@ -23,7 +23,8 @@ const defaults = {
 const help = `Usage: fenestra verify --kubeconfig FILE [options]
 
 Checks a running cluster: nodes, placement, networking between Linux and Windows, Services, DNS, storage, metrics, logs. Works in a namespace
-of its own and removes it at the end, also after Ctrl-C or a failure. It makes one load balancer and one disk for a short time.
+of its own and removes it at the end, also after Ctrl-C or a failure. It makes a load balancer and a disk per system and Windows build for a
+short time.
 
   --kubeconfig FILE        an administrator's kubeconfig; its current context is used
   --junit FILE             write the results to FILE in the form that CI systems read

@@ -47,6 +47,16 @@ export const breakages: Readonly<Record<string, Breakage>> = {
       ? content.replace(/^set -euo pipefail$/m, "$&\ncurl --silent --noproxy '*' https://stray.example.org/ || true")
       : content,
   ),
+  /** The controller-manager approves whatever a join secret asks for, as kubeadm has it. Fails `names of nodes`. */
+  "approves-every-name": inFiles(({ path, content }) =>
+    path === "/etc/fenestra/bindings.yaml"
+      ? `${content}---\n${content
+          .split("---\n")
+          .at(-1)
+          ?.replace("workers-ask", "workers-get")
+          .replace("system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient")}`
+      : content,
+  ),
   /** The mirror lacks crictl for Linux. The rehearsal breaks off with a MirrorLacksError. Needs a stack with a mirror. */
   "mirror-without-crictl": {
     mirror: (list) => ({ ...list, files: list.files.filter(({ url }) => !/crictl-.*linux-amd64/.test(url)) }),

@@ -17,6 +17,7 @@ import { fileChecks } from "./checks/files.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
 import { type CheckReport, reportLines, runChecks } from "./checks/run.ts";
+import { trustChecks } from "./checks/trust.ts";
 import type { CloudSide } from "./clouds/cloud.ts";
 import { sideOf } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
@@ -123,11 +124,10 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
   await unlessLacking(cluster.startControlPlane(controlPlane));
   await cluster.startKwok();
-  const passGate = async (name: string): Promise<void> => {
+  const passGate = async (name: string, kept?: unknown): Promise<void> => {
     const hook = hooks.get(name);
     if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
-    // Our gates' hooks look at nothing that the engine tells them.
-    await Reflect.apply(hook.callback, undefined, [{}]);
+    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept } }]);
     progress.line(`gate ${name}: open`);
   };
   await defineServiceMonitors(program, cluster.kubectl);
@@ -167,7 +167,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
                 decoded,
                 running: () => [...cluster.machines.values()],
               })),
-          ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)]),
+          ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
         ],
         cloud.nodeTemplates,
       ),

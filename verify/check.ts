@@ -7,7 +7,7 @@ export interface VerifyContext {
   /** The namespace of this run; everything that a check makes lies in it and goes with it. */
   readonly namespace: string;
   /** Pods that answer and from which is asked. */
-  readonly stations: Stations;
+  readonly stations: Pick<Stations, "ready" | "host" | "service" | "run">;
   /** Ends with the check's time limit, or when the user interrupts. */
   readonly signal: AbortSignal;
   /** Prints a line under the check's result. */
@@ -22,28 +22,6 @@ export interface VerifyCheck {
   readonly title: string;
   /** Why it cannot be answered on this cluster; known from the cluster's objects before anything runs. Absent: it runs. */
   readonly skip?: string;
-  /** Throws {@link CheckFailure} when it does not hold, {@link CheckSkipped} when that turns out to be unanswerable. */
+  /** Throws `CheckFailure` when it does not hold, `CheckSkipped` when that turns out to be unanswerable. */
   readonly run: (context: VerifyContext) => Promise<void>;
-}
-
-/** What a check found wrong, and where to look next. */
-export class CheckFailure extends Error {
-  override readonly name = "CheckFailure";
-  /** Command or place that tells more. */
-  readonly lookAt: string | undefined;
-
-  constructor(message: string, lookAt?: string) {
-    super(message);
-    this.lookAt = lookAt;
-  }
-}
-
-/** A check found while it ran that it cannot be answered on this cluster. */
-export class CheckSkipped extends Error {
-  override readonly name = "CheckSkipped";
-}
-
-/** Throws unless it holds. */
-export function expect(holds: boolean, failure: string, lookAt?: string): asserts holds {
-  if (!holds) throw new CheckFailure(failure, lookAt);
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { V1NamespaceCondition } from "@kubernetes/client-node";
+import { monitoringNamespace } from "../components/kubernetes/addOns/monitoring.ts";
 import { buildLabel } from "../components/model/pools.ts";
 import { type ClusterApi, ifFound, messageOf } from "./api.ts";
 import { runtimeClassPolicy } from "./checks/placement.ts";
+import { diskDriverOf, storageClassFor } from "./checks/storage.ts";
 import { verifyNamespaceLabels } from "./manifests.ts";
 import { nodeFacts } from "./nodes.ts";
 import type { ClusterFacts } from "./plan.ts";
@@ -10,25 +12,41 @@ import { NotYet, until } from "./poll.ts";
 
 /** Reads what decides which checks there are. */
 export async function clusterFacts(api: ClusterApi, outbound: string | undefined): Promise<ClusterFacts> {
-  const [nodes, runtimeClasses, policy, metrics, storageClasses] = await Promise.all([
+  const exporter = (name: string) =>
+    ifFound(api.core.readNamespacedService({ namespace: monitoringNamespace, name })).then(
+      (found) => found !== undefined,
+    );
+  const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, linux, windows] = await Promise.all([
     api.core.listNode(),
     api.node.listRuntimeClass(),
     // Servers before 1.36 do not know the kind, and answer 404 as for a missing object.
     ifFound(api.admission.readMutatingAdmissionPolicy({ name: runtimeClassPolicy })),
     ifFound(api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" })),
     api.storage.listStorageClass(),
+    api.storage.listCSIDriver(),
+    exporter("node-exporter"),
+    exporter("windows-exporter"),
   ]);
+  const diskDriver = diskDriverOf(drivers.items.map(({ metadata }) => metadata?.name ?? ""));
   return {
     nodes: nodes.items.map(nodeFacts),
-    runtimeClasses: runtimeClasses.items.flatMap(({ metadata, scheduling }) => {
+    runtimeClasses: runtimeClasses.items.flatMap(({ metadata, scheduling, handler }) => {
       const build = scheduling?.nodeSelector?.[buildLabel];
-      return build === undefined || metadata?.name === undefined ? [] : [{ name: metadata.name, build }];
+      return build === undefined || metadata?.name === undefined
+        ? []
+        : [{ name: metadata.name, build, isolated: handler.includes("hypervisor") }];
     }),
     runtimeClassPolicy: policy !== undefined,
     metricsApi: metrics !== undefined,
-    ntfsStorageClass: storageClasses.items.find(
-      ({ parameters }) => parameters?.["csi.storage.k8s.io/fstype"]?.toLowerCase() === "ntfs",
-    )?.metadata?.name,
+    disks:
+      diskDriver === undefined
+        ? undefined
+        : {
+            driver: diskDriver,
+            linux: storageClassFor("linux", storageClasses.items),
+            windows: storageClassFor("windows", storageClasses.items),
+          },
+    exporters: { linux, windows },
     outbound,
   };
 }

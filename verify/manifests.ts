@@ -1,7 +1,8 @@
 import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
 import { namespaceLabels } from "../components/kubernetes/guardRails/namespaces.ts";
+import { controlPlaneKey } from "../components/kubernetes/workload.ts";
 import { verifyImages } from "./images.ts";
-import { type NodeFacts, type NodeGroup, windowsTaint } from "./nodes.ts";
+import { controlPlaneId, type NodeFacts, type NodeGroup, windowsTaint } from "./nodes.ts";
 
 /** A pod of this run that answers HTTP with its name, and in which commands can be run. */
 export interface Station {
@@ -33,11 +34,12 @@ export const pauseImage = images.pause;
 /** Marks every object of a run, whatever its namespace. */
 export const verifyLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
 
-/** Labels of the namespace: HostProcess and hostNetwork pods are part of the checks. */
+/** Labels of the namespace: HostProcess and hostNetwork pods are part of the checks, and a pod on a control-plane machine. */
 export const verifyNamespaceLabels = {
   ...verifyLabels,
   "pod-security.kubernetes.io/enforce": "privileged",
   [namespaceLabels.hostProcess]: "allowed",
+  [namespaceLabels.controlPlane]: "allowed",
 };
 
 /** The group's stations: two on one node and one on another, as far as there are nodes. */
@@ -66,6 +68,7 @@ function onNode(node: string): Pick<V1PodSpec, "affinity"> {
 
 const [windowsKey = "", windowsValue = ""] = windowsTaint.replace(/:.*/, "").split("=");
 const toleratesWindows = [{ key: windowsKey, operator: "Equal", value: windowsValue, effect: "NoSchedule" }];
+const toleratesControlPlane = [{ key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" }];
 
 /** What makes a pod a pod for the group's system, beyond its node. */
 export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Partial<V1PodSpec> {
@@ -110,7 +113,7 @@ export function stationPod(station: Station, group: NodeGroup): V1Pod {
   );
 }
 
-function hostPod({ pod, os, node }: Station): V1Pod {
+function hostPod({ pod, os, node, group }: Station): V1Pod {
   const windows = os === "windows";
   const container = windows
     ? {
@@ -130,6 +133,7 @@ function hostPod({ pod, os, node }: Station): V1Pod {
           securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
         }
       : {}),
+    ...(group === controlPlaneId ? { tolerations: toleratesControlPlane } : {}),
     ...onNode(node),
     containers: [container],
   });

@@ -1,4 +1,5 @@
 import type { V1Node } from "@kubernetes/client-node";
+import { controlPlaneKey } from "../components/kubernetes/workload.ts";
 import { operatingSystems, type WindowsFacts } from "../components/model/operatingSystems.ts";
 import { buildLabel } from "../components/model/pools.ts";
 
@@ -23,9 +24,9 @@ export interface NodeFacts {
   readonly cloud: "aws" | "azure" | undefined;
 }
 
-/** Worker nodes that are alike for the checks. */
+/** Nodes that are alike for the checks: workers of one system and build, or the control plane. */
 export interface NodeGroup {
-  /** `linux`, `windows-2022`, or the build of a release that is not known. */
+  /** `linux`, `windows-2022`, the build of a release that is not known, or `control-plane`. */
   readonly id: string;
   readonly os: "linux" | "windows";
   /** The Windows release; `undefined` for Linux and for builds that are not known. */
@@ -38,7 +39,6 @@ export interface NodeGroup {
 
 /** Annotation by which KWOK finds the nodes that it plays (kwok.sigs.k8s.io: "Manage Nodes"). */
 const simulatedAnnotation = "kwok.x-k8s.io/node";
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane";
 /** Taint of every Windows node, by which plain pods stay away. */
 export const windowsTaint = "os=windows:NoSchedule";
 const uninitializedKey = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -67,7 +67,7 @@ export function nodeFacts(node: V1Node): NodeFacts {
     ready: ready?.status === "True",
     readyMessage: ready?.message ?? ready?.reason ?? "the kubelet has never reported",
     internalIp: status?.addresses?.find(({ type }) => type === "InternalIP")?.address,
-    controlPlane: controlPlaneLabel in labels,
+    controlPlane: controlPlaneKey in labels,
     cordoned: spec?.unschedulable === true,
     simulated: metadata?.annotations?.[simulatedAnnotation] === "fake",
     cloud: /^(aws|azure):\/\//.exec(spec?.providerID ?? "")?.[1] === "aws" ? "aws" : azureOrNone(spec?.providerID),
@@ -86,16 +86,29 @@ export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
     byId.set(id, [...(byId.get(id) ?? []), node]);
   }
   return [...byId.entries()]
-    .map(([id, members]) => ({
-      id,
-      os: id === "linux" ? ("linux" as const) : ("windows" as const),
-      release: releases.get(members[0]?.build ?? ""),
-      nodes: members.toSorted(
-        (a, b) => Number(a.cordoned) - Number(b.cordoned) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
-      ),
-      simulated: members.some(({ simulated }) => simulated),
-    }))
+    .map(([id, members]) => groupOf(id, id === "linux" ? "linux" : "windows", members))
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** Id of the control plane's group. */
+export const controlPlaneId = "control-plane";
+
+/** The control plane, from which is asked and to which no other pod is sent. `undefined` for a cluster that shows none, as managed ones do. */
+export function controlPlaneGroup(nodes: readonly NodeFacts[]): NodeGroup | undefined {
+  const members = nodes.filter(({ controlPlane }) => controlPlane);
+  return members.length === 0 ? undefined : groupOf(controlPlaneId, "linux", members);
+}
+
+function groupOf(id: string, os: NodeGroup["os"], members: readonly NodeFacts[]): NodeGroup {
+  return {
+    id,
+    os,
+    release: releases.get(members[0]?.build ?? ""),
+    nodes: members.toSorted(
+      (a, b) => Number(a.cordoned) - Number(b.cordoned) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
+    ),
+    simulated: members.some(({ simulated }) => simulated),
+  };
 }
 
 function groupId({ os, build }: NodeFacts): string {

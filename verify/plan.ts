@@ -1,32 +1,47 @@
-import { CheckFailure, type VerifyCheck } from "./check.ts";
-import { execCheck, logsCheck, volumeCheck } from "./checks/containers.ts";
+import type { VerifyCheck } from "./check.ts";
+import { execCheck, logsCheck } from "./checks/containers.ts";
+import { exporterCheck } from "./checks/exporters.ts";
 import {
-  acrossHostsCheck,
-  dnsCheck,
-  loadBalancerCheck,
-  metadataCheck,
-  nodePortCheck,
-  nodeToPodCheck,
-  outboundCheck,
-  sameHostCheck,
-  serviceIpCheck,
-} from "./checks/network.ts";
-import { metricsCheck, nodesCheck, podsReadyCheck, servingCertificatesCheck, workloadsCheck } from "./checks/nodes.ts";
+  metricsCheck,
+  nodesCheck,
+  podMetricsCheck,
+  podsReadyCheck,
+  servingCertificatesCheck,
+  workloadsCheck,
+} from "./checks/nodes.ts";
+import { metadataCheck, outboundCheck } from "./checks/outside.ts";
 import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "./checks/placement.ts";
+import { acrossHostsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.ts";
+import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./checks/services.ts";
 import { snapshotsCheck } from "./checks/snapshots.ts";
-import { type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
+import { diskDriverCheck, type diskDriverOf, volumeCheck } from "./checks/storage.ts";
+import { CheckFailure } from "./failure.ts";
+import { controlPlaneGroup, controlPlaneId, type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
 
 /** What of a cluster decides which checks there are. */
 export interface ClusterFacts {
   readonly nodes: readonly NodeFacts[];
   /** RuntimeClasses that select a Windows build. */
-  readonly runtimeClasses: readonly { readonly name: string; readonly build: string }[];
+  readonly runtimeClasses: readonly {
+    readonly name: string;
+    readonly build: string;
+    /** Whether its pods are isolated by Hyper-V. */
+    readonly isolated: boolean;
+  }[];
   /** Whether the policy is there that chooses the RuntimeClass. */
   readonly runtimeClassPolicy: boolean;
   /** Whether the metrics API is registered. */
   readonly metricsApi: boolean;
-  /** A StorageClass that makes NTFS volumes. */
-  readonly ntfsStorageClass: string | undefined;
+  /** The driver of the cloud's disks, and the StorageClass for pods of each system; `undefined` without a driver. */
+  readonly disks:
+    | {
+        readonly driver: NonNullable<ReturnType<typeof diskDriverOf>>;
+        readonly linux: string | undefined;
+        readonly windows: string | undefined;
+      }
+    | undefined;
+  /** Whether there are Prometheus exporters on nodes of each system. */
+  readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;
   /** What pods must reach outside; `undefined` when nothing. */
   readonly outbound: string | undefined;
 }
@@ -57,27 +72,69 @@ function missingClass(name: string, build: string): VerifyCheck {
 /** The checks for a cluster, in the order of the report: what others rest upon comes first. */
 export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
   const groups = nodeGroups(facts.nodes);
+  const controlPlane = controlPlaneGroup(facts.nodes);
+  // From the control plane is asked as well, which is what upstream's guides for Windows do by hand.
+  const askers = controlPlane === undefined ? groups : [controlPlane, ...groups];
+  const from = (start: readonly NodeGroup[], check: (start: NodeGroup, target: NodeGroup) => VerifyCheck) =>
+    start.flatMap((each) => groups.map((target) => real(check(each, target), each, target)));
   return [
     ...nodeChecks(facts, groups),
     workloadsCheck,
     snapshotsCheck,
     ...placementChecks(facts, groups),
     ...groups.flatMap((group) => [real(logsCheck(group), group), real(execCheck(group), group)]),
-    ...groups.flatMap((start) => groups.map((target) => real(nodeToPodCheck(start, target), start, target))),
+    ...from(askers, nodeToPodCheck),
     ...groups.map((group) => real(sameHostCheck(group), group)),
-    ...groups.flatMap((start) => groups.map((target) => real(acrossHostsCheck(start, target), start, target))),
-    ...(["pod", "node"] as const).flatMap((source) =>
-      groups.flatMap((start) => groups.map((target) => real(serviceIpCheck(start, target, source), start, target))),
-    ),
-    ...groups.map((group) => real(dnsCheck(group), group)),
-    ...groups.map((group) => real(nodePortCheck(group, groups), group)),
+    ...from(groups, acrossHostsCheck),
+    ...from(groups, (start, target) => serviceIpCheck(start, target, "pod")),
+    ...from(askers, (start, target) => serviceIpCheck(start, target, "node")),
+    ...groups.flatMap((group) => [real(apiFromPodCheck(group), group), real(dnsCheck(group), group)]),
+    ...groups.map((group) => {
+      const others = nearby(group, askers);
+      return real(nodePortCheck(group, others), group, ...others);
+    }),
     ...groups.map((group) => real(loadBalancerCheck(group), group)),
     ...groups.map((group) => real(outboundCheck(group, facts.outbound), group)),
     ...groups.map((group) => real(metadataCheck(group), group)),
-    ...groups
-      .filter(({ os }) => os === "windows")
-      .map((group) => real(volumeCheck(group, facts.ntfsStorageClass), group)),
+    ...exporterChecks(facts, askers),
+    ...diskChecks(facts, groups),
   ];
+}
+
+/** From where nodes are asked by their own addresses: Linux nodes, or else those of another group. */
+function nearby(group: NodeGroup, askers: readonly NodeGroup[]): readonly NodeGroup[] {
+  const others = askers.filter(({ id }) => id !== group.id);
+  const linux = others.filter(({ os }) => os === "linux");
+  return linux.length > 0 ? linux : others.slice(0, 1);
+}
+
+/** Exporters on control-plane machines are asked too. */
+function exporterChecks({ exporters }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
+  const title = "Prometheus exporters of nodes answer other nodes";
+  if (!exporters.linux && !exporters.windows)
+    return [missing("exporters", title, "there are no Services of exporters: addons.exporters is off")];
+  return groups.map((group) => {
+    // Within a group another node of it may ask.
+    const starts = group.os === "linux" ? [...nearby(group, groups), group] : nearby(group, groups);
+    return exporters[group.os]
+      ? real(exporterCheck(group, starts), group, ...starts)
+      : missing(`metrics/${group.id}`, title, `there is no Service of exporters on ${group.os}`);
+  });
+}
+
+function diskChecks({ disks }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
+  if (disks === undefined)
+    return [
+      missing(
+        "volume/none",
+        "pods write to claims on disks of the cloud",
+        "there is no CSIDriver of EBS or Azure Disk: addons.storage is off",
+      ),
+    ];
+  return groups.flatMap((group) => [
+    real(diskDriverCheck(group, disks.driver), group),
+    real(volumeCheck(group, disks[group.os]), group),
+  ]);
 }
 
 function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
@@ -87,14 +144,19 @@ function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGr
       ? []
       : [missing(`nodes/${os}`, `nodes of ${os} Ready`, `the cluster has no ${os} worker`)];
   const metrics = metricsApi
-    ? metricsCheck(nodes.map(({ name }) => name))
-    : missing(
-        "metrics",
-        "the metrics API knows every node",
-        "there is no APIService v1beta1.metrics.k8s.io: metrics-server is switched off",
-      );
+    ? [
+        real(metricsCheck, { id: "nodes", simulated: nodes.some((node) => node.simulated) }),
+        ...groups.map((group) => real(podMetricsCheck(group), group)),
+      ]
+    : [
+        missing(
+          "metrics",
+          "the metrics API knows every node",
+          "there is no APIService v1beta1.metrics.k8s.io: metrics-server is switched off",
+        ),
+      ];
   return [
-    nodesCheck("control-plane", controlPlane.length, "Linux"),
+    nodesCheck(controlPlaneId, controlPlane.length, "Linux"),
     ...groups.map(({ id, nodes: own, release, os }) =>
       nodesCheck(id, own.length, release === undefined ? os : `${release.title}, build ${release.build}`),
     ),
@@ -102,7 +164,7 @@ function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGr
     ...none("windows"),
     ...groups.map(podsReadyCheck),
     real(servingCertificatesCheck, { id: "nodes", simulated: nodes.every((node) => node.simulated) }),
-    real(metrics, { id: "nodes", simulated: nodes.some((node) => node.simulated) }),
+    ...metrics,
   ];
 }
 
@@ -116,11 +178,10 @@ function placementChecks(
     ...releases.flatMap(({ name, build }) =>
       runtimeClasses.some((each) => each.build === build) ? [] : [missingClass(name, build)],
     ),
-    ...runtimeClasses.map(({ name, build }) => {
-      const check = runtimeClassCheck(name, build);
-      return groups.some(({ nodes }) => nodes.some((node) => node.build === build))
-        ? check
-        : { ...check, skip: `the cluster has no node of build ${build}` };
+    ...runtimeClasses.map(({ name, build, isolated }) => {
+      const own = groups.find(({ nodes }) => nodes.some((node) => node.build === build));
+      const check = runtimeClassCheck(name, build, isolated && own?.simulated === false);
+      return own === undefined ? { ...check, skip: `the cluster has no node of build ${build}` } : check;
     }),
     ...(runtimeClassPolicy
       ? releases.map(runtimeClassPolicyCheck)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "./api.ts";
-import { CheckFailure } from "./check.ts";
+import { CheckFailure } from "./failure.ts";
 
 /** Settings of {@link until}. */
 export interface PollOptions {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "./api.ts";
-import { CheckFailure, CheckSkipped, type VerifyCheck, type VerifyContext } from "./check.ts";
+import type { VerifyCheck, VerifyContext } from "./check.ts";
+import { CheckFailure, CheckSkipped } from "./failure.ts";
 import type { CheckResult } from "./report.ts";
 
 /** Settings of a run. */

@@ -1,7 +1,7 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import { type ClusterApi, messageOf, statusOf } from "./api.ts";
-import { CheckFailure } from "./check.ts";
 import type { ExecResult, Execute } from "./exec.ts";
+import { CheckFailure } from "./failure.ts";
 import { hostStationOf, type Station, serviceName, stationPod, stationService, stationsOf } from "./manifests.ts";
 import type { NodeGroup } from "./nodes.ts";
 import { NotYet, until } from "./poll.ts";

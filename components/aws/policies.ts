@@ -303,6 +303,13 @@ export function controlPlanePolicy(
     },
     { Sid: "ListEtcdSnapshots", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [buckets.snapshots] },
     {
+      // The approver of first certificates asks whether a name is that of a new worker.
+      Sid: "KnowWorkers",
+      Effect: "Allow",
+      Action: ["ec2:DescribeInstances"],
+      Resource: ["*"],
+    },
+    {
       // The watcher gives machines whose nodes stay NotReady back to their group.
       Sid: "ReplaceDeadNodes",
       Effect: "Allow",

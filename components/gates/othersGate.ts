@@ -20,7 +20,7 @@ export interface OthersGateArgs {
   readonly version: string;
   /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
-  /** Default: every 5 seconds for two minutes. The machine before was a healthy member a moment ago. */
+  /** Default: every 5 seconds for a minute. The machine before was a healthy member a moment ago. */
   readonly patience?: Patience;
 }
 
@@ -45,7 +45,7 @@ export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.Cust
       return problems.filter((each) => each !== undefined).join("; ") || undefined;
     };
     const what = `the control plane beside ${member.etcdName}`;
-    await waitFor(what, problem, { limitSeconds: 120, ...args.patience }).catch((error: unknown) => {
+    await waitFor(what, problem, { limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
       throw new Error(advice(member, error instanceof Error ? error.message : String(error)));
     });
     refuseRelease(nodes, version);

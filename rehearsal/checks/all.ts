@@ -7,6 +7,7 @@ import { availabilityChecks, type ControlPlaneLab } from "./controlPlane.ts";
 import { guardRailChecks } from "./guardRails.ts";
 import { poolChecks } from "./nodes.ts";
 import { daemonSetNodes, noPodPending, policyGateCheck, poolGateCheck } from "./pods.ts";
+import { restoreChecks } from "./restore.ts";
 import {
   ambiguousPod,
   linuxPods,
@@ -81,6 +82,6 @@ export function acceptanceChecks(
     ...(samples ? [...builds.values()].map(sampleCheck) : []),
     ...verifyChecks(pools, samples),
     ...later,
-    ...(lab.size === 3 ? availabilityChecks(lab) : []),
+    ...(lab.size === 3 ? [...availabilityChecks(lab, gates), ...restoreChecks(lab)] : []),
   ];
 }

@@ -3,10 +3,10 @@ import type { Cluster } from "../cluster/cluster.ts";
 import type { CommandResult } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
-import { type Check, type CheckContext, CheckFailure, expect, expectEqual } from "./check.ts";
+import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
 
 /** Longest that a machine may take to be a healthy member again, in milliseconds. */
-const backLimitMs = 90_000;
+export const backLimitMs = 90_000;
 const pki = "/etc/kubernetes/pki/etcd";
 
 /** The control plane in the hands of the checks that break it. */
@@ -131,7 +131,7 @@ async function writesAfterLoss(context: CheckContext, name: string, inARow: numb
 }
 
 /** Writes objects one after the other through the load balancer and counts what succeeds. */
-async function writes({ api }: CheckContext, name: string, count: number): Promise<number> {
+export async function writes({ api }: CheckContext, name: string, count: number): Promise<number> {
   let good = 0;
   for (let index = 0; index < count; index += 1) {
     const body = {
@@ -146,14 +146,23 @@ async function writes({ api }: CheckContext, name: string, count: number): Promi
   return good;
 }
 
-async function readBack({ api }: CheckContext, name: string): Promise<number> {
+/** How many objects of that name the API knows. */
+export async function readBack({ api }: CheckContext, name: string): Promise<number> {
   const { items } = await api.core.listNamespacedConfigMap({ namespace: "default", labelSelector: "rehearsal=write" });
   return items.filter(({ metadata }) => metadata?.name?.startsWith(`${name}-`)).length;
 }
 
-/** What a control plane of three must survive. Each check leaves it healthy again. */
-export function availabilityChecks(lab: ControlPlaneLab): readonly Check[] {
+/**
+ * What a control plane of three must survive. Each check leaves it healthy again.
+ *
+ * @param gates names of the program's gates that wait already in the first update
+ */
+export function availabilityChecks(lab: ControlPlaneLab, gates: readonly string[]): readonly Check[] {
   const count = 10;
+  const before = gates.find((name) => name.endsWith("-control-plane-api"))?.replace(/-api$/, "-before-0") ?? "?";
+  /** The gate before the first machine, as for a machine that is about to be replaced. */
+  const passBefore = ({ passGate }: CheckContext): Promise<void> =>
+    passGate(before, { fingerprint: "another", replicas: lab.size });
   return [
     {
       id: "quorum",
@@ -179,6 +188,22 @@ export function availabilityChecks(lab: ControlPlaneLab): readonly Check[] {
       },
     },
     {
+      id: "one machine lost: gate",
+      slow: true,
+      title: "with one machine dead the gate before another one refuses to replace it",
+      run: async (context) => {
+        const answer = await passBefore(context).then(
+          () => "it opened",
+          (error: unknown) => (error instanceof Error ? error.message : String(error)),
+        );
+        expect(
+          /machine cp-0 is not replaced now, since etcd could lose its quorum/.test(answer),
+          `the gate: ${answer}`,
+        );
+        context.note(/last answer: [^.]*/.exec(answer)?.[0] ?? answer);
+      },
+    },
+    {
       id: "replaced with its disk",
       title: "a new machine with the old disk is back as a member, with all data",
       run: async (context) => {
@@ -188,6 +213,7 @@ export function availabilityChecks(lab: ControlPlaneLab): readonly Check[] {
           .split("\n")
           .filter((line) => line !== "").length;
         expectEqual(seen, await readBack(context, "lost"), "objects that the new machine's etcd holds");
+        await passBefore(context);
       },
     },
     {
@@ -230,83 +256,5 @@ export function availabilityChecks(lab: ControlPlaneLab): readonly Check[] {
         expectEqual(await readBack(context, "cut"), before, "objects");
       },
     },
-    {
-      id: "snapshot and restore",
-      title: "a snapshot in the object store brings the objects back after all data is destroyed",
-      run: async (context) => {
-        const good = await writes(context, "kept", 3);
-        expectEqual(good, 3, "writes before the snapshot");
-        await lab.script(0, "etcd-snapshot.sh");
-        const told = await context.api.core.readNamespacedConfigMap({
-          namespace: "kube-system",
-          name: "fenestra-etcd-snapshots",
-        });
-        const [time = "", name = ""] = (told.data?.["cp-0"] ?? "").split(" ");
-        expect(Date.now() - Date.parse(time) < 60_000, `the cluster was told of a snapshot of ${time}`);
-        expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
-        await lab.onAll("etcd-restore.sh", "--stop");
-        // Nothing of the old data may be of use to anybody.
-        for (const index of [0, 1, 2])
-          await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
-        await lab.onAll("etcd-restore.sh", name);
-        await lab.untilHealthy();
-        await answersAgain(context);
-        expectEqual(
-          [await readBack(context, "kept"), await readBack(context, "late")],
-          [3, 0],
-          "objects from before and after the snapshot",
-        );
-      },
-    },
-    {
-      id: "restore onto empty volumes",
-      title:
-        "new machines with empty volumes wait for data; a copy that was made before etcd's first start brings the objects of then back",
-      run: async (context) => {
-        expectEqual(await readBack(context, "kept"), 3, "objects that are not in the copy");
-        // The machines that all were made anew at once have each sent what they found.
-        const { stdout } = await lab.script(0, "etcd-restore.sh", "--list");
-        const copy = stdout
-          .trim()
-          .split("\n")
-          .filter((name) => name.endsWith("-before-start.db.gz"))
-          .sort(byTime)
-          .at(-1);
-        if (copy === undefined) throw new CheckFailure(`no machine has sent the data of the one before: ${stdout}`);
-        for (const index of [0, 1, 2]) await lab.powerOff(index, "lost");
-        await Promise.all([0, 1, 2].map((index) => lab.replace(index)));
-        for (const index of [0, 1, 2])
-          await waitFor(
-            `machine ${index} to wait for data`,
-            async () =>
-              /the volume is empty, and the cluster was initialised .*: waiting/.test(
-                await lab.machine(index).readFile("/var/log/fenestra/bootstrap.log"),
-              ),
-            { timeoutMs: backLimitMs, intervalMs: 500 },
-          );
-        for (const { stderr } of await lab.onAll("etcd-restore.sh", copy))
-          expect(/has waited for data, and its bootstrap goes on/.test(stderr), `the restore says: ${stderr.trim()}`);
-        await lab.untilHealthy();
-        await answersAgain(context);
-        expectEqual(
-          [(await readBack(context, "cut")) > 0, await readBack(context, "kept")],
-          [true, 0],
-          "objects from before and after the copy",
-        );
-        context.note(copy);
-      },
-    },
   ];
-}
-
-/** Orders names of snapshots by their last part, which begins with the time. */
-function byTime(a: string, b: string): number {
-  const [left = "", right = ""] = [a, b].map((name) => name.split("/").at(-1) ?? "");
-  return left < right ? -1 : 1;
-}
-
-async function answersAgain({ kubectl }: CheckContext): Promise<void> {
-  await waitFor("the API to answer", async () => (await kubectl(["get", "--raw", "/readyz"])).code === 0, {
-    timeoutMs: 60_000,
-  });
 }

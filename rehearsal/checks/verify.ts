@@ -36,6 +36,7 @@ function resultsOf(output: string): ReadonlyMap<string, { readonly outcome: stri
 /** What needs packets or containers, and so has no answer here; the part of the id before the slash. */
 const unanswerable: readonly string[] = [
   "metrics",
+  "pod-metrics",
   "serving-certificates",
   "logs",
   "exec",
@@ -43,11 +44,14 @@ const unanswerable: readonly string[] = [
   "pod-to-pod",
   "service-ip-from-pod",
   "service-ip-from-node",
+  "api-from-pod",
   "dns",
   "node-port",
   "load-balancer",
   "outbound",
   "metadata",
+  "disk-driver",
+  "volume",
 ];
 
 /** `fenestra verify` passes what the API server can tell, and skips the rest with the reason. */

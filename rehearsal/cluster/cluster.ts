@@ -18,7 +18,7 @@ import type { Programs } from "../programs/obtain.ts";
 import { type Api, apiFor } from "./api.ts";
 import { type Kubectl, kubectlWith } from "./apply.ts";
 import { type DecodedMachine, type Surroundings, withServedDigests } from "./bringUp.ts";
-import { mirrorStaticPods } from "./mirrorPods.ts";
+import { forgetStaticPods, mirrorStaticPods, nodeOf } from "./mirrorPods.ts";
 
 /** Programs that the static pods' images would bring along. */
 const imagePrograms = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
@@ -168,8 +168,11 @@ export class Cluster {
 
   /** The power of a machine fails. Its disk stays, or is lost too. */
   async powerOff(member: DecodedMachine, disk: "kept" | "lost"): Promise<void> {
-    await this.#machines.get(member.machine.id)?.destroy();
+    const machine = this.#machines.get(member.machine.id);
+    const node = machine === undefined ? undefined : await nodeOf(machine);
     this.#machines.delete(member.machine.id);
+    await machine?.destroy();
+    if (node !== undefined) await forgetStaticPods(this.api, node);
     if (disk === "lost") await wipeDisk(this.#parts.workFolder, diskOf(member));
   }
 

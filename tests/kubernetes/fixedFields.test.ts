@@ -13,8 +13,7 @@ const providerReplaces: Readonly<Record<string, readonly string[]>> = {
   Job: ["spec.completions", "spec.parallelism", "spec.selector", "spec.template"],
   RoleBinding: ["roleRef"],
   ClusterRoleBinding: ["roleRef"],
-  Secret: ["type", "data", "stringData"],
-  ConfigMap: ["data", "binaryData"],
+  Secret: ["type"],
   Service: ["spec.clusterIP"],
   PersistentVolumeClaim: ["spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"],
 };

@@ -363,6 +363,27 @@ describe("Azure's resource manager", () => {
   });
 });
 
+describe("Azure's resource manager, asked who a machine is", () => {
+  const url = (number: number) =>
+    `https://management.azure.com${group.toLowerCase()}/providers/Microsoft.Compute/virtualMachineScaleSets/dev-linux/virtualMachines/${number}?api-version=2024-07-01`;
+
+  it("tells the control plane its name and when it was made, and a worker nothing", async () => {
+    const { controlPlane, worker } = start();
+    const audience = "https://management.azure.com";
+    const token = await controlPlane.token(audience);
+    const { properties } = documentOf(await controlPlane.call("GET", url(1), token));
+    assert.match(
+      JSON.stringify(properties),
+      /"computerName":"linux000001".*"timeCreated":"[\d-]{10}T[\d:]{8}\.\d{7}\+00:00"/,
+    );
+    assert.deepEqual(codeOf(await controlPlane.call("GET", url(7), token)), [404, "NotFound"]);
+    assert.deepEqual(codeOf(await worker.call("GET", url(1), await worker.token(audience))), [
+      403,
+      "AuthorizationFailed",
+    ]);
+  });
+});
+
 describe("Azure as the machines of a program see it", () => {
   it("names nodes by the computer, and machines as the cloud controller does", () => {
     const { side } = start();

@@ -12,7 +12,10 @@ const groupArn = `arn:aws:autoscaling:${region}:123456789012:autoScalingGroup:1:
 function machine(id: string, address: string, role: string): AwsMachine {
   const credentials = newCredentials();
   const zone = `${region}a`;
-  return { id, zone, region, address, instanceType: "m7i.large", role, credentials, lifecycleState: "InService" };
+  const tags = { "kubernetes.io/cluster/dev": "owned", "aws:autoscaling:groupName": `dev-${role}` };
+  const launched = new Date(0);
+  const is = { id, zone, region, address, instanceType: "m7i.large", role, credentials, tags, launched };
+  return { ...is, lifecycleState: "InService" };
 }
 
 /** What each role may do: action and resource. */
@@ -26,6 +29,7 @@ const rights: Readonly<Record<string, readonly (readonly [action: string, resour
     ["s3:GetObject", "arn:aws:s3:::snapshots/a/1"],
     ["s3:DeleteObject", "arn:aws:s3:::snapshots/a/1"],
     ["s3:ListBucket", "arn:aws:s3:::snapshots"],
+    ["ec2:DescribeInstances", "*"],
   ],
   worker: [
     ["ssm:GetParameter", parameterArn],
@@ -46,6 +50,7 @@ function start() {
   const cloud: AwsCloud = {
     region,
     machineAt: at,
+    machines: () => machines,
     authorize: (role, action, resource, context) => {
       if (action.startsWith("kms:")) contexts.push(context);
       return (rights[role] ?? []).some(([act, on]) => act === action && on === resource);
@@ -249,6 +254,42 @@ describe("the simulated Auto Scaling", () => {
       400,
     );
     assert.equal(cloud.completedHooks.size, 0);
+  });
+});
+
+describe("the simulated EC2", () => {
+  const describeInstances = async (by: string, ...filters: readonly (readonly [name: string, value: string])[]) => {
+    const form = new URLSearchParams({ Action: "DescribeInstances", Version: "2016-11-15" });
+    for (const [index, [name, value]] of filters.entries()) {
+      form.set(`Filter.${index + 1}.Name`, name);
+      form.set(`Filter.${index + 1}.Value.1`, value);
+    }
+    const body = form.toString();
+    const answer = await start().send(by, { service: "ec2", body });
+    return [answer.status, ...(String(answer.body).match(/i-[a-z]+|The filter '[^']+' is invalid/g) ?? [])];
+  };
+
+  it("finds the machines for which every filter holds, with wildcards", async () => {
+    assert.deepEqual(await describeInstances("i-cp"), [200, "i-cp", "i-worker", "i-nokey"]);
+    assert.deepEqual(await describeInstances("i-cp", ["instance-id", "i-worker"], ["instance-state-name", "running"]), [
+      200,
+      "i-worker",
+    ]);
+    const groups = "tag:aws:autoscaling:groupName";
+    assert.deepEqual(await describeInstances("i-cp", [groups, "dev-w*"], ["tag:kubernetes.io/cluster/dev", "owned"]), [
+      200,
+      "i-worker",
+    ]);
+    assert.deepEqual(await describeInstances("i-cp", [groups, "dev-w"]), [200]);
+    assert.deepEqual(await describeInstances("i-cp", ["tag:kubernetes.io/cluster/other", "owned"]), [200]);
+  });
+
+  it("refuses a filter that it does not know, and who may not look", async () => {
+    assert.deepEqual(await describeInstances("i-cp", ["instance", "i-worker"]), [
+      400,
+      "The filter 'instance' is invalid",
+    ]);
+    assert.deepEqual(await describeInstances("i-worker"), [403]);
   });
 });
 

@@ -49,6 +49,14 @@ describe("the rehearsal's checks can fail", function () {
     assert.equal(lines.at(-1), "4 passed, 2 failed");
   });
 
+  it("sees that every name is approved", async () => {
+    const { code, lines } = await broken("approves-every-name", "names of nodes");
+    assert.equal(code, 1);
+    const [[id, reason] = ["", ""], ...more] = failures(lines);
+    assert.deepEqual([id, more], ["names of nodes", []]);
+    assert.match(reason, /^system:node:i-[0-9a-f]{17} was approved$/);
+  });
+
   it("breaks off when the mirror lacks a file that a machine wants", async () => {
     const { code, lines } = await broken("mirror-without-crictl", "mirror", "aws-restricted");
     assert.equal(code, 1);

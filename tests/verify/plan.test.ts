@@ -52,10 +52,11 @@ function node(
 
 const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): ClusterFacts => ({
   nodes: nodes.map(nodeFacts),
-  runtimeClasses: [{ name: "windows-2022", build: "10.0.20348" }],
+  runtimeClasses: [{ name: "windows-2022", build: "10.0.20348", isolated: false }],
   runtimeClassPolicy: true,
   metricsApi: true,
-  ntfsStorageClass: "windows",
+  disks: { driver: "ebs.csi.aws.com", linux: "linux", windows: "windows" },
+  exporters: { linux: true, windows: true },
   outbound: "https://registry.k8s.io/",
   ...more,
 });
@@ -92,7 +93,8 @@ describe("plan of verify's checks", () => {
       runtimeClasses: [],
       runtimeClassPolicy: false,
       metricsApi: false,
-      ntfsStorageClass: undefined,
+      disks: undefined,
+      exporters: { linux: false, windows: false },
       outbound: undefined,
     };
     matchSnapshot(snapshot("bare"), listing(cluster([node("cp", { controlPlane: true }), node("l1")], bare)));

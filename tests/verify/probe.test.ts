@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { V1Status } from "@kubernetes/client-node";
-import { metadataTargets, serviceNames, unknownNameProblem } from "../../verify/checks/network.ts";
+import { metadataTargets } from "../../verify/checks/outside.ts";
+import { serviceNames, unknownNameProblem } from "../../verify/checks/services.ts";
 import { exitCode } from "../../verify/exec.ts";
 import { curl, reaches, staysSilent } from "../../verify/probe.ts";
 import { ended, fakeStart } from "./network.ts";

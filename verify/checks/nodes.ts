@@ -1,11 +1,8 @@
-import { messageOf } from "../api.ts";
-import { CheckSkipped, expect, type VerifyCheck } from "../check.ts";
-import { type NodeGroup, nodeFacts, nodeGroups, nodeProblems } from "../nodes.ts";
+import type { VerifyCheck } from "../check.ts";
+import { CheckSkipped, expect } from "../failure.ts";
+import { controlPlaneId, type NodeGroup, nodeFacts, nodeGroups, nodeProblems } from "../nodes.ts";
 import { NotYet, until } from "../poll.ts";
 import { workloadProblems } from "../workloads.ts";
-
-/** Group id of control-plane machines in these checks. */
-const controlPlane = "control-plane";
 
 /** The nodes of a group, or the control plane, are Ready with the labels and taints of their system. */
 export function nodesCheck(id: string, count: number, describe: string): VerifyCheck {
@@ -18,7 +15,7 @@ export function nodesCheck(id: string, count: number, describe: string): VerifyC
         async () => {
           const nodes = (await api.core.listNode()).items.map(nodeFacts);
           const own =
-            id === controlPlane
+            id === controlPlaneId
               ? nodes.filter((node) => node.controlPlane)
               : (nodeGroups(nodes).find((group) => group.id === id)?.nodes ?? []);
           if (own.length === 0) throw new NotYet("there are none left");
@@ -100,8 +97,10 @@ export const servingCertificatesCheck: VerifyCheck = {
     const approved = await until(
       "the serving certificates",
       async () => {
+        const nodes = new Set((await api.core.listNode()).items.map(({ metadata }) => `system:node:${metadata?.name}`));
+        // A node that is gone needs no certificate any more, whatever became of its request.
         const requests = (await api.certificates.listCertificateSigningRequest()).items.filter(
-          ({ spec }) => spec.signerName === servingSigner,
+          ({ spec }) => spec.signerName === servingSigner && nodes.has(spec.username ?? ""),
         );
         // Requests stay for an hour or a day after their end, and a node that was refused asks again: its newest counts.
         const newest = new Map<string, (typeof requests)[number]>();
@@ -136,32 +135,66 @@ function age({ metadata }: { readonly metadata?: { readonly creationTimestamp?: 
   return metadata?.creationTimestamp?.getTime() ?? 0;
 }
 
+/** Whether the metrics API has told a use of memory. */
+function isMeasured(usage: { readonly memory: string } | undefined): boolean {
+  return usage !== undefined && usage.memory !== "0" && usage.memory !== "";
+}
+
 /** `kubectl top` has a value for each node. */
-export function metricsCheck(nodes: readonly string[]): VerifyCheck {
+export const metricsCheck: VerifyCheck = {
+  id: "metrics",
+  title: "the metrics API knows processor and memory use of every node, so kubectl top works",
+  run: async ({ api, signal, note }) => {
+    const count = await until(
+      "metrics of every node",
+      async () => {
+        // Asked again each time: an autoscaler may take a node away meanwhile.
+        const nodes = (await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? "");
+        const { items } = await api.metrics.getNodeMetrics();
+        const missing = nodes.filter(
+          (name) => !isMeasured(items.find(({ metadata }) => metadata.name === name)?.usage),
+        );
+        if (missing.length > 0) throw new NotYet(`none for ${missing.join(", ")}`);
+        return nodes.length;
+      },
+      {
+        signal,
+        intervalMs: 5_000,
+        lookAt: "kubectl top nodes; kubectl -n kube-system logs deployment/metrics-server",
+      },
+    );
+    expect(count > 0, "the cluster has no nodes", "kubectl get nodes");
+    note(`${count} nodes`);
+  },
+};
+
+/** The metrics API has a value for pods of the group, by which HorizontalPodAutoscalers decide. */
+export function podMetricsCheck(group: NodeGroup): VerifyCheck {
   return {
-    id: "metrics",
-    title: "the metrics API knows processor and memory use of every node, so kubectl top and autoscaling by load work",
-    run: async ({ api, signal, note }) => {
+    id: `pod-metrics/${group.id}`,
+    title: `the metrics API knows what pods of ${group.id} use, so they can be scaled by load`,
+    run: async ({ api, namespace, stations, signal }) => {
+      const pods = await stations.ready(group, signal);
       await until(
-        "metrics of every node",
+        `metrics of pods of ${group.id}`,
         async () => {
-          const { items } = await api.metrics.getNodeMetrics().catch((error: unknown) => {
-            throw new NotYet(messageOf(error));
+          const { items } = await api.metrics.getPodMetrics(namespace);
+          const missing = pods.filter(({ pod }) => {
+            const own = items.find(({ metadata }) => metadata.name === pod);
+            return (
+              own === undefined ||
+              own.containers.length === 0 ||
+              !own.containers.every(({ usage }) => isMeasured(usage))
+            );
           });
-          const missing = nodes.filter((name) => {
-            const usage = items.find(({ metadata }) => metadata.name === name)?.usage;
-            return usage === undefined || usage.memory === "0" || usage.memory === "";
-          });
-          if (missing.length > 0) throw new NotYet(`none for ${missing.join(", ")}`);
+          if (missing.length > 0) throw new NotYet(`none for ${missing.map(({ pod }) => pod).join(", ")}`);
         },
         {
           signal,
           intervalMs: 5_000,
-          lookAt: "kubectl top nodes; kubectl -n kube-system logs deployment/metrics-server",
+          lookAt: `kubectl top pods -n ${namespace} (while verify runs); kubectl -n kube-system logs deployment/metrics-server`,
         },
       );
-      expect(nodes.length > 0, "the cluster has no nodes", "kubectl get nodes");
-      note(`${nodes.length} nodes`);
     },
   };
 }

@@ -1,9 +1,11 @@
 import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { ifFound, messageOf, statusOf } from "../api.ts";
-import { CheckFailure, expect, type VerifyCheck, type VerifyContext } from "../check.ts";
+import type { VerifyCheck, VerifyContext } from "../check.ts";
+import { CheckFailure, expect } from "../failure.ts";
 import { pauseImage, verifyPod } from "../manifests.ts";
 import { nodeFacts } from "../nodes.ts";
 import { NotYet, until } from "../poll.ts";
+import { podProblem } from "../workloads.ts";
 
 const container = {
   name: "app",
@@ -78,13 +80,17 @@ export const plainPodsCheck: VerifyCheck = {
   },
 };
 
-/** A RuntimeClass brings a pod to its build. */
-export function runtimeClassCheck(name: string, build: string): VerifyCheck {
+/**
+ * A RuntimeClass brings a pod to its build.
+ *
+ * @param starts whether its container must start too: what no other check has seen of a class, isolation by Hyper-V
+ */
+export function runtimeClassCheck(name: string, build: string, starts: boolean): VerifyCheck {
   return {
     id: `runtime-class/${name}`,
-    title: `a pod with runtimeClassName ${name} and nothing else gets to a node of Windows build ${build}`,
+    title: `a pod with runtimeClassName ${name} and nothing else gets to a node of Windows build ${build}${starts ? ", and starts" : ""}`,
     run: async (context) => {
-      const { api, namespace, note } = context;
+      const { api, namespace, note, signal } = context;
       const pod = verifyPod(`class-${name}`, {
         os: { name: "windows" },
         runtimeClassName: name,
@@ -103,6 +109,15 @@ export function runtimeClassCheck(name: string, build: string): VerifyCheck {
         `kubectl get runtimeclass ${name} -o yaml`,
       );
       note(`on ${node}`);
+      if (!starts) return;
+      await until(
+        `pod class-${name} to start`,
+        async () => {
+          const problem = podProblem(await api.core.readNamespacedPod({ namespace, name: `class-${name}` }));
+          if (problem !== undefined) throw new NotYet(problem);
+        },
+        { signal, intervalMs: 2_000, lookAt: describe(namespace, `class-${name}`) },
+      );
     },
   };
 }
@@ -161,6 +176,10 @@ export const refusedFields: readonly (readonly [field: string, spec: Partial<V1P
   ["spec.securityContext.runAsUser", inPod({ runAsUser: 1000 })],
   ["spec.securityContext.runAsGroup", inPod({ runAsGroup: 1000 })],
   ["spec.securityContext.supplementalGroups", inPod({ supplementalGroups: [1000] })],
+  ["spec.containers[0].securityContext.seLinuxOptions", inContainer({ seLinuxOptions: { level: "s0" } })],
+  ["spec.containers[0].securityContext.seccompProfile", inContainer({ seccompProfile: { type: "RuntimeDefault" } })],
+  ["spec.containers[0].securityContext.runAsUser", inContainer({ runAsUser: 1000 })],
+  ["spec.containers[0].securityContext.runAsGroup", inContainer({ runAsGroup: 1000 })],
   ["spec.containers[0].securityContext.capabilities", inContainer({ capabilities: { drop: ["ALL"] } })],
   ["spec.containers[0].securityContext.readOnlyRootFilesystem", inContainer({ readOnlyRootFilesystem: true })],
   ["spec.containers[0].securityContext.privileged", inContainer({ privileged: true })],

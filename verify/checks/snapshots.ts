@@ -1,5 +1,6 @@
 import { ifFound } from "../api.ts";
-import { CheckFailure, CheckSkipped, type VerifyCheck } from "../check.ts";
+import type { VerifyCheck } from "../check.ts";
+import { CheckFailure, CheckSkipped } from "../failure.ts";
 
 /** Where each control-plane machine notes its last snapshot: member to time, name and size (components/machine/linux/scripts/etcd-snapshot.sh). */
 const configMap = { namespace: "kube-system", name: "fenestra-etcd-snapshots" } as const;

@@ -6,17 +6,12 @@ import { ports } from "../../model/ports.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
-import {
-  adminBinding,
-  auditPolicy,
-  authenticationConfiguration,
-  encryptionConfiguration,
-} from "./controlPlaneFiles.ts";
+import { auditPolicy, authenticationConfiguration, bindings, encryptionConfiguration } from "./controlPlaneFiles.ts";
 import { linuxEntry, linuxFiles, linuxScripts, script, unitFile } from "./files.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import { controlPlaneStages, stageTable, stageTablePath } from "./stages.ts";
-import { type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
+import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Life of the tokens by which workers join, in seconds. */
 export interface JoinTiming {
@@ -44,8 +39,8 @@ export interface ControlPlanePayloadArgs {
 export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
   const { spec, timing = defaultJoinTiming } = args;
   const jobs = scheduledJobs(args.access.snapshots !== undefined, timing);
-  const timers = jobs.map(({ name }) => `${name}.timer`);
-  const env = { ...commonEnv(spec, args.access.cloud, timers), ...controlPlaneEnv(args, timing) };
+  const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
+  const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args, timing) };
   const files: readonly PayloadFile[] = [
     ...linuxFiles({ spec, stages: controlPlaneStages, env, requiresMount: controlPlanePaths.etcdMount }),
     ...ownScripts(args.access.snapshots !== undefined, jobs),
@@ -53,12 +48,13 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       unitFile(`${name}.service`, jobUnit(does, `/opt/fenestra/${file}`, settings)),
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
+    unitFile(approver.unit, daemonUnit(approver.does, `/opt/fenestra/${approver.file}`)),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane", spec.controlPlane.size.arch) },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     { path: controlPlanePaths.auditPolicy, content: auditPolicy() },
     { path: controlPlanePaths.authentication, content: authenticationConfiguration() },
     { path: "/etc/fenestra/encryption.yaml", content: encryptionConfiguration() },
-    { path: "/etc/fenestra/admin-binding.yaml", content: adminBinding() },
+    { path: "/etc/fenestra/bindings.yaml", content: bindings() },
   ];
   return {
     kind: "control-plane",
@@ -98,11 +94,19 @@ export function controlPlaneScripts(cloud: Cloud, snapshots: boolean): MachinePa
 function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadFile[] {
   return [
     script("admin.sh"),
+    script(approver.file),
     script("etcd.sh"),
     ...(snapshots ? [script("etcd-restore.sh")] : []),
     ...jobs.map(({ file }) => script(file)),
   ];
 }
+
+/** Gives workers their first certificates, as long as the machine runs. */
+const approver = {
+  unit: "fenestra-approve-nodes.service",
+  does: "gives workers their first certificates",
+  file: "approve-nodes.sh",
+} as const;
 
 /** A script that a timer starts. */
 interface Job {
@@ -200,6 +204,7 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     ...certificateTimes,
     ...etcdTimes,
     ...replacement,
+    ...approval,
     ...controlPlaneAttempts,
   };
 }
@@ -226,6 +231,16 @@ const replacement = {
   /** Seconds. */
   REPLACE_AFTER: 1200,
   REPLACE_PER_HOUR: 2,
+} as const;
+
+/** First certificates of workers, in seconds. */
+const approval = {
+  /** Between two looks; a kubelet waits for it. */
+  APPROVE_PAUSE: 3,
+  /** A request that waits for longer is denied: the cloud knows its new machines within seconds, and removes a node with its machine. */
+  APPROVE_PATIENCE: 300,
+  /** Age at which a machine has joined or was given up by its group, which waits for `joinSeconds`. */
+  NEW_MACHINE: 3600,
 } as const;
 
 /**

@@ -65,13 +65,22 @@ export function encryptionConfiguration(): string {
   });
 }
 
-/** Makes members of the group in admin.conf administrators. The name is kubeadm's own, so that a later kubeadm finds it. */
-export function adminBinding(): string {
-  return yaml({
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRoleBinding",
-    metadata: { name: "kubeadm:cluster-admins" },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "kubeadm:cluster-admins" }],
-  });
+/**
+ * Makes members of the group in admin.conf administrators, under kubeadm's own name, so that a later kubeadm finds it; and lets the tokens
+ * of the join secret ask for certificates. They are not in kubeadm's group, whose requests the controller-manager approves whatever name
+ * they are for (kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node: AutoApproveNodeBootstrapTokens).
+ */
+export function bindings(): string {
+  const binding = (name: string, role: string, group: string): string =>
+    yaml({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: group }],
+    });
+  return [
+    binding("kubeadm:cluster-admins", "cluster-admin", "kubeadm:cluster-admins"),
+    binding("fenestra:workers-ask", "system:node-bootstrapper", "system:bootstrappers:fenestra:workers"),
+  ].join("---\n");
 }

@@ -47,8 +47,10 @@ function initConfiguration({ member }: KubeadmArgs): object {
   return {
     apiVersion: "kubeadm.k8s.io/v1beta4",
     kind: "InitConfiguration",
-    // kubeadm insists on a token of its own; nobody learns this one, and it is soon dead.
-    bootstrapTokens: [{ ttl: "5m0s", description: "made by kubeadm, used by nobody" }],
+    // kubeadm insists on a token of its own; nobody learns this one, it may do nothing, and it is soon dead.
+    bootstrapTokens: [
+      { ttl: "5m0s", description: "made by kubeadm, used by nobody", groups: ["system:bootstrappers:fenestra:nobody"] },
+    ],
     localAPIEndpoint: { advertiseAddress: member.address, bindPort: ports.api },
     nodeRegistration: {
       name: placeholders.nodeName,

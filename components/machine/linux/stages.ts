@@ -65,7 +65,7 @@ export const controlPlaneStages: readonly Stage[] = [
   kubelet,
   once("promote", 25, "/opt/fenestra/etcd.sh"),
   once("ready", 26, "/etc/fenestra/kubeadm.yaml"),
-  once("cluster", 27, "/etc/fenestra/kubeadm.yaml", "/etc/fenestra/admin-binding.yaml"),
+  once("cluster", 27, "/etc/fenestra/kubeadm.yaml", "/etc/fenestra/bindings.yaml"),
   always("publish", 28, "/opt/fenestra/publish-join-secret.sh"),
   once("node", 29),
   once("timers", 15),

@@ -1,6 +1,7 @@
 import { partition } from "../../../components/aws/policies.ts";
 import type { CloudCall } from "../calls.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
+import { describeInstances } from "./instances.ts";
 import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
 
@@ -24,6 +25,8 @@ export interface StoredParameter {
 export interface AwsCloud {
   readonly region: string;
   readonly machineAt: (address: string) => AwsMachine | undefined;
+  /** All machines that run now. */
+  readonly machines: () => Iterable<AwsMachine>;
   readonly authorize: Authorize;
   /** Parameters by name. */
   readonly parameters: Map<string, StoredParameter>;
@@ -51,12 +54,14 @@ export function awsApi(cloud: AwsCloud): EndpointHandler {
     if (problem !== undefined) return { status: 403, body: JSON.stringify({ __type: problem }) };
     if (service === "ssm") return parameterStore(cloud, machine, request);
     if (service === "autoscaling") return autoScaling(cloud, machine, request);
+    if (service === "ec2") return compute(cloud, machine, request);
     return objectStore(cloud, machine, request);
   };
 }
 
-function serviceOf(host: string, region: string): "ssm" | "autoscaling" | "s3" | undefined {
+function serviceOf(host: string, region: string): "ssm" | "autoscaling" | "ec2" | "s3" | undefined {
   if (host === `ssm.${region}.amazonaws.com`) return "ssm";
+  if (host === `ec2.${region}.amazonaws.com`) return "ec2";
   if (host === `autoscaling.${region}.amazonaws.com`) return "autoscaling";
   return host === `s3.${region}.amazonaws.com` || host.endsWith(`.s3.${region}.amazonaws.com`) ? "s3" : undefined;
 }
@@ -145,6 +150,14 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
     );
   }
   return { status: 200, body: `<${action}Response/>` };
+}
+
+function compute(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
+  const form = new URLSearchParams(request.body.toString("utf8"));
+  if (form.get("Action") !== "DescribeInstances") return failure("InvalidAction", form.get("Action") ?? "");
+  if (!allowed(cloud, machine, [["ec2:DescribeInstances", "*"]]))
+    return { status: 403, body: "<Code>UnauthorizedOperation</Code>" };
+  return describeInstances(cloud.machines(), form);
 }
 
 function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {

@@ -33,6 +33,7 @@ export function awsSide(program: RecordedProgram, clusterName: string): CloudSid
   const endpoints = awsApi({
     region,
     machineAt: (address) => byAddress.get(address),
+    machines: () => byAddress.values(),
     authorize: (role, action, resource, context) =>
       allows([{ Statement: statementsOf(role) }], { action, resource, context }),
     parameters,
@@ -63,6 +64,7 @@ export function awsSide(program: RecordedProgram, clusterName: string): CloudSid
     hosts: [
       `ssm.${region}.amazonaws.com`,
       `autoscaling.${region}.amazonaws.com`,
+      `ec2.${region}.amazonaws.com`,
       `s3.${region}.amazonaws.com`,
       ...buckets.map((bucket) => `${bucket}.s3.${region}.amazonaws.com`),
     ],
@@ -108,6 +110,8 @@ function asAwsMachine(machine: SimulatedMachine): AwsMachine {
     instanceType: machine.size,
     role: machine.role ?? "",
     credentials: newCredentials(),
+    tags: machine.tags,
+    launched: new Date(),
     lifecycleState: machine.group === undefined ? undefined : "InService",
   };
 }

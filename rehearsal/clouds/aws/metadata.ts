@@ -12,6 +12,9 @@ export interface AwsMachine {
   /** Name of the role in its instance profile. */
   readonly role: string;
   readonly credentials: AwsCredentials;
+  readonly tags: Readonly<Record<string, string>>;
+  /** When it was started. */
+  readonly launched: Date;
   /** State of its life in the Auto Scaling group: `InService`, `Terminated`; none outside of a group. */
   lifecycleState: string | undefined;
 }

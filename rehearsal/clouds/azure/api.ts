@@ -51,7 +51,7 @@ function caller(
   };
 }
 
-/** The only thing that machines ask of the resource manager: a new system disk for an instance of a scale set. */
+/** What machines ask of the resource manager: who an instance of a scale set is, and a new system disk for it. */
 function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: EndpointRequest): EndpointAnswer {
   if (typeof by === "string") return azureError(401, "AuthenticationFailed", by);
   const [path = "", query = ""] = request.url.split("?");
@@ -61,6 +61,8 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
       "MissingApiVersionParameter",
       "The api-version query parameter (?api-version=) is required.",
     );
+  const machine = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)$/i.exec(path)?.[1];
+  if (machine !== undefined && request.method === "GET") return scaleSetMachine(cloud, by, machine);
   const instance = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)\/reimage$/i.exec(
     path,
   )?.[1];
@@ -71,4 +73,27 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
   cloud.reimaged.push(instance);
   return { status: 202 };
+}
+
+/** An instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs - Get), with what somebody reads of it. */
+function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): EndpointAnswer {
+  const action = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read";
+  if (!by.allowed({ action, plane: "control", resource: id }))
+    return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
+  const host = [...cloud.hosts()].find(({ resourceId }) => same(resourceId, id));
+  if (host === undefined) return azureError(404, "NotFound", `The entity was not found: ${id}`);
+  return {
+    status: 200,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    body: JSON.stringify({
+      id: host.resourceId,
+      name: host.resourceName,
+      properties: {
+        osProfile: { computerName: host.computerName },
+        provisioningState: "Succeeded",
+        // Seven digits of a second and an offset, as the resource manager writes times.
+        timeCreated: cloud.madeAt(host).toISOString().replace("Z", "0000+00:00"),
+      },
+    }),
+  };
 }

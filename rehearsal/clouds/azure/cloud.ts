@@ -48,7 +48,7 @@ export function azureSide(program: RecordedProgram, events: ScheduledEvents = ne
     tokens,
     events,
   });
-  const cloud = cloudOf(program, (address) => hosts.get(address), tokens);
+  const cloud = cloudOf(program, hosts, tokens);
   const endpoints = azureApi(cloud);
   let replacements = 0;
   return {
@@ -100,11 +100,14 @@ export function azureSide(program: RecordedProgram, events: ScheduledEvents = ne
   };
 }
 
-function cloudOf(
-  program: RecordedProgram,
-  hostAt: (address: string) => AzureHost | undefined,
-  tokens: TokenIssuer,
-): AzureCloud {
+function cloudOf(program: RecordedProgram, hosts: ReadonlyMap<string, AzureHost>, tokens: TokenIssuer): AzureCloud {
+  const made = new Map<string, Date>();
+  const madeAt = ({ resourceId }: AzureHost): Date => {
+    const time = made.get(resourceId) ?? new Date();
+    made.set(resourceId, time);
+    return time;
+  };
+  for (const host of hosts.values()) madeAt(host);
   const roles = new Map<string, readonly HeldRole[]>();
   const rolesFor = (principalId: string): readonly HeldRole[] => {
     const known = roles.get(principalId) ?? rolesOf(program, principalId);
@@ -112,7 +115,9 @@ function cloudOf(
     return known;
   };
   return {
-    hostAt,
+    hostAt: (address) => hosts.get(address),
+    hosts: () => hosts.values(),
+    madeAt,
     tokens,
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
     vaults: collectVaults(program),

@@ -13,6 +13,10 @@ export interface StoredValue {
 /** What the simulated endpoints of Azure work on. */
 export interface AzureCloud {
   readonly hostAt: (address: string) => AzureHost | undefined;
+  /** All machines that there are now. */
+  readonly hosts: () => Iterable<AzureHost>;
+  /** When a machine was made. */
+  readonly madeAt: (host: AzureHost) => Date;
   readonly tokens: TokenIssuer;
   /** Whether an identity's roles allow a call. */
   readonly authorize: (principalId: string, request: AzureRequest) => boolean;

@@ -47,6 +47,9 @@ case "$*" in
   *"get --raw /version") cat "$STORE/version" ;;
   *"get lease"*) cat "$STORE/leader" ;;
   *"get nodes"*) cat "$STORE/nodes" ;;
+  *"get certificatesigningrequests"*) cat "$STORE/requests" ;;
+  *"replace --raw"*) cat >>"$STORE/decisions" ;;
+  *"get node "*--ignore-not-found*) [ ! -e "$STORE/existing" ] || cat "$STORE/existing" ;;
   *"configmap fenestra-replaced"*) [ ! -e "$STORE/replaced" ] || cat "$STORE/replaced" ;;
   *"get pods"*) [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
   *"get node "*jsonpath*) echo -n True ;;
@@ -120,7 +123,9 @@ case $url in
     else [ -z "$body" ] || cp "$body" "$STORE/uploaded"; : | answer; fi ;;
   */livez | *:2381/health) exit 7 ;;
   */readyz) echo ok | answer ;;
-  https://management.azure.com/*) status=202; : | answer ;;
+  https://management.azure.com/*/reimage*) status=202; : | answer ;;
+  https://management.azure.com/*) if [ -e "$STORE/machine" ]; then answer <"$STORE/machine"; else status=404; : | answer; fi ;;
+  https://ec2.*) cat "$STORE/instances" | answer ;;
   https://autoscaling.*) echo '<ok/>' | answer ;;
   https://*scripts*.s3.*/linux/*.json)
     if [ -e "$STORE/denied" ]; then status=403; echo '<Code>AccessDenied</Code>' | answer

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
+import { parse } from "yaml";
 import { minorOf, minors } from "../../../components/model/releases.ts";
 import { kubeadmProblems } from "../../../rehearsal/programs/checkers/readers.ts";
 import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
@@ -28,6 +29,24 @@ describe("kubeadm configuration of each Kubernetes minor", () => {
         const file = path.join(import.meta.dirname, `snapshots/kubeadm.${cloud}-prod.${minorOf(version)}`);
         if (version === base) matchSnapshot(`${file}.yaml`, configOf(cloud, version));
         else matchDelta(`${file}.diff`, configOf(cloud, base), configOf(cloud, version));
+      });
+
+      it(`${version} on ${cloud} names no file that its static pod does not mount, and mounts none that the machine does not get`, () => {
+        const payload = exampleControlPlane(specAt(cloud, version));
+        const cluster = parse(configOf(cloud, version).split("---\n")[1] ?? "");
+        for (const component of [cluster.apiServer, cluster.controllerManager, cluster.scheduler]) {
+          const volumes: readonly { hostPath: string; mountPath: string; pathType: string }[] =
+            component.extraVolumes ?? [];
+          // What kubeadm mounts by itself (kubernetes/kubernetes, cmd/kubeadm/app/phases/controlplane/volumes.go).
+          const mounted = ["/etc/kubernetes/pki", ...volumes.map(({ mountPath }) => mountPath)];
+          const files: readonly { name: string; value: string }[] = component.extraArgs;
+          for (const { name, value } of files.filter((arg) => arg.value.startsWith("/")))
+            assert.ok(
+              mounted.some((folder) => `${value}/`.startsWith(`${folder}/`)),
+              `--${name}=${value}`,
+            );
+          for (const { hostPath } of volumes.filter(({ pathType }) => pathType === "File")) fileOf(payload, hostPath);
+        }
       });
 
       it(`${version} on ${cloud} is accepted by kubeadm for every member`, async function () {

@@ -107,6 +107,27 @@ replace_machine() {
   [[ $status == 200 ]] || { log "error: reporting $1 was answered with $status"; return 1; }
 }
 
+# keeps_name: whether a machine that was replaced comes back under its name. An instance is gone, and its id with it.
+keeps_name() { false; }
+
+# machine_made <node>: when a worker of this cluster was started, in seconds. Ends with 44 when EC2 knows none of that id that runs. A
+# control-plane machine is in no group, and nobody but EC2 Auto Scaling can set the tag of its groups (AWS documentation, "Tag your
+# Amazon EC2 resources": prefix `aws:`).
+machine_made() {
+  local status started
+  [[ $1 =~ ^i-[0-9a-f]{8,17}$ ]] || return 44
+  status=$(signed ec2 "$scratch/instances" --data 'Action=DescribeInstances&Version=2016-11-15' \
+    --data-urlencode Filter.1.Name=instance-id --data-urlencode "Filter.1.Value.1=$1" \
+    --data-urlencode Filter.2.Name=instance-state-name --data-urlencode Filter.2.Value.1=running \
+    --data-urlencode "Filter.3.Name=tag:kubernetes.io/cluster/$CLUSTER" --data-urlencode Filter.3.Value.1=owned \
+    --data-urlencode Filter.4.Name=tag:aws:autoscaling:groupName --data-urlencode "Filter.4.Value.1=$CLUSTER-*" \
+    "https://ec2.$REGION.amazonaws.com/") || return 1
+  [[ $status == 200 ]] || { log "error: describing $1 was answered with $status"; return 1; }
+  grep -q "<instanceId>$1</instanceId>" "$scratch/instances" || return 44
+  started=$(grep -o '<launchTime>[^<]*' "$scratch/instances") || return 1
+  date -d "${started#<launchTime>}" +%s
+}
+
 # termination_notice: succeeds when this machine is about to be taken away.
 termination_notice() {
   local target

@@ -90,6 +90,26 @@ replace_machine() {
   [[ $status == 202 || $status == 200 ]] || { log "error: reimaging $1 was answered with $status"; return 1; }
 }
 
+# keeps_name: whether a machine that was replaced comes back under its name. With a new disk it is the same machine.
+keeps_name() { true; }
+
+# machine_made <node>: when a worker of this cluster was made, in seconds. Ends with 44 when its scale set has none of that name.
+machine_made() {
+  local path status
+  path=$(machine_path "$1") || return 44
+  status=$(authorised https%3A%2F%2Fmanagement.azure.com "$scratch/machine" "https://management.azure.com$path?api-version=2024-07-01") || return 1
+  if [[ $status == 404 ]]; then return 44; fi
+  [[ $status == 200 ]] || { log "error: asking for $1 was answered with $status"; return 1; }
+  python3 -I - "$scratch/machine" "$1" <<'EOF'
+import datetime, json, sys
+with open(sys.argv[1], encoding="utf-8") as file:
+    machine = json.load(file)["properties"]
+if machine["osProfile"]["computerName"].lower() != sys.argv[2]:
+    sys.exit(44)
+print(int(datetime.datetime.fromisoformat(machine["timeCreated"][:19] + "+00:00").timestamp()))
+EOF
+}
+
 # scheduled_events [curl arguments...]: what the platform is about to do. The first call switches the service on, and may take two minutes
 # (Azure documentation, scheduled events, "Enable and disable").
 scheduled_events() { metadata --header 'Metadata: true' --max-time 150 "$@" "$imds/scheduledevents?api-version=2020-07-01"; }

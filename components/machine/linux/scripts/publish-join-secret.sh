@@ -35,7 +35,7 @@ expires=$(stamp "$((now + JOIN_TOKEN_TTL))")
 printf '%s\n' 'apiVersion: v1' 'kind: Secret' 'type: bootstrap.kubernetes.io/token' 'metadata:' "  name: bootstrap-token-$id" \
   '  namespace: kube-system' '  labels:' "    fenestra.dev/join-token: '$ETCD_NAME'" 'stringData:' "  token-id: '$id'" \
   "  token-secret: '$secret'" "  expiration: '$expires'" "  usage-bootstrap-authentication: 'true'" \
-  "  auth-extra-groups: system:bootstrappers:kubeadm:default-node-token" >"$work/token.yaml"
+  "  auth-extra-groups: system:bootstrappers:fenestra:workers" >"$work/token.yaml"
 create() { admin create --filename - <"$work/token.yaml" >/dev/null; }
 retry "$PUBLISH_ATTEMPTS" 1 create || die "the bootstrap token cannot be made"
 

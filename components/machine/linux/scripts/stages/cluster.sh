@@ -5,9 +5,9 @@
 
 admin=(--config /etc/kubernetes/kubeadm.yaml --kubeconfig /etc/kubernetes/super-admin.conf)
 
-# kubeadm makes this binding only when it uses admin.conf itself (kubernetes/kubeadm: kubeadm init, EnsureAdminClusterRoleBinding).
-binding() { kubectl --kubeconfig /etc/kubernetes/super-admin.conf apply --server-side --filename /etc/fenestra/admin-binding.yaml; }
-retry 10 1 binding
+# kubeadm makes the first of these bindings only when it uses admin.conf itself (kubernetes/kubeadm: kubeadm init, EnsureAdminClusterRoleBinding).
+bindings() { kubectl --kubeconfig /etc/kubernetes/super-admin.conf apply --server-side --filename /etc/fenestra/bindings.yaml; }
+retry 10 1 bindings
 retry 5 2 kubeadm init phase upload-config all "${admin[@]}"
 retry 5 2 kubeadm init phase bootstrap-token "${admin[@]}" --skip-token-print
 # `kubeadm upgrade`, `join` and `reset` would take what one machine has written for all of them.

@@ -1,0 +1,87 @@
+import { waitFor } from "../host/processes.ts";
+import { type Check, type CheckContext, CheckFailure, expect, expectEqual } from "./check.ts";
+import { backLimitMs, type ControlPlaneLab, readBack, writes } from "./controlPlane.ts";
+
+/** How the data of a control plane of three comes back. They come after the checks of availability, whose objects and copies they use. */
+export function restoreChecks(lab: ControlPlaneLab): readonly Check[] {
+  return [
+    {
+      id: "snapshot and restore",
+      title: "a snapshot in the object store brings the objects back after all data is destroyed",
+      run: async (context) => {
+        const good = await writes(context, "kept", 3);
+        expectEqual(good, 3, "writes before the snapshot");
+        await lab.script(0, "etcd-snapshot.sh");
+        const told = await context.api.core.readNamespacedConfigMap({
+          namespace: "kube-system",
+          name: "fenestra-etcd-snapshots",
+        });
+        const [time = "", name = ""] = (told.data?.["cp-0"] ?? "").split(" ");
+        expect(Date.now() - Date.parse(time) < 60_000, `the cluster was told of a snapshot of ${time}`);
+        expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
+        await lab.onAll("etcd-restore.sh", "--stop");
+        // Nothing of the old data may be of use to anybody.
+        for (const index of [0, 1, 2])
+          await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
+        await lab.onAll("etcd-restore.sh", name);
+        await lab.untilHealthy();
+        await answersAgain(context);
+        expectEqual(
+          [await readBack(context, "kept"), await readBack(context, "late")],
+          [3, 0],
+          "objects from before and after the snapshot",
+        );
+      },
+    },
+    {
+      id: "restore onto empty volumes",
+      title:
+        "new machines with empty volumes wait for data; a copy that was made before etcd's first start brings the objects of then back",
+      run: async (context) => {
+        expectEqual(await readBack(context, "kept"), 3, "objects that are not in the copy");
+        // The machines that all were made anew at once have each sent what they found.
+        const { stdout } = await lab.script(0, "etcd-restore.sh", "--list");
+        const copy = stdout
+          .trim()
+          .split("\n")
+          .filter((name) => name.endsWith("-before-start.db.gz"))
+          .sort(byTime)
+          .at(-1);
+        if (copy === undefined) throw new CheckFailure(`no machine has sent the data of the one before: ${stdout}`);
+        for (const index of [0, 1, 2]) await lab.powerOff(index, "lost");
+        await Promise.all([0, 1, 2].map((index) => lab.replace(index)));
+        for (const index of [0, 1, 2])
+          await waitFor(
+            `machine ${index} to wait for data`,
+            async () =>
+              /the volume is empty, and the cluster was initialised .*: waiting/.test(
+                await lab.machine(index).readFile("/var/log/fenestra/bootstrap.log"),
+              ),
+            { timeoutMs: backLimitMs, intervalMs: 500 },
+          );
+        for (const { stderr } of await lab.onAll("etcd-restore.sh", copy))
+          expect(/has waited for data, and its bootstrap goes on/.test(stderr), `the restore says: ${stderr.trim()}`);
+        await lab.untilHealthy();
+        await answersAgain(context);
+        expectEqual(
+          [(await readBack(context, "cut")) > 0, await readBack(context, "kept")],
+          [true, 0],
+          "objects from before and after the copy",
+        );
+        context.note(copy);
+      },
+    },
+  ];
+}
+
+/** Orders names of snapshots by their last part, which begins with the time. */
+function byTime(a: string, b: string): number {
+  const [left = "", right = ""] = [a, b].map((name) => name.split("/").at(-1) ?? "");
+  return left < right ? -1 : 1;
+}
+
+async function answersAgain({ kubectl }: CheckContext): Promise<void> {
+  await waitFor("the API to answer", async () => (await kubectl(["get", "--raw", "/readyz"])).code === 0, {
+    timeoutMs: 60_000,
+  });
+}

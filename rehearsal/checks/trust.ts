@@ -1,0 +1,151 @@
+import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
+import { apiFor, kubeconfig } from "../cluster/api.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { waitFor } from "../host/processes.ts";
+import type { LinuxMachine } from "../machines/linuxMachine.ts";
+import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
+import type { ControlPlaneLab } from "./controlPlane.ts";
+
+const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
+
+/** Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the network that it has. */
+export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Check[] {
+  const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {
+    const machine = cluster.machines.get(id);
+    if (machine === undefined) throw new Error("no Linux worker runs");
+    return machine;
+  };
+  return [
+    {
+      id: "no credentials",
+      title: "who has no credentials learns from the API that it is well, and nothing else",
+      run: async (context) => {
+        const url = `https://${lab.machine(0).address}:6443`;
+        const paths = [
+          "/readyz",
+          "/livez",
+          "/version",
+          "/api",
+          "/api/v1/namespaces/kube-public/configmaps/cluster-info",
+        ];
+        const asked = ["curl", "--silent", "--insecure", "--write-out", "%{http_code},", "--output", "/dev/null"];
+        const { stdout } = await workerOf(context).run([
+          "bash",
+          "-c",
+          paths.map((path) => [...asked, `${url}${path}`].join(" ")).join("; "),
+        ]);
+        expectEqual(
+          stdout.split(",").slice(0, -1),
+          ["200", "200", "401", "401", "401"],
+          `answers to ${paths.join(" ")}`,
+        );
+      },
+    },
+    {
+      id: "audit",
+      title: "the audit log names who tries to read a Secret or to make a token, kubelets included",
+      run: async (context) => {
+        const worker = workerOf(context);
+        const node = "--kubeconfig /etc/kubernetes/kubelet.conf --namespace kube-system";
+        const { stderr } = await worker.run([
+          "bash",
+          "-c",
+          `kubectl ${node} get secret audit-check; kubectl ${node} create token audit-check`,
+        ]);
+        expectEqual(stderr.match(/forbidden/g)?.length, 2, `refusals (${stderr})`);
+        const logs = await Promise.all(
+          [...Array(lab.size).keys()].map((index) =>
+            lab.machine(index).run(["bash", "-c", "grep -h audit-check /var/log/kubernetes/audit/*.log || true"]),
+          ),
+        );
+        const seen = logs.flatMap(({ stdout }) => stdout.match(/"user":{"username":"system:node:[^"]+"/g) ?? []);
+        expect(seen.length >= 2, `${seen.length} of 2 requests are in the audit logs`);
+      },
+    },
+    {
+      id: "names of nodes",
+      title:
+        "the join secret is worth one's own name: no other node's, no control-plane node's, no invented one, no other group",
+      run: async (context) => {
+        const { api, cloud, note, linuxWorkers, registered } = context;
+        const worker = cloud.machines.find(({ id }) => id === linuxWorkers[0]);
+        const [joinName = ""] = cloud.secretNames;
+        if (worker === undefined) throw new Error("there is no Linux worker");
+        const secret: { readonly server: string; readonly caCertificate: string; readonly token: string } = JSON.parse(
+          await cloud.readSecret(worker, joinName),
+        );
+        const bootstrap = apiFor(
+          kubeconfig({ server: secret.server, ca: secret.caCertificate, user: { token: secret.token } }),
+        );
+        const names = [...registered.values()];
+        const other = names.find(({ pool }) => pool !== undefined)?.name ?? "";
+        const controlPlane = names.find(({ pool }) => pool === undefined)?.name ?? "";
+        // The number of a machine that its group does not have.
+        const invented = `${other.slice(0, -3)}fff`;
+        const wanted = [
+          [`system:node:${other}`, "system:nodes"],
+          [`system:node:${controlPlane}`, "system:nodes"],
+          [`system:node:${invented}`, "system:nodes"],
+          // The last one is refused at once, which says that the others were looked at.
+          ["kubernetes-admin", "kubeadm:cluster-admins"],
+        ] as const;
+        const made: string[] = [];
+        for (const [commonName, organization] of wanted) {
+          const { request } = newCertificateRequest({ commonName, organization });
+          const { metadata } = await bootstrap.certificates.createCertificateSigningRequest({
+            body: {
+              metadata: { generateName: "hostile-" },
+              spec: {
+                request: Buffer.from(request).toString("base64"),
+                signerName,
+                usages: ["digital signature", "client auth"],
+              },
+            },
+          });
+          made.push(metadata?.name ?? "");
+        }
+        const conditionsOf = async (name: string): Promise<readonly string[]> =>
+          (await api.certificates.readCertificateSigningRequest({ name })).status?.conditions?.map(
+            ({ type }) => type,
+          ) ?? [];
+        await waitFor(
+          "the control plane to look at the requests",
+          async () => (await conditionsOf(made.at(-1) ?? "")).includes("Denied"),
+          { timeoutMs: 60_000, intervalMs: 250 },
+        );
+        for (const [index, name] of made.entries())
+          expect(!(await conditionsOf(name)).includes("Approved"), `${wanted[index]?.[0]} was approved`);
+        const requests = (await api.certificates.listCertificateSigningRequest()).items;
+        const reasons = requests
+          .filter(({ spec }) => spec.signerName === signerName && spec.username?.startsWith("system:bootstrap:"))
+          .flatMap(
+            ({ status }) =>
+              status?.conditions?.filter(({ type }) => type === "Approved").map(({ reason }) => reason) ?? [],
+          );
+        expectEqual([...new Set(reasons)], ["FenestraApproved"], "who approved first certificates");
+        note(
+          `${reasons.length} first certificates were approved by the control plane's own job, ${made.length} hostile requests were not`,
+        );
+        await Promise.all(made.map((name) => api.certificates.deleteCertificateSigningRequest({ name })));
+      },
+    },
+    {
+      id: "watcher of dead nodes",
+      title:
+        "the job that gives dead nodes back to the cloud runs on every control-plane machine, and one of them acts",
+      run: async ({ api }) => {
+        for (const index of Array(lab.size).keys()) {
+          const { code, stderr } = await lab
+            .machine(index)
+            .run(["/opt/fenestra/replace-notready.sh"], { timeoutMs: 60_000 });
+          expectEqual(code, 0, `exit code on machine ${index} (${stderr.trim().split("\n").at(-1)})`);
+        }
+        const { data } = await api.core.readNamespacedConfigMap({
+          name: "fenestra-replaced",
+          namespace: "kube-system",
+        });
+        expectEqual(data ?? {}, {}, "nodes that were given back");
+      },
+    },
+  ];
+}

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Folders of the repository, and which of them each may import (docs/architecture.md). The longest matching name counts. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  "index.ts": ["components/config", "components/model", "stacks"],
+  stacks: ["components", "stacks"],
+  "components/aws": ["components"],
+  "components/azure": ["components"],
+  "components/kubernetes": ["components/kubernetes", "components/gates", "components/machine", "components/model"],
+  "components/gates": ["components/gates", "components/pki", "components/model", "components/config"],
+  "components/pki": ["components/pki", "components/model", "components/machine"],
+  "components/machine": ["components/machine", "components/config", "components/model"],
+  "components/config": ["components/config", "components/model"],
+  "components/model": ["components/model", "components/config"],
+  ci: ["ci", "components"],
+  plan: ["plan", "components", "verify/images.ts"],
+  checks: ["checks"],
+  verify: ["verify", "checks", "components", "cli/exit.ts"],
+  rehearsal: ["rehearsal", "plan", "checks", "components"],
+  cli: ["cli", "package.json", "components", "plan", "rehearsal", "verify", "checks", "stacks", "ci"],
+};
+
+/** Folders that are plain data and functions: no provider's SDK, no Pulumi at all. */
+const pure = ["components/config", "components/model", "components/machine"];
+
+interface Import {
+  readonly from: string;
+  /** File in the repository, or name of a package. */
+  readonly to: string;
+  readonly isPackage: boolean;
+}
+
+function sourceFiles(folder: string): readonly string[] {
+  return readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => path.join(folder, name));
+}
+
+/** Every import of a file, of types too; dynamic ones with a literal included. */
+function importsOf(file: string): readonly Import[] {
+  return ts
+    .preProcessFile(readFileSync(path.join(root, file), "utf8"), true, true)
+    .importedFiles.map(({ fileName }) => {
+      const isPackage = !fileName.startsWith(".");
+      return { from: file, to: isPackage ? fileName : path.join(path.dirname(file), fileName), isPackage };
+    });
+}
+
+const folders = ["stacks", "components", "plan", "checks", "rehearsal", "verify", "cli", "ci"];
+const present = folders.filter((folder) => readdirSync(root).includes(folder));
+const imports = ["index.ts", ...present.flatMap(sourceFiles)].flatMap(importsOf);
+
+const inside = (file: string, place: string): boolean => file === place || file.startsWith(`${place}/`);
+
+function ruleOf(file: string): readonly string[] {
+  const rule = Object.entries(allowed)
+    .filter(([place]) => inside(file, place))
+    .sort(([a], [b]) => b.length - a.length)[0];
+  return rule?.[1] ?? [];
+}
+
+/** Import cycles, each as its files in order, found by depth-first search. */
+function cycles(edges: readonly Import[]): readonly string[] {
+  const next = Map.groupBy(edges, ({ from }) => from);
+  const done = new Set<string>();
+  const found: string[] = [];
+  const visit = (file: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(file);
+    if (at >= 0) found.push([...trail.slice(at), file].join(" -> "));
+    if (at >= 0 || done.has(file)) return;
+    for (const { to } of next.get(file) ?? []) visit(to, [...trail, file]);
+    done.add(file);
+  };
+  for (const file of next.keys()) visit(file, []);
+  return found;
+}
+
+describe("imports", () => {
+  const local = imports.filter(({ isPackage }) => !isPackage);
+
+  it("go one way", () => {
+    const wrong = local.filter(({ from, to }) => !ruleOf(from).some((place) => inside(to, place)));
+    assert.deepEqual(
+      wrong.map(({ from, to }) => `${from} imports ${to}`),
+      [],
+    );
+  });
+
+  it("of pure folders name no Pulumi package", () => {
+    const wrong = imports.filter(
+      ({ from, to, isPackage }) => isPackage && to.startsWith("@pulumi/") && pure.some((place) => inside(from, place)),
+    );
+    assert.deepEqual(wrong, []);
+  });
+
+  it("make no cycle, not even of types", () => {
+    assert.deepEqual(cycles(local), []);
+    assert.equal(
+      cycles([
+        { from: "a", to: "b", isPackage: false },
+        { from: "b", to: "a", isPackage: false },
+      ]).length,
+      1,
+    );
+  });
+});

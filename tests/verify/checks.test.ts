@@ -1,0 +1,241 @@
+import assert from "node:assert/strict";
+import type { V1CSINode } from "@kubernetes/client-node";
+import type { VerifyCheck, VerifyContext } from "../../verify/check.ts";
+import { exporterCheck } from "../../verify/checks/exporters.ts";
+import { outboundCheck } from "../../verify/checks/outside.ts";
+import { nodeToPodCheck } from "../../verify/checks/pods.ts";
+import { nodePortCheck, steadiness } from "../../verify/checks/services.ts";
+import { diskDriverOf, registrationProblems, storageClassFor } from "../../verify/checks/storage.ts";
+import { CheckFailure, CheckSkipped } from "../../verify/failure.ts";
+import { hostStationOf, stationPod, stationsOf, verifyNamespaceLabels } from "../../verify/manifests.ts";
+import { controlPlaneGroup, type NodeFacts, type NodeGroup, nodeGroups } from "../../verify/nodes.ts";
+import { NotYet } from "../../verify/poll.ts";
+import { manifestsOf } from "../kubernetes/switches.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { ended } from "./network.ts";
+
+/** Facts of a Ready node. */
+const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
+  name,
+  os: "linux",
+  build: undefined,
+  labels: {},
+  taints: [],
+  ready: true,
+  readyMessage: "",
+  internalIp: `10.0.0.${name.length}`,
+  controlPlane: false,
+  cordoned: false,
+  simulated: false,
+  cloud: "aws",
+  ...more,
+});
+const windows = (name: string, build = "10.0.20348"): NodeFacts => node(name, { os: "windows", build });
+const nodes = [
+  node("cp", { controlPlane: true }),
+  node("l1"),
+  windows("w1"),
+  windows("w22"),
+  windows("w333", "10.0.17763"),
+];
+const groupOf = (id: string): NodeGroup => {
+  const found = [controlPlaneGroup(nodes), ...nodeGroups(nodes)].find((group) => group?.id === id);
+  assert.ok(found !== undefined, id);
+  return found;
+};
+const closed = ended(7, "", "connection refused");
+
+/** Runs a check among stations that are all Ready; `answer` says how curl ends for a URL that a station asks. What is noted comes back. */
+async function run(
+  check: VerifyCheck,
+  answer: (url: string, station: string) => ReturnType<typeof ended>,
+): Promise<readonly string[]> {
+  const notes: string[] = [];
+  const ip = (pod: string): string => `10.244.0.${pod}`;
+  const stations: VerifyContext["stations"] = {
+    ready: async (group) => stationsOf(group).map((station) => ({ ...station, ip: ip(station.pod) })),
+    host: async (group) => {
+      const station = hostStationOf(group);
+      assert.ok(station !== undefined);
+      return { ...station, ip: "" };
+    },
+    service: async () => ({ name: "to-x", clusterIp: "10.96.0.9", nodePort: 30_123 }),
+    run: async (station, command) => {
+      const url = command.find((word) => /^https?:/.test(word)) ?? "";
+      if (url.includes(":8099/")) return closed;
+      const pod = /^http:\/\/10\.244\.0\.([^:]+):8080/.exec(url)?.[1];
+      const said = answer(url, station.pod);
+      return said.code === 0 && said.stdout === "" && pod !== undefined ? ended(0, pod) : said;
+    },
+  };
+  const api = new Proxy({}, { get: (_target, name) => assert.fail(`the check asked the API for ${String(name)}`) });
+  const context = {
+    api,
+    namespace: "n",
+    stations,
+    signal: AbortSignal.timeout(400),
+    note: (text: string) => notes.push(text),
+  };
+  // None of these checks asks the API.
+  await Reflect.apply(check.run, undefined, [context]);
+  return notes;
+}
+const open = () => ended(0);
+
+describe("checks of paths", () => {
+  it("ask from a control-plane node, which takes the pod for that and is allowed to", () => {
+    const group = groupOf("control-plane");
+    const station = hostStationOf(group);
+    assert.ok(station !== undefined);
+    const { spec } = stationPod(station, group);
+    assert.equal(spec?.hostNetwork, true);
+    assert.deepEqual(spec?.tolerations, [
+      { key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" },
+    ]);
+    assert.equal(verifyNamespaceLabels["fenestra.dev/control-plane"], "allowed");
+    const worker = hostStationOf(groupOf("linux"));
+    assert.ok(worker !== undefined);
+    assert.equal(stationPod(worker, groupOf("linux")).spec?.tolerations, undefined);
+  });
+
+  it("fail when a Linux node does not reach a pod, the control plane's included", async () => {
+    for (const start of ["control-plane", "linux"]) {
+      await run(nodeToPodCheck(groupOf(start), groupOf("windows-2022")), open);
+      await assert.rejects(
+        run(nodeToPodCheck(groupOf(start), groupOf("windows-2022")), (url) => (url.includes("b0") ? closed : ended(0))),
+        CheckFailure,
+      );
+    }
+  });
+
+  it("judge from the host of a Windows node what upstream promises: its own pods, and on 2019 not even those", async () => {
+    const [w2022, w2019, linux] = [groupOf("windows-2022"), groupOf("windows-2019"), groupOf("linux")];
+    const farDeaf = (url: string) => (/-b0:|linux/.test(url) ? closed : ended(0));
+    const notes = await run(nodeToPodCheck(w2022, w2022), farDeaf);
+    assert.match(notes.join("\n"), /flannel#1096\), so that is not judged; windows-2022-b0 does not answer/);
+    await assert.rejects(
+      run(nodeToPodCheck(w2022, w2022), (url) => (url.includes("a1") ? closed : ended(0))),
+      /does not reach http:\/\/10\.244\.0\.windows-2022-a1/,
+    );
+    await assert.rejects(run(nodeToPodCheck(w2022, linux), farDeaf), CheckSkipped);
+    await assert.rejects(run(nodeToPodCheck(w2019, w2019), open), CheckSkipped);
+  });
+
+  it("ask NodePorts from the control plane and a worker, and fail when one of them does not get through", async () => {
+    const askers = [groupOf("control-plane"), groupOf("linux"), groupOf("windows-2022")];
+    const check = nodePortCheck(groupOf("windows-2022"), askers.slice(0, 2));
+    const [note] = await run(check, () => ended(0, "windows-2022-a1"));
+    assert.equal(note, "asked from cp and l1: w1, w22");
+    for (const deaf of ["control-plane-host", "linux-host"])
+      await assert.rejects(
+        run(check, (_url, station) => (station === deaf ? closed : ended(0, "windows-2022-a0"))),
+        /does not reach http:\/\/10\.0\.0\.2:30123/,
+      );
+  });
+
+  it("ask exporters from other nodes, and take no page for one that has no metric of theirs", async () => {
+    const check = exporterCheck(groupOf("windows-2022"), [groupOf("control-plane"), groupOf("windows-2022")]);
+    const asked: string[] = [];
+    const notes = await run(check, (url) => {
+      asked.push(url);
+      return ended(0, "# HELP\nwindows_cpu_time_total 1");
+    });
+    assert.deepEqual(notes, ["cp -> w1, cp -> w22, w1 -> w22"]);
+    assert.ok(asked.every((url) => url.endsWith(":9182/metrics")));
+    await assert.rejects(
+      run(check, () => closed),
+      CheckFailure,
+    );
+    await assert.rejects(
+      run(check, () => ended(0, "node_load1 1")),
+      /no metric of its own/,
+    );
+  });
+
+  it("tell a blocked site from no way out", async () => {
+    const check = outboundCheck(groupOf("linux"), "https://registry.test/", 0);
+    await run(check, () => ended(0, "\n200"));
+    await assert.rejects(
+      run(check, (url) => (url.includes("1.1.1.1") ? ended(0, "\n301") : closed)),
+      /does not reach https:\/\/registry\.test\/.*1\.1\.1\.1\/ does answer, so names or this one site/s,
+    );
+    await assert.rejects(
+      run(check, () => closed),
+      /nor does https:\/\/1\.1\.1\.1\/, which needs no name/,
+    );
+  });
+
+  it("hear pods of every node behind a load balancer, and twenty good answers in a row", () => {
+    const pods = [
+      { pod: "x-a0", node: "n1" },
+      { pod: "x-a1", node: "n1" },
+      { pod: "x-b0", node: "n2" },
+    ];
+    const heard = steadiness(pods);
+    for (let count = 0; count < 40; count += 1) assert.throws(() => heard("x-a0"), /no pod on n2 has answered/);
+    heard("x-b0");
+    assert.throws(() => heard("HTTP 503"), NotYet);
+    for (let count = 1; count < 20; count += 1) assert.throws(() => heard("x-b0"), /good answers in a row, wanted 20/);
+    heard("x-a1");
+  });
+});
+
+describe("checks of disks", () => {
+  it("find on each cloud the driver and the classes that the program makes, so that none is passed over", () => {
+    for (const [stack, driver] of [
+      ["aws-dev", "ebs.csi.aws.com"],
+      ["azure-dev", "disk.csi.azure.com"],
+    ] as const) {
+      const all = manifestsOf(exampleSpec(stack));
+      assert.equal(
+        diskDriverOf(all.flatMap(({ kind, metadata }) => (kind === "CSIDriver" ? [metadata.name] : []))),
+        driver,
+      );
+      const classes = all.flatMap((each) =>
+        each.kind === "StorageClass"
+          ? [
+              {
+                metadata: { name: each.metadata.name, annotations: { ...each.metadata.annotations } },
+                parameters: Object.fromEntries(
+                  Object.entries(each.parameters ?? {}).map(([key, value]) => [key, String(value)]),
+                ),
+              },
+            ]
+          : [],
+      );
+      assert.equal(storageClassFor("windows", classes), "windows");
+      assert.equal(storageClassFor("linux", classes), "linux");
+      assert.equal(
+        storageClassFor(
+          "windows",
+          classes.filter(({ metadata }) => metadata.name === "linux"),
+        ),
+        undefined,
+      );
+    }
+    assert.equal(storageClassFor("windows", [{ metadata: { name: "own" }, parameters: { fsType: "NTFS" } }]), "own");
+  });
+
+  const driver = "disk.csi.azure.com";
+  const csiNode = (name: string, ...names: string[]): V1CSINode => ({
+    metadata: { name },
+    spec: { drivers: names.map((each) => ({ name: each, nodeID: name })) },
+  });
+  const zoned = (zone: string, known: string): NodeFacts =>
+    node("n", { labels: { "topology.kubernetes.io/zone": zone, "topology.disk.csi.azure.com/zone": known } });
+
+  it("see a driver that is not registered, and a zone that was lost for good", () => {
+    const registered = [csiNode("n", driver)];
+    assert.deepEqual(registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], registered), []);
+    // A machine without zone has its fault domain there.
+    assert.deepEqual(registrationProblems(driver, [zoned("0", "")], registered), []);
+    assert.match(
+      registrationProblems(driver, [zoned("westeurope-1", "")], registered).join(),
+      /has zone "", the node "westeurope-1"/,
+    );
+    assert.deepEqual(
+      registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], [csiNode("n", "smb.csi.k8s.io")]),
+      ["node n: disk.csi.azure.com is not registered"],
+    );
+  });
+});

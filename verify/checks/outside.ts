@@ -1,0 +1,91 @@
+import type { VerifyCheck } from "../check.ts";
+import { CheckFailure, expect } from "../failure.ts";
+import { stationPort } from "../manifests.ts";
+import type { NodeFacts, NodeGroup } from "../nodes.ts";
+import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
+import { answeredBy, from, hostname } from "./paths.ts";
+
+/** A site that is asked by its address when another one does not answer by its name: the address stays with the resolver that it is. */
+const byAddress = "https://1.1.1.1/";
+
+/** Whether a site answers, whatever the status: certificates and rights are not the matter here. */
+async function answers(
+  start: ProbeStart,
+  url: string,
+  options: { signal: AbortSignal; lookAt?: string; warmUpMs?: number },
+): Promise<void> {
+  const run: ProbeStart["run"] = (command) => start.run([...command, "-k", "-w", "\\n%{http_code}"]);
+  const judge = (answer: string): string | undefined =>
+    /[1-5]\d\d$/.test(answer) ? undefined : `no HTTP status in "${answer.slice(-100)}"`;
+  await reaches({ ...start, run }, url, { ...options, judge });
+}
+
+/**
+ * Pods reach the world.
+ *
+ * @param warmUpMs time for the first answer, in milliseconds; default as {@link reaches} has it
+ */
+export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpMs?: number): VerifyCheck {
+  return {
+    id: `outbound/${group.id}`,
+    title: `a pod of ${group.id} reaches ${url ?? "the outside"}`,
+    ...(url === undefined ? { skip: "--outbound none" } : {}),
+    run: async (context) => {
+      const { stations, signal } = context;
+      const [asking] = await stations.ready(group, signal);
+      expect(asking !== undefined && url !== undefined, `there is no pod on ${group.id}`);
+      const start = from(context, asking);
+      const lookAt =
+        "the NAT of the node's subnet, its route table and security group; on Windows the ExceptionList of OutBoundNAT";
+      try {
+        await answers(start, url, { signal, lookAt, ...(warmUpMs === undefined ? {} : { warmUpMs }) });
+      } catch (error) {
+        if (!(error instanceof CheckFailure) || signal.aborted) throw error;
+        const other = await answers(start, byAddress, { signal, warmUpMs: 0 }).then(
+          () => `${byAddress} does answer, so names or this one site are the trouble, not the way out`,
+          () => `nor does ${byAddress}, which needs no name`,
+        );
+        throw new CheckFailure(`${error.message}; ${other}`, error.lookAt);
+      }
+    },
+  };
+}
+
+/** What a pod must not get an answer from, by cloud. A token may be asked for by PUT only, and it is the key to everything else on AWS. */
+export function metadataTargets(
+  cloud: NodeFacts["cloud"],
+  os: NodeGroup["os"],
+): readonly (readonly [url: string, options: readonly string[]])[] {
+  if (cloud === "aws")
+    return [
+      ["http://169.254.169.254/latest/api/token", ["-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 60"]],
+    ];
+  const instance = [
+    "http://169.254.169.254/metadata/instance?api-version=2021-02-01",
+    ["-H", "Metadata: true"],
+  ] as const;
+  return os === "windows"
+    ? [instance, ["http://168.63.129.16/?comp=versions", []], ["http://168.63.129.16:32526/status", []]]
+    : [instance];
+}
+
+/** Pods cannot act as their node. */
+export function metadataCheck(group: NodeGroup): VerifyCheck {
+  const cloud = group.nodes.find((node) => node.cloud !== undefined)?.cloud;
+  return {
+    id: `metadata/${group.id}`,
+    title: `a pod of ${group.id} gets no answer from the cloud's metadata service`,
+    ...(cloud === undefined ? { skip: "by their provider ids the nodes are neither on AWS nor on Azure" } : {}),
+    run: async (context) => {
+      const { stations, signal } = context;
+      const [asking, other] = await stations.ready(group, signal);
+      if (asking === undefined || other === undefined) throw new CheckFailure(`there are no two pods on ${group.id}`);
+      const start = from(context, asking);
+      const lookAt =
+        "on Windows the ACL policies of the pod's endpoint (Get-HnsEndpoint); on AWS the hop limit of the instance; on Azure the FORWARD chain";
+      // A pod that reaches nothing at all would pass this check for the wrong reason.
+      await reaches(start, hostname(other.ip, stationPort), { signal, judge: answeredBy([other]), lookAt });
+      for (const [url, options] of metadataTargets(cloud, group.os)) await staysSilent(start, url, lookAt, options);
+    },
+  };
+}

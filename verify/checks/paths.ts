@@ -1,0 +1,54 @@
+import type { VerifyContext } from "../check.ts";
+import { closedPort, type Station, stationPort } from "../manifests.ts";
+import type { NodeGroup } from "../nodes.ts";
+import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
+
+/** A station as the start of a probe. */
+export function from({ stations }: VerifyContext, station: Station): ProbeStart {
+  return {
+    name: `${station.host ? "node" : "pod"} ${station.host ? station.node : station.pod}`,
+    os: station.os,
+    run: (command) => stations.run(station, command),
+  };
+}
+
+/** The pod of which a station's answer is the name. Windows may shorten a host name to its NetBIOS length of 15. */
+export function answering<Pod extends { readonly pod: string }>(pods: readonly Pod[], answer: string): Pod | undefined {
+  const short = (name: string): string => name.toLowerCase().slice(0, 15);
+  return pods.find(({ pod }) => short(pod) === short(answer));
+}
+
+/** Judges the name that a station answers. */
+export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: string) => string | undefined {
+  return (answer) =>
+    answering(pods, answer) === undefined
+      ? `the answer was "${answer.slice(0, 200)}", wanted the name of ${pods.map(({ pod }) => pod).join(" or ")}`
+      : undefined;
+}
+
+/** Where a station tells its name. */
+export const hostname = (address: string, port: number): string => `http://${address}:${port}/hostname`;
+
+/** What to look at when two nodes of these systems do not reach each other's pods. */
+export function routes(groups: readonly NodeGroup[]): string {
+  return groups.some(({ os }) => os === "windows")
+    ? "kubectl -n kube-flannel logs -l app.kubernetes.io/name=kube-flannel-windows; on the node: Get-HnsNetwork, Get-HnsEndpoint, and UDP 4789 between the nodes"
+    : "kubectl -n kube-flannel get pods -o wide; on the node: ip route, bridge fdb show dev flannel.4096, and UDP 4789 between the nodes";
+}
+
+/** Asks each of the pods by its address, and a port of it on which nothing listens. */
+export async function probeAll(
+  { signal }: VerifyContext,
+  start: ProbeStart,
+  targets: readonly (Station & { readonly ip: string })[],
+  lookAt: string,
+): Promise<void> {
+  for (const target of targets) {
+    await reaches(start, hostname(target.ip, stationPort), { signal, judge: answeredBy([target]), lookAt });
+    await staysSilent(start, hostname(target.ip, closedPort), lookAt);
+  }
+}
+
+/** What to look at when a Service does not lead to its pods. */
+export const kubeProxy =
+  "kubectl -n kube-system get pods -o wide | grep kube-proxy, their logs; kubectl get endpointslices; on Windows: Get-HnsPolicyList";

@@ -1,0 +1,89 @@
+import type { VerifyCheck, VerifyContext } from "../check.ts";
+import { CheckFailure, CheckSkipped, expect } from "../failure.ts";
+import { type Station, stationPort } from "../manifests.ts";
+import type { NodeGroup } from "../nodes.ts";
+import { type ProbeStart, reaches } from "../probe.ts";
+import { answeredBy, from, hostname, probeAll, routes } from "./paths.ts";
+
+/**
+ * A limit of the pod network: the host of a Windows node is promised no way to pods of other nodes over VXLAN. In practice it is there on some
+ * builds (flannel-io/flannel#1096, projectcalico/calico#8569).
+ */
+const windowsHostLimit =
+  "upstream promises the host of a Windows node no way to pods of other nodes over VXLAN (flannel-io/flannel#1096), so that is not judged";
+
+/** Nodes reach the pods of a group. */
+export function nodeToPodCheck(start: NodeGroup, target: NodeGroup): VerifyCheck {
+  return {
+    id: `node-to-pod/${start.id}->${target.id}`,
+    title: `a node of ${start.id} reaches pods of ${target.id} by their addresses`,
+    run: async (context) => {
+      const { stations, signal, note } = context;
+      const [host, pods] = [await stations.host(start, signal), await stations.ready(target, signal)];
+      const begin = from(context, host);
+      const own = pods.filter(({ node }) => node === host.node);
+      const others = pods.filter(({ node }) => node !== host.node);
+      const deaf = start.release?.hostReachesOwnPods === false;
+      const windows = start.os === "windows";
+      if (deaf && own.length > 0)
+        note(`${start.id} cannot reach its own node's pods by address: HNS has no HostRoute policy before build 18321`);
+      if (windows && others.length > 0) note(`${windowsHostLimit}; ${await seen(context, begin, others)}`);
+      const judged = [...(deaf ? [] : own), ...(windows ? [] : others)];
+      if (judged.length === 0) throw new CheckSkipped("nothing of it can be judged from this build");
+      await probeAll(context, begin, judged, routes([start, target]));
+    },
+  };
+}
+
+/** Which pods answer at the moment. */
+async function seen(
+  { signal }: VerifyContext,
+  start: ProbeStart,
+  pods: readonly (Station & { readonly ip: string })[],
+): Promise<string> {
+  const words: string[] = [];
+  for (const target of pods) {
+    const options = { signal, judge: answeredBy([target]), warmUpMs: 0 };
+    const answered = await reaches(start, hostname(target.ip, stationPort), options).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof CheckFailure) return false;
+        throw error;
+      },
+    );
+    words.push(`${target.pod} ${answered ? "answers" : "does not answer"}`);
+  }
+  return words.join(", ");
+}
+
+/** Pods reach pods of the same node. */
+export function sameHostCheck(group: NodeGroup): VerifyCheck {
+  return {
+    id: `pod-to-pod/${group.id} same host`,
+    title: `a pod of ${group.id} reaches another pod of its own node`,
+    run: async (context) => {
+      const [a, b] = await context.stations.ready(group, context.signal);
+      expect(a !== undefined && b !== undefined, "there are not two pods on one node");
+      await probeAll(context, from(context, a), [b], routes([group]));
+    },
+  };
+}
+
+/** Pods reach pods of another node. */
+export function acrossHostsCheck(start: NodeGroup, target: NodeGroup): VerifyCheck {
+  return {
+    id: `pod-to-pod/${start.id}->${target.id}`,
+    title: `a pod of ${start.id} reaches pods of ${target.id} on other nodes`,
+    ...(start.id === target.id && start.nodes.filter(({ cordoned }) => !cordoned).length < 2
+      ? { skip: `${start.id} has only one node that takes pods` }
+      : {}),
+    run: async (context) => {
+      const { stations, signal } = context;
+      const [[start0], targets] = [await stations.ready(start, signal), await stations.ready(target, signal)];
+      expect(start0 !== undefined, `there is no pod on ${start.id}`);
+      const others = targets.filter(({ node }) => node !== start0.node);
+      expect(others.length > 0, `all pods of ${target.id} are on the asking node`);
+      await probeAll(context, from(context, start0), others, routes([start, target]));
+    },
+  };
+}

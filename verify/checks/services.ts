@@ -1,0 +1,224 @@
+import { get } from "node:http";
+import type { VerifyCheck } from "../check.ts";
+import { CheckFailure, CheckSkipped, expect } from "../failure.ts";
+import { closedPort, serviceName, servicePort, stationService } from "../manifests.ts";
+import type { NodeGroup } from "../nodes.ts";
+import { NotYet, until } from "../poll.ts";
+import { curl, reaches, staysSilent } from "../probe.ts";
+import type { ReadyStation } from "../stations.ts";
+import { answeredBy, answering, from, hostname, kubeProxy } from "./paths.ts";
+
+/** A Service's address leads to its pods, from a pod or from a node. */
+export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod" | "node"): VerifyCheck {
+  // kubernetes.io, "Networking on Windows": hosts cannot reach the addresses of Services scheduled on them, only pods can.
+  const windowsHost = source === "node" && start.os === "windows";
+  return {
+    id: `service-ip-from-${source}/${start.id}->${target.id}`,
+    title: `a ${source} of ${start.id} reaches pods of ${target.id} by their Service's cluster address`,
+    ...(windowsHost
+      ? {
+          skip: "a limit of Windows that upstream documents: only pods reach Service addresses there, not the node itself",
+        }
+      : {}),
+    run: async (context) => {
+      const { stations, signal } = context;
+      const asking = source === "node" ? await stations.host(start, signal) : (await stations.ready(start, signal))[0];
+      expect(asking !== undefined, `there is no pod on ${start.id}`);
+      const pods = await stations.ready(target, signal);
+      const { clusterIp } = await stations.service(target);
+      await reaches(from(context, asking), hostname(clusterIp, servicePort), {
+        signal,
+        judge: answeredBy(pods),
+        lookAt: kubeProxy,
+      });
+      await staysSilent(from(context, asking), hostname(clusterIp, closedPort), kubeProxy);
+    },
+  };
+}
+
+/** The Service by which programs in pods find the API, without it no controller or operator works. */
+const apiService = "https://kubernetes.default.svc.cluster.local/readyz";
+
+/** Pods reach the API by the Service `kubernetes`. */
+export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
+  return {
+    id: `api-from-pod/${group.id}`,
+    title: `a pod of ${group.id} reaches the API server by the Service kubernetes.default`,
+    run: async (context) => {
+      const { stations, signal } = context;
+      const [asking] = await stations.ready(group, signal);
+      expect(asking !== undefined, `there is no pod on ${group.id}`);
+      const start = from(context, asking);
+      // The certificate is not the matter here, nor whether somebody without credentials may know.
+      const run: typeof start.run = (command) => start.run([...command, "-k"]);
+      await reaches({ ...start, run }, apiService, {
+        signal,
+        judge: (answer) =>
+          /^ok$|"kind": ?"Status"/m.test(answer)
+            ? undefined
+            : `the answer is no API server's: "${answer.slice(0, 200)}"`,
+        lookAt: `kubectl get endpointslices kubernetes; ${kubeProxy}`,
+      });
+    },
+  };
+}
+
+/**
+ * Names by which a pod finds a Service of its namespace. Windows appends the one suffix of the pod's namespace only, so a name with the
+ * namespace and nothing more is not found there (kubernetes.io: "DNS for Services and Pods", DNS resolution on Windows nodes).
+ */
+export function serviceNames(os: NodeGroup["os"], name: string, namespace: string): readonly string[] {
+  return [name, ...(os === "windows" ? [] : [`${name}.${namespace}`]), `${name}.${namespace}.svc.cluster.local`];
+}
+
+/**
+ * What is wrong with curl's exit code for a name that is not there. 6 says that the name could not be resolved; 28 may be a lost packet to
+ * the DNS server, so it is asked again (curl(1), "EXIT CODES"). Anything else means that the name was found.
+ */
+export function unknownNameProblem(code: number): { readonly final: boolean; readonly text: string } | undefined {
+  if (code === 6) return undefined;
+  const text = `a name that is not there gave exit code ${code} of curl, wanted 6`;
+  return code === 28 ? { final: false, text } : { final: true, text: `${text}: something answers for every name` };
+}
+
+/** Services are found by name. */
+export function dnsCheck(group: NodeGroup): VerifyCheck {
+  return {
+    id: `dns/${group.id}`,
+    title: `a pod of ${group.id} finds a Service by its short and by its full DNS name, and no Service by a name that is not there`,
+    run: async (context) => {
+      const { stations, signal, namespace } = context;
+      const pods = await stations.ready(group, signal);
+      const [asking] = pods;
+      expect(asking !== undefined, `there is no pod on ${group.id}`);
+      const { name } = await stations.service(group);
+      const lookAt =
+        "kubectl -n kube-system logs -l k8s-app=kube-dns; in the pod: cat /etc/resolv.conf, on Windows Get-DnsClientServerAddress";
+      const start = from(context, asking);
+      for (const known of serviceNames(group.os, name, namespace))
+        await reaches(start, hostname(known, servicePort), { signal, judge: answeredBy(pods), lookAt });
+      const unknown = hostname(`missing.${namespace}.svc.cluster.local`, servicePort);
+      await until(
+        "curl to say that there is no such name",
+        async () => {
+          const { code } = await start.run(curl(start.os, unknown));
+          const problem = unknownNameProblem(code);
+          if (problem?.final === true) throw new CheckFailure(problem.text, lookAt);
+          if (problem !== undefined) throw new NotYet(problem.text);
+        },
+        { signal, intervalMs: 2_000, lookAt },
+      );
+    },
+  };
+}
+
+/**
+ * Nodes of a group hand what comes in at a NodePort to pods.
+ *
+ * @param askers groups from whose nodes is asked; a group asks no node of its own
+ */
+export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): VerifyCheck {
+  const others = askers.filter(({ id }) => id !== group.id);
+  const skip = "there is no node of another group to ask from";
+  return {
+    id: `node-port/${group.id}`,
+    title: `what comes in at a NodePort of the nodes of ${group.id} gets to a pod`,
+    ...(others.length === 0 ? { skip } : {}),
+    run: async (context) => {
+      const { stations, signal, note } = context;
+      if (others.length === 0) throw new CheckSkipped(skip);
+      const pods = await stations.ready(group, signal);
+      const { nodePort } = await stations.service(group);
+      const targets = group.nodes.filter(({ ready }) => ready).slice(0, 2);
+      expect(targets.length > 0, `no node of ${group.id} is Ready`, "kubectl get nodes");
+      const starts: string[] = [];
+      for (const asker of others) {
+        const start = await stations.host(asker, signal);
+        for (const { internalIp, name } of targets) {
+          expect(internalIp !== undefined, `node ${name} has no address`, `kubectl describe node ${name}`);
+          await reaches(from(context, start), hostname(internalIp, nodePort), {
+            signal,
+            judge: answeredBy(pods),
+            lookAt: `${kubeProxy}; and the firewall between the nodes for port ${nodePort}`,
+          });
+        }
+        starts.push(start.node);
+      }
+      note(`asked from ${starts.join(" and ")}: ${targets.map(({ name }) => name).join(", ")}`);
+    },
+  };
+}
+
+/** Good answers in a row that a load balancer must give at the end. */
+const steadyAnswers = 20;
+
+/**
+ * Collects answers of a load balancer until pods of each node have answered, and the last twenty were good: with one of two nodes left out, or
+ * an unhealthy one not left out, the first answer may be a good one all the same.
+ *
+ * @returns a function that takes an answer and throws {@link NotYet} until that is so
+ */
+export function steadiness(pods: readonly Pick<ReadyStation, "pod" | "node">[]): (answer: string) => void {
+  const waiting = new Set(pods.map(({ node }) => node));
+  let row = 0;
+  return (answer) => {
+    const pod = answering(pods, answer);
+    row = pod === undefined ? 0 : row + 1;
+    if (pod === undefined) throw new NotYet(answeredBy(pods)(answer));
+    waiting.delete(pod.node);
+    if (waiting.size > 0) throw new NotYet(`no pod on ${[...waiting].join(", ")} has answered`);
+    if (row < steadyAnswers) throw new NotYet(`${row} good answers in a row, wanted ${steadyAnswers}`);
+  };
+}
+
+/** The body of an answer, by a connection of its own: a balancer of connections gives every request of one connection to the same pod. */
+async function ask(url: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const request = get(url, { agent: false, signal: AbortSignal.timeout(10_000) }, (response) => {
+    response.setEncoding("utf8");
+    let body = "";
+    response.on("data", (chunk: string) => {
+      body += chunk;
+    });
+    response.on("error", reject);
+    response.on("end", () => resolve(response.statusCode === 200 ? body.trim() : `HTTP ${response.statusCode}`));
+  });
+  request.on("error", reject);
+  return await promise;
+}
+
+/** A load balancer of the cloud leads to pods; asked from where verify runs. */
+export function loadBalancerCheck(group: NodeGroup): VerifyCheck {
+  return {
+    id: `load-balancer/${group.id}`,
+    title: `the cloud makes a load balancer for a Service of ${group.id}, and pods of every node answer where verify runs, steadily`,
+    run: async (context) => {
+      const { api, stations, signal, namespace, note } = context;
+      const pods = await stations.ready(group, signal);
+      const body = stationService(group.id, "LoadBalancer");
+      const name = `${serviceName(group.id)}-lb`;
+      await api.core.createNamespacedService({ namespace, body });
+      const lookAt = `kubectl -n ${namespace} describe service ${name} (while verify runs); kubectl -n kube-system logs -l app.kubernetes.io/name=cloud-controller-manager`;
+      const address = await until(
+        `the load balancer of Service ${name}`,
+        async () => {
+          const { status } = await api.core.readNamespacedService({ namespace, name });
+          const [ingress] = status?.loadBalancer?.ingress ?? [];
+          const found = ingress?.hostname ?? ingress?.ip;
+          if (found === undefined) throw new NotYet("the cloud controller has given it no address");
+          return found;
+        },
+        { signal, intervalMs: 2_000, lookAt },
+      );
+      const heard = steadiness(pods);
+      await until(
+        `steady answers of ${address}`,
+        // An answer that does not come counts as a wrong one.
+        async () => heard(await ask(hostname(address, servicePort)).catch((error: unknown) => String(error))),
+        { signal, intervalMs: 250, lookAt: `${lookAt}; and whether this machine may reach ${address}` },
+      );
+      note(address);
+      await api.core.deleteNamespacedService({ namespace, name });
+    },
+  };
+}

@@ -1,0 +1,190 @@
+import type { V1CSINode, V1StorageClass } from "@kubernetes/client-node";
+import { ifFound } from "../api.ts";
+import type { VerifyCheck } from "../check.ts";
+import { executor } from "../exec.ts";
+import { CheckFailure, expect } from "../failure.ts";
+import { forGroup, stationImage, verifyPod } from "../manifests.ts";
+import { type NodeFacts, type NodeGroup, nodeFacts, nodeGroups } from "../nodes.ts";
+import { NotYet, until } from "../poll.ts";
+import { podProblem } from "../workloads.ts";
+
+/** Drivers of the clouds' disks, with the label in which each keeps a node's zone. */
+const diskDrivers = {
+  "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
+  "disk.csi.azure.com": "topology.disk.csi.azure.com/zone",
+} as const;
+type DiskDriver = keyof typeof diskDrivers;
+
+/** The driver of the cloud's disks among the drivers of a cluster. */
+export function diskDriverOf(names: readonly string[]): DiskDriver | undefined {
+  return names.find((name): name is DiskDriver => name in diskDrivers);
+}
+
+/**
+ * The StorageClass from which pods of a system take disks: on Windows one that makes NTFS volumes, in either spelling that drivers know; on
+ * Linux the default one.
+ */
+export function storageClassFor(
+  os: NodeGroup["os"],
+  classes: readonly Pick<V1StorageClass, "metadata" | "parameters">[],
+): string | undefined {
+  const isNtfs = ([key, value]: [string, string]): boolean =>
+    /^(csi\.storage\.k8s\.io\/)?fstype$/i.test(key) && value.toLowerCase() === "ntfs";
+  return classes.find(({ metadata, parameters }) =>
+    os === "windows"
+      ? Object.entries(parameters ?? {}).some(isNtfs)
+      : metadata?.annotations?.["storageclass.kubernetes.io/is-default-class"] === "true",
+  )?.metadata?.name;
+}
+
+/** Zones as clouds write them; on Azure a machine without zone has the number of its fault domain there. */
+const zoneForm = { "ebs.csi.aws.com": /^[a-z]+-.*\d[a-z]$/, "disk.csi.azure.com": /^[a-z0-9]+-\d$/ } as const;
+
+/** What is wrong with a driver's registration on nodes; empty when all is well. */
+export function registrationProblems(
+  driver: DiskDriver,
+  nodes: readonly NodeFacts[],
+  csiNodes: readonly Pick<V1CSINode, "metadata" | "spec">[],
+): readonly string[] {
+  return nodes.flatMap(({ name, labels }) => {
+    const own = csiNodes.find(({ metadata }) => metadata?.name === name);
+    if (own?.spec.drivers.some((each) => each.name === driver) !== true)
+      return [`node ${name}: ${driver} is not registered`];
+    const zone = labels["topology.kubernetes.io/zone"] ?? "";
+    const wanted = zoneForm[driver].test(zone) ? zone : "";
+    const found = labels[diskDrivers[driver]] ?? "";
+    return found === wanted
+      ? []
+      : [
+          `node ${name}: ${driver} has zone "${found}", the node "${wanted}": disks are made where it cannot attach them`,
+        ];
+  });
+}
+
+/** The driver of disks runs on the nodes of a group, and knows their zones: a kubelet keeps what it was told at first. */
+export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyCheck {
+  return {
+    id: `disk-driver/${group.id}`,
+    title: `the kubelets of ${group.id} have ${driver} registered, with the zone of their node`,
+    run: async ({ api, signal, note }) => {
+      const count = await until(
+        `${driver} on the nodes of ${group.id}`,
+        async () => {
+          const [nodes, csiNodes] = await Promise.all([api.core.listNode(), api.storage.listCSINode()]);
+          const own = nodeGroups(nodes.items.map(nodeFacts)).find(({ id }) => id === group.id)?.nodes ?? [];
+          const problems = registrationProblems(driver, own, csiNodes.items);
+          if (problems.length > 0) throw new NotYet(problems.join("; "));
+          return own.length;
+        },
+        {
+          signal,
+          intervalMs: 2_000,
+          lookAt:
+            "kubectl get csinodes; kubectl -n kube-system get pods -o wide | grep csi. A lost zone comes back with a new machine only",
+        },
+      );
+      note(`${count} nodes`);
+    },
+  };
+}
+
+/** Shell line that writes a text to the disk, and one that reads it. */
+const commands = {
+  linux: {
+    folder: "/data",
+    shell: ["sh", "-c"],
+    write: (text: string) => `echo ${text} > /data/probe.txt`,
+    read: "cat /data/probe.txt",
+  },
+  windows: {
+    folder: "C:\\data",
+    shell: ["cmd.exe", "/c"],
+    // The redirection first: a digit right before it would be taken for the number of a stream.
+    write: (text: string) => `>C:\\data\\probe.txt echo ${text}`,
+    read: "type C:\\data\\probe.txt",
+  },
+} as const;
+
+/**
+ * Claims keep what was written to them when the pod goes.
+ *
+ * @param storageClass class of the claim; without one the cluster has disks and no class for this system, which is a failure
+ */
+export function volumeCheck(group: NodeGroup, storageClass: string | undefined): VerifyCheck {
+  const { folder, shell, write, read } = commands[group.os];
+  return {
+    id: `volume/${group.id}`,
+    title: `a pod of ${group.id} writes to a claim of ${storageClass ?? "a StorageClass for its system"}, and another pod reads it after the first is gone`,
+    run: async ({ api, namespace, signal, note }) => {
+      if (storageClass === undefined)
+        throw new CheckFailure(
+          group.os === "windows"
+            ? "there is a driver for disks, and no StorageClass makes NTFS volumes (csi.storage.k8s.io/fstype: ntfs)"
+            : "there is a driver for disks, and no default StorageClass",
+          "kubectl get storageclasses -o yaml",
+        );
+      const claim = `volume-${group.id}`;
+      const text = `${namespace} ${group.id}`;
+      await api.core.createNamespacedPersistentVolumeClaim({
+        namespace,
+        body: {
+          apiVersion: "v1",
+          kind: "PersistentVolumeClaim",
+          metadata: { name: claim },
+          spec: {
+            accessModes: ["ReadWriteOnce"],
+            resources: { requests: { storage: "4Gi" } },
+            storageClassName: storageClass,
+          },
+        },
+      });
+      const withPod = async (suffix: string, line: string): Promise<string> => {
+        const name = `${claim}-${suffix}`;
+        const body = verifyPod(name, {
+          ...forGroup(group),
+          containers: [
+            {
+              name: "station",
+              image: stationImage(group),
+              args: ["pause"],
+              // The root of a new NTFS volume lets only administrators make files.
+              ...(group.os === "windows"
+                ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } }
+                : {}),
+              volumeMounts: [{ name: "disk", mountPath: folder }],
+            },
+          ],
+          volumes: [{ name: "disk", persistentVolumeClaim: { claimName: claim } }],
+        });
+        const lookAt = `kubectl -n ${namespace} describe pod ${name} and pvc ${claim} (while verify runs); kubectl -n kube-system get pods | grep csi`;
+        await api.core.createNamespacedPod({ namespace, body });
+        const running = async (): Promise<void> => {
+          const problem = podProblem(await api.core.readNamespacedPod({ namespace, name }));
+          if (problem !== undefined) throw new NotYet(problem);
+        };
+        await until(`pod ${name} with its volume`, running, { signal, intervalMs: 2_000, lookAt });
+        const { code, stdout, stderr } = await executor(api.config, namespace)(name, [...shell, line]);
+        expect(code === 0, `"${line}" ended with ${code}: ${stderr.trim()}`, lookAt);
+        await api.core.deleteNamespacedPod({ namespace, name });
+        // While it ends its node holds the disk, and the next pod would read through the same mount.
+        await until(
+          `pod ${name} to be gone`,
+          async () => {
+            if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined)
+              throw new NotYet("it is still there");
+          },
+          { signal, intervalMs: 1_000, lookAt },
+        );
+        return stdout.trim();
+      };
+      await withPod("writer", write(text));
+      const answer = await withPod("reader", read);
+      expect(
+        answer === text,
+        `the second pod read "${answer}", wanted "${text}"`,
+        `kubectl -n ${namespace} get pvc,pv`,
+      );
+      note(`StorageClass ${storageClass}`);
+    },
+  };
+}
