@@ -70,6 +70,14 @@ describe("lock file of artifacts", () => {
     );
   });
 
+  it("rests no digest on the word of one third party: a tag alone is better than a digest that nobody has", () => {
+    const single = lock.filter(({ source }) => /third-party/.test(source) && !/same value in [2-9]/.test(source));
+    assert.deepEqual(
+      single.map(({ name, version }) => `${name} ${version}`),
+      [],
+    );
+  });
+
   it("has digests of the algorithm's length; a file without one has the publisher's checksum file by https", () => {
     const wrong = lock.filter(({ digest, algorithm, checksumUrl, url }) =>
       digest === null
