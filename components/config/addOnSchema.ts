@@ -117,6 +117,22 @@ export const addonsSchema = z
     autoscaler: z.boolean().optional().meta({
       description: "Cluster autoscaler. Default on when a pool has autoscale bounds.",
     }),
+    autoscalerLimits: z
+      .strictObject({
+        nodes: z.int().min(1).optional().meta({
+          description:
+            "Most nodes of the cluster, control plane included, beyond which no pool grows. Default no limit.",
+        }),
+        cores: z.int().min(1).optional().meta({
+          description: "Most processors of all nodes together. Default the autoscaler's own limit of 320000.",
+        }),
+        lowestPriority: z.int().min(-2147483648).max(1000000000).optional().meta({
+          description: "Pods below this priority start no machine, and are in the way of removing none. Default -10.",
+        }),
+        scaleDown: switchOn("Whether machines without need are removed."),
+      })
+      .optional()
+      .meta({ description: "Limits of the cluster autoscaler over all pools." }),
     gmsa: z
       .strictObject({
         credentialSpecs: z

@@ -19,6 +19,12 @@ export function runtimeClassFacts(spec: ClusterSpec): readonly RuntimeClassFacts
   });
 }
 
+/**
+ * What the machine around a Hyper-V isolated pod takes beyond its containers: the difference that Microsoft gives for Server Core between both
+ * kinds of isolation (learn.microsoft.com: "Windows container requirements", memory). The scheduler adds it to what the containers ask for.
+ */
+const hyperVOverhead = { podFixed: { memory: "320Mi" } };
+
 /** One RuntimeClass per Windows build in use: a pod that names it gets the node selector and the toleration from the API server. */
 export function runtimeClassManifests(spec: ClusterSpec): readonly Manifest[] {
   return runtimeClassFacts(spec).map(({ name, handler, nodeSelector, tolerations }) => ({
@@ -26,6 +32,7 @@ export function runtimeClassManifests(spec: ClusterSpec): readonly Manifest[] {
     kind: "RuntimeClass",
     metadata: { name },
     handler,
+    ...(handler === "runhcs-wcow-hypervisor" ? { overhead: hyperVOverhead } : {}),
     scheduling: {
       nodeSelector: { ...nodeSelector },
       tolerations: tolerations.map(({ key, operator, value, effect }) => ({ key, operator, value, effect })),

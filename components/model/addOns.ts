@@ -13,6 +13,8 @@ export interface AddOns {
   readonly serviceMonitors: boolean;
   readonly nodeProblemDetector: boolean;
   readonly autoscaler: boolean;
+  /** Limits of the autoscaler over all pools; `undefined` for its own. */
+  readonly autoscalerLimits: StackConfig["addons"]["autoscalerLimits"];
   /** Accounts for pods; `undefined` when gMSA is off. */
   readonly gmsa: StackConfig["addons"]["gmsa"];
   readonly samples: boolean;
@@ -23,6 +25,7 @@ export function addOns({ addons, pools, environment }: StackConfig): AddOns {
   return {
     ...addons,
     autoscaler: addons.autoscaler ?? pools.some((pool) => pool.autoscale !== undefined),
+    autoscalerLimits: addons.autoscalerLimits,
     smb: addons.smb,
     gmsa: addons.gmsa,
     samples: addons.samples ?? environment !== "production",

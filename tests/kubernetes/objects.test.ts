@@ -328,6 +328,37 @@ describe("node problem detector on Windows", () => {
   });
 });
 
+describe("autoscaler", () => {
+  it("is held to the limits of the stack file, and to none of its own making without them", () => {
+    const flags = (limits: (typeof aws)["addons"]["autoscalerLimits"]): readonly string[] => {
+      const spec = { ...aws, addons: { ...aws.addons, autoscaler: true, autoscalerLimits: limits } };
+      return argsOf(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler"), "cluster-autoscaler");
+    };
+    const limited = flags({ nodes: 12, cores: 96, lowestPriority: 0, scaleDown: false });
+    const plain = flags(undefined);
+    assert.deepEqual(
+      limited.filter((flag) => !plain.includes(flag)),
+      [
+        "--max-nodes-total=12",
+        "--cores-total=0:96",
+        "--expendable-pods-priority-cutoff=0",
+        "--scale-down-enabled=false",
+      ],
+    );
+    assert.deepEqual(flags({ scaleDown: true }), plain);
+  });
+});
+
+describe("RuntimeClasses", () => {
+  it("count the machine around a pod only where there is one", () => {
+    const row = combinations.find(({ title }) => title === "aws-dev, everything on");
+    assert.ok(row !== undefined);
+    const overhead = (name: string) => manifest(manifestsOf(row.spec), "RuntimeClass", name).overhead?.podFixed;
+    assert.deepEqual(overhead("windows-2022-hyperv"), { memory: "320Mi" });
+    assert.equal(overhead("windows-2022"), undefined);
+  });
+});
+
 describe("system Deployments", () => {
   it("of several pods are spread over machines, and keep one pod through a drain", () => {
     let several = 0;

@@ -53,6 +53,7 @@ const everythingOn = (cloud: ClusterSpec["cloud"]): AddOns => ({
   serviceMonitors: true,
   nodeProblemDetector: true,
   autoscaler: true,
+  autoscalerLimits: undefined,
   gmsa: gmsa(cloud),
   samples: true,
 });
@@ -68,6 +69,7 @@ const everythingOff: AddOns = {
   serviceMonitors: false,
   nodeProblemDetector: false,
   autoscaler: false,
+  autoscalerLimits: undefined,
   gmsa: undefined,
   samples: false,
 };

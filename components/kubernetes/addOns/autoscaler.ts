@@ -67,6 +67,17 @@ const zonalLabels = {
   azure: [poolLabel, payloadLabel, "topology.disk.csi.azure.com/zone"],
 } as const;
 
+/** Flags for what the stack file limits (kubernetes/autoscaler: cluster-autoscaler/FAQ.md, "What are the parameters to CA?"). */
+function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
+  const { nodes, cores, lowestPriority, scaleDown } = autoscalerLimits ?? {};
+  return [
+    ...(nodes === undefined ? [] : [`--max-nodes-total=${nodes}`]),
+    ...(cores === undefined ? [] : [`--cores-total=0:${cores}`]),
+    ...(lowestPriority === undefined ? [] : [`--expendable-pods-priority-cutoff=${lowestPriority}`]),
+    ...(scaleDown === false ? ["--scale-down-enabled=false"] : []),
+  ];
+}
+
 /** Flags and environment by which it finds the pools' groups of machines. */
 function cloudPart(spec: ClusterSpec): Pick<Container, "args" | "env"> {
   if (spec.cloud === "aws") {
@@ -117,6 +128,7 @@ export function autoscalerManifests(spec: ClusterSpec): readonly Manifest[] {
           command: ["./cluster-autoscaler"],
           args: [
             ...args,
+            ...limitFlags(spec.addons),
             ...commonFlags,
             ...zonalLabels[spec.cloud].map((label) => `--balancing-ignore-label=${label}`),
           ],
