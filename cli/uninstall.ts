@@ -36,7 +36,7 @@ export const uninstallCommand: Command = {
       return exitCodes.findings;
     }
     const left = leftovers(found);
-    for (const { object, problem, mend } of left) out(`${object}: ${problem}\n  ${mend}\n`);
+    for (const { object, problem, fix } of left) out(`${object}: ${problem}\n  ${fix}\n`);
     out(left.length === 0 ? "nothing would be left behind\n" : `${left.length} would be left behind\n`);
     return left.length === 0 ? exitCodes.fine : exitCodes.findings;
   },

@@ -46,7 +46,7 @@ export interface Leftover {
   readonly object: string;
   readonly problem: string;
   /** What to do about it. */
-  readonly mend: string;
+  readonly fix: string;
 }
 
 /** Prefix of the field manager of Pulumi's server-side apply (pulumi/pulumi-kubernetes: provider/pkg/provider). */
@@ -81,7 +81,7 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
       .map((service) => ({
         object: nameOf(service),
         problem: `its load balancer${service.address === undefined ? "" : ` (${service.address})`} stays in the cloud and holds its subnets and security groups: nobody is left to remove it`,
-        mend: deleteCommand(service),
+        fix: deleteCommand(service),
       })),
     ...claims
       .filter((claim) => !isOwn(claim))
@@ -91,7 +91,7 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
           claim.volume === undefined
             ? "it has no volume yet, and may get one until the machines go"
             : `it holds the volume ${claim.volume}, whose disk stays in the cloud`,
-        mend: `${deleteCommand(claim)}, after its pods`,
+        fix: `${deleteCommand(claim)}, after its pods`,
       })),
     ...userVolumes.map((volume) => ({
       object: nameOf(volume),
@@ -101,7 +101,7 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
           : goesWithGroup(volume)
             ? `its reclaim policy is ${volume.reclaimPolicy}, but its disk${inCloud(volume)} lies in the cluster's resource group and is deleted with that`
             : `its reclaim policy is ${volume.reclaimPolicy}: its disk${inCloud(volume)} stays in the cloud in any case`,
-      mend:
+      fix:
         volume.reclaimPolicy === "Delete"
           ? `delete the claim; the volume goes with it`
           : goesWithGroup(volume)
@@ -111,7 +111,7 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
     ...[...services, ...claims, ...volumes, ...namespaces].filter(isStuck).map((object) => ({
       object: nameOf(object),
       problem: `it is being deleted and does not go: finalizers ${object.metadata.finalizers.join(", ") || "of what is in it"}`,
-      mend: `see why: kubectl ${object.metadata.namespace === undefined ? "" : `-n ${object.metadata.namespace} `}describe ${object.kind.toLowerCase()} ${object.metadata.name}; only when its cloud resource is gone: remove the finalizer`,
+      fix: `see why: kubectl ${object.metadata.namespace === undefined ? "" : `-n ${object.metadata.namespace} `}describe ${object.kind.toLowerCase()} ${object.metadata.name}; only when its cloud resource is gone: remove the finalizer`,
     })),
   ].toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
 }

@@ -20,7 +20,6 @@ import { Secrets } from "./secrets.ts";
 import { Security } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
 
-/** Arguments of `Cluster`. */
 export interface ClusterArgs {
   /** Everything that decides the shape of the cluster. */
   readonly spec: ClusterSpec;

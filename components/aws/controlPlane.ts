@@ -7,7 +7,6 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import type { MachineScripts } from "./scripts.ts";
 
-/** Arguments of `ControlPlane`. */
 export interface ControlPlaneArgs {
   readonly spec: ClusterSpec;
   /** Names of the API; they go into the certificates. */

@@ -18,7 +18,6 @@ import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 import { clusterTag } from "./policies.ts";
 import type { MachineScripts } from "./scripts.ts";
 
-/** Arguments of `ControlPlaneMachine`. */
 export interface ControlPlaneMachineArgs {
   readonly spec: ClusterSpec;
   readonly member: ControlPlaneMember;

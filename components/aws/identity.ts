@@ -5,7 +5,6 @@ import { RolePolicyAttachment } from "@pulumi/aws/iam/rolePolicyAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import { machineTrust, type PolicyDocument } from "./policies.ts";
 
-/** Arguments of `Identity`. */
 export interface IdentityArgs {
   /** What the role may do, by purpose: each becomes a policy of its own. None of AWS's managed policies is attached. */
   readonly policies: Readonly<Record<string, pulumi.Input<PolicyDocument>>>;

@@ -8,7 +8,6 @@ import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ports } from "../model/ports.ts";
 
-/** Arguments of `LoadBalancer`. */
 export interface LoadBalancerArgs {
   readonly spec: ClusterSpec;
   readonly vpcId: pulumi.Input<string>;

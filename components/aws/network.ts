@@ -16,7 +16,6 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { zoneSuffix } from "../model/pools.ts";
 import { clusterTag } from "./policies.ts";
 
-/** Arguments of `Network`. */
 export interface NetworkArgs {
   /** Name, zones, address plan and NAT mode come from here. */
   readonly spec: ClusterSpec;

@@ -21,7 +21,6 @@ import { type PolicyScope, scriptsArn, workerPolicy } from "./policies.ts";
 import { groupHooks, groupTags, lifecycleHooks, poolRoll, rollingMaximum } from "./poolGroup.ts";
 import type { MachineScripts } from "./scripts.ts";
 
-/** Arguments of `Pool`. */
 export interface PoolArgs {
   readonly spec: ClusterSpec;
   readonly pool: PoolSpec;

@@ -3,7 +3,6 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ScriptsObject } from "../machine/bundle.ts";
 import { privateBucket } from "./privateBucket.ts";
 
-/** Arguments of `Scripts`. */
 export interface ScriptsArgs {
   /** What lies in the bucket; those with the same key are one. */
   readonly objects: readonly ScriptsObject[];

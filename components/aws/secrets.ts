@@ -7,7 +7,6 @@ import { unwritten } from "../model/unwritten.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 
-/** Arguments of `Secrets`. */
 export interface SecretsArgs {
   readonly spec: ClusterSpec;
   /** Authorities and keys to place. */

@@ -6,7 +6,6 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { clusterTag } from "./policies.ts";
 import { type GroupName, groupNames, type SecurityRule, securityRules } from "./securityRules.ts";
 
-/** Arguments of `Security`. */
 export interface SecurityArgs {
   readonly spec: ClusterSpec;
   readonly vpcId: pulumi.Input<string>;

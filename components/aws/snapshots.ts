@@ -4,7 +4,6 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { privateBucket } from "./privateBucket.ts";
 
-/** Arguments of `Snapshots`. */
 export interface SnapshotsArgs {
   readonly spec: ClusterSpec;
 }

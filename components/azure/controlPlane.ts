@@ -8,7 +8,6 @@ import { ControlPlaneMachine, type MachineAccess } from "./controlPlaneMachine.t
 import type { Place } from "./place.ts";
 import type { MachineGroup } from "./security.ts";
 
-/** Arguments of `ControlPlane`. */
 export interface ControlPlaneArgs {
   readonly spec: ClusterSpec;
   readonly place: Place;

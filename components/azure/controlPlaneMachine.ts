@@ -35,7 +35,6 @@ export interface MachineAccess {
   readonly snapshots: pulumi.Input<string>;
 }
 
-/** Arguments of `ControlPlaneMachine`. */
 export interface ControlPlaneMachineArgs {
   readonly spec: ClusterSpec;
   readonly place: Place;

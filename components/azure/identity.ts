@@ -4,7 +4,6 @@ import * as pulumi from "@pulumi/pulumi";
 import { type Place, placed } from "./place.ts";
 import { assignRole, type Grant } from "./roles.ts";
 
-/** Arguments of `Identity`. */
 export interface IdentityArgs {
   readonly place: Place;
   /** What it may do, by purpose. Further roles are given beside the resource that they are for: on vaults, containers, identities. */

@@ -13,7 +13,6 @@ import { ports } from "../model/ports.ts";
 import { type Place, placed, placedInDns } from "./place.ts";
 import { suffixLength } from "./secretNames.ts";
 
-/** Arguments of `LoadBalancer`. */
 export interface LoadBalancerArgs {
   readonly spec: ClusterSpec;
   readonly place: Place;

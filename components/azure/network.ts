@@ -8,7 +8,6 @@ import type { ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { type Place, placed } from "./place.ts";
 
-/** Arguments of `Network`. */
 export interface NetworkArgs {
   /** Name, zones, address plan and NAT mode come from here. */
   readonly spec: ClusterSpec;

@@ -31,7 +31,6 @@ import { assignRole } from "./roles.ts";
 import { joinSecret } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
 
-/** Arguments of `Pool`. */
 export interface PoolArgs {
   readonly spec: ClusterSpec;
   readonly pool: PoolSpec;

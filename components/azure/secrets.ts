@@ -11,7 +11,6 @@ import { type Place, placed } from "./place.ts";
 import { assignRole, type Grant } from "./roles.ts";
 import { controlPlaneSecrets, joinSecret, suffixLength, vaultName, vaultUri } from "./secretNames.ts";
 
-/** Arguments of `Secrets`. */
 export interface SecretsArgs {
   readonly spec: ClusterSpec;
   readonly place: Place;

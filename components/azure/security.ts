@@ -6,7 +6,6 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { type Place, placed } from "./place.ts";
 import { type GroupName, type SecurityRule, securityRules } from "./securityRules.ts";
 
-/** Arguments of `Security`. */
 export interface SecurityArgs {
   readonly spec: ClusterSpec;
   readonly place: Place;

@@ -9,7 +9,6 @@ import { type Place, placed } from "./place.ts";
 import { assignRole } from "./roles.ts";
 import { storageAccountName, suffixLength } from "./secretNames.ts";
 
-/** Arguments of `Snapshots`. */
 export interface SnapshotsArgs {
   readonly spec: ClusterSpec;
   readonly place: Place;

@@ -40,7 +40,7 @@ export function loadConfig(
 
 /**
  * The validated config of plain values, keys without the project's prefix. Rules across fields are checked as well when the schema has
- * refused something, as far as they do not read what was refused: a user mends a file once, not in rounds.
+ * refused something, as far as they do not read what was refused: a user fixes a file once, not in rounds.
  *
  * @param earlier problems of values that could not even be read.
  * @throws ConfigError like `loadConfig`.

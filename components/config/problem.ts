@@ -1,7 +1,7 @@
 /** Prefix of our keys in a stack file: the project's name. */
 export const configPrefix = "fenestra:";
 
-/** One thing that is wrong in a stack file, told so that its reader can mend it without looking anywhere else. */
+/** One thing that is wrong in a stack file, told so that its reader can fix it without looking anywhere else. */
 export interface Problem {
   /** Where, as a path in the stack file: `config.fenestra:pools[1].name`. */
   readonly path: string;
@@ -11,7 +11,7 @@ export interface Problem {
   readonly message: string;
   /** What is allowed there, in words. */
   readonly allowed: string;
-  /** How to mend it, when `allowed` does not say it already. */
+  /** How to fix it, when `allowed` does not say it already. */
   readonly remedy?: string;
 }
 
@@ -53,7 +53,7 @@ export function showProblem(problem: Problem): string {
     `${problem.path}: ${problem.message}`,
     `    found:   ${found}`,
     `    allowed: ${problem.allowed}`,
-    ...(problem.remedy === undefined ? [] : [`    mend:    ${problem.remedy}`]),
+    ...(problem.remedy === undefined ? [] : [`    fix:     ${problem.remedy}`]),
   ].join("\n");
 }
 

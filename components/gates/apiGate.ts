@@ -3,7 +3,6 @@ import { type ApiClient, apiProblem, type MemberNode, memberProblem } from "./ap
 import { known } from "./known.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
-/** Arguments of `apiGate`. */
 export interface ApiGateArgs {
   /** Ids of all control-plane machines: the gate is passed again when one of them changed. */
   readonly machines: pulumi.Input<pulumi.Input<string>[]>;

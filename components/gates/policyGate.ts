@@ -20,7 +20,6 @@ export interface PolicyProof {
   readonly probes: readonly ClassProbe[];
 }
 
-/** Arguments of `policyGate`. */
 export interface PolicyGateArgs {
   readonly proof: PolicyProof;
   /** The API, through the load balancer that the deployer reaches. */

@@ -4,7 +4,6 @@ import * as tls from "@pulumi/tls";
 import { expiryWarning } from "./expiry.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 
-/** Arguments of `Pki`. */
 export interface PkiArgs {
   /** Name of the cluster. */
   readonly cluster: string;

@@ -15,7 +15,7 @@ export const findingSchema = z
       .describe("error: will not work or is open; warning: someone should look; note: someone should know."),
     path: z.string().describe("Where: a path in the stack file, or the name of a resource or machine."),
     message: z.string().describe("What is so, one sentence."),
-    remedy: z.string().describe("How to mend it, one sentence."),
+    remedy: z.string().describe("How to fix it, one sentence."),
   })
   .readonly();
 

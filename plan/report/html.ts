@@ -46,7 +46,7 @@ function findings({ findings: all }: Plan): string {
   if (all.length === 0) return "<p>None.</p>";
   return table(
     "Findings",
-    ["Level", "Finding", "Where", "What and how to mend it"],
+    ["Level", "Finding", "Where", "What and how to fix it"],
     all.map(({ level, id, path, message, remedy }) => [
       `<strong class="${level}">${level}</strong>`,
       code(id),

@@ -70,7 +70,7 @@ function toReady(plan: Plan): readonly string[] {
 function findingTable({ findings }: Plan): readonly string[] {
   if (findings.length === 0) return ["None."];
   return table(
-    ["Level", "Finding", "Where", "What", "How to mend it"],
+    ["Level", "Finding", "Where", "What", "How to fix it"],
     findings.map(({ level, id, path, message, remedy }) => [level, code(id), code(path), message, remedy]),
   );
 }

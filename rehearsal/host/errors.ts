@@ -1,5 +1,5 @@
 /**
- * A problem that the person who runs the rehearsal can mend: a missing program, a kernel setting, a download with the wrong
+ * A problem that the person who runs the rehearsal can fix: a missing program, a kernel setting, a download with the wrong
  * checksum. It is printed without a stack trace.
  */
 export class RehearsalError extends Error {

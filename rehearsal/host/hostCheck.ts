@@ -41,7 +41,7 @@ export function isRoot(): boolean {
 
 /**
  * Tries what the rehearsal needs of the host: the tools, the namespaces, a tmpfs, a bridge and a veth pair.
- * @throws RehearsalError that names what is missing and how to mend it
+ * @throws RehearsalError that names what is missing and how to fix it
  */
 export async function checkHost(): Promise<void> {
   const problem = hostProblem(await hostFacts());

@@ -192,18 +192,18 @@ describe("bad input", () => {
     ]);
   });
 
-  it("names what would mend it", () => {
-    const mend = (changes: Readonly<Record<string, unknown>>): string | undefined =>
+  it("names what would fix it", () => {
+    const fix = (changes: Readonly<Record<string, unknown>>): string | undefined =>
       errorOf(changed("azure", changes)).problems[0]?.remedy;
-    assert.equal(mend({ "network.zones": [1, 2] }), 'put it in quotes: "1"');
-    assert.equal(mend({ tags: { on: true } }), 'put it in quotes: "true"');
+    assert.equal(fix({ "network.zones": [1, 2] }), 'put it in quotes: "1"');
+    assert.equal(fix({ tags: { on: true } }), 'put it in quotes: "true"');
     assert.equal(
-      mend({ "kubernetes.version": "1.30.0" }),
+      fix({ "kubernetes.version": "1.30.0" }),
       "choose one of these, or record its digests with `fenestra pin <version>`",
     );
-    assert.equal(mend({ "pools.0.size": "Standard_L8s_v3" }), "state its processors and memory in capacity");
+    assert.equal(fix({ "pools.0.size": "Standard_L8s_v3" }), "state its processors and memory in capacity");
     assert.equal(
-      mend({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }),
+      fix({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }),
       undefined,
       "what is allowed says it already",
     );
@@ -211,7 +211,7 @@ describe("bad input", () => {
       errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy,
       "state a size; m7i.large is the default",
     );
-    assert.equal(mend({ zone: 1 }), "remove it or correct its spelling");
+    assert.equal(fix({ zone: 1 }), "remove it or correct its spelling");
   });
 });
 

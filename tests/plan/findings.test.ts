@@ -132,7 +132,7 @@ describe("findings", () => {
       assert.deepEqual(found(given), expected));
   }
 
-  it("tell of a Windows Server 2025 image without the updates that mended overlay networks", () => {
+  it("tell of a Windows Server 2025 image without the updates that fixed overlay networks", () => {
     const pools = (image: string): object => ({
       pools: [
         { name: "linux", os: "linux", image: "24.04.202610010" },
@@ -268,7 +268,7 @@ describe("findings", () => {
     assert.deepEqual(found(input({}, { machines: [machine(1001)] })), ["error user-data-size m"]);
   });
 
-  it("come worst first, each with a sentence on what is so and how to mend it", () => {
+  it("come worst first, each with a sentence on what is so and how to fix it", () => {
     const all = findings(input({ access: { public: { allow: ["0.0.0.0/0"] } }, pools: [pool], controlPlane: {} }));
     const ranks = all.map(({ level }) => ["error", "warning", "note"].indexOf(level));
     assert.deepEqual(ranks, [...ranks].sort());

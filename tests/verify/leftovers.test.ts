@@ -38,7 +38,7 @@ describe("leftovers", () => {
       left.map(({ object }) => object),
       ["PersistentVolume pv-1", "PersistentVolumeClaim shop/data", "Service shop/front"],
     );
-    assert.equal(left[2]?.mend, "kubectl -n shop delete service front");
+    assert.equal(left[2]?.fix, "kubectl -n shop delete service front");
     assert.match(left[0]?.problem ?? "", /vol-1.* shop\/data /);
   });
 
@@ -51,7 +51,7 @@ describe("leftovers", () => {
     const handle = "/subscriptions/0123/resourceGroups/fenestra-azure-dev/providers/Microsoft.Compute/disks/pvc-1";
     const [left] = leftovers({ ...nothing, volumes: [{ ...volume, reclaimPolicy: "Retain", handle }] });
     assert.match(left?.problem ?? "", /lies in the cluster's resource group and is deleted with that$/);
-    assert.match(left?.mend ?? "", new RegExp(`az snapshot create .* --name pv-1 --source ${handle}$`));
+    assert.match(left?.fix ?? "", new RegExp(`az snapshot create .* --name pv-1 --source ${handle}$`));
   });
 
   it("are objects that do not go, whoever made them", () => {

@@ -5,7 +5,7 @@ import { text } from "./cel.ts";
 export interface Check {
   /** CEL that is true when all is well. */
   readonly expression: string;
-  /** What is wrong and how to mend it; `{pod}` stands for the path of the pod's spec in the object. */
+  /** What is wrong and how to fix it; `{pod}` stands for the path of the pod's spec in the object. */
   readonly message: string;
 }
 

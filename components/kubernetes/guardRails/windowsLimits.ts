@@ -10,7 +10,7 @@ export interface WindowsLimit {
    * `variables.class` is the RuntimeClass that it has or will be given, empty for none.
    */
   readonly expression: string;
-  /** What happens and how to mend it; `{pod}` stands for the path of the pod's spec. */
+  /** What happens and how to fix it; `{pod}` stands for the path of the pod's spec. */
   readonly message: string;
 }
 

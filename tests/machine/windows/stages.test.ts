@@ -178,7 +178,7 @@ describe("the stages of a Windows node", () => {
 
   it("a changed script repeats the stages that use it", () => {
     const before = hashedStages(inputs(), (name) => name);
-    const after = hashedStages(inputs(), (name) => (name === "routes.ps1" ? "mended" : name));
+    const after = hashedStages(inputs(), (name) => (name === "routes.ps1" ? "fixed" : name));
     const changed = after.filter(({ hash }, index) => hash !== before[index]?.hash).map(({ name }) => name);
     assert.deepEqual(changed, ["network", "join", "services", "programs", "ready"]);
   });

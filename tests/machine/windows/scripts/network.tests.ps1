@@ -59,7 +59,7 @@ Test 'a second route to the same place, over an adapter that is gone, is taken o
     Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
     Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata }).Count 1
 }
-Test 'of the addresses of AWS only those that are lost are mended' {
+Test 'of the addresses of AWS only those that are lost are fixed' {
     $clock = '169.254.169.123/32'
     $activation = '169.254.169.250/32', '169.254.169.251/32'
     $table.routes = @((New-Route '0.0.0.0/0' 7 '10.0.0.1'), (New-Route $clock 7 '10.0.0.1'), (New-Route $activation[1] 4 '10.0.0.1'))
