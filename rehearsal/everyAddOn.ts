@@ -31,6 +31,7 @@ export const everyAddOn = {
   serviceMonitors: true,
   nodeProblemDetector: true,
   autoscaler: true,
+  autoscalerLimits: { nodes: 100 },
   samples: true,
   ...examples,
 } satisfies StackConfigInput["addons"];
