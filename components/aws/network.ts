@@ -208,7 +208,10 @@ export class Network extends pulumi.ComponentResource {
     );
     if (network.nat !== "none") return [s3];
     const group = this.#makeEndpointGroup();
-    const interfaces = interfaceEndpoints.map(
+    const { registryAccess, httpProxy } = this.#spec;
+    // With a proxy, images and the tokens for them come through it.
+    const registry = registryAccess !== undefined && httpProxy === undefined ? ["ecr.api", "ecr.dkr"] : [];
+    const interfaces = [...interfaceEndpoints, ...registry].map(
       (service) =>
         new VpcEndpoint(
           `${this.#name}-${service}`,

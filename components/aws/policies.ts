@@ -94,6 +94,7 @@ export const unscopedActions: readonly string[] = [
   "ec2:DescribeVolumeStatus",
   "ec2:DescribeVpcs",
   "ec2:GetInstanceTypesFromInstanceRequirements",
+  "ecr:GetAuthorizationToken",
   "ec2messages:AcknowledgeMessage",
   "ec2messages:DeleteMessage",
   "ec2messages:FailMessage",
@@ -246,6 +247,23 @@ function fetchScripts(scripts: string): Statement {
   return { Sid: "FetchScripts", Effect: "Allow", Action: ["s3:GetObject"], Resource: [scripts] };
 }
 
+/**
+ * Pulling images of these repositories (Amazon ECR User Guide, "Private repository policy examples"). The token itself is good for whatever
+ * its holder may pull and is asked for without a resource.
+ */
+function pullImages(repositories: readonly string[]): readonly Statement[] {
+  if (repositories.length === 0) return [];
+  return [
+    { Sid: "RegistryToken", Effect: "Allow", Action: ["ecr:GetAuthorizationToken"], Resource: ["*"] },
+    {
+      Sid: "PullImages",
+      Effect: "Allow",
+      Action: ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"],
+      Resource: repositories,
+    },
+  ];
+}
+
 /** What a worker of one group may do: read the join secret and its scripts (`scriptsArn`), report to its group, talk to Session Manager. */
 export function workerPolicy(
   scope: PolicyScope,
@@ -253,10 +271,12 @@ export function workerPolicy(
   group: string,
   scripts: string,
   gmsa: GmsaSecrets = { secrets: [], keys: [] },
+  repositories: readonly string[] = [],
 ): PolicyDocument {
   return policy(
     ...readParameters(scope, [joinSecret]),
     ...readGmsaSecrets(scope, gmsa),
+    ...pullImages(repositories),
     fetchScripts(scripts),
     {
       Sid: "ReportLifecycle",

@@ -113,6 +113,7 @@ export class Pool extends pulumi.ComponentResource {
           groupName(spec.name, pool.name),
           scriptsArn(bucket, pool.os.family),
           gmsa,
+          spec.registryAccess?.resources,
         ),
       );
     return new Identity(`${this.#name}-identity`, { policies: { worker: policy } }, { parent: this });

@@ -62,8 +62,8 @@ export interface SharedIdentity {
 }
 
 /** What a pool's machines receive. It names things and holds no secret. */
-export function poolPayload(spec: ClusterSpec, pool: PoolSpec, cloud: AzureAccess): WorkerPayload {
-  const args = { spec, pool, access: { cloud } };
+export function poolPayload(spec: ClusterSpec, pool: PoolSpec, cloud: AzureAccess, tenantId: string): WorkerPayload {
+  const args = { spec, pool, access: { cloud, tenantId } };
   return pool.os.family === "linux" ? linuxWorkerPayload(args) : windowsWorkerPayload(args);
 }
 
@@ -121,10 +121,16 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeIdentity(): Identity {
-    const { place, joinSecretId } = this.#args;
+    const { spec, place, joinSecretId } = this.#args;
+    const pulls = (spec.registryAccess?.resources ?? []).map(
+      (scope, index) => [`pull-${index}`, { role: "acrPull", scope }] as const,
+    );
     return new Identity(
       `${this.#name}-identity`,
-      { place, grants: { "read-join": { role: "keyVaultSecretsUser", scope: joinSecretId } } },
+      {
+        place,
+        grants: { "read-join": { role: "keyVaultSecretsUser", scope: joinSecretId }, ...Object.fromEntries(pulls) },
+      },
       { parent: this },
     );
   }
@@ -244,17 +250,22 @@ export class Pool extends pulumi.ComponentResource {
   #payload(identity: Identity): pulumi.Output<WorkerPayload> {
     const { spec, pool, place, joinVault } = this.#args;
     return pulumi
-      .all([place.subscriptionId, place.group, identity.clientId, joinVault])
-      .apply(([subscriptionId, resourceGroup, clientId, vault]) =>
-        poolPayload(spec, pool, {
-          kind: "azure",
-          region: spec.region,
-          subscriptionId,
-          resourceGroup,
-          clientId,
-          joinVault: vault,
-          joinSecret,
-        }),
+      .all([place.subscriptionId, place.group, identity.clientId, joinVault, identity.tenantId])
+      .apply(([subscriptionId, resourceGroup, clientId, vault, tenantId]) =>
+        poolPayload(
+          spec,
+          pool,
+          {
+            kind: "azure",
+            region: spec.region,
+            subscriptionId,
+            resourceGroup,
+            clientId,
+            joinVault: vault,
+            joinSecret,
+          },
+          tenantId,
+        ),
       );
   }
 

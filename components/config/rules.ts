@@ -7,6 +7,7 @@ import { networkRules } from "./networkRules.ts";
 import { attempt } from "./partial.ts";
 import { imageProblems, poolRules } from "./poolRules.ts";
 import { childPath, type Problem } from "./problem.ts";
+import { registryRules } from "./registryRules.ts";
 import type { Rule } from "./rule.ts";
 import type { StackConfig } from "./schema.ts";
 
@@ -177,6 +178,7 @@ const rules: readonly Rule[] = [
   poolRules,
   ...azureRules,
   ...addOnRules,
+  ...registryRules,
 ];
 
 /**

@@ -209,6 +209,42 @@ export const mirrorSchema = z
   })
   .meta({ description: "Where machines fetch from in a restricted network." });
 
+const pluginSchema = z.strictObject({
+  url: z.url({ protocol: /^https$/ }).meta({
+    patternErrorMessage: "an https URL",
+    examples: ["https://files.example.com/credential-provider"],
+    description: "Where the program lies, not packed.",
+  }),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, "is not a SHA-256")
+    .meta({
+      patternErrorMessage: "64 hexadecimal digits in lower case",
+      examples: ["0".repeat(64)],
+      description: "Digest of the program: nodes install nothing else.",
+    }),
+});
+
+/** Pulls from the cloud's own registries. */
+export const registryAccessSchema = z
+  .strictObject({
+    resources: z.array(z.string()).min(1).meta({
+      description:
+        "What the workers may pull by their identity, and nothing else. AWS: ARNs of repositories of ECR, in which * stands for a part of the name. Azure: resource ids of registries.",
+    }),
+    plugin: z
+      .strictObject({
+        linux: pluginSchema.optional().meta({ description: "The program for Linux nodes." }),
+        windows: pluginSchema.optional().meta({ description: "The program for Windows nodes." }),
+      })
+      .prefault({})
+      .meta({
+        description:
+          "Your own copies of ecr-credential-provider or acr-credential-provider, by system. Default the published one, where the lock file has its digest; of the one for Windows on Azure it has none.",
+      }),
+  })
+  .meta({ description: "Pulls from the cloud's own registries by the identity of the workers, without pull secrets." });
+
 /** The whole `config` of a stack file, without the project prefix. */
 export const stackSchema = z.strictObject({
   cloud: z.enum(["aws", "azure"]).meta({ description: "The cloud of this stack." }),
@@ -244,6 +280,7 @@ export const stackSchema = z.strictObject({
   access: accessSchema.prefault({}),
   addons: addonsSchema.prefault({}),
   mirror: mirrorSchema.prefault({}),
+  registryAccess: registryAccessSchema.optional(),
   httpProxy: httpUrl.optional().meta({ description: "HTTP proxy for the machines' downloads and image pulls." }),
   encryptionAtHost: z.boolean().default(false).meta({
     description:

@@ -63,6 +63,8 @@ export interface ControlPlaneAccess {
 /** Names by which a worker reports to the group it belongs to. */
 export interface PoolAccess {
   readonly cloud: CloudAccess;
+  /** Azure: tenant in which the identity is, which a registry is told. */
+  readonly tenantId?: string;
   /** AWS: Auto Scaling group and its lifecycle hooks; the node completes them itself. */
   readonly lifecycle?: { readonly group: string; readonly launchHook: string; readonly terminateHook: string };
 }

@@ -70,6 +70,8 @@ export interface KubeletFlagsArgs {
   /** Whether the kubelet asks for its first certificate with a bootstrap token, as on workers. */
   readonly bootstrap: boolean;
   readonly labels: Readonly<Record<string, string>>;
+  /** Flags of the plug-in for the cloud's registries: `credentialFlags`. Default none. */
+  readonly credentials?: readonly string[];
 }
 
 /**
@@ -77,7 +79,7 @@ export interface KubeletFlagsArgs {
  * placeholders. On Windows it registers itself with the service manager, and its priority is raised so that pods do not take every cycle
  * (Kubernetes documentation, "Resource Management for Windows nodes"). Throws when the minor no longer has one of the flags.
  */
-export function kubeletFlags({ os, minor, bootstrap, labels }: KubeletFlagsArgs): readonly string[] {
+export function kubeletFlags({ os, minor, bootstrap, labels, credentials = [] }: KubeletFlagsArgs): readonly string[] {
   const paths = kubeletPaths[os];
   return checked("kubelet", minor, [
     `--config=${paths.config}`,
@@ -88,6 +90,7 @@ export function kubeletFlags({ os, minor, bootstrap, labels }: KubeletFlagsArgs)
     `--node-ip=${placeholders.nodeIp}`,
     ...(Object.keys(labels).length === 0 ? [] : [`--node-labels=${nodeLabels(labels)}`]),
     "--cloud-provider=external",
+    ...credentials,
     ...(os === "windows" ? ["--windows-service", "--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS"] : []),
     "--v=2",
   ]);

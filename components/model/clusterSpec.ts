@@ -5,6 +5,7 @@ import { type Artifact, readArtifactLock } from "./artifacts.ts";
 import { addressAt, cidr } from "./cidr.ts";
 import type { MachineSize } from "./machineSizes.ts";
 import { defaultSizes, machineSize, type PoolSpec, poolSpecs } from "./pools.ts";
+import { type RegistryAccess, registryAccess } from "./registryAccess.ts";
 import { minorOf } from "./releases.ts";
 
 /** Client limits of the control plane's own components, requests per second. */
@@ -62,6 +63,8 @@ export interface ClusterSpec {
   readonly publicAccess: readonly string[] | undefined;
   readonly addons: AddOns;
   readonly mirror: StackConfig["mirror"];
+  /** Registries of the cloud that workers pull from by their identity; `undefined` when there are none. */
+  readonly registryAccess: RegistryAccess | undefined;
   readonly httpProxy: string | undefined;
   /** Whether Azure encrypts caches and temporary disks on the host as well; always false on AWS, whose hosts do so anyway. */
   readonly encryptionAtHost: boolean;
@@ -105,6 +108,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     publicAccess: config.access.public?.allow,
     addons: addOns(config),
     mirror: config.mirror,
+    registryAccess: registryAccess(config, artifacts),
     httpProxy: config.httpProxy,
     encryptionAtHost: config.encryptionAtHost,
     tags: { "fenestra:cluster": config.name, "fenestra:environment": config.environment, ...config.tags },

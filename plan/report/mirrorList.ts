@@ -83,11 +83,14 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
 }
 
 /** Files that the stack file names itself. */
-function ownFiles({ addons }: ClusterSpec): readonly Pick<Artifact, "url" | "algorithm" | "digest" | "checksumUrl">[] {
-  const plugin = addons.gmsa?.plugin;
-  return plugin === undefined
-    ? []
-    : [{ url: plugin.url, algorithm: "sha256", digest: plugin.sha256, checksumUrl: undefined }];
+function ownFiles(spec: ClusterSpec): readonly Pick<Artifact, "url" | "algorithm" | "digest" | "checksumUrl">[] {
+  const systems = new Set(spec.pools.map(({ os }) => os.family));
+  const plugins = [spec.addons.gmsa?.plugin, ...[...systems].map((os) => spec.registryAccess?.plugin[os])];
+  return plugins.flatMap((plugin) =>
+    plugin === undefined || spec.artifacts.some(({ url }) => url === plugin.url)
+      ? []
+      : [{ url: plugin.url, algorithm: "sha256", digest: plugin.sha256, checksumUrl: undefined }],
+  );
 }
 
 /** References in a file of a machine: of the images that the lock file knows. */

@@ -9,9 +9,9 @@ const mirror = JSON.stringify({
   registries: { "registry.k8s.io": "https://mirror.example" },
 });
 
-function make(nat: string): Promise<Recorded> {
+function make(nat: string, changes: Readonly<Record<string, string>> = {}): Promise<Recorded> {
   const zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
-  const spec = specOf("aws-dev", { network: JSON.stringify({ zones, nat }), mirror });
+  const spec = specOf("aws-dev", { network: JSON.stringify({ zones, nat }), mirror, ...changes });
   return withMocks(() => {
     const network = new Network("n", { spec });
     return { account: network.accountId, egress: network.egress.map(({ urn }) => urn) };
@@ -77,6 +77,14 @@ describe("the network on AWS", () => {
     ];
     assert.deepEqual(await names("single"), ["n-s3"]);
     assert.deepEqual(await names("none"), ["n-s3", ...interfaceEndpoints.map((service) => `n-${service}`)]);
+    const resources = ["arn:aws:ecr:eu-central-1:123456789012:repository/a"];
+    const registryAccess = JSON.stringify({ resources });
+    const more = async (changes: Record<string, string>) =>
+      [...ofType(await make("none", changes), "aws:ec2/vpcEndpoint:VpcEndpoint").keys()].slice(
+        1 + interfaceEndpoints.length,
+      );
+    assert.deepEqual(await more({ registryAccess }), ["n-ecr.api", "n-ecr.dkr"]);
+    assert.deepEqual(await more({ registryAccess, httpProxy: "http://proxy.test:3128" }), []);
     const recorded = await make("none");
     const { inputs } = resource(recorded, "aws:ec2/vpcEndpoint:VpcEndpoint", "n-ssm");
     assert.deepEqual(

@@ -10,6 +10,7 @@ import { clusterRows } from "./rows/cluster.ts";
 import { keyRows } from "./rows/keys.ts";
 import { machineRows } from "./rows/machines.ts";
 import { metadataRows } from "./rows/metadata.ts";
+import { registryRows } from "./rows/registries.ts";
 
 const lock = readArtifactLock();
 const pools = [
@@ -129,6 +130,7 @@ describe("bad input", () => {
     ...metadataRows,
     ...machineRows,
     ...addOnRows,
+    ...registryRows,
   ]) {
     it(`${title}: path, value, reason and what is allowed`, () => {
       const { problems } = errorOf(changed(cloud, changes));

@@ -6,6 +6,7 @@ import type { Cloud } from "../../components/config/schema.ts";
 import { stackSchema } from "../../components/config/schema.ts";
 import { inClusterPlan } from "../../components/kubernetes/addOnList.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import { registryFacts } from "../../components/model/registryAccess.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
@@ -204,8 +205,14 @@ describe("parity of the clouds", () => {
       httpProxy: "http://proxy.test:3128",
       tags: { owner: "me" },
     };
-    for (const cloud of ["aws", "azure"] as const) assert.equal(specOf(cloud, options).cloud, cloud);
-    const seen = new Set([...Object.keys(configOf("aws")), ...Object.keys(options), "encryptionAtHost", "accountId"]);
+    const copy = { url: "https://m.test/plugin", sha256: "0".repeat(64) };
+    for (const cloud of ["aws", "azure"] as const) {
+      // The clouds name a registry in their own ways.
+      const registryAccess = { resources: [registryFacts[cloud].example], plugin: { linux: copy, windows: copy } };
+      assert.equal(specOf(cloud, { ...options, registryAccess }).cloud, cloud);
+    }
+    const apart = ["encryptionAtHost", "accountId", "registryAccess"];
+    const seen = new Set([...Object.keys(configOf("aws")), ...Object.keys(options), ...apart]);
     assert.deepEqual([...seen].sort(), Object.keys(stackSchema.shape).sort());
   });
 });

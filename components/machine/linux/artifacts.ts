@@ -1,6 +1,7 @@
 import { downloadUrl } from "../../model/artifacts.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { machineArtifacts } from "../../model/releases.ts";
+import { credentialPlugin } from "../credentialProvider.ts";
 import { tsvFile } from "./shell.ts";
 
 /** What becomes of a downloaded file. */
@@ -40,8 +41,9 @@ export function artifactTable(
 ): string {
   const mirror = spec.mirror.artifacts;
   const artifacts = Object.entries(machineArtifacts(spec.artifacts, spec.kubernetes.version, role, arch));
-  return tsvFile(
-    artifacts.map(([name, { url, algorithm, digest, checksumUrl }]) => {
+  const plugin = role === "linux" ? credentialPlugin(spec, "linux") : undefined;
+  return tsvFile([
+    ...artifacts.map(([name, { url, algorithm, digest, checksumUrl }]) => {
       const place = placements[name];
       if (place === undefined) throw new RangeError(`nobody has said where the artifact ${name} goes on Linux`);
       if (digest === null && checksumUrl === undefined)
@@ -58,5 +60,20 @@ export function artifactTable(
         place.members?.join(",") ?? "-",
       ];
     }),
-  );
+    ...(plugin === undefined
+      ? []
+      : [
+          [
+            plugin.name,
+            downloadUrl(plugin.url, mirror),
+            "sha256",
+            plugin.sha256,
+            "-",
+            "binary",
+            plugin.folder,
+            "0",
+            "-",
+          ],
+        ]),
+  ]);
 }

@@ -4,6 +4,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
+import { credentialFlags } from "../credentialProvider.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
 import { kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import type { PayloadFile } from "../payload.ts";
@@ -87,6 +88,7 @@ function kubeletEnv(spec: ClusterSpec, pool: PoolSpec | undefined): string {
     minor: spec.kubernetes.minor,
     bootstrap: pool !== undefined,
     labels: pool === undefined ? {} : workerLabels(pool),
+    credentials: pool === undefined ? [] : credentialFlags(spec, "linux"),
   });
   return `KUBELET_ARGS="${flags.join(" ")}"\n`;
 }

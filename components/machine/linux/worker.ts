@@ -2,6 +2,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
+import { credentialFiles } from "../credentialProvider.ts";
 import { fingerprinted } from "../fingerprint.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
@@ -32,6 +33,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     drain,
     unitFile("fenestra-drain.service", daemonUnit("moves the pods before this machine is taken away", drain.path)),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux", pool.size.arch) },
+    ...credentialFiles(spec, "linux", access),
     { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },
   ];
   const stages = { path: stageTablePath, content: stageTable(linuxWorkerStages, files) };

@@ -1,6 +1,7 @@
 import { type Artifact, downloadUrl } from "../../model/artifacts.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { machineArtifacts } from "../../model/releases.ts";
+import { credentialPlugin } from "../credentialProvider.ts";
 import { windowsPaths } from "./paths.ts";
 
 /** A file that a Windows node downloads, as `machine.json` names it. */
@@ -65,7 +66,7 @@ export function windowsArtifacts(spec: ClusterSpec): readonly WindowsArtifact[] 
     spec.kubernetes.version,
     "windows",
   );
-  return Object.entries(wanted).map(([role, artifact]) => {
+  const programs = Object.entries(wanted).map(([role, artifact]): WindowsArtifact => {
     const place = places[role];
     if (place === undefined) throw new RangeError(`no place on a Windows node for the artifact ${role}`);
     return {
@@ -81,6 +82,12 @@ export function windowsArtifacts(spec: ClusterSpec): readonly WindowsArtifact[] 
       unpack: place.unpack,
     };
   });
+  const credentials = credentialPlugin(spec, "windows");
+  if (credentials === undefined) return programs;
+  const { name, url, sha256, folder } = credentials;
+  const file = `${sha256.slice(0, 16)}-${name}`;
+  const source = { urls: sources(spec, url), algorithm: "sha256", digest: sha256, checksumUrls: [] } as const;
+  return [...programs, { name, file, ...source, stage: "artifacts", folder, unpack: false }];
 }
 
 /**

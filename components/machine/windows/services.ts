@@ -3,6 +3,7 @@ import { overlay } from "../../model/overlay.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { containerdPaths } from "../containerd.ts";
+import { credentialFlags } from "../credentialProvider.ts";
 import { checked, kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import { placeholders } from "../placeholders.ts";
 import { noProxy } from "../proxy.ts";
@@ -67,6 +68,7 @@ export function kubeletArguments(spec: ClusterSpec, pool: PoolSpec): readonly st
     minor: spec.kubernetes.minor,
     bootstrap: true,
     labels: workerLabels(pool),
+    credentials: credentialFlags(spec, "windows"),
   });
 }
 

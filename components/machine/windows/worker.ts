@@ -8,6 +8,7 @@ import { windowsImage } from "../../model/windowsImages.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { CloudAccess, PoolAccess } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
+import { credentialFiles } from "../credentialProvider.ts";
 import { fingerprinted } from "../fingerprint.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
@@ -133,6 +134,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
         hyperV: pool.hyperV,
       }),
     },
+    ...credentialFiles(spec, "windows", args.access),
     ...registryMirrorFiles({ os: "windows", registries: spec.mirror.registries }),
     { path: windowsPaths.cniTemplate, content: windowsConflist(spec, pool) },
     { path: windowsPaths.flannelNetConf, content: flannelNetConf(spec.kubernetes.podCidr) },

@@ -1,4 +1,4 @@
-// Command check-kubelet reads KubeletConfigurations as a kubelet of the Kubernetes version that it was built with does: decoding, defaults,
+// Command check-kubelet reads KubeletConfigurations and CredentialProviderConfigs as a kubelet of the Kubernetes version that it was built with does: decoding, defaults,
 // validation, in that order. Unlike a kubelet, which goes on with a warning, it takes unknown and repeated fields for problems.
 package main
 
@@ -41,6 +41,9 @@ func check(codecs *serializer.CodecFactory, request requests.Request) []string {
 	}
 	if err != nil {
 		return []string{err.Error()}
+	}
+	if providers, ok := object.(*kubeletconfig.CredentialProviderConfig); ok {
+		return providerProblems(request.Text, providers)
 	}
 	config, ok := object.(*kubeletconfig.KubeletConfiguration)
 	if !ok {

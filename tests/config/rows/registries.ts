@@ -1,0 +1,33 @@
+import type { Row } from "./row.ts";
+
+const arn = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
+const id =
+  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example";
+
+/** Mistakes in pulls from the cloud's own registries. */
+export const registryRows: readonly Row[] = [
+  [
+    "a registry of the other cloud, and a host in place of an ARN",
+    "aws",
+    { registryAccess: { resources: [arn, id, "123456789012.dkr.ecr.eu-central-1.amazonaws.com"] } },
+    [id, "123456789012.dkr.ecr.eu-central-1.amazonaws.com"].map((value, index) => [
+      `registryAccess.resources[${index + 1}]`,
+      value,
+      "is no registry of this cloud",
+      "the ARN of repositories of ECR, * for a part of the name: arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
+    ]),
+  ],
+  [
+    "a registry on Azure without the plug-in for Windows, of which nobody publishes a digest",
+    "azure",
+    { registryAccess: { resources: [id] } },
+    [
+      [
+        "registryAccess.plugin.windows",
+        undefined,
+        "is missing",
+        "URL and SHA-256 of azure-acr-credential-provider for windows, of which the lock file has no digest",
+      ],
+    ],
+  ],
+];

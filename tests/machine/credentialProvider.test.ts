@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { parse } from "yaml";
+import { workerPolicy } from "../../components/aws/policies.ts";
+import { linuxWorkerPayload } from "../../components/machine/linux/worker.ts";
+import type { MachinePayload } from "../../components/machine/payload.ts";
+import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { allows } from "../../plan/fakes/iam.ts";
+import { checkConfigs } from "../../rehearsal/programs/checkers/check.ts";
+import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { checkersOrSkip } from "../support/checkers.ts";
+import { ofType, specOf, withMocks } from "../support/mocks.ts";
+import { exampleAccess, fileOf } from "./windows/examples.ts";
+
+const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
+const registry =
+  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example";
+const own = { url: "https://files.example.com/acr.exe", sha256: "ab".repeat(32) };
+const access = {
+  aws: { resources: [repository] },
+  azure: { resources: [registry], plugin: { windows: own } },
+} as const;
+
+const specs = {
+  aws: specOf("aws-prod", { registryAccess: JSON.stringify(access.aws) }),
+  azure: specOf("azure-prod", { registryAccess: JSON.stringify(access.azure) }),
+};
+
+/** What a worker of a system gets. */
+function payloadOf(cloud: "aws" | "azure", os: "linux" | "windows", spec: ClusterSpec = specs[cloud]): MachinePayload {
+  const pool = spec.pools.find(({ os: { family } }) => family === os) ?? assert.fail(`no pool of ${os}`);
+  const args = { spec, pool, access: { ...exampleAccess(cloud, spec.name, pool.name), tenantId: "tenant" } };
+  return os === "linux" ? linuxWorkerPayload(args) : windowsWorkerPayload(args);
+}
+
+const paths = {
+  linux: {
+    config: "/etc/fenestra/credential-providers.yaml",
+    bin: "/usr/local/libexec/fenestra/credential-providers",
+    cloud: "/etc/fenestra/registry-cloud.json",
+  },
+  windows: {
+    config: "C:\\etc\\kubernetes\\credential-providers.yaml",
+    bin: "C:\\fenestra\\credential-providers",
+    cloud: "C:\\etc\\kubernetes\\registry-cloud.json",
+  },
+};
+
+/** The kubelet's flags for images. */
+function flagsOf(payload: MachinePayload): readonly string[] {
+  const args: readonly string[] =
+    payload.kind === "windows"
+      ? JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json")).kubelet.arguments
+      : fileOf(payload, "/etc/fenestra/kubelet.env").split(/[\s"]+/);
+  return args.filter((flag) => flag.startsWith("--image-credential"));
+}
+
+/** The plug-in as a machine downloads it: name, URL, digest, folder. */
+function downloadOf(payload: MachinePayload): readonly unknown[] {
+  if (payload.kind === "windows") {
+    const { artifacts } = JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json"));
+    return artifacts
+      .filter(({ name }: { name: string }) => name.includes("credential-provider"))
+      .map((one: Record<string, unknown>) => [one.name, one.urls, one.digest, one.folder, one.stage]);
+  }
+  const rows = fileOf(payload, "/etc/fenestra/artifacts.tsv").split("\n");
+  return rows.filter((row) => row.includes("credential-provider")).map((row) => row.split("\t"));
+}
+
+describe("pulls from the cloud's own registries", () => {
+  it("leave no trace in a payload when nobody wants them", () => {
+    for (const cloud of ["aws", "azure"] as const)
+      for (const os of ["linux", "windows"] as const)
+        for (const { path, content } of payloadOf(cloud, os, specOf(`${cloud}-prod`)).files)
+          assert.doesNotMatch(path + content, /credential-provider/, path);
+  });
+
+  it("bring the plug-in by its digest to the folder where the kubelet looks, before it starts", () => {
+    const base = "https://artifacts.k8s.io/binaries/cloud-provider-aws/v1.37.0";
+    const digests = {
+      linux: "842e0fd8159f5ed8df2f38e6521e1e4f0a1ee80cf1e1ac119bbf20bf9c20681c",
+      windows: "8a659cef454cdf9a4b47c0fd6163f635c92de6a5bc1b65b0cf9abd158fad9427",
+    };
+    const linux = `${base}/linux/amd64/ecr-credential-provider-linux-amd64`;
+    assert.deepEqual(downloadOf(payloadOf("aws", "linux")), [
+      ["ecr-credential-provider", linux, "sha256", digests.linux, "-", "binary", paths.linux.bin, "0", "-"],
+    ]);
+    const windows = `${base}/windows/amd64/ecr-credential-provider-windows-amd64`;
+    assert.deepEqual(downloadOf(payloadOf("aws", "windows")), [
+      ["ecr-credential-provider.exe", [windows], digests.windows, paths.windows.bin, "artifacts"],
+    ]);
+    assert.deepEqual(downloadOf(payloadOf("azure", "windows")), [
+      ["acr-credential-provider.exe", [own.url], own.sha256, paths.windows.bin, "artifacts"],
+    ]);
+  });
+
+  it("name hosts, plug-in and identity, and nothing secret", () => {
+    for (const os of ["linux", "windows"] as const) {
+      const aws = payloadOf("aws", os);
+      assert.deepEqual(flagsOf(aws), [
+        `--image-credential-provider-config=${paths[os].config}`,
+        `--image-credential-provider-bin-dir=${paths[os].bin}`,
+      ]);
+      assert.deepEqual(parse(fileOf(aws, paths[os].config)).providers, [
+        {
+          name: "ecr-credential-provider",
+          matchImages: ["123456789012.dkr.ecr.eu-central-1.amazonaws.com", "123456789012.dkr-ecr.eu-central-1.on.aws"],
+          defaultCacheDuration: "0s",
+          apiVersion: "credentialprovider.kubelet.k8s.io/v1",
+        },
+      ]);
+      const azure = payloadOf("azure", os);
+      const [provider] = parse(fileOf(azure, paths[os].config)).providers;
+      assert.deepEqual([provider.name, provider.args], ["acr-credential-provider", [paths[os].cloud]]);
+      assert.deepEqual(provider.matchImages, ["*.azurecr.io", "*.*.geo.azurecr.io"]);
+      assert.deepEqual(JSON.parse(fileOf(azure, paths[os].cloud)), {
+        cloud: "AzurePublicCloud",
+        tenantId: "tenant",
+        useManagedIdentityExtension: true,
+        userAssignedIdentityID: "00000000-0000-0000-0000-000000000002",
+      });
+    }
+  });
+
+  it("go through the proxy where there is one, the metadata service excepted", () => {
+    const proxied = { ...specs.aws, httpProxy: "http://proxy.example.com:3128" };
+    const config = parse(fileOf(payloadOf("aws", "linux", proxied), paths.linux.config));
+    const env = Object.fromEntries(
+      config.providers[0].env.map(({ name, value }: { name: string; value: string }) => [name, value]),
+    );
+    assert.equal(env.HTTPS_PROXY, "http://proxy.example.com:3128");
+    assert.ok(env.NO_PROXY?.split(",").includes("169.254.169.254"));
+  });
+
+  it("have rights to these repositories only, to read", () => {
+    const scope = { cluster: "demo", region: "eu-central-1", accountId: "123456789012", keyArn: "k" };
+    const worker = workerPolicy(scope, "/join", "group", "scripts", undefined, [repository]);
+    const may = (action: string, resource: string) => allows([worker], { action, resource });
+    const image = "arn:aws:ecr:eu-central-1:123456789012:repository/team/app";
+    for (const action of ["ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer", "ecr:BatchCheckLayerAvailability"]) {
+      assert.ok(may(action, image), action);
+      assert.ok(!may(action, image.replace("team", "other")), action);
+    }
+    assert.ok(may("ecr:GetAuthorizationToken", "*"));
+    for (const action of ["ecr:PutImage", "ecr:BatchDeleteImage", "ecr:ListImages"]) assert.ok(!may(action, image));
+    const none = workerPolicy(scope, "/join", "group", "scripts");
+    assert.ok(!none.Statement.some(({ Action }) => Action.some((action) => action.startsWith("ecr:"))));
+  });
+
+  it("have the role to pull on Azure, for each pool's identity and no other", async () => {
+    const recorded = await withMocks(() => deployAzure(specs.azure), { region: "westeurope" });
+    const pulls = [...ofType(recorded, "azure-native:authorization:RoleAssignment").values()].filter(({ inputs }) =>
+      JSON.stringify(inputs.roleDefinitionId).includes("7f951dda-4ed3-4680-a7ca-43fe172d538d"),
+    );
+    assert.deepEqual(
+      pulls.map(({ name }) => name).toSorted(),
+      specs.azure.pools.map(({ name }) => `azure-prod-pool-${name}-identity-pull-0`).toSorted(),
+    );
+    for (const { inputs } of pulls) assert.equal(inputs.scope, registry);
+  });
+
+  describe("as the kubelet reads their configuration", () => {
+    let checkers: Checkers;
+    before(async function () {
+      checkers = await checkersOrSkip(this);
+    });
+    const problems = async (text: string, os: "linux" | "windows"): Promise<readonly string[]> => {
+      const lists = [...checkers.kubelet.keys()].map(async (minor) => {
+        const request = { id: "credentials", kind: "kubelet", os, minor, text } as const;
+        return (await checkConfigs(checkers, [request])).get(request.id) ?? assert.fail("no answer");
+      });
+      return [...new Set((await Promise.all(lists)).flat())];
+    };
+
+    for (const cloud of ["aws", "azure"] as const)
+      for (const os of ["linux", "windows"] as const)
+        it(`have no problem on ${cloud} and ${os} in any minor, and would have one`, async () => {
+          const text = fileOf(payloadOf(cloud, os), paths[os].config);
+          assert.deepEqual(await problems(text, os), []);
+          assert.deepEqual(await problems(text.replace("matchImages", "matchImage"), os), [
+            'unknown field "providers[0].matchImage"',
+          ]);
+          const [found = ""] = await problems(text.replace(/^ *defaultCacheDuration: .*\n/m, ""), os);
+          assert.match(found, /defaultCacheDuration: Required value/);
+        });
+  });
+});
