@@ -14,10 +14,10 @@ import {
   refusedByServer,
   runtimeClassCheck,
   sampleCheck,
-  workloads,
 } from "./scheduling.ts";
 import { secretChecks } from "./secrets.ts";
 import { verifyChecks } from "./verify.ts";
+import { workloadsReady, workloadsRun } from "./workloads.ts";
 
 /** The pools that a stack file asks for, as the user wrote them: the wanted side of the checks does not come from the program. */
 export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "network">): readonly ExpectedPool[] {
@@ -62,7 +62,7 @@ export function acceptanceChecks(
     ...pools.flatMap(poolChecks),
     ...secretChecks,
     objectsAccepted,
-    workloads,
+    workloadsRun,
     daemonSetNodes,
     noPodPending(pools),
     linuxPods,
@@ -74,6 +74,7 @@ export function acceptanceChecks(
     ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),
     autoscalerCheck(templates),
     ...(samples ? [...builds.values()].map(sampleCheck) : []),
+    workloadsReady,
     ...verifyChecks(pools, samples),
     ...later,
     ...(lab.size === 3 ? availabilityChecks(lab) : []),
