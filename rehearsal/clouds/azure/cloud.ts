@@ -63,6 +63,8 @@ export function azureSide(program: RecordedProgram, events: ScheduledEvents = ne
           : successorOf(host, machine.group.max + machine.group.desired + replacements);
       machines.splice(machines.indexOf(machine), 1, successor.machine);
       hosts.set(machine.privateIp, successor);
+      // It exists from now on, not from the first question about it.
+      cloud.madeAt(successor);
       return successor.machine;
     },
     metadata,
