@@ -24,6 +24,8 @@ export interface Terminal {
   readonly out: (text: string) => void;
   /** Progress and mistakes. */
   readonly err: (text: string) => void;
+  /** Asks a person and returns the line; left out where nobody can answer, as in a pipeline. */
+  readonly ask?: (question: string) => Promise<string>;
 }
 
 /** A command of the `fenestra` program. */

@@ -1,9 +1,19 @@
+import { createInterface } from "node:readline/promises";
+import { didYouMean } from "../components/config/didYouMean.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import project from "../package.json" with { type: "json" };
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 
 /** Commands by name. Each is loaded when it is called: the cloud SDKs take most of the time of a start. */
 const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
+  init: {
+    summary: "Write a stack file for a new environment",
+    load: async () => (await import("./init.ts")).initCommand,
+  },
+  stacks: {
+    summary: "List the stacks that have a file",
+    load: async () => (await import("./stacks.ts")).stacksCommand,
+  },
   plan: {
     summary: "Show everything that a stack would make, without an account, root or network",
     load: async () => (await import("./plan.ts")).planCommand,
@@ -70,8 +80,13 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       return exitCodes.fine;
     }
     const found = Object.entries(commands).find(([command]) => command === name)?.[1];
-    if (found === undefined)
-      throw new UsageError(`there is no command ${name}; allowed: ${Object.keys(commands).join(", ")}`);
+    if (found === undefined) {
+      const names = Object.keys(commands);
+      const remedy = didYouMean(name, names);
+      throw new UsageError(
+        `there is no command ${name}; allowed: ${names.join(", ")}${remedy === undefined ? "" : `; ${remedy}`}`,
+      );
+    }
     const command = await found.load();
     if (rest.includes("--help") || rest.includes("-h")) {
       terminal.out(command.help);
@@ -102,6 +117,16 @@ function isArgumentError(error: unknown): error is Error {
   return error instanceof Error && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
 }
 
+/** Asks on the terminal. The question goes to standard error, so that a command's result can be sent to a file. */
+async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await terminal.question(question);
+  } finally {
+    terminal.close();
+  }
+}
+
 if (import.meta.main) {
   // A reader that has seen enough, such as head, closes the pipe.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -111,5 +136,6 @@ if (import.meta.main) {
   process.exitCode = await main(process.argv.slice(2), {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
+    ...(process.stdin.isTTY ? { ask } : {}),
   });
 }

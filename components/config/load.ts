@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
+import { didYouMean } from "./didYouMean.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
 import { repaired, tracked } from "./partial.ts";
 import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
@@ -103,13 +104,15 @@ function merged(problems: readonly Problem[]): readonly Problem[] {
 
 function fromIssue(issue: z.core.$ZodIssue, values: unknown): Problem[] {
   if (issue.code === "unrecognized_keys") {
-    const known = Object.keys(schemaAt(schema, issue.path)?.properties ?? {});
+    const own = Object.keys(schemaAt(schema, issue.path)?.properties ?? {});
+    const known = issue.path.length === 0 ? own.map((name) => configPrefix + name) : own;
     return issue.keys.map((key) => ({
       path: stackFilePath([...issue.path, key]),
       value: valueAt(values, [...issue.path, key]),
       message: "is not a key that Fenestra knows",
-      allowed: `one of ${(issue.path.length === 0 ? known.map((name) => configPrefix + name) : known).join(", ")}`,
-      remedy: "remove it or correct its spelling",
+      allowed: `one of ${known.join(", ")}`,
+      remedy:
+        didYouMean(issue.path.length === 0 ? configPrefix + key : key, known) ?? "remove it or correct its spelling",
     }));
   }
   const value = valueAt(values, issue.path);

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { isMap, isNode, isScalar, parseDocument } from "yaml";
+import { didYouMean } from "./didYouMean.ts";
 import { ConfigError } from "./problem.ts";
 
 /** Folder of the stack files, `stackConfigDir` of Pulumi.yaml. */
@@ -24,9 +25,28 @@ export function readStackFile(stack: string, folder: URL = stacksFolder): Readon
   const path = `stacks/Pulumi.${stack}.yaml`;
   if (!names.includes(stack)) {
     const allowed = names.length === 0 ? "a file of that name in the folder stacks" : `one of ${names.join(", ")}`;
-    throw new ConfigError([{ path, value: stack, message: "there is no such stack file", allowed }]);
+    const remedy = didYouMean(stack, names);
+    throw new ConfigError([
+      {
+        path,
+        value: stack,
+        message: "there is no such stack file",
+        allowed,
+        ...(remedy === undefined ? {} : { remedy }),
+      },
+    ]);
   }
-  return Object.fromEntries(configTexts(readText(new URL(`Pulumi.${stack}.yaml`, folder), path), path));
+  return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), path), path);
+}
+
+/**
+ * The config values in the text of a stack file, like `readStackFile`.
+ *
+ * @param path the file as messages name it.
+ * @throws ConfigError when it is not YAML with a `config` mapping.
+ */
+export function parseStackFile(text: string, path: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(configTexts(text, path));
 }
 
 function readText(file: URL, path: string): string {

@@ -1,0 +1,68 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { loadConfig } from "../components/config/load.ts";
+import { parseStackFile, stacksFolder } from "../components/config/stackFile.ts";
+import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { newStackText } from "./init/newStack.ts";
+import { answers, type Given } from "./init/questions.ts";
+import { withUserFile } from "./userFiles.ts";
+
+const help = `Usage: fenestra init --stack NAME [options]
+
+Writes stacks/Pulumi.NAME.yaml for a new environment, with comments where you decide next. What no option says is asked on a terminal;
+elsewhere its default is taken. A file that exists is left alone.
+
+  --stack NAME        name of the stack; the cluster takes it too
+  --cloud CLOUD       aws or azure
+  --region REGION     region of the cloud (default eu-central-1 or westeurope)
+  --zones NUMBER      availability zones, 1 to 3 (default 2, in production 3)
+  --windows RELEASES  Windows Server releases with commas, a pool each (default 2022)
+  --production        protect what cannot be made again, three control-plane machines
+  --allow NETWORKS    networks that reach the API from outside, in CIDR notation with commas (default none: a private API)
+  --account ID        the AWS account or Azure subscription that the stack may touch
+  --print             print the file in place of writing it
+`;
+
+/** `fenestra init`. */
+export const initCommand: Command = {
+  summary: "Write a stack file for a new environment",
+  help,
+  run: async (args, terminal) => {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        stack: { type: "string" },
+        cloud: { type: "string" },
+        region: { type: "string" },
+        zones: { type: "string" },
+        windows: { type: "string" },
+        production: { type: "boolean" },
+        allow: { type: "string" },
+        account: { type: "string" },
+        print: { type: "boolean", default: false },
+      },
+    });
+    return init(values, values.print, terminal, stacksFolder);
+  },
+};
+
+/**
+ * Asks for what is not given, checks the file as the program would, and writes it.
+ *
+ * @throws UsageError when something needed is missing or the file exists; ConfigError when a value is not allowed.
+ */
+export async function init(given: Given, print: boolean, { out, err, ask }: Terminal, folder: URL): Promise<ExitCode> {
+  const { stack, file: wanted } = await answers(given, ask);
+  const name = `stacks/Pulumi.${stack}.yaml`;
+  const file = new URL(`Pulumi.${stack}.yaml`, folder);
+  if (!print && existsSync(file)) throw new UsageError(`${name} exists; allowed: another name, or --print`);
+  const text = newStackText(wanted);
+  loadConfig(parseStackFile(text, name));
+  if (print) out(text);
+  else {
+    withUserFile(`--stack ${stack}`, "a name in a folder that can be written", () => writeFileSync(file, text));
+    out(`${name} is written.\n`);
+    err(`Next: fenestra plan --stack ${stack}, then make rehearse STACK=${stack}, then pulumi stack init ${stack}\n`);
+  }
+  return exitCodes.fine;
+}

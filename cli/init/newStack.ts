@@ -1,0 +1,95 @@
+import { stringify } from "yaml";
+import type { Cloud } from "../../components/config/schema.ts";
+import type { WindowsFacts } from "../../components/model/operatingSystems.ts";
+
+/** What a new stack file is made from. */
+export interface NewStack {
+  readonly cloud: Cloud;
+  /** Name of the cluster. */
+  readonly name: string;
+  readonly region: string;
+  /** Zones as the cloud spells them. */
+  readonly zones: readonly string[];
+  /** Windows releases, a pool of two machines each. */
+  readonly windows: readonly WindowsFacts["name"][];
+  /** Protects what cannot be made again, and takes three control-plane machines and a NAT gateway for each zone. */
+  readonly production: boolean;
+  /** Networks that reach the API from outside; without any it stays private. */
+  readonly allow: readonly string[];
+  /** The account or subscription that the stack may touch. */
+  readonly accountId: string | undefined;
+}
+
+/** Region that is offered first. */
+export const defaultRegions: Readonly<Record<Cloud, string>> = { aws: "eu-central-1", azure: "westeurope" };
+
+/** The first zones of a region: `eu-central-1a` on AWS, `1` on Azure. */
+export function zonesOf(cloud: Cloud, region: string, count: number): readonly string[] {
+  return (cloud === "aws" ? ["a", "b", "c"].map((letter) => `${region}${letter}`) : ["1", "2", "3"]).slice(0, count);
+}
+
+/** Text of the stack file, with comments where the reader decides next. It may still break a rule: whoever writes it checks it first. */
+export function newStackText(stack: NewStack): string {
+  const { cloud, production } = stack;
+  const account = cloud === "aws" ? "AWS account" : "Azure subscription";
+  const pools = [
+    { name: "linux", os: "linux" },
+    ...stack.windows.map((os) => ({ name: os.replace("windows-", "win"), os })),
+  ];
+  return [
+    "# yaml-language-server: $schema=./schema.json",
+    "# Every setting, with its default: docs/configuration.md",
+    "config:",
+    `  fenestra:cloud: ${cloud}`,
+    "  # Part of every resource's name. It cannot be changed later, nor can the region.",
+    `  fenestra:name: ${scalar(stack.name)}`,
+    `  fenestra:region: ${scalar(stack.region)}`,
+    ...(stack.accountId === undefined
+      ? [`  # The ${account} that this stack may touch, nothing else:`, '  # fenestra:accountId: "..."']
+      : [
+          `  # The ${account} that this stack may touch, nothing else.`,
+          `  fenestra:accountId: ${text(stack.accountId)}`,
+        ]),
+    ...(production
+      ? [
+          "  # Protects the etcd disks and the keys from deletion, leaves the samples out.",
+          "  fenestra:environment: production",
+        ]
+      : []),
+    "  fenestra:network:",
+    "    # In this order for ever: append to extend.",
+    `    zones: [${stack.zones.map(cloud === "aws" ? scalar : text).join(", ")}]`,
+    ...(production ? ["    nat: perZone"] : []),
+    ...(production ? ["  fenestra:controlPlane:", "    replicas: 3"] : []),
+    ...access(stack.allow),
+    "  fenestra:pools:",
+    ...pools.flatMap(({ name, os }) => [`    - name: ${name}`, `      os: ${os}`, "      count: 2"]),
+    "",
+  ].join("\n");
+}
+
+function access(allow: readonly string[]): readonly string[] {
+  if (allow.length === 0)
+    return [
+      "  # The API is reachable from the network of the cluster only: deploy from inside it, or name your networks:",
+      "  # fenestra:access:",
+      "  #   public:",
+      "  #     allow: [...]",
+    ];
+  return [
+    "  fenestra:access:",
+    "    public:",
+    "      # Who reaches the API from outside, the deployer included.",
+    `      allow: [${allow.map(scalar).join(", ")}]`,
+  ];
+}
+
+/** A value as YAML, in quotes only where it needs them. */
+function scalar(value: string): string {
+  return stringify(value, { lineWidth: 0 }).trimEnd();
+}
+
+/** A value in quotes, since its digits would be read as a number. */
+function text(value: string): string {
+  return JSON.stringify(value);
+}

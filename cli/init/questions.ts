@@ -1,0 +1,142 @@
+import { dnsName, nameForm } from "../../components/config/nameForm.ts";
+import { operatingSystems, type WindowsFacts } from "../../components/model/operatingSystems.ts";
+import { type Terminal, UsageError } from "../exit.ts";
+import { defaultRegions, type NewStack, zonesOf } from "./newStack.ts";
+
+/** Options of `fenestra init` as they were written. */
+export interface Given {
+  readonly stack?: string | undefined;
+  readonly cloud?: string | undefined;
+  readonly region?: string | undefined;
+  readonly zones?: string | undefined;
+  readonly windows?: string | undefined;
+  readonly production?: boolean | undefined;
+  readonly allow?: string | undefined;
+  readonly account?: string | undefined;
+}
+
+/** How one option is asked for and read. */
+interface Question<T> {
+  readonly option: string;
+  readonly ask: string;
+  readonly allowed: string;
+  /** What an empty answer means; without it an answer is needed. */
+  readonly preset?: string;
+  /** `undefined` for an answer that is not allowed. */
+  readonly read: (answer: string) => T | undefined;
+}
+
+/**
+ * The name of the stack and what its file is made from. What no option gives is asked for, again after a wrong answer; where nobody can be
+ * asked, its default counts.
+ *
+ * @throws UsageError for an option that is not allowed, or is needed and missing.
+ */
+export async function answers(given: Given, ask: Terminal["ask"]): Promise<{ stack: string; file: NewStack }> {
+  const get = <T>(option: string | undefined, question: Question<T>) => answerOf(option, question, ask);
+  const stack = await get(given.stack, name);
+  const cloud = await get(given.cloud, cloudQuestion);
+  const region = await get(given.region, { ...regionQuestion, preset: defaultRegions[cloud] });
+  const production = given.production ?? (ask === undefined ? false : await get(undefined, productionQuestion));
+  const zones = await get(given.zones, { ...zonesQuestion, preset: production ? "3" : "2" });
+  const windows = await get(given.windows, windowsQuestion);
+  const allow = await get(given.allow, allowQuestion);
+  const accountId = await get(given.account, accountQuestion);
+  const file = { cloud, name: stack, region, zones: zonesOf(cloud, region, zones), windows, production, allow };
+  return { stack, file: { ...file, accountId: accountId === "" ? undefined : accountId } };
+}
+
+async function answerOf<T>(option: string | undefined, question: Question<T>, ask: Terminal["ask"]): Promise<T> {
+  const mistake = (answer: string) => `--${question.option} ${answer}: is not allowed; allowed: ${question.allowed}`;
+  if (option !== undefined || ask === undefined) {
+    const answer = option ?? question.preset;
+    if (answer === undefined) throw new UsageError(`init needs --${question.option}; allowed: ${question.allowed}`);
+    const value = question.read(answer);
+    if (value === undefined) throw new UsageError(mistake(answer));
+    return value;
+  }
+  const { preset } = question;
+  const prompt = `${question.ask}${preset === undefined || preset === "" ? "" : ` [${preset}]`}: `;
+  for (let hint = ""; ; ) {
+    const answer = (await ask(`${hint}${prompt}`)).trim() || preset;
+    const value = answer === undefined ? undefined : question.read(answer);
+    if (value !== undefined) return value;
+    hint = `Allowed: ${question.allowed}.\n`;
+  }
+}
+
+const name: Question<string> = {
+  option: "stack",
+  ask: "Name of the stack and the cluster",
+  allowed: `${nameForm.patternErrorMessage}, at most 20`,
+  read: (answer) => (dnsName.test(answer) && answer.length <= 20 ? answer : undefined),
+};
+
+const cloudQuestion: Question<NewStack["cloud"]> = {
+  option: "cloud",
+  ask: "Cloud, aws or azure",
+  allowed: "aws, azure",
+  read: (answer) => (answer === "aws" || answer === "azure" ? answer : undefined),
+};
+
+const regionQuestion: Question<string> = {
+  option: "region",
+  ask: "Region",
+  allowed: "a region of the cloud",
+  read: (answer) => (/^[a-z0-9-]+$/.test(answer) ? answer : undefined),
+};
+
+const productionQuestion: Question<boolean> = {
+  option: "production",
+  ask: "Is it for production? y or n",
+  allowed: "y, n",
+  preset: "n",
+  read: (answer) => (answer === "y" ? true : answer === "n" ? false : undefined),
+};
+
+const zonesQuestion: Question<number> = {
+  option: "zones",
+  ask: "Number of availability zones",
+  allowed: "1, 2, 3",
+  read: (answer) => (/^[123]$/.test(answer) ? Number(answer) : undefined),
+};
+
+const windowsReleases = Object.values(operatingSystems)
+  .filter((os) => os.family === "windows")
+  .map((os) => ({ os: os.name, release: os.name.replace("windows-", "") }));
+
+const windowsQuestion: Question<readonly WindowsFacts["name"][]> = {
+  option: "windows",
+  ask: "Windows Server releases, with commas",
+  allowed: windowsReleases.map(({ release }) => release).join(", "),
+  preset: "2022",
+  read: (answer) => {
+    const found = [...new Set(items(answer))].map(
+      (item) => windowsReleases.find(({ release }) => release === item)?.os,
+    );
+    return found.every((os) => os !== undefined) ? found : undefined;
+  },
+};
+
+const allowQuestion: Question<readonly string[]> = {
+  option: "allow",
+  ask: "Networks that reach the API from outside (198.51.100.0/24, with commas; empty: a private API)",
+  allowed: "networks in CIDR notation, with commas",
+  preset: "",
+  read: (answer) => (items(answer).every((item) => /^[\d.]+\/\d+$/.test(item)) ? items(answer) : undefined),
+};
+
+const accountQuestion: Question<string> = {
+  option: "account",
+  ask: "AWS account or Azure subscription that the stack may touch (empty: any)",
+  allowed: "12 digits, or a subscription's UUID",
+  preset: "",
+  read: (answer) => (/^[0-9a-f-]*$/.test(answer) ? answer : undefined),
+};
+
+function items(answer: string): readonly string[] {
+  return answer
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+}

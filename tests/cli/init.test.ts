@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import fc from "fast-check";
+import { init } from "../../cli/init.ts";
+import { main } from "../../cli/main.ts";
+import { stackLines } from "../../cli/stacks.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { parseStackFile, readStackFile } from "../../components/config/stackFile.ts";
+import { defaultRelease } from "../../components/model/releases.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+
+describe("fenestra init", () => {
+  let folder = new URL("file:///");
+  beforeEach(() => {
+    folder = pathToFileURL(`${mkdtempSync(path.join(tmpdir(), "stacks-"))}/`);
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const silent = { out: () => undefined, err: () => undefined };
+
+  it("writes a file that says what the options say, and leaves one that exists alone", async () => {
+    const options = { stack: "shop", cloud: "aws", windows: "2019,2025", production: true, allow: "198.18.0.0/15" };
+    assert.equal(await init(options, false, silent, folder), 0);
+    const config = loadConfig(readStackFile("shop", folder));
+    assert.deepEqual(config.network, { cidr: "10.0.0.0/16", zones: zones("eu-central-1", "abc"), nat: "perZone" });
+    assert.deepEqual([config.environment, config.controlPlane.replicas], ["production", 3]);
+    assert.deepEqual(config.access.public?.allow, ["198.18.0.0/15"]);
+    assert.deepEqual(
+      config.pools.map(({ name, os, count }) => [name, os, count]),
+      [
+        ["linux", "linux", 2],
+        ["win2019", "windows-2019", 2],
+        ["win2025", "windows-2025", 2],
+      ],
+    );
+    await assert.rejects(
+      init(options, false, silent, folder),
+      /stacks\/Pulumi\.shop\.yaml exists; allowed: another name/,
+    );
+    assert.throws(() => readStackFile("shpo", folder), /one of shop\n +fix: +did you mean shop\?/);
+    assert.deepEqual(stackLines(folder).slice(1), [
+      `shop   aws    eu-central-1  ${defaultRelease}      linux, win2019, win2025`,
+    ]);
+  });
+
+  it("asks for what no option says, and again after a wrong answer", async () => {
+    const replies = ["azure", "", "y", "4", "3", "2022", "", "01234567-0123-0123-0123-0123456789ab"];
+    const asked: string[] = [];
+    const out: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return replies.shift() ?? assert.fail(`no reply to ${question}`);
+    };
+    await init({ stack: "shop" }, true, { out: (text) => out.push(text), err: () => undefined, ask }, folder);
+    assert.deepEqual(asked.slice(1, 5), [
+      "Region [westeurope]: ",
+      "Is it for production? y or n [n]: ",
+      "Number of availability zones [3]: ",
+      "Allowed: 1, 2, 3.\nNumber of availability zones [3]: ",
+    ]);
+    matchSnapshot(fileURLToPath(new URL("snapshots/newStack-azure.yaml", import.meta.url)), out.join(""));
+  });
+
+  it("refuses an option that is missing or wrong, and a value that the rules refuse, without a file", async () => {
+    for (const [args, message] of [
+      [[], /^fenestra: init needs --stack; allowed: lower-case letters/],
+      [["--stack", "../x"], /^fenestra: --stack \.\.\/x: is not allowed/],
+      [["--stack", "x", "--cloud", "gcp"], /^fenestra: --cloud gcp: is not allowed; allowed: aws, azure\n$/],
+      [["--stack", "x", "--cloud", "aws", "--allow", "10.0.0.1/8"], /config\.fenestra:access\.public\.allow/],
+    ] as const) {
+      const err: string[] = [];
+      const terminal = { out: () => assert.fail("nothing to print"), err: (text: string) => void err.push(text) };
+      assert.equal(await main(["init", ...args, "--print"], terminal), 2);
+      assert.match(err.join(""), message);
+    }
+  });
+
+  it("makes a valid file of every combination", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          cloud: fc.constantFrom("aws", "azure"),
+          zones: fc.constantFrom("1", "2", "3"),
+          windows: fc.subarray(["2019", "2022", "2025"]).map((releases) => releases.join(",")),
+          production: fc.boolean(),
+          allow: fc.constantFrom("", "198.18.0.0/15", "198.18.0.0/15, 100.64.0.0/10"),
+        }),
+        async (given) => {
+          const out: string[] = [];
+          await init({ stack: "no", ...given }, true, { ...silent, out: (text) => out.push(text) }, folder);
+          const { name, pools } = loadConfig(parseStackFile(out.join(""), "new"));
+          assert.deepEqual([name, pools.length], ["no", 1 + given.windows.split(",").filter(Boolean).length]);
+        },
+      ),
+      { numRuns: 30 },
+    ));
+});
+
+describe("a mistyped name", () => {
+  it("is told with the one that was probably meant", () => {
+    const problems = (text: string) => {
+      try {
+        return assert.fail(JSON.stringify(loadConfig(parseStackFile(text, "x"))));
+      } catch (error) {
+        return String(error);
+      }
+    };
+    const text = "config:\n  fenestra:pool: []\n  fenestra:pools: [{name: a, os: linux, cuont: 1, xyz: 2}]\n";
+    assert.match(problems(text), /fenestra:pool: is not a key[\s\S]*?fix: +did you mean fenestra:pools\?\n/);
+    assert.match(problems(text), /pools\[0\]\.cuont: is not a key[\s\S]*?fix: +did you mean count\?\n/);
+    assert.match(problems(text), /pools\[0\]\.xyz: is not a key[\s\S]*?fix: +remove it or correct its spelling\n/);
+  });
+
+  it("also for commands", async () => {
+    const err: string[] = [];
+    assert.equal(await main(["rehaerse"], { out: () => undefined, err: (text) => err.push(text) }), 2);
+    assert.match(err.join(""), /there is no command rehaerse; .*; did you mean rehearse\?\n/);
+  });
+});
+
+function zones(region: string, letters: string): readonly string[] {
+  return [...letters].map((letter) => `${region}${letter}`);
+}
