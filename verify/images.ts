@@ -22,7 +22,7 @@ export interface VerifyImages {
 /** The images of a verification, with digests where the lock file has them. */
 export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): VerifyImages {
   const agnhost = (version: string): string =>
-    requireArtifact(lock, { name: "registry.k8s.io/e2e-test-images/agnhost", version, os: "linux", arch: "amd64" }).url;
+    requireArtifact(lock, { name: "registry.k8s.io/e2e-test-images/agnhost", version, os: "linux" }).url;
   const [recent, old] = [agnhost("2.63.0"), agnhost("2.55")];
   return {
     station: (release) => (release?.upstreamSupported === false ? old : recent),

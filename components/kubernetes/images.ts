@@ -67,6 +67,5 @@ export function lockedImage(lock: readonly Artifact[], name: ImageName, os: "lin
     name,
     version: typeof version === "string" ? version : version[os],
     os,
-    arch: "amd64",
   }).url;
 }

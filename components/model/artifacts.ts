@@ -8,7 +8,8 @@ const artifactSchema = z.strictObject({
   /** Version without a leading v. */
   version: z.string(),
   os: z.enum(["linux", "windows", "any"]),
-  arch: z.enum(["amd64", "arm64", "any"]),
+  /** `amd64` for programs: sizes of other processors are refused, so nothing else can be selected. */
+  arch: z.enum(["amd64", "any"]),
   /** Where it comes from; for an image its full reference with the digest. */
   url: z.string(),
   algorithm: z.enum(["sha256", "sha512"]),
@@ -45,17 +46,15 @@ export interface ArtifactQuery {
   readonly name: string;
   readonly version: string;
   readonly os: "linux" | "windows";
-  readonly arch: "amd64" | "arm64";
 }
 
-/** The artifact of a name, version and platform. `undefined` when the lock file has none. */
+/** The artifact of a name, version and system. `undefined` when the lock file has none. */
 export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact | undefined {
   return lock.find(
     (artifact) =>
       artifact.name === query.name &&
       artifact.version === query.version &&
-      (artifact.os === query.os || artifact.os === "any") &&
-      (artifact.arch === query.arch || artifact.arch === "any"),
+      (artifact.os === query.os || artifact.os === "any"),
   );
 }
 
@@ -63,7 +62,7 @@ export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): A
 export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact {
   const artifact = findArtifact(lock, query);
   if (artifact === undefined)
-    throw new RangeError(`no artifact ${query.name} ${query.version} for ${query.os}/${query.arch} in the lock file`);
+    throw new RangeError(`no artifact ${query.name} ${query.version} for ${query.os} in the lock file`);
   return artifact;
 }
 

@@ -63,7 +63,7 @@ function pluginFile(
 ): PluginFile | undefined {
   const own = registryAccess?.plugin[os];
   if (own !== undefined) return own;
-  const found = findArtifact(lock, { ...registryFacts[cloud].artifact, os, arch: "amd64" });
+  const found = findArtifact(lock, { ...registryFacts[cloud].artifact, os });
   return found === undefined || found.digest === null ? undefined : { url: found.url, sha256: found.digest };
 }
 

@@ -157,7 +157,7 @@ export function selectableVersions(lock: readonly Artifact[]): readonly string[]
     .filter((version) => minorFacts(version) !== undefined)
     .filter((version) =>
       (["linux", "windows"] as const).every((os) =>
-        releasePrograms[os].every((name) => findArtifact(lock, { name, version, os, arch: "amd64" }) !== undefined),
+        releasePrograms[os].every((name) => findArtifact(lock, { name, version, os }) !== undefined),
       ),
     )
     .sort(compareVersions);
@@ -181,16 +181,11 @@ export type MachineRole = "control-plane" | "linux" | "windows";
 export type MachineArtifacts = Readonly<Record<string, Artifact>>;
 
 /** Every file that a machine of this role downloads. Throws when the release cannot be chosen. */
-export function machineArtifacts(
-  lock: readonly Artifact[],
-  version: string,
-  role: MachineRole,
-  arch: "amd64" | "arm64" = "amd64",
-): MachineArtifacts {
+export function machineArtifacts(lock: readonly Artifact[], version: string, role: MachineRole): MachineArtifacts {
   const { components: parts } = requireMinorFacts(version);
   const os = role === "windows" ? "windows" : "linux";
   const get = (name: string, of: string): Artifact =>
-    requireArtifact(lock, { name, version: of, os, arch } satisfies ArtifactQuery);
+    requireArtifact(lock, { name, version: of, os } satisfies ArtifactQuery);
   if (role === "windows") {
     return {
       "kubelet.exe": get("kubelet.exe", version),
@@ -221,7 +216,6 @@ export function pauseImage(lock: readonly Artifact[], version: string): string {
     name: "registry.k8s.io/pause",
     version: requireMinorFacts(version).components.pause,
     os: "linux",
-    arch: "amd64",
   }).url;
 }
 

@@ -25,6 +25,5 @@ export function windowsImage(
     name: `mcr.microsoft.com/windows/${name}`,
     version: `${tagPrefixes[name]}${imageTag}`,
     os: "windows",
-    arch: "amd64",
   }).url;
 }

@@ -34,13 +34,9 @@ const placements: Readonly<Record<string, Placement>> = {
  * `/etc/fenestra/artifacts.tsv`: name, URL, algorithm, digest or `-`, URL of the publisher's checksum file or `-`, `binary` or `tar`,
  * folder, leading folders to drop, wanted files or `-`. With a mirror, URLs are the mirror's and digests stay the publisher's.
  */
-export function artifactTable(
-  spec: ClusterSpec,
-  role: "control-plane" | "linux",
-  arch: "amd64" | "arm64" = "amd64",
-): string {
+export function artifactTable(spec: ClusterSpec, role: "control-plane" | "linux"): string {
   const mirror = spec.mirror.artifacts;
-  const artifacts = Object.entries(machineArtifacts(spec.artifacts, spec.kubernetes.version, role, arch));
+  const artifacts = Object.entries(machineArtifacts(spec.artifacts, spec.kubernetes.version, role));
   const plugin = role === "linux" ? credentialPlugin(spec, "linux") : undefined;
   return tsvFile([
     ...artifacts.map(([name, { url, algorithm, digest, checksumUrl }]) => {

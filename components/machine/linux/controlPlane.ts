@@ -49,7 +49,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
     unitFile(approver.unit, daemonUnit(approver.does, `/opt/fenestra/${approver.file}`)),
-    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane", spec.controlPlane.size.arch) },
+    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     { path: controlPlanePaths.auditPolicy, content: auditPolicy() },
     { path: controlPlanePaths.authentication, content: authenticationConfiguration() },

@@ -32,7 +32,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     ...linuxFiles({ spec, pool, stages: linuxWorkerStages, env }),
     drain,
     unitFile("fenestra-drain.service", daemonUnit("moves the pods before this machine is taken away", drain.path)),
-    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux", pool.size.arch) },
+    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux") },
     ...credentialFiles(spec, "linux", access),
     { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },
   ];
