@@ -4,7 +4,6 @@ import { requireMinorFacts } from "../model/releases.ts";
 import { runtimeClassPolicy, runtimeClassPolicyName, runtimeClassProbes } from "./guardRails/runtimeClassPolicy.ts";
 import { validationPolicies } from "./guardRails/validationPolicies.ts";
 import type { Manifest } from "./manifest.ts";
-import { windowsBuilds } from "./runtimeClasses.ts";
 
 /** Whether the cluster's API server can set the RuntimeClass of a Windows pod by itself. */
 export function setsRuntimeClass(spec: ClusterSpec): boolean {
@@ -13,7 +12,7 @@ export function setsRuntimeClass(spec: ClusterSpec): boolean {
 
 /** What a reader of the plan should know about the guard rails: what this version cannot do. */
 export function guardRailFindings(spec: ClusterSpec): readonly string[] {
-  if (!spec.addons.guardRails || windowsBuilds(spec).length === 0 || setsRuntimeClass(spec)) return [];
+  if (!spec.addons.guardRails || spec.windows.length === 0 || setsRuntimeClass(spec)) return [];
   return [
     `Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): Windows pods must name their RuntimeClass themselves`,
   ];
@@ -30,10 +29,10 @@ export function runtimeClassProof(spec: ClusterSpec): PolicyProof | undefined {
   return {
     policy: runtimeClassPolicyName,
     objects: runtimeClassPolicy(spec),
-    probes: runtimeClassProbes(windowsBuilds(spec)),
+    probes: runtimeClassProbes(spec.windows),
   };
 }
 
 function placesPods(spec: ClusterSpec): boolean {
-  return windowsBuilds(spec).length > 0 && setsRuntimeClass(spec);
+  return spec.windows.length > 0 && setsRuntimeClass(spec);
 }

@@ -1,18 +1,10 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import type { WindowsFacts } from "../model/operatingSystems.ts";
 import { type RuntimeClassFacts, runtimeClass } from "../model/pools.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** The Windows releases that a cluster's pools run, oldest first, each once. */
-export function windowsBuilds(spec: ClusterSpec): readonly WindowsFacts[] {
-  const builds = new Map<string, WindowsFacts>();
-  for (const { os } of spec.pools) if (os.family === "windows") builds.set(os.name, os);
-  return [...builds.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-}
-
 /** RuntimeClasses of the builds in use, and the Hyper-V isolated ones of the pools that enable it. */
 export function runtimeClassFacts(spec: ClusterSpec): readonly RuntimeClassFacts[] {
-  return windowsBuilds(spec).flatMap((os) => {
+  return spec.windows.flatMap((os) => {
     const hyperV = spec.pools.some((pool) => pool.os.name === os.name && pool.hyperV);
     const classes = [runtimeClass(os, "process"), hyperV ? runtimeClass(os, "hyperv") : undefined];
     return classes.filter((facts) => facts !== undefined);

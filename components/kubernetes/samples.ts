@@ -1,6 +1,5 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { Manifest } from "./manifest.ts";
-import { windowsBuilds } from "./runtimeClasses.ts";
 import { autoscaledManifests } from "./samples/autoscaled.ts";
 import { gmsaSampleManifests } from "./samples/gmsa.ts";
 import { hostProcessManifests } from "./samples/hostProcess.ts";
@@ -14,7 +13,7 @@ import { winWebserverManifests } from "./samples/winWebserver.ts";
 
 /** The samples of a cluster: each per Windows build in use, and only those whose add-on is there. None without Windows nodes. */
 export function sampleManifests(spec: ClusterSpec): readonly Manifest[] {
-  if (windowsBuilds(spec).length === 0) return [];
+  if (spec.windows.length === 0) return [];
   return [
     samplesNamespaceManifest(),
     ...winWebserverManifests(spec),

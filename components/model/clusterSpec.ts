@@ -4,7 +4,8 @@ import { type AddressPlan, addressPlan, type ControlPlaneMember, controlPlaneMem
 import { type Artifact, readArtifactLock } from "./artifacts.ts";
 import { addressAt, cidr } from "./cidr.ts";
 import type { MachineSize } from "./machineSizes.ts";
-import { defaultSizes, machineSize, type PoolSpec, poolSpecs } from "./pools.ts";
+import type { WindowsFacts } from "./operatingSystems.ts";
+import { defaultSizes, machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
 import { type RegistryAccess, registryAccess } from "./registryAccess.ts";
 import { minorOf } from "./releases.ts";
 
@@ -59,6 +60,8 @@ export interface ClusterSpec {
   readonly network: AddressPlan & { readonly nat: StackConfig["network"]["nat"] };
   readonly controlPlane: ControlPlaneSpec;
   readonly pools: readonly PoolSpec[];
+  /** The Windows releases that the pools run, oldest first, each once: in-cluster components exist per build. */
+  readonly windows: readonly WindowsFacts[];
   /** Networks that may reach the public API endpoint; `undefined` when there is none. */
   readonly publicAccess: readonly string[] | undefined;
   readonly addons: AddOns;
@@ -79,6 +82,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
   const plan = addressPlan(network.cidr, network.zones);
   const size = machineSize(config.cloud, controlPlane.size ?? defaultSizes[config.cloud]);
   if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
+  const pools = poolSpecs(config);
   const services = cidr(kubernetes.serviceCidr);
   return {
     cloud: config.cloud,
@@ -104,7 +108,8 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       osDiskGb: controlPlane.osDiskGb,
       etcdDiskGb: controlPlane.etcdDiskGb,
     },
-    pools: poolSpecs(config),
+    pools,
+    windows: windowsBuilds(pools),
     publicAccess: config.access.public?.allow,
     addons: addOns(config),
     mirror: config.mirror,

@@ -1,6 +1,6 @@
 import type { PoolConfig, StackConfig } from "../config/schema.ts";
 import { awsMachineSize, azureMachineSize, type MachineSize } from "./machineSizes.ts";
-import { type OperatingSystem, operatingSystem } from "./operatingSystems.ts";
+import { type OperatingSystem, operatingSystem, type WindowsFacts } from "./operatingSystems.ts";
 import { type Reservations, reservations } from "./reservations.ts";
 
 /** A Kubernetes taint. */
@@ -160,6 +160,13 @@ export function poolContract(pool: PoolConfig, group: string, size: MachineSize)
     taints,
     runtimeClass: runtimeClass(os, "process"),
   };
+}
+
+/** The Windows releases that pools run, oldest first, each once. */
+export function windowsBuilds(pools: readonly Pick<PoolSpec, "os">[]): readonly WindowsFacts[] {
+  const builds = new Map<string, WindowsFacts>();
+  for (const { os } of pools) if (os.family === "windows") builds.set(os.name, os);
+  return [...builds.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /**

@@ -18,7 +18,16 @@ import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts
 import { exampleAccess } from "../machine/windows/examples.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, withoutWindows } from "./switches.ts";
+import {
+  combinations,
+  gmsa,
+  gmsaSecrets,
+  manifest,
+  manifestsOf,
+  planOf,
+  withoutWindows,
+  withPools,
+} from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 const azure = exampleSpec("azure-dev");
@@ -323,7 +332,7 @@ describe("node problem detector on Windows", () => {
       }),
     );
     const only2019 = row.spec.pools.filter(({ os }) => os.name !== "windows-2022");
-    const objects = manifestsOf({ ...row.spec, pools: only2019 }).filter(({ metadata }) => metadata.name === name);
+    const objects = manifestsOf(withPools(row.spec, only2019)).filter(({ metadata }) => metadata.name === name);
     assert.deepEqual(objects, []);
   });
 });

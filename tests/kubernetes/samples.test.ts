@@ -5,7 +5,7 @@ import { defaultSizes, machineSize } from "../../components/model/pools.ts";
 import { reservations } from "../../components/model/reservations.ts";
 import { syntaxErrors } from "../support/powershell.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, gmsa, manifest, manifestsOf, planOf } from "./switches.ts";
+import { combinations, gmsa, manifest, manifestsOf, planOf, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 
@@ -149,7 +149,7 @@ describe("samples", () => {
       );
     const { credentialSpecs } = gmsa("aws");
     const with2022 = aws.pools.map((pool) => ({ ...pool, ccgPlugin: pool.os.name === "windows-2022" }));
-    const plugin = { ...aws, pools: with2022, addons: { ...aws.addons, gmsa: { credentialSpecs } } };
+    const plugin = { ...withPools(aws, with2022), addons: { ...aws.addons, gmsa: { credentialSpecs } } };
     assert.deepEqual(year(plugin), ["gmsa-2022"]);
     const pod = podSpec(manifest(manifestsOf(plugin), "Deployment", "gmsa-2022"));
     assert.deepEqual(pod?.nodeSelector, { "fenestra.dev/ccg-plugin": "true" });

@@ -2,6 +2,7 @@ import { inClusterPlan, type PlannedAddOn } from "../../components/kubernetes/ad
 import type { Manifest } from "../../components/kubernetes/manifest.ts";
 import type { AddOns } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 /** A certificate of documentation: nothing is ever served with it. */
@@ -80,9 +81,17 @@ export interface Combination {
   readonly spec: ClusterSpec;
 }
 
+/** A cluster with other pools, and what is derived from them. */
+export function withPools(spec: ClusterSpec, pools: readonly PoolSpec[]): ClusterSpec {
+  return { ...spec, pools, windows: windowsBuilds(pools) };
+}
+
 /** A cluster without Windows pools. */
 export function withoutWindows(spec: ClusterSpec): ClusterSpec {
-  return { ...spec, pools: spec.pools.filter(({ os }) => os.family === "linux") };
+  return withPools(
+    spec,
+    spec.pools.filter(({ os }) => os.family === "linux"),
+  );
 }
 
 /** The table: every stack file as it is, with everything on, with nothing on, with samples alone, and without Windows. */

@@ -1,7 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import {
   type Account,
   clusterRights,
@@ -67,7 +66,7 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
 export function azureCloudControllerManifests(spec: ClusterSpec, values: CloudValues): readonly Manifest[] {
   if (values.azureCloudConfig === undefined)
     throw new RangeError("the cloud controller on Azure needs a cloud configuration");
-  const windows = windowsBuilds(spec).length > 0;
+  const windows = spec.windows.length > 0;
   return [
     {
       apiVersion: "v1",

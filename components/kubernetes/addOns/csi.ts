@@ -1,6 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { Manifest, PolicyRule, Text } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import {
   type Account,
   clusterRights,
@@ -68,7 +67,7 @@ export function csiManifests(spec: ClusterSpec, driver: CsiDriver, nodeEndpoint:
     ...replicated(controller, controllerReplicas(spec), controllerPod(driver, controller)),
     ...nodeAccount(node, driver.nodeRules),
     daemonSet(node, linuxNodePod(driver, node), "10%"),
-    ...(windowsBuilds(spec).length === 0
+    ...(spec.windows.length === 0
       ? []
       : [
           ...nodeAccount(windowsNode, driver.nodeRules),

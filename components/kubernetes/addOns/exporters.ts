@@ -2,7 +2,6 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import { image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import {
   type Account,
   daemonSet,
@@ -20,7 +19,7 @@ const windows: Account = { name: "windows-exporter", namespace: monitoringNamesp
 
 /** Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted. */
 export function exporterManifests(spec: ClusterSpec): readonly Manifest[] {
-  const hasWindows = windowsBuilds(spec).length > 0;
+  const hasWindows = spec.windows.length > 0;
   const accounts = [linux, ...(hasWindows ? [windows] : [])];
   return [
     linuxExporter(spec),

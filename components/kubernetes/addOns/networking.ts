@@ -4,7 +4,6 @@ import { flannelNetConf } from "../../model/overlay.ts";
 import { ports } from "../../model/ports.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import {
   type Account,
   boundClusterRole,
@@ -47,7 +46,7 @@ export function networkingManifests(spec: ClusterSpec, nodeEndpoint: Text): read
       rule("", ["nodes/status"], ["patch"]),
     ]),
     linuxFlannel(spec, nodeEndpoint),
-    ...(windowsBuilds(spec).length === 0 ? [] : windowsAgents(spec)),
+    ...(spec.windows.length === 0 ? [] : windowsAgents(spec)),
   ];
 }
 

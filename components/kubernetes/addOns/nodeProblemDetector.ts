@@ -4,7 +4,6 @@ import { operatingSystems } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, Text } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import {
   type Account,
   boundClusterRole,
@@ -50,7 +49,7 @@ export function nodeProblemDetectorManifests(spec: ClusterSpec, nodeEndpoint: Te
     serviceAccount(linux),
     boundClusterRole(linux, "fenestra:node-problem-detector", "system:node-problem-detector"),
     linuxDetector(spec),
-    ...(windowsBuilds(spec).every(({ build }) => build === withoutDetector.build)
+    ...(spec.windows.every(({ build }) => build === withoutDetector.build)
       ? []
       : [
           serviceAccount(windows),

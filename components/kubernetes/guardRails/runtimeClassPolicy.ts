@@ -3,7 +3,6 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type OperatingSystemName, operatingSystems, type WindowsFacts } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { allContainers, isHostProcess, saysWindows, text } from "./cel.ts";
 import { systemNamespaces } from "./namespaces.ts";
 
@@ -114,7 +113,7 @@ const holdBack = [
  * node selector and toleration, so nothing is repeated here. It may run twice for one pod: the second time the field is set.
  */
 export function runtimeClassPolicy(spec: ClusterSpec): readonly Manifest[] {
-  const builds = windowsBuilds(spec);
+  const builds = spec.windows;
   return [
     {
       apiVersion: "admissionregistration.k8s.io/v1",

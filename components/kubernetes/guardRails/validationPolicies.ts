@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { Manifest } from "../manifest.ts";
-import { runtimeClassFacts, windowsBuilds } from "../runtimeClasses.ts";
+import { runtimeClassFacts } from "../runtimeClasses.ts";
 import { controlPlaneKey } from "../workload.ts";
 import { allContainers, isHostProcess, saysWindows, text, texts } from "./cel.ts";
 import { namespaceLabels, systemNamespaces } from "./namespaces.ts";
@@ -30,7 +30,7 @@ function windowsLimitsPolicy(spec: ClusterSpec, setsClass: boolean): PodPolicy {
     when: `${saysWindows(pod)} && !(${isHostProcess(pod)})`,
     variables: [
       { name: "containers", expression: allContainers(pod) },
-      ...(setsClass ? runtimeClassVariables(windowsBuilds(spec), pod) : []),
+      ...(setsClass ? runtimeClassVariables(spec.windows, pod) : []),
       { name: "class", expression: setsClass ? `${own} : variables.runtimeClass` : `${own} : ""` },
     ],
     checks: windowsLimits(spec),

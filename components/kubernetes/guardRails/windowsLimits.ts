@@ -1,6 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { buildLabel } from "../../model/pools.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { text, texts } from "./cel.ts";
 
 /** One thing that Windows ignores or cannot do. */
@@ -26,9 +25,7 @@ const probes = ["livenessProbe", "readinessProbe", "startupProbe"]
  * "Compatibility and limitations"). What it refuses by itself is not repeated.
  */
 export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
-  const deaf = windowsBuilds(spec)
-    .filter(({ hostReachesOwnPods }) => !hostReachesOwnPods)
-    .map(({ name }) => name);
+  const deaf = spec.windows.filter(({ hostReachesOwnPods }) => !hostReachesOwnPods).map(({ name }) => name);
   return [
     {
       expression: "!(has(variables.pod.hostNetwork) && variables.pod.hostNetwork)",
@@ -79,9 +76,7 @@ export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
     },
     {
       expression: `variables.class != "" || (has(variables.pod.nodeSelector) && ${text(buildLabel)} in variables.pod.nodeSelector)`,
-      message: `the Windows build of this pod cannot be told from its image, so it stays Pending: set {pod}.runtimeClassName to one of ${windowsBuilds(
-        spec,
-      )
+      message: `the Windows build of this pod cannot be told from its image, so it stays Pending: set {pod}.runtimeClassName to one of ${spec.windows
         .map(({ name }) => name)
         .join(", ")}`,
     },

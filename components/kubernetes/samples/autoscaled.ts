@@ -1,12 +1,11 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { sampleLabels, samplesNamespace, yearOf } from "./sampleSite.ts";
 import { winWebserverName } from "./winWebserver.ts";
 
 /** Scales the PowerShell web servers by their use of processors: two pods when idle, at most four. */
 export function autoscaledManifests(spec: ClusterSpec): readonly Manifest[] {
-  return windowsBuilds(spec).map((os): Manifest => {
+  return spec.windows.map((os): Manifest => {
     const name = winWebserverName(yearOf(os));
     return {
       apiVersion: "autoscaling/v2",

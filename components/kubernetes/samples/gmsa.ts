@@ -3,7 +3,6 @@ import { ccgPluginLabel } from "../../model/pools.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { credentialSpecRole } from "../addOns/gmsa.ts";
 import type { Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { serviceAccount } from "../workload.ts";
 import { samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
 
@@ -15,7 +14,7 @@ export function gmsaSampleManifests(spec: ClusterSpec): readonly Manifest[] {
   const [first] = spec.addons.gmsa?.credentialSpecs ?? [];
   if (first === undefined) return [];
   const needsPlugin = first.secret !== undefined;
-  const builds = windowsBuilds(spec).filter(
+  const builds = spec.windows.filter(
     ({ name }) => !needsPlugin || spec.pools.some((pool) => pool.ccgPlugin && pool.os.name === name),
   );
   const account = { name: "gmsa-user", namespace: samplesNamespace };

@@ -2,7 +2,6 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { WindowsFacts } from "../../model/operatingSystems.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import type { Container, Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { loadBalancer, windowsDeployment, yearOf } from "./sampleSite.ts";
 
 /**
@@ -10,7 +9,7 @@ import { loadBalancer, windowsDeployment, yearOf } from "./sampleSite.ts";
  * answers, and for a moment longer than the load balancer sends them.
  */
 export function iisManifests(spec: ClusterSpec): readonly Manifest[] {
-  return windowsBuilds(spec).flatMap((os): Manifest[] => {
+  return spec.windows.flatMap((os): Manifest[] => {
     const name = `iis-${yearOf(os)}`;
     return [
       windowsDeployment({

@@ -1,12 +1,11 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { sampleLabels, samplesNamespace, windowsPod, yearOf } from "./sampleSite.ts";
 
 /** A program that ends per Windows build: its log has the build that it ran on. */
 export function jobManifests(spec: ClusterSpec): readonly Manifest[] {
-  return windowsBuilds(spec).map((os): Manifest => {
+  return spec.windows.map((os): Manifest => {
     const name = `job-${yearOf(os)}`;
     const labels = sampleLabels(name);
     return {

@@ -4,7 +4,6 @@ import { requireArtifact } from "../../model/artifacts.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { sampleResources, sampleService, samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
 
 const script = readFileSync(new URL("logMonitor.ps1", import.meta.url), "utf8");
@@ -61,7 +60,6 @@ function download(spec: ClusterSpec) {
     name: "LogMonitor.exe",
     version: "2.1.3",
     os: "windows",
-    arch: "amd64",
   });
   const unknown = artifact.digest === null && artifact.checksumUrl !== undefined;
   return [
@@ -87,7 +85,7 @@ export function logMonitorManifests(spec: ClusterSpec): readonly Manifest[] {
         "LogMonitorConfig.json": `${JSON.stringify(logMonitorConfig, null, 2)}\n`,
       },
     },
-    ...windowsBuilds(spec).flatMap((os): Manifest[] => {
+    ...spec.windows.flatMap((os): Manifest[] => {
       const name = `log-monitor-${yearOf(os)}`;
       const image = windowsImage(spec.artifacts, "servercore/iis", os);
       // A folder each: Windows containers cannot mount a single file.

@@ -1,7 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { sampleLabels, samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
 
 /** Appends a line with the time to a file on the disk and shows the whole file: it grows across restarts. */
@@ -10,7 +9,7 @@ const keepDiary =
 
 /** A claim on an NTFS disk of the cloud per Windows build, and a pod that writes to it. */
 export function persistentManifests(spec: ClusterSpec): readonly Manifest[] {
-  return windowsBuilds(spec).flatMap((os): Manifest[] => {
+  return spec.windows.flatMap((os): Manifest[] => {
     const name = `persistent-${yearOf(os)}`;
     return [
       {

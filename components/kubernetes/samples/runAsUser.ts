@@ -1,7 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { windowsDeployment, yearOf } from "./sampleSite.ts";
 
 /** The user that every Windows base image has beside the administrator. */
@@ -9,7 +8,7 @@ const user = "ContainerUser";
 
 /** A container that runs as an ordinary user per Windows build: its log says as whom, and stays empty of "ContainerAdministrator". */
 export function runAsUserManifests(spec: ClusterSpec): readonly Manifest[] {
-  return windowsBuilds(spec).map((os) =>
+  return spec.windows.map((os) =>
     windowsDeployment({
       name: `run-as-user-${yearOf(os)}`,
       os,

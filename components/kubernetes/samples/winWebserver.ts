@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
-import { windowsBuilds } from "../runtimeClasses.ts";
 import { loadBalancer, sampleService, samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
 
 const script = readFileSync(new URL("winWebserver.ps1", import.meta.url), "utf8");
@@ -18,7 +17,7 @@ export function winWebserverName(year: string): string {
  * Windows 2019 node cannot reach its own pods by it, for want of the HostRoute policy of HNS.
  */
 export function winWebserverManifests(spec: ClusterSpec): readonly Manifest[] {
-  const builds = windowsBuilds(spec);
+  const builds = spec.windows;
   if (builds.length === 0) return [];
   return [
     {
