@@ -1,0 +1,78 @@
+import { any, loses, type ReplacementRow, row } from "./row.ts";
+
+/** Every resource is known by its path: a changed part of it is another resource. Last of `parts` is the own name. */
+const path = (...parts: readonly string[]): readonly string[] => ["resourceGroupName", ...parts];
+
+const pan = "pulumi/pulumi-azure-native: provider/pkg/gen/replacement.go";
+const azr = (file: string): string => `hashicorp/terraform-provider-azurerm: internal/services/${file}`;
+
+/**
+ * Azure: path parameters, fields that the API's specification marks as create-only, and the list of provider/pkg/gen/replacement.go in
+ * pulumi/pulumi-azure-native (3.28.0). The provider takes all else for an update, and Azure may refuse it: those in `refuses` by the hand-made
+ * rules of hashicorp/terraform-provider-azurerm. What the program declares itself in `replaceOnChanges` is not repeated here: it is in the
+ * plan.
+ */
+export const azureRows: Readonly<Record<string, ReplacementRow>> = {
+  "azure-native:authorization:RoleAssignment": row(pan, ["roleAssignmentName", "scope", "principalId"]),
+  "azure-native:compute:Disk": row(pan, path("diskName"), { data: "what lies on the disk" }),
+  "azure-native:compute:VirtualMachine": row(azr("compute/linux_virtual_machine_resource.go"), path("vmName"), {
+    refuses: { location: any },
+  }),
+  "azure-native:compute:VirtualMachineScaleSet": row(
+    azr("compute/windows_virtual_machine_scale_set_resource.go"),
+    path("vmScaleSetName"),
+    { refuses: { zones: loses, "upgradePolicy.mode": any } },
+  ),
+  "azure-native:keyvault:Secret": row(pan, path("vaultName", "secretName")),
+  "azure-native:keyvault:Vault": row(azr("keyvault/key_vault_resource.go"), path("vaultName"), {
+    refuses: { location: any },
+    data: "the secrets in the vault",
+  }),
+  "azure-native:managedidentity:UserAssignedIdentity": row(pan, path("resourceName", "location")),
+  "azure-native:network:ApplicationSecurityGroup": row(pan, path("applicationSecurityGroupName"), {
+    refuses: { location: any },
+  }),
+  "azure-native:network:LoadBalancer": row(azr("loadbalancer/loadbalancer_resource.go"), path("loadBalancerName"), {
+    refuses: { location: any, sku: any },
+  }),
+  "azure-native:network:NatGateway": row(azr("network/nat_gateway_resource.go"), path("natGatewayName"), {
+    refuses: { location: any, zones: any, sku: any },
+  }),
+  "azure-native:network:NetworkInterface": row(pan, path("networkInterfaceName")),
+  "azure-native:network:NetworkSecurityGroup": row(pan, path("networkSecurityGroupName"), {
+    refuses: { location: any },
+  }),
+  "azure-native:network:PublicIPAddress": row(
+    pan,
+    path("publicIpAddressName", "location", "publicIPAddressVersion", "publicIPPrefix", "sku"),
+    { refuses: { zones: any } },
+  ),
+  "azure-native:network:SecurityRule": row(pan, path("networkSecurityGroupName", "securityRuleName")),
+  "azure-native:network:Subnet": row(
+    "Azure documentation: change, or delete a virtual network subnet",
+    path("virtualNetworkName", "subnetName"),
+    {
+      // While something is in it, which is always so.
+      refuses: { addressPrefix: any },
+    },
+  ),
+  "azure-native:network:VirtualNetwork": row(pan, path("virtualNetworkName", "location")),
+  "azure-native:privatedns:PrivateRecordSet": row(pan, path("privateZoneName", "recordType", "relativeRecordSetName")),
+  "azure-native:privatedns:PrivateZone": row(pan, path("privateZoneName", "location")),
+  "azure-native:privatedns:VirtualNetworkLink": row(
+    pan,
+    path("privateZoneName", "virtualNetworkLinkName", "location"),
+    { refuses: { virtualNetwork: any } },
+  ),
+  "azure-native:resources:ResourceGroup": row(pan, path("location"), { data: "everything in the resource group" }),
+  "azure-native:storage:BlobContainer": row(pan, path("accountName", "containerName"), {
+    data: "the blobs in the container",
+  }),
+  "azure-native:storage:ManagementPolicy": row(pan, path("accountName", "managementPolicyName")),
+  "azure-native:storage:StorageAccount": row(
+    azr("storage/storage_account_resource.go"),
+    path("accountName", "location", "isHnsEnabled"),
+    { refuses: { sku: any, kind: any }, data: "the blobs in the account" },
+  ),
+  "pulumi:providers:azure-native": row(pan, []),
+};

@@ -1,0 +1,30 @@
+/** What a changed input of a type of resource does, beyond an update in place. Paths are those of the inputs: `spec.selector`, `zones`. */
+export interface ReplacementRow {
+  /** Inputs, or parents of inputs, whose change makes the provider replace the resource. */
+  readonly replaces: readonly string[];
+  /** Of `replaces`, those for which the provider looks at the values: whether this change replaces the resource. */
+  readonly when?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
+  /** Inputs whose change a preview shows as an update and the cloud refuses, with the change that it refuses. Default: any. */
+  readonly refuses?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
+  /** What is gone for good with the resource, in words. */
+  readonly data?: string;
+  /** Where it is decided: file below the folder of the table's source. */
+  readonly source: string;
+}
+
+/** A row. */
+export function row(
+  source: string,
+  replaces: readonly string[],
+  more: Omit<ReplacementRow, "source" | "replaces"> = {},
+): ReplacementRow {
+  return { source, replaces, ...more };
+}
+
+/** Any change. */
+export const any = (): boolean => true;
+
+/** Whether one of the old items is missing in the new ones, in any order. */
+export function loses(old: unknown, now: unknown): boolean {
+  return Array.isArray(old) && Array.isArray(now) && old.some((item) => !now.includes(item));
+}
