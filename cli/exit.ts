@@ -1,3 +1,5 @@
+import type { Paint } from "../checks/report.ts";
+
 /** Exit codes of every command. */
 export const exitCodes = {
   fine: 0,
@@ -26,6 +28,8 @@ export interface Terminal {
   readonly err: (text: string) => void;
   /** Asks a person and returns the line; left out where nobody can answer, as in a pipeline. */
   readonly ask?: (question: string) => Promise<string>;
+  /** Colours of what is written. Default: none. */
+  readonly paint?: Paint;
 }
 
 /** A command of the `fenestra` program. */

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline/promises";
+import { paintFor } from "../checks/report.ts";
 import { didYouMean } from "../components/config/didYouMean.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import project from "../package.json" with { type: "json" };
@@ -137,5 +138,6 @@ if (import.meta.main) {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     ...(process.stdin.isTTY ? { ask } : {}),
+    paint: paintFor(process.stdout),
   });
 }

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
-import { type ClusterApi, clusterApi, messageOf } from "../verify/api.ts";
+import { messageOf } from "../components/gates/messageOf.ts";
+import { type ClusterApi, clusterApi } from "../verify/api.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { type FoundObject, type Inventory, leftovers } from "./uninstall/leftovers.ts";
 

@@ -1,14 +1,16 @@
 import { accessSync, closeSync, constants, existsSync, openSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { type ClusterApi, clusterApi, messageOf } from "../verify/api.ts";
+import type { CheckResult } from "../checks/check.ts";
+import { junitXml } from "../checks/junit.ts";
+import { plain, recapLines, resultLines, summaryLine, timed } from "../checks/report.ts";
+import { runChecks } from "../checks/run.ts";
+import { messageOf } from "../components/gates/messageOf.ts";
+import { type ClusterApi, clusterApi } from "../verify/api.ts";
 import type { VerifyCheck } from "../verify/check.ts";
 import { clusterFacts, makeNamespace, type Removal, removeNamespace } from "../verify/cluster.ts";
 import { executor } from "../verify/exec.ts";
-import { junitXml } from "../verify/junit.ts";
 import { chosenChecks, planChecks } from "../verify/plan.ts";
-import { type CheckResult, resultLines, summaryLine } from "../verify/report.ts";
-import { runChecks } from "../verify/run.ts";
 import { Stations } from "../verify/stations.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { withUserFile } from "./userFiles.ts";
@@ -130,10 +132,10 @@ async function verify(
   api: ClusterApi,
   checks: readonly VerifyCheck[],
   { junit, limitMs, prefix }: Options,
-  { out, err }: Terminal,
+  { out, err, paint = plain }: Terminal,
 ): Promise<ExitCode> {
   const started = performance.now();
-  const sinceStart = (): number => (performance.now() - started) / 1000;
+  const line = (text: string): string => timed(text, performance.now() - started, paint);
   const namespace = await makeNamespace(api, prefix);
   err(`namespace ${namespace}; ${checks.length} checks, at most ${limitMs / 1000} s each\n`);
   const { interrupted, release } = untilInterrupted(namespace, err);
@@ -147,8 +149,10 @@ async function verify(
       {
         limitMs,
         interrupted,
-        begin: ({ id }) => err(`[${sinceStart().toFixed(1).padStart(6)} s] ...   ${id}\n`),
-        tell: (result) => out(resultLines(result, sinceStart())),
+        heartbeatMs: 60_000,
+        onBegin: (id) => err(line(`...   [${id}]`)),
+        onWaiting: (id, _, seconds) => err(line(`...   [${id}] for ${Math.round(seconds)} s`)),
+        onResult: (result, position) => out(line(resultLines(result, position, paint))),
       },
     );
   } finally {
@@ -158,8 +162,8 @@ async function verify(
   }
   if (removal.left !== undefined)
     err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
-  if (junit !== undefined) writeFileSync(junit, junitXml(results, api.server));
-  out(summaryLine(results));
+  if (junit !== undefined) writeFileSync(junit, junitXml(results, "fenestra verify", api.server));
+  for (const text of [...recapLines(results, paint), summaryLine(results)]) out(`${text}\n`);
   const failed = results.some(({ outcome }) => outcome === "failed");
   return failed || !removal.clean || interrupted.aborted ? exitCodes.findings : exitCodes.fine;
 }

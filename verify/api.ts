@@ -12,6 +12,7 @@ import {
   VersionApi,
 } from "@kubernetes/client-node";
 import { UsageError } from "../cli/exit.ts";
+import { messageOf } from "../components/gates/messageOf.ts";
 
 /** The parts of the Kubernetes API that are read or written here, with the identity of one kubeconfig. */
 export interface ClusterApi {
@@ -40,7 +41,7 @@ export function clusterApi(file: string): ClusterApi {
     config.loadFromFile(file);
   } catch (error) {
     throw new UsageError(
-      `--kubeconfig ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}; allowed: a kubeconfig, for example from \`pulumi stack output kubeconfig --show-secrets\``,
+      `--kubeconfig ${file} cannot be read: ${messageOf(error)}; allowed: a kubeconfig, for example from \`pulumi stack output kubeconfig --show-secrets\``,
     );
   }
   const server = config.getCurrentCluster()?.server;
@@ -68,29 +69,6 @@ export function statusOf(error: unknown): number | undefined {
   return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
     ? error.code
     : undefined;
-}
-
-/** What the API server said, or else the error's own message, in one line. */
-export function messageOf(error: unknown): string {
-  const body = typeof error === "object" && error !== null && "body" in error ? parsed(error.body) : undefined;
-  if (typeof body === "object" && body !== null && "message" in body && typeof body.message === "string")
-    return body.message;
-  const message = error instanceof Error ? withCause(error) : String(error);
-  return message.replaceAll(/\s+/g, " ").trim();
-}
-
-/** `fetch failed` alone says nothing; the cause tells a refused connection from a certificate of somebody else. */
-function withCause({ message, cause }: Error): string {
-  return cause instanceof Error && !message.includes(cause.message) ? `${message}: ${cause.message}` : message;
-}
-
-function parsed(body: unknown): unknown {
-  if (typeof body !== "string") return body;
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The object, or nothing when there is none of that name. */

@@ -1,3 +1,4 @@
+import { CheckFailure } from "../checks/check.ts";
 import type { VerifyCheck } from "./check.ts";
 import { execCheck, logsCheck } from "./checks/containers.ts";
 import { exporterCheck } from "./checks/exporters.ts";
@@ -6,6 +7,7 @@ import {
   nodesCheck,
   podMetricsCheck,
   podsReadyCheck,
+  podsReadyId,
   servingCertificatesCheck,
   workloadsCheck,
 } from "./checks/nodes.ts";
@@ -15,7 +17,6 @@ import { acrossHostsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.t
 import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./checks/services.ts";
 import { snapshotsCheck } from "./checks/snapshots.ts";
 import { diskDriverCheck, type diskDriverOf, volumeCheck } from "./checks/storage.ts";
-import { CheckFailure } from "./failure.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeFacts, type NodeGroup, nodeGroups } from "./nodes.ts";
 
 /** What of a cluster decides which checks there are. */
@@ -54,6 +55,11 @@ function real(check: VerifyCheck, ...groups: readonly Pick<NodeGroup, "id" | "si
   return unreal.length === 0 ? check : { ...check, skip: `${[...new Set(unreal)].join(", ")}: ${simulated}` };
 }
 
+/** The same for a check that needs the Ready pods of groups: without them it would wait out its time limit and fail as well. */
+function onPods(check: VerifyCheck, ...groups: readonly NodeGroup[]): VerifyCheck {
+  return { ...real(check, ...groups), needs: groups.map(podsReadyId) };
+}
+
 /** Stands in the report for checks that a cluster has nothing for, so that they are not passed over in silence. */
 function missing(id: string, title: string, skip: string): VerifyCheck {
   return { id, title, skip, run: () => Promise.resolve() };
@@ -75,27 +81,29 @@ export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
   const controlPlane = controlPlaneGroup(facts.nodes);
   // From the control plane is asked as well, which is what upstream's guides for Windows do by hand.
   const askers = controlPlane === undefined ? groups : [controlPlane, ...groups];
-  const from = (start: readonly NodeGroup[], check: (start: NodeGroup, target: NodeGroup) => VerifyCheck) =>
-    start.flatMap((each) => groups.map((target) => real(check(each, target), each, target)));
+  const fromPods = (check: (start: NodeGroup, target: NodeGroup) => VerifyCheck) =>
+    groups.flatMap((start) => groups.map((target) => onPods(check(start, target), start, target)));
+  const fromNodes = (check: (start: NodeGroup, target: NodeGroup) => VerifyCheck) =>
+    askers.flatMap((start) => groups.map((target) => real(onPods(check(start, target), target), start, target)));
   return [
     ...nodeChecks(facts, groups),
     workloadsCheck,
     snapshotsCheck,
     ...placementChecks(facts, groups),
-    ...groups.flatMap((group) => [real(logsCheck(group), group), real(execCheck(group), group)]),
-    ...from(askers, nodeToPodCheck),
-    ...groups.map((group) => real(sameHostCheck(group), group)),
-    ...from(groups, acrossHostsCheck),
-    ...from(groups, (start, target) => serviceIpCheck(start, target, "pod")),
-    ...from(askers, (start, target) => serviceIpCheck(start, target, "node")),
-    ...groups.flatMap((group) => [real(apiFromPodCheck(group), group), real(dnsCheck(group), group)]),
+    ...groups.flatMap((group) => [onPods(logsCheck(group), group), onPods(execCheck(group), group)]),
+    ...fromNodes(nodeToPodCheck),
+    ...groups.map((group) => onPods(sameHostCheck(group), group)),
+    ...fromPods(acrossHostsCheck),
+    ...fromPods((start, target) => serviceIpCheck(start, target, "pod")),
+    ...fromNodes((start, target) => serviceIpCheck(start, target, "node")),
+    ...groups.flatMap((group) => [onPods(apiFromPodCheck(group), group), onPods(dnsCheck(group), group)]),
     ...groups.map((group) => {
       const others = nearby(group, askers);
-      return real(nodePortCheck(group, others), group, ...others);
+      return { ...real(nodePortCheck(group, others), group, ...others), needs: [podsReadyId(group)] };
     }),
-    ...groups.map((group) => real(loadBalancerCheck(group), group)),
-    ...groups.map((group) => real(outboundCheck(group, facts.outbound), group)),
-    ...groups.map((group) => real(metadataCheck(group), group)),
+    ...groups.map((group) => onPods(loadBalancerCheck(group), group)),
+    ...groups.map((group) => onPods(outboundCheck(group, facts.outbound), group)),
+    ...groups.map((group) => onPods(metadataCheck(group), group)),
     ...exporterChecks(facts, askers),
     ...diskChecks(facts, groups),
   ];
@@ -146,7 +154,7 @@ function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGr
   const metrics = metricsApi
     ? [
         real(metricsCheck, { id: "nodes", simulated: nodes.some((node) => node.simulated) }),
-        ...groups.map((group) => real(podMetricsCheck(group), group)),
+        ...groups.map((group) => onPods(podMetricsCheck(group), group)),
       ]
     : [
         missing(

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "./api.ts";
+import { CheckFailure } from "../checks/check.ts";
+import { messageOf } from "../components/gates/messageOf.ts";
 import type { ExecResult } from "./exec.ts";
-import { CheckFailure } from "./failure.ts";
 
 /** Runs a command where the probe starts. */
 export type RunThere = (command: readonly string[]) => Promise<ExecResult>;

@@ -1,10 +1,11 @@
 import type { V1Pod } from "@kubernetes/client-node";
-import { type ClusterApi, messageOf, statusOf } from "./api.ts";
+import { CheckFailure } from "../checks/check.ts";
+import { NotYet, until } from "../checks/poll.ts";
+import { messageOf } from "../components/gates/messageOf.ts";
+import { type ClusterApi, statusOf } from "./api.ts";
 import type { ExecResult, Execute } from "./exec.ts";
-import { CheckFailure } from "./failure.ts";
 import { hostStationOf, type Station, serviceName, stationPod, stationService, stationsOf } from "./manifests.ts";
 import type { NodeGroup } from "./nodes.ts";
-import { NotYet, until } from "./poll.ts";
 import { podProblem } from "./workloads.ts";
 
 /** A station whose pod is Ready. */

@@ -6,6 +6,7 @@ import { reachedProblems } from "../model/upgrade.ts";
 import { type ApiClient, addressProblem, type ControlPlaneNode, controlPlaneNodes, field } from "./apiProbe.ts";
 import { controlPlaneIsDown, downVariable } from "./controlPlaneIsDown.ts";
 import { known } from "./known.ts";
+import { messageOf } from "./messageOf.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 /** What `othersGate` is made from. */
@@ -46,7 +47,7 @@ export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.Cust
     };
     const what = `the control plane beside ${member.etcdName}`;
     await waitFor(what, problem, { limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
-      throw new Error(advice(member, error instanceof Error ? error.message : String(error)));
+      throw new Error(advice(member, messageOf(error)));
     });
     refuseRelease(nodes, version);
   });

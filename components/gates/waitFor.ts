@@ -1,3 +1,5 @@
+import { type Clock, GaveUp, poll } from "./poll.ts";
+
 /** How long to wait and how often to look. */
 export interface Patience {
   /** Seconds between two looks. Default 5. */
@@ -9,43 +11,28 @@ export interface Patience {
   readonly limitSeconds?: number;
 }
 
-/** Time, as the wait sees it; a test gives its own. */
-export interface Clock {
-  /** Milliseconds since any fixed point. */
-  now(): number;
-  sleep(milliseconds: number): Promise<void>;
-}
-
-const systemClock: Clock = {
-  now: () => performance.now(),
-  sleep: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
-};
-
 /**
  * Looks until the probe finds nothing wrong.
  *
  * @param what what is awaited, for the error: `the API of aws-dev`.
  * @param probe says what is still wrong, or `undefined` when all is well. A throw counts as wrong with its message. It calls what it is
- * given when it sees progress: the limit then counts anew.
+ * given when it sees progress: the limit is then counted from there.
  * @throws Error with the last thing that was wrong, after the limit.
  */
 export async function waitFor(
   what: string,
   probe: (progress: () => void) => Promise<string | undefined>,
   { everySeconds = 5, limitSeconds = 1800 }: Patience = {},
-  clock: Clock = systemClock,
+  clock?: Clock,
 ): Promise<void> {
-  let since = clock.now();
-  const progress = (): void => {
-    since = clock.now();
-  };
-  for (;;) {
-    const wrong = await probe(progress).catch((error: unknown) =>
-      error instanceof Error ? error.message : String(error),
-    );
-    if (wrong === undefined) return;
-    if (clock.now() >= since + limitSeconds * 1000)
-      throw new Error(`${what} is not ready after ${limitSeconds} seconds; last answer: ${wrong}`);
-    await clock.sleep(everySeconds * 1000);
-  }
+  await poll(
+    async (progress) => {
+      const wrong = await probe(progress);
+      if (wrong !== undefined) throw new Error(wrong);
+    },
+    { intervalMs: everySeconds * 1000, limitMs: limitSeconds * 1000, ...(clock === undefined ? {} : { clock }) },
+  ).catch((error: unknown) => {
+    const reason = error instanceof GaveUp ? error.message : String(error);
+    throw new Error(`${what} is not ready after ${limitSeconds} seconds; last answer: ${reason}`);
+  });
 }

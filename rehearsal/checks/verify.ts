@@ -27,7 +27,7 @@ function resultsOf(output: string): ReadonlyMap<string, { readonly outcome: stri
   const blocks = output.split(/^\[ *[\d.]+ s\] /m).slice(1);
   return new Map(
     blocks.flatMap((block) => {
-      const [, outcome, id] = /^(pass|FAIL|skip) {2}(.*?): /.exec(block) ?? [];
+      const [, outcome, id] = /^(pass|FAIL|skip) {2} *\d+\/\d+ {2}\[([^\]]+)\] /.exec(block) ?? [];
       return outcome === undefined || id === undefined ? [] : [[id, { outcome, text: block }]];
     }),
   );

@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../components/gates/messageOf.ts";
+import { poll } from "../../components/gates/poll.ts";
 import { type CommandResult, exitCodeOf, runCommand } from "./command.ts";
 import { machinePath } from "./machineRoot.ts";
 
@@ -138,27 +139,21 @@ export async function waitFor<T>(
   options: WaitOptions,
 ): Promise<T> {
   const startedAt = performance.now();
-  const processes = options.processes ?? [];
-  let problem = "the condition is not met";
-  for (;;) {
-    try {
-      const value = await condition();
-      if (value !== undefined && value !== false) return value;
-    } catch (error) {
-      problem = error instanceof Error ? error.message : String(error);
-    }
-    const waited = performance.now() - startedAt;
-    const ended = processes.find((process) => process.exitCode() !== undefined);
-    if (ended === undefined && waited < options.timeoutMs) {
-      await sleep(options.intervalMs ?? 100);
-      continue;
-    }
-    const reason =
-      ended === undefined
-        ? `last problem: ${problem}`
-        : `${ended.argv[0]} ended with exit code ${ended.exitCode()}; last problem: ${problem}`;
+  const { timeoutMs, intervalMs = 100, processes = [] } = options;
+  const ended = (): MachineProcess | undefined => processes.find((process) => process.exitCode() !== undefined);
+  const attempt = async (): Promise<T> => {
+    const value = await condition();
+    if (value !== undefined && value !== false) return value;
+    throw new Error("the condition is not met");
+  };
+  try {
+    return await poll(attempt, { limitMs: timeoutMs, intervalMs, isFinal: () => ended() !== undefined });
+  } catch (error) {
+    const program = ended();
+    const waited = `waited ${((performance.now() - startedAt) / 1000).toFixed(1)} s for ${description}`;
+    const end = program === undefined ? "" : `${program.argv[0]} ended with exit code ${program.exitCode()}; `;
     const logs = await Promise.all(processes.map((process) => logTail(process.logFile)));
-    throw new Error([`waited ${(waited / 1000).toFixed(1)} s for ${description}; ${reason}`, ...logs].join("\n"));
+    throw new Error([`${waited}; ${end}last problem: ${messageOf(error)}`, ...logs].join("\n"));
   }
 }
 

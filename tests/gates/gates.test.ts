@@ -6,7 +6,8 @@ import { changeGuard, reachedGuard } from "../../components/gates/changeGuard.ts
 import { downVariable } from "../../components/gates/controlPlaneIsDown.ts";
 import { memberGate } from "../../components/gates/memberGate.ts";
 import { othersGate } from "../../components/gates/othersGate.ts";
-import { type Clock, waitFor } from "../../components/gates/waitFor.ts";
+import type { Clock } from "../../components/gates/poll.ts";
+import { waitFor } from "../../components/gates/waitFor.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";

@@ -20,7 +20,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "components/model": ["components/model", "components/config"],
   ci: ["ci", "components"],
   plan: ["plan", "components", "verify/images.ts"],
-  checks: ["checks"],
+  checks: ["checks", "components/gates/poll.ts", "components/gates/messageOf.ts"],
   verify: ["verify", "checks", "components", "cli/exit.ts"],
   rehearsal: ["rehearsal", "plan", "checks", "components"],
   cli: ["cli", "package.json", "components", "plan", "rehearsal", "verify", "checks", "stacks", "ci"],

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { main } from "../../cli/main.ts";
-import { messageOf } from "../../verify/api.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
 
 describe("what is told of an API that does not answer", () => {
   it("says why, in one line", () => {
@@ -13,7 +13,6 @@ describe("what is told of an API that does not answer", () => {
       messageOf(new TypeError("fetch failed", { cause })),
       "fetch failed: connect ECONNREFUSED 127.0.0.1:6443",
     );
-    assert.equal(messageOf(new Error("a\nb")), "a b");
     assert.equal(messageOf({ body: '{"message":"forbidden"}' }), "forbidden");
   });
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import type { V1CSINode } from "@kubernetes/client-node";
+import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
+import { NotYet } from "../../checks/poll.ts";
 import type { VerifyCheck, VerifyContext } from "../../verify/check.ts";
 import { exporterCheck } from "../../verify/checks/exporters.ts";
 import { outboundCheck } from "../../verify/checks/outside.ts";
 import { nodeToPodCheck } from "../../verify/checks/pods.ts";
 import { nodePortCheck, steadiness } from "../../verify/checks/services.ts";
 import { diskDriverOf, registrationProblems, storageClassFor } from "../../verify/checks/storage.ts";
-import { CheckFailure, CheckSkipped } from "../../verify/failure.ts";
 import { hostStationOf, stationPod, stationsOf, verifyNamespaceLabels } from "../../verify/manifests.ts";
 import { controlPlaneGroup, type NodeFacts, type NodeGroup, nodeGroups } from "../../verify/nodes.ts";
-import { NotYet } from "../../verify/poll.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { ended } from "./network.ts";

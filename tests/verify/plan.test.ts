@@ -100,7 +100,7 @@ describe("plan of verify's checks", () => {
     matchSnapshot(snapshot("bare"), listing(cluster([node("cp", { controlPlane: true }), node("l1")], bare)));
   });
 
-  it("gives every check an id of its own, and asks each pair of groups in both directions, whatever the nodes", () => {
+  it("gives every check an id of its own, lets it need only what is there, and asks each pair of groups in both directions, whatever the nodes", () => {
     const builds = [undefined, "10.0.17763", "10.0.20348", "10.0.26100", "10.0.99999"];
     const nodes = fc.uniqueArray(
       fc.record({
@@ -119,10 +119,22 @@ describe("plan of verify's checks", () => {
         );
         const ids = planChecks(facts).map(({ id }) => id);
         assert.equal(new Set(ids).size, ids.length);
+        const wanted = planChecks(facts).flatMap(({ needs = [] }) => needs);
+        assert.deepEqual(
+          wanted.filter((id) => !ids.includes(id)),
+          [],
+        );
         const groups = nodeGroups(facts.nodes).map(({ id }) => id);
         for (const a of groups) for (const b of groups) assert.ok(ids.includes(`pod-to-pod/${a}->${b}`), `${a} ${b}`);
       }),
     );
+  });
+
+  it("begins no check of pods that are not Ready", () => {
+    const needs = new Map(planChecks(cluster(mixed)).map((check) => [check.id, check.needs ?? []]));
+    assert.deepEqual(needs.get("pod-to-pod/linux->windows-2022"), ["pods-ready/linux", "pods-ready/windows-2022"]);
+    assert.deepEqual(needs.get("node-to-pod/control-plane->linux"), ["pods-ready/linux"]);
+    assert.deepEqual(needs.get("workloads"), []);
   });
 
   it("fails when a Windows build has no RuntimeClass", async () => {

@@ -1,9 +1,9 @@
+import { CheckFailure, expect } from "../../checks/check.ts";
+import { NotYet, until } from "../../checks/poll.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
 import { ports } from "../../components/model/ports.ts";
-import { messageOf } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
-import { CheckFailure, expect } from "../failure.ts";
 import type { NodeGroup } from "../nodes.ts";
-import { NotYet, until } from "../poll.ts";
 
 const kubelet = `kubectl get csr (the kubelet's serving certificate); and whether the control plane reaches port ${ports.kubelet} of the node`;
 

@@ -1,6 +1,6 @@
+import { CheckSkipped, expect } from "../../checks/check.ts";
 import { ports } from "../../components/model/ports.ts";
 import type { VerifyCheck } from "../check.ts";
-import { CheckSkipped, expect } from "../failure.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { reaches } from "../probe.ts";
 import { from } from "./paths.ts";

@@ -1,7 +1,7 @@
+import { CheckSkipped, expect } from "../../checks/check.ts";
+import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
-import { CheckSkipped, expect } from "../failure.ts";
 import { controlPlaneId, type NodeGroup, nodeFacts, nodeGroups, nodeProblems } from "../nodes.ts";
-import { NotYet, until } from "../poll.ts";
 import { workloadProblems } from "../workloads.ts";
 
 /** The nodes of a group, or the control plane, are Ready with the labels and taints of their system. */
@@ -30,10 +30,13 @@ export function nodesCheck(id: string, count: number, describe: string): VerifyC
   };
 }
 
+/** Id of the check that a group's pods are Ready. */
+export const podsReadyId = ({ id }: Pick<NodeGroup, "id">): string => `pods-ready/${id}`;
+
 /** Pods that are made for a group get Ready on each of its first two nodes. */
 export function podsReadyCheck(group: NodeGroup): VerifyCheck {
   return {
-    id: `pods-ready/${group.id}`,
+    id: podsReadyId(group),
     title: `pods for ${group.id} get to its nodes and are listed as Ready`,
     run: async ({ stations, signal, note }) => {
       const ready = await stations.ready(group, signal);

@@ -1,5 +1,5 @@
+import { CheckFailure, expect } from "../../checks/check.ts";
 import type { VerifyCheck } from "../check.ts";
-import { CheckFailure, expect } from "../failure.ts";
 import { stationPort } from "../manifests.ts";
 import type { NodeFacts, NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "../probe.ts";

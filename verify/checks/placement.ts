@@ -1,10 +1,11 @@
 import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
-import { ifFound, messageOf, statusOf } from "../api.ts";
+import { CheckFailure, expect } from "../../checks/check.ts";
+import { NotYet, until } from "../../checks/poll.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
+import { ifFound, statusOf } from "../api.ts";
 import type { VerifyCheck, VerifyContext } from "../check.ts";
-import { CheckFailure, expect } from "../failure.ts";
 import { pauseImage, verifyPod } from "../manifests.ts";
 import { nodeFacts } from "../nodes.ts";
-import { NotYet, until } from "../poll.ts";
 import { podProblem } from "../workloads.ts";
 
 const container = {

@@ -1,5 +1,5 @@
+import { CheckFailure, CheckSkipped, expect } from "../../checks/check.ts";
 import type { VerifyCheck, VerifyContext } from "../check.ts";
-import { CheckFailure, CheckSkipped, expect } from "../failure.ts";
 import { type Station, stationPort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches } from "../probe.ts";

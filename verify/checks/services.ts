@@ -1,9 +1,9 @@
 import { get } from "node:http";
+import { CheckFailure, CheckSkipped, expect } from "../../checks/check.ts";
+import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
-import { CheckFailure, CheckSkipped, expect } from "../failure.ts";
 import { closedPort, serviceName, servicePort, stationService } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
-import { NotYet, until } from "../poll.ts";
 import { curl, reaches, staysSilent } from "../probe.ts";
 import type { ReadyStation } from "../stations.ts";
 import { answeredBy, answering, from, hostname, kubeProxy } from "./paths.ts";

@@ -1,6 +1,6 @@
+import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
 import { ifFound } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
-import { CheckFailure, CheckSkipped } from "../failure.ts";
 
 /** Where each control-plane machine notes its last snapshot: member to time, name and size (components/machine/linux/scripts/etcd-snapshot.sh). */
 const configMap = { namespace: "kube-system", name: "fenestra-etcd-snapshots" } as const;

@@ -1,11 +1,11 @@
 import type { V1CSINode, V1StorageClass } from "@kubernetes/client-node";
+import { CheckFailure, expect } from "../../checks/check.ts";
+import { NotYet, until } from "../../checks/poll.ts";
 import { ifFound } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
 import { executor } from "../exec.ts";
-import { CheckFailure, expect } from "../failure.ts";
 import { forGroup, stationImage, verifyPod } from "../manifests.ts";
 import { type NodeFacts, type NodeGroup, nodeFacts, nodeGroups } from "../nodes.ts";
-import { NotYet, until } from "../poll.ts";
 import { podProblem } from "../workloads.ts";
 
 /** Drivers of the clouds' disks, with the label in which each keeps a node's zone. */

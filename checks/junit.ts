@@ -1,4 +1,4 @@
-import type { CheckResult } from "./report.ts";
+import type { CheckResult } from "./check.ts";
 
 /** Characters that XML 1.0 allows (W3C XML 1.0, production 2); others cannot be written even as references. */
 const notAllowed = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu;
@@ -34,8 +34,13 @@ function element(
     : [`<${opening.join(" ")}>`, ...content.map((line) => `  ${line}`), `</${name}>`];
 }
 
-/** Results in the form that CI systems read: one test case per check. */
-export function junitXml(results: readonly CheckResult[], server: string): string {
+/**
+ * Results in the form that CI systems read: one test case per check.
+ *
+ * @param name of the test suite, such as `fenestra verify`
+ * @param server host that was checked
+ */
+export function junitXml(results: readonly CheckResult[], name: string, server: string): string {
   const cases = results.flatMap((result) => {
     const [classname = ""] = result.id.split("/");
     const details = [result.lookAt === undefined ? undefined : `look at: ${result.lookAt}`, ...result.notes]
@@ -55,7 +60,7 @@ export function junitXml(results: readonly CheckResult[], server: string): strin
   });
   const count = (outcome: CheckResult["outcome"]): number => results.filter((each) => each.outcome === outcome).length;
   const totals = {
-    name: "fenestra verify",
+    name,
     tests: results.length,
     failures: count("failed"),
     skipped: count("skipped"),

@@ -1,73 +1,7 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import type { V1Deployment, V1Pod } from "@kubernetes/client-node";
-import fc from "fast-check";
 import { emptied } from "../../verify/cluster.ts";
-import { junitXml, xmlText } from "../../verify/junit.ts";
-import { type CheckResult, resultLines, summaryLine } from "../../verify/report.ts";
 import { podProblem, workloadProblems } from "../../verify/workloads.ts";
-import { matchSnapshot } from "../support/snapshot.ts";
-
-const results: readonly CheckResult[] = [
-  {
-    id: "workloads",
-    title: "all pods",
-    outcome: "failed",
-    reason: 'Deployment a/b: image "x" <not found>\nand c',
-    lookAt: "kubectl describe",
-    notes: [],
-    seconds: 1.25,
-  },
-  { id: "dns/linux", title: "names", outcome: "passed", notes: ["on l1", "on l2"], seconds: 0.5 },
-  { id: "dns/windows-2022", title: "names", outcome: "skipped", reason: "simulated & so on", notes: [], seconds: 0 },
-];
-const snapshot = (name: string): string => fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
-
-describe("report of verify", () => {
-  it("is a JUnit file", () => matchSnapshot(snapshot("junit.xml"), junitXml(results, "https://api:6443")));
-
-  it("is lines for people, with the counts last", () => {
-    matchSnapshot(
-      snapshot("report.txt"),
-      results.map((result) => resultLines(result, 12.34)).join("") + summaryLine(results),
-    );
-  });
-
-  it("steers no terminal with what a node says of itself", () => {
-    const hostile = {
-      id: "nodes",
-      title: "t",
-      outcome: "failed",
-      reason: "\u001b[2J\rpass\u009b",
-      notes: [],
-      seconds: 0,
-    } as const;
-    assert.equal(
-      resultLines(hostile, 0),
-      "[   0.0 s] FAIL  nodes: t\n                 \u{FFFD}[2J\u{FFFD}pass\u{FFFD}\n",
-    );
-  });
-
-  it("keeps every text in XML, and leaves no character that would end it", () => {
-    const plain = (xml: string): string =>
-      xml
-        .replaceAll("&#10;", "\n")
-        .replaceAll("&#13;", "\r")
-        .replaceAll("&#9;", "\t")
-        .replaceAll("&lt;", "<")
-        .replaceAll("&gt;", ">")
-        .replaceAll("&quot;", '"')
-        .replaceAll("&amp;", "&");
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
-        const xml = xmlText(text);
-        assert.doesNotMatch(xml, /[<>"\n\r\t]|&(?!(amp|lt|gt|quot|#10|#13|#9);)/);
-        // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what XML cannot hold
-        assert.equal(plain(xml), text.replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\u{FFFD}"));
-      }),
-    );
-  });
-});
 
 const labels = { app: "web" };
 function deployment(status: V1Deployment["status"]): V1Deployment {

@@ -1,0 +1,41 @@
+import { GaveUp, poll } from "../components/gates/poll.ts";
+import { CheckFailure } from "./check.ts";
+
+/** Settings of {@link until}. */
+export interface UntilOptions {
+  /** Ends the waiting; a check passes on its own. */
+  readonly signal: AbortSignal;
+  /** Longest wait in milliseconds. Default: as long as the signal allows. */
+  readonly limitMs?: number;
+  /** Pause between two attempts, in milliseconds. Default: 500. */
+  readonly intervalMs?: number;
+  /** What to look at when it never comes. */
+  readonly lookAt?: string;
+}
+
+/** Why an attempt is not the last one yet. */
+export class NotYet extends Error {
+  override readonly name = "NotYet";
+}
+
+/**
+ * Repeats an attempt until it gives a value. One that throws is repeated, and its message is the reason when the time is up;
+ * a {@link CheckFailure} is final at once.
+ * @param what what is waited for, completing "gave up waiting for ..."
+ * @throws CheckFailure with the last reason when the time is up
+ */
+export async function until<T>(what: string, attempt: () => Promise<T>, options: UntilOptions): Promise<T> {
+  const { signal, limitMs, intervalMs = 500 } = options;
+  try {
+    return await poll(attempt, {
+      signal,
+      intervalMs,
+      ...(limitMs === undefined ? {} : { limitMs }),
+      isFinal: (error) => error instanceof CheckFailure,
+    });
+  } catch (error) {
+    throw error instanceof GaveUp
+      ? new CheckFailure(`gave up waiting for ${what}: ${error.message}`, options.lookAt)
+      : error;
+  }
+}

@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../components/gates/messageOf.ts";
+import { type Check, CheckFailure, type CheckResult, CheckSkipped, type Position } from "./check.ts";
+
+/** Settings of a run. */
+export interface RunOptions {
+  /** Longest that one check may take, in milliseconds. */
+  readonly limitMs: number;
+  /** Called with each result as soon as it is there. */
+  readonly onResult: (result: CheckResult, position: Position) => void;
+  /** Called when a check begins that will run. */
+  readonly onBegin?: (id: string, position: Position) => void;
+  /** Called every `heartbeatMs` while a check runs, with the seconds since it began. */
+  readonly onWaiting?: (id: string, position: Position, seconds: number) => void;
+  /** Milliseconds between two calls of `onWaiting`. Default: 15,000. */
+  readonly heartbeatMs?: number;
+  /** Ends the run: the check that runs is given up, the others are not begun. */
+  readonly interrupted?: AbortSignal;
+  /** A check fails when it finds while it runs that there is no answer here. Default: it is skipped. */
+  readonly skipsFail?: boolean;
+  /** Results of an earlier run that checks of this one may need. */
+  readonly earlier?: readonly CheckResult[];
+}
+
+/** How long a check that ignores its signal may go on after its time limit, in milliseconds. */
+const graceMs = 2_000;
+
+type Outcome = Pick<CheckResult, "outcome" | "reason" | "lookAt">;
+
+/**
+ * Runs the checks one after the other. Those that need one that failed are skipped with its id; so are those that an interruption kept from
+ * being begun, with that reason.
+ */
+export async function runChecks<Context extends object>(
+  checks: readonly Check<Context>[],
+  context: Context,
+  options: RunOptions,
+): Promise<readonly CheckResult[]> {
+  const results: CheckResult[] = [];
+  const causes = new Map<string, string>();
+  for (const { id, outcome } of options.earlier ?? []) if (outcome === "failed") causes.set(id, id);
+  for (const [index, check] of checks.entries()) {
+    const position = { number: index + 1, of: checks.length };
+    const cause = check.needs?.map((id) => causes.get(id)).find((id) => id !== undefined);
+    const reason =
+      options.interrupted?.aborted === true
+        ? "interrupted before it began"
+        : (check.skip ?? (cause === undefined ? undefined : `follows from ${cause}`));
+    const { id, title } = check;
+    const result: CheckResult =
+      reason === undefined
+        ? await runOne(check, context, options, position)
+        : { id, title, outcome: "skipped", reason, notes: [], seconds: 0 };
+    if (result.outcome === "failed") causes.set(id, id);
+    else if (cause !== undefined) causes.set(id, cause);
+    options.onResult(result, position);
+    results.push(result);
+  }
+  return results;
+}
+
+async function runOne<Context extends object>(
+  check: Check<Context>,
+  context: Context,
+  options: RunOptions,
+  position: Position,
+): Promise<CheckResult> {
+  const { id, title } = check;
+  options.onBegin?.(id, position);
+  const started = performance.now();
+  const seconds = (): number => (performance.now() - started) / 1000;
+  const notes: string[] = [];
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), options.limitMs);
+  const beat = setInterval(() => options.onWaiting?.(id, position, seconds()), options.heartbeatMs ?? 15_000);
+  const signal = AbortSignal.any([limit.signal, ...(options.interrupted === undefined ? [] : [options.interrupted])]);
+  const outcome = await Promise.race([
+    check.run({ ...context, signal, note: (text: string) => notes.push(text) }).then(
+      (): Outcome => ({ outcome: "passed" }),
+      (error: unknown) => problem(error, options),
+    ),
+    overdue(signal, options),
+  ]).finally(() => {
+    clearTimeout(timer);
+    clearInterval(beat);
+    // Wakes what still waits on behalf of this check.
+    limit.abort();
+  });
+  return { id, title, ...outcome, notes, seconds: seconds() };
+}
+
+function problem(error: unknown, { interrupted, skipsFail = false }: RunOptions): Outcome {
+  if (interrupted?.aborted === true) return { outcome: "failed", reason: "interrupted" };
+  if (error instanceof CheckSkipped) return { outcome: skipsFail ? "failed" : "skipped", reason: error.message };
+  if (!(error instanceof CheckFailure)) return { outcome: "failed", reason: messageOf(error) };
+  const { message, lookAt } = error;
+  return { outcome: "failed", reason: message, ...(lookAt === undefined ? {} : { lookAt }) };
+}
+
+async function overdue(signal: AbortSignal, { limitMs, interrupted }: RunOptions): Promise<Outcome> {
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  // A check that waits by its signal gives a better reason than this one.
+  await sleep(graceMs, undefined, { ref: false });
+  return {
+    outcome: "failed",
+    reason: interrupted?.aborted === true ? "interrupted" : `not finished after ${limitMs / 1000} s`,
+  };
+}
