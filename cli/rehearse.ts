@@ -10,6 +10,7 @@ import { insideNamespaces, ownCommand, runInsideNamespaces } from "../rehearsal/
 import { createProgress, type Progress } from "../rehearsal/host/progress.ts";
 import { breakages } from "../rehearsal/negativeControls.ts";
 import { type Checkers, obtainCheckers } from "../rehearsal/programs/checkers/obtain.ts";
+import { obtainContainerRuntime } from "../rehearsal/programs/containerRuntime.ts";
 import { obtainPrograms, type Programs } from "../rehearsal/programs/obtain.ts";
 import { rehearse } from "../rehearsal/rehearse.ts";
 import { type Command, type ExitCode, exitCodes, UsageError } from "./exit.ts";
@@ -20,8 +21,8 @@ const help = `Usage: fenestra rehearse --stack <stack> [--every-add-on] [--keep]
                          [--break <name>]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
-kube-apiserver, kube-controller-manager, kube-scheduler and the scripts of the machines. Cloud APIs, kernels, container starts and packets
-are simulated. The last line of the output is: N passed, N failed[, N skipped].
+kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets of Linux machines and the scripts of the machines. Cloud APIs, kernels,
+the containers of add-ons, packets and Windows are simulated. The last line of the output is: N passed, N failed[, N skipped].
 
   --stack <stack>  Name of the stack: stacks/Pulumi.<stack>.yaml
   --every-add-on   Switch every add-on and all samples on, with a node in every pool
@@ -94,9 +95,11 @@ async function runRehearsal({ stack, everyAddOn, keep, full, only, broken }: Set
   const inside = insideNamespaces();
   if (inside === undefined) {
     progress.line(
-      `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, container starts and packets are simulated; the control plane is real`,
+      `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, add-ons' containers, packets and Windows are simulated; the control plane and the kubelets of Linux are real`,
     );
-    await checkersFor(await obtainPrograms({ progress }), progress);
+    const programs = await obtainPrograms({ progress });
+    await obtainContainerRuntime(progress);
+    await checkersFor(programs, progress);
     const code = await runInsideNamespaces(ownCommand(), { env: { [startVariable]: String(progress.startedAt) } });
     return code === 0 ? exitCodes.fine : exitCodes.findings;
   }
@@ -106,6 +109,7 @@ async function runRehearsal({ stack, everyAddOn, keep, full, only, broken }: Set
     stack,
     config,
     programs,
+    containerRuntime: await obtainContainerRuntime(quiet),
     checkers: await checkersFor(programs, quiet),
     progress,
     workFolder: inside.workFolder,

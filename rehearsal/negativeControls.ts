@@ -1,5 +1,8 @@
+import { parse, stringify } from "yaml";
+import { z } from "zod";
 import type { DecodedFile } from "../plan/decode/machine.ts";
 import type { DecodedMachine } from "./cluster/bringUp.ts";
+import { uninitializedTaintKey } from "./cluster/facts.ts";
 import type { Breakage } from "./rehearse.ts";
 
 type Changed = (machine: DecodedMachine) => boolean;
@@ -33,6 +36,16 @@ export const breakages: Readonly<Record<string, Breakage>> = {
   "windows-label": inWindowsFiles(({ content }) =>
     content.replaceAll("fenestra.dev/pool=win", "fenestra.dev/pool=other"),
   ),
+  /**
+   * Linux machines register the taint that their kubelets add by themselves for `--cloud-provider=external`. The API server refuses the second
+   * one, and no node joins. Fails `nodes register`.
+   */
+  "duplicate-taint": inFiles(({ path, content }) => {
+    if (path !== "/etc/fenestra/kubelet.yaml") return content;
+    const configuration = z.looseObject({ registerWithTaints: z.array(z.unknown()) }).parse(parse(content));
+    const taint = { key: uninitializedTaintKey, value: "true", effect: "NoSchedule" };
+    return stringify({ ...configuration, registerWithTaints: [...configuration.registerWithTaints, taint] });
+  }),
   /** Every kubelet is given a field that it does not know, which a real one passes over with a warning. Fails `files: kubelet`. */
   "kubelet-unknown-field": inFiles(({ content }) =>
     content.replace(/^kind: KubeletConfiguration$/m, "$&\nmaximumPods: 50"),

@@ -16,6 +16,7 @@ import { ControlPlaneLab } from "./checks/controlPlane.ts";
 import { fileChecks } from "./checks/files.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
+import { registrationCheck } from "./checks/registration.ts";
 import { type CheckReport, reportLines, runChecks } from "./checks/run.ts";
 import { trustChecks } from "./checks/trust.ts";
 import type { CloudSide } from "./clouds/cloud.ts";
@@ -26,6 +27,7 @@ import { applyAll, isGate, isKubernetesObject } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import type { Progress } from "./host/progress.ts";
+import { overridesText } from "./machines/kubeletOverrides.ts";
 import type { LinuxMachine } from "./machines/linuxMachine.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
@@ -47,6 +49,8 @@ export interface RehearsalOptions {
   /** Config of the stack as Pulumi hands it over. */
   readonly config: Readonly<Record<string, string>>;
   readonly programs: Programs;
+  /** Path of the rehearsal's own container runtime. */
+  readonly containerRuntime: string;
   /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
   readonly checkers: Checkers | string;
   readonly progress: Progress;
@@ -64,6 +68,7 @@ export interface RehearsalOptions {
 /** The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything down. */
 export async function rehearse(options: RehearsalOptions): Promise<readonly CheckReport[]> {
   const { progress, workFolder, programs, stack } = options;
+  progress.line(overridesText());
   const config = withVersionOf(options.config, programs, progress);
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);
@@ -102,19 +107,20 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   );
 
   const settings = await mirrorSettings(stack, config, spec, options.breakage);
-  const surroundings = await buildSurroundings(cloud, decoded, spec.network.cidr, programs, workFolder, settings);
+  const surroundings = await buildSurroundings(cloud, decoded, spec.network.cidr, workFolder, settings);
   const { mirror } = surroundings;
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
   if (mirror !== undefined) progress.line(mirrorLine(mirror));
   /** A file that the mirror lacks ends the waiting for what cannot come. */
-  const unlessLacking = async (waiting: Promise<unknown>): Promise<void> =>
-    void (await Promise.race([waiting, ...(mirror === undefined ? [] : [mirror.lacks])]));
+  const unlessLacking = async <T>(waiting: Promise<T>): Promise<T> =>
+    await (mirror === undefined ? waiting : Promise.race([waiting, mirror.lacks]));
   const kubeconfig = textOf(program.outputs.kubeconfig);
   if (kubeconfig === undefined) throw new Error("the program exports no kubeconfig");
   const cluster = new Cluster({
     cloud,
     surroundings,
     programs,
+    containerRuntime: options.containerRuntime,
     progress,
     workFolder,
     kubeconfig,
@@ -123,7 +129,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const controlPlane = decoded.filter(({ machine }) => machine.group === undefined);
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
   await unlessLacking(cluster.startControlPlane(controlPlane));
-  await cluster.startKwok();
+  if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
   const passGate = async (name: string, kept?: unknown): Promise<void> => {
     const hook = hooks.get(name);
     if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
@@ -132,8 +138,25 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   };
   await defineServiceMonitors(program, cluster.kubectl);
   const applied = applyAll(program, cluster.kubectl, passGate);
+  // Its failure is told where it is awaited, if the nodes come so far.
+  applied.catch(() => undefined);
   await cluster.startWorkers(workers);
-  progress.line(`workers: ${workers.length} machines have read the join secret and registered their nodes`);
+  progress.line(`workers: ${workers.length} machines boot from their user data`);
+  const registering = registrationCheck(cluster, decoded.length);
+  const registration = (
+    await unlessLacking(
+      runChecks(
+        [registering],
+        (notes) => notes,
+        () => undefined,
+      ),
+    )
+  ).filter(({ id, failure }) => failure !== undefined || id.startsWith(options.only ?? ""));
+  registration.forEach(tell);
+  if (registration.some(({ failure }) => failure !== undefined)) {
+    progress.line("what comes next needs the nodes, so it was not tried");
+    return [...files, ...registration];
+  }
   await unlessLacking(cluster.untilNodesReady(decoded.length));
   cluster.playCloud();
   const { refused, warnings } = await applied;
@@ -190,7 +213,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     tell,
   );
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
-  return [...files, ...reports];
+  return [...files, ...registration, ...reports];
 }
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {

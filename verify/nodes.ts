@@ -18,7 +18,7 @@ export interface NodeFacts {
   readonly internalIp: string | undefined;
   readonly controlPlane: boolean;
   readonly cordoned: boolean;
-  /** No machine stands behind it: KWOK plays it. */
+  /** It belongs to a rehearsal: KWOK plays it, or most of its containers have no program. */
   readonly simulated: boolean;
   /** `aws` or `azure` by the provider id; `undefined` for anything else. */
   readonly cloud: "aws" | "azure" | undefined;
@@ -39,6 +39,8 @@ export interface NodeGroup {
 
 /** Annotation by which KWOK finds the nodes that it plays (kwok.sigs.k8s.io: "Manage Nodes"). */
 const simulatedAnnotation = "kwok.x-k8s.io/node";
+/** Name of the rehearsal's container runtime (tools/runtime/main.go). */
+const rehearsalRuntime = "rehearsal://";
 /** Taint of every Windows node, by which plain pods stay away. */
 export const windowsTaint = "os=windows:NoSchedule";
 const uninitializedKey = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -69,7 +71,9 @@ export function nodeFacts(node: V1Node): NodeFacts {
     internalIp: status?.addresses?.find(({ type }) => type === "InternalIP")?.address,
     controlPlane: controlPlaneKey in labels,
     cordoned: spec?.unschedulable === true,
-    simulated: metadata?.annotations?.[simulatedAnnotation] === "fake",
+    simulated:
+      metadata?.annotations?.[simulatedAnnotation] === "fake" ||
+      status?.nodeInfo?.containerRuntimeVersion.startsWith(rehearsalRuntime) === true,
     cloud: /^(aws|azure):\/\//.exec(spec?.providerID ?? "")?.[1] === "aws" ? "aws" : azureOrNone(spec?.providerID),
   };
 }

@@ -47,7 +47,7 @@ export interface ClusterFacts {
   readonly outbound: string | undefined;
 }
 
-const simulated = "simulated nodes (annotation kwok.x-k8s.io/node=fake): no container starts there and no packet flows";
+const simulated = "simulated nodes (of a rehearsal): no workload's container starts there and no packet flows";
 
 /** A check that needs containers or packets is skipped where the nodes of any group concerned are simulated. */
 function real(check: VerifyCheck, ...groups: readonly Pick<NodeGroup, "id" | "simulated">[]): VerifyCheck {

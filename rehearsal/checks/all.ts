@@ -15,10 +15,10 @@ import {
   refusedByServer,
   runtimeClassCheck,
   sampleCheck,
-  workloads,
 } from "./scheduling.ts";
 import { secretChecks } from "./secrets.ts";
 import { verifyChecks } from "./verify.ts";
+import { workloadsReady, workloadsRun } from "./workloads.ts";
 
 /** The pools that a stack file asks for, as the user wrote them: the wanted side of the checks does not come from the program. */
 export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "network">): readonly ExpectedPool[] {
@@ -67,7 +67,7 @@ export function acceptanceChecks(
     ...pools.flatMap(poolChecks),
     ...secretChecks,
     objectsAccepted,
-    workloads,
+    workloadsRun,
     daemonSetNodes,
     noPodPending(pools),
     linuxPods,
@@ -80,6 +80,7 @@ export function acceptanceChecks(
     ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
     autoscalerCheck(templates),
     ...(samples ? [...builds.values()].map(sampleCheck) : []),
+    workloadsReady,
     ...verifyChecks(pools, samples),
     ...later,
     ...(lab.size === 3 ? [...availabilityChecks(lab, gates), ...restoreChecks(lab)] : []),

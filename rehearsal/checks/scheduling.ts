@@ -177,48 +177,6 @@ export const objectsAccepted: Check = {
   },
 };
 
-/** Every Deployment and DaemonSet that is there gets its pods running. */
-export const workloads: Check = {
-  id: "workloads",
-  title: "every Deployment and DaemonSet of the program has all its pods running on the nodes they are meant for",
-  run: async ({ api, note }) => {
-    const state = async (): Promise<readonly string[]> => {
-      const [deployments, daemonSets] = await Promise.all([
-        api.apps.listDeploymentForAllNamespaces(),
-        api.apps.listDaemonSetForAllNamespaces(),
-      ]);
-      return [
-        ...deployments.items
-          .filter(({ spec, status }) => (status?.readyReplicas ?? 0) < (spec?.replicas ?? 1))
-          .map(
-            ({ metadata, spec, status }) =>
-              `Deployment ${metadata?.namespace}/${metadata?.name} has ${status?.readyReplicas ?? 0} of ${spec?.replicas ?? 1}`,
-          ),
-        ...daemonSets.items
-          .filter(({ status }) => (status?.numberReady ?? 0) < (status?.desiredNumberScheduled ?? 1))
-          .map(
-            ({ metadata, status }) =>
-              `DaemonSet ${metadata?.namespace}/${metadata?.name} has ${status?.numberReady ?? 0} of ${status?.desiredNumberScheduled}`,
-          ),
-      ];
-    };
-    let missing: readonly string[] = [];
-    await waitFor(
-      "all workloads to run",
-      async () => {
-        missing = await state();
-        return missing.length === 0;
-      },
-      { timeoutMs: 60_000, intervalMs: 500 },
-    ).catch(() => expect(false, missing.join("; ")));
-    const [deployments, daemonSets] = await Promise.all([
-      api.apps.listDeploymentForAllNamespaces(),
-      api.apps.listDaemonSetForAllNamespaces(),
-    ]);
-    note(`${deployments.items.length} Deployments, ${daemonSets.items.length} DaemonSets`);
-  },
-};
-
 /** The samples of each build run on it. */
 export function sampleCheck(pool: ExpectedPool & { readonly runtimeClass: string; readonly build: string }): Check {
   return {

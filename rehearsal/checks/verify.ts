@@ -4,6 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { type CommandResult, runCommand } from "../host/command.ts";
 import { insideNamespaces } from "../host/namespaces.ts";
+import { waitFor } from "../host/processes.ts";
 import { type Check, type CheckContext, type ExpectedPool, expect, expectEqual } from "./check.ts";
 
 const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
@@ -87,16 +88,19 @@ function verifyPasses(pools: readonly ExpectedPool[]): Check {
       const last = stdout.trim().split("\n").at(-1) ?? "";
       expect(/^\d+ passed, 0 failed, \d+ skipped$/.test(last), `the last line reads: ${last}`);
       context.note(last);
-      const left = await context.kubectl([
-        "get",
-        "pods,services,pvc",
-        "-A",
-        "-l",
-        "app.kubernetes.io/part-of=fenestra-verify",
-        "-o",
-        "name",
-      ]);
-      expectEqual(left.stdout.trim(), "", "what verify left behind");
+      let left = "";
+      // verify does not wait for the end of the pods that it deletes.
+      await waitFor(
+        "the pods of verify to be gone",
+        async () => {
+          const kinds = "pods,services,pvc";
+          const label = "app.kubernetes.io/part-of=fenestra-verify";
+          left = (await context.kubectl(["get", kinds, "-A", "-l", label, "-o", "name"])).stdout.trim();
+          return left === "";
+        },
+        { timeoutMs: 45_000, intervalMs: 500 },
+      ).catch(() => undefined);
+      expectEqual(left, "", "what verify left behind");
     },
   };
 }

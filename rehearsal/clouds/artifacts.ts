@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { gzipSync } from "node:zlib";
 import { runOrFail } from "../host/command.ts";
-import type { ProgramName } from "../programs/catalog.ts";
-import type { Programs } from "../programs/obtain.ts";
+import { programFolder } from "../host/machineRoot.ts";
+import { runtimeLauncher } from "../machines/images.ts";
+import { kubeletLauncher } from "../machines/kubeletOverrides.ts";
+import { programNames } from "../programs/catalog.ts";
 import type { EndpointHandler } from "./server.ts";
 
 /** One line of the payload's list of artifacts. */
@@ -35,9 +36,12 @@ export type ArtifactFiles = ReadonlyMap<string, Buffer>;
 const standInProgram = (name: string): string =>
   `#!/bin/sh\n# Stand-in of the rehearsal: ${name} is simulated.\ncase "$*" in *version*) echo "${name} stand-in";; esac\n`;
 
-/** The kubelet is simulated; the stand-in only answers for its version, which kubeadm asks. */
-const kubeletProgram = (version: string): string =>
-  `#!/bin/sh\n# Stand-in of the rehearsal: the harness is the kubelet.\necho "Kubernetes ${version}"\n`;
+/** A launcher of a program that lies outside of the machine's own folders: copies for every machine would cost time and memory. */
+const launcher = (name: string): string =>
+  `#!/bin/sh\n# Launcher of the rehearsal: the real program, the same for all machines.\nexec ${programFolder}/${name} "$@"\n`;
+
+/** Launchers of programs that are started with more than their own command line. */
+const launchers: Readonly<Record<string, string>> = { kubelet: kubeletLauncher, containerd: runtimeLauncher };
 
 /** What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are stand-ins. */
 const archives: Readonly<Record<string, (version: string) => Readonly<Record<string, string>>>> = {
@@ -60,12 +64,13 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
   }),
 };
 
-/** Makes the files that the simulated publishers serve: real programs where the rehearsal has them, else stand-ins. */
-export async function artifactFiles(
-  lines: readonly ArtifactLine[],
-  programs: Programs,
-  workFolder: string,
-): Promise<ArtifactFiles> {
+/** What is served in the place of a program: it leads to the real one where the rehearsal has it. */
+function programFile(name: string): string {
+  return launchers[name] ?? (isProgram(name) ? launcher(name) : standInProgram(name));
+}
+
+/** Makes the files that the simulated publishers serve: launchers of real programs where the rehearsal has them, else stand-ins. */
+export async function artifactFiles(lines: readonly ArtifactLine[], workFolder: string): Promise<ArtifactFiles> {
   const files = new Map<string, Buffer>();
   for (const { name, url } of lines) {
     if (files.has(name)) continue;
@@ -74,50 +79,26 @@ export async function artifactFiles(
     const contents = archives[name]?.(version);
     files.set(
       name,
-      contents === undefined
-        ? await singleFile(name, version, programs)
-        : await archive(name, contents, programs, workFolder),
+      contents === undefined ? Buffer.from(programFile(name)) : await archive(name, contents, workFolder),
     );
   }
   return files;
 }
 
-async function singleFile(name: string, version: string, programs: Programs): Promise<Buffer> {
-  if (name === "kubelet") return Buffer.from(kubeletProgram(`v${version}`));
-  const program = isProgram(name, programs) ? programs[name] : undefined;
-  return program === undefined ? Buffer.from(standInProgram(name)) : await readFile(program.path);
-}
-
-async function archive(
-  name: string,
-  contents: Readonly<Record<string, string>>,
-  programs: Programs,
-  workFolder: string,
-): Promise<Buffer> {
+async function archive(name: string, contents: Readonly<Record<string, string>>, workFolder: string): Promise<Buffer> {
   const folder = path.join(workFolder, "artifacts", name);
   for (const [file, program] of Object.entries(contents)) {
     const target = path.join(folder, file);
     await mkdir(path.dirname(target), { recursive: true });
-    if (isProgram(program, programs)) await symlink(programs[program].path, target);
-    else await writeFile(target, standInProgram(program), { mode: 0o755 });
+    await writeFile(target, programFile(program), { mode: 0o755 });
   }
-  const packed = `${folder}.tar`;
-  await runOrFail([
-    "tar",
-    "--create",
-    "--dereference",
-    "--file",
-    packed,
-    "--directory",
-    folder,
-    ...(await readdir(folder)),
-  ]);
-  // The form of gzip without its work: the file never leaves the machine.
-  return gzipSync(await readFile(packed), { level: 0 });
+  const packed = `${folder}.tar.gz`;
+  await runOrFail(["tar", "--create", "--gzip", "--file", packed, "--directory", folder, ...(await readdir(folder))]);
+  return await readFile(packed);
 }
 
-function isProgram(name: string, programs: Programs): name is ProgramName {
-  return Object.hasOwn(programs, name);
+function isProgram(name: string): boolean {
+  return programNames.some((known) => known === name);
 }
 
 /**

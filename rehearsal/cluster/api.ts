@@ -1,3 +1,4 @@
+import { get, type RequestOptions } from "node:https";
 import { AppsV1Api, CertificatesV1Api, CoreV1Api, KubeConfig } from "@kubernetes/client-node";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */
@@ -16,6 +17,22 @@ export function apiFor(kubeconfig: string): Api {
     apps: config.makeApiClient(AppsV1Api),
     certificates: config.makeApiClient(CertificatesV1Api),
   };
+}
+
+/** Whether the API server says that it is ready. */
+export async function answersReady(kubeconfig: string): Promise<boolean> {
+  const config = new KubeConfig();
+  config.loadFromString(kubeconfig);
+  const options: RequestOptions = { timeout: 5_000, agent: false };
+  await config.applyToHTTPSOptions(options);
+  return await new Promise((resolve, reject) => {
+    get(`${config.getCurrentCluster()?.server}/readyz`, options, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    })
+      .on("timeout", (): void => reject(new Error("no answer")))
+      .on("error", reject);
+  });
 }
 
 /** What a kubeconfig needs. */

@@ -17,7 +17,6 @@ import { type EndpointRequest, listen } from "../clouds/server.ts";
 import { runOrFail } from "../host/command.ts";
 import { type LoadBalancer, startLoadBalancer } from "../host/loadBalancer.ts";
 import { createNetwork, type Network } from "../host/network.ts";
-import type { Programs } from "../programs/obtain.ts";
 
 /** Where the simulated endpoints and load balancers listen: TEST-NET-2 (RFC 5737), outside of every planned network. */
 const outside = cidr("198.51.100.0/24");
@@ -58,7 +57,6 @@ export async function buildSurroundings(
   cloud: CloudSide,
   decoded: readonly DecodedMachine[],
   networkCidr: string,
-  programs: Programs,
   workFolder: string,
   mirror?: MirrorSettings,
 ): Promise<Surroundings> {
@@ -77,7 +75,7 @@ export async function buildSurroundings(
     parseArtifacts(payload.files.find((file) => file.path === artifactList)?.content ?? ""),
   );
   await mkdir(path.join(workFolder, "artifacts"), { recursive: true });
-  const files = await artifactFiles(lines, programs, workFolder);
+  const files = await artifactFiles(lines, workFolder);
   const publishers = artifactServer(mirror === undefined ? lines : [], files);
 
   const authority = newAuthority("Fenestra rehearsal");

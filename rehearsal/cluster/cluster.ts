@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { machineSize } from "../../components/model/pools.ts";
 import type { RegisteredNode } from "../checks/check.ts";
@@ -7,23 +7,28 @@ import { initialiseNodes, removeGoneNodes } from "../clouds/cloudController.ts";
 import { giveBalancers, provideVolumes } from "../clouds/standIns.ts";
 import { answerForWebhook } from "../clouds/webhooks.ts";
 import { messageOf } from "../host/errors.ts";
+import type { Hardware } from "../host/hardware.ts";
 import { logTail, startInMachine, waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
-import { kwokAnnotation } from "../machines/kubelet.ts";
+import { imagePrograms } from "../machines/images.ts";
+import { refusal } from "../machines/kubeletLog.ts";
 import { kwokStages } from "../machines/kwokStages.ts";
 import { type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
-import { linuxKubelet, windowsKubelet } from "../machines/nodes.ts";
-import type { PinnedImages } from "../machines/windowsNode.ts";
+import { kwokAnnotation } from "../machines/windowsKubelet.ts";
+import { type PinnedImages, startWindowsNode } from "../machines/windowsNode.ts";
 import type { Programs } from "../programs/obtain.ts";
-import { type Api, apiFor } from "./api.ts";
+import { type Api, answersReady, apiFor } from "./api.ts";
 import { type Kubectl, kubectlWith } from "./apply.ts";
 import { type DecodedMachine, type Surroundings, withServedDigests } from "./bringUp.ts";
-import { forgetStaticPods, mirrorStaticPods, nodeOf } from "./mirrorPods.ts";
+import { recordRegistrations } from "./registrations.ts";
 
-/** Programs that the static pods' images would bring along. */
-const imagePrograms = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
+/** Programs that lie ready for the launchers of a Linux machine. */
+const nodePrograms = ["kubelet", "kubeadm", "kubectl", "etcdctl", "etcdutl"] as const;
+/** Processors and memory of a size whose name does not tell them: the smallest that Fenestra uses by default. */
+const defaultCapacity = { vcpus: 2, memoryGib: 8 };
 /** Unit that runs the bootstrap of a machine. */
 const bootstrapUnit = "fenestra-bootstrap.service";
+const kubeletUnit = "kubelet.service";
 /** Longest that a control plane may take to answer, in milliseconds. */
 const readyLimitMs = 180_000;
 
@@ -32,6 +37,8 @@ export interface ClusterParts {
   readonly cloud: CloudSide;
   readonly surroundings: Surroundings;
   readonly programs: Programs;
+  /** Path of the rehearsal's own container runtime. */
+  readonly containerRuntime: string;
   readonly progress: Progress;
   readonly workFolder: string;
   readonly pinnedImages: PinnedImages;
@@ -43,6 +50,7 @@ export interface ClusterParts {
 export class Cluster {
   readonly #parts: ClusterParts;
   readonly #machines = new Map<string, LinuxMachine>();
+  readonly #failedJoins: string[] = [];
   readonly registered = new Map<string, RegisteredNode>();
   readonly api: Api;
   readonly kubectl: Kubectl;
@@ -60,7 +68,7 @@ export class Cluster {
     return this.#machines;
   }
 
-  /** Starts the control plane and waits until its load balancer's name answers. */
+  /** Starts the control plane and waits until its load balancer's name answers. From then on registrations are recorded. */
   async startControlPlane(decoded: readonly DecodedMachine[]): Promise<void> {
     const { progress, workFolder, kubeconfig } = this.#parts;
     await mkdir(workFolder, { recursive: true });
@@ -69,16 +77,16 @@ export class Cluster {
     progress.line(`control plane: ${machines.map(({ name }) => name).join(", ")} boot from their user data`);
     await explained(
       machines,
-      waitFor(
-        "the API to answer through its load balancer",
-        async () => (await this.kubectl(["get", "--raw", "/readyz"])).code === 0,
-        { timeoutMs: readyLimitMs, intervalMs: 250 },
-      ),
+      waitFor("the API to answer through its load balancer", () => answersReady(kubeconfig), {
+        timeoutMs: readyLimitMs,
+        intervalMs: 250,
+      }),
     );
     progress.line("control plane: /readyz answers through the load balancer");
+    await recordRegistrations(kubeconfig, this.registered);
   }
 
-  /** Starts KWOK, which keeps nodes alive and their pods running. */
+  /** Starts KWOK, which keeps Windows nodes alive and their pods running. */
   async startKwok(): Promise<void> {
     const { workFolder, programs, progress } = this.#parts;
     const stages = path.join(workFolder, "kwok.yaml");
@@ -101,14 +109,14 @@ export class Cluster {
         logFile: path.join(workFolder, "logs", "kwok.log"),
       },
     );
-    progress.line("KWOK keeps nodes and pods alive (kernels and containers are simulated)");
+    progress.line("KWOK keeps Windows nodes and their pods alive (simulated)");
   }
 
   /** Boots a Linux machine from its user data. */
   async startLinux({ machine, payload }: DecodedMachine, controlPlane: boolean): Promise<LinuxMachine> {
     const { surroundings, workFolder, programs } = this.#parts;
     const name = machine.name.replaceAll(/[^a-zA-Z0-9-]+/g, "-").replace(/-$/, "");
-    const started: LinuxMachine = await startLinuxMachine({
+    const started = await startLinuxMachine({
       name,
       address: machine.privateIp,
       interfaceAddress: surroundings.interfaceOf(machine.privateIp),
@@ -118,61 +126,59 @@ export class Cluster {
       hosts: surroundings.hosts,
       resolvConf: surroundings.mirror?.resolvConf,
       endpointCa: surroundings.endpointCa,
-      programs: controlPlane
-        ? Object.fromEntries(imagePrograms.map((program) => [program, programs[program].path]))
-        : {},
+      programs: {
+        "container-runtime": this.#parts.containerRuntime,
+        ...Object.fromEntries(
+          [...nodePrograms, ...(controlPlane ? imagePrograms : [])].map((program) => [program, programs[program].path]),
+        ),
+      },
       payload: withServedDigests(payload, surroundings.artifacts),
       timeScale: 1,
       ...(controlPlane ? { disk: diskOf({ machine, payload }) } : {}),
-      onKubelet: async (argv) => {
-        // The kubelet goes on by itself: what started it does not wait for the node.
-        const running = linuxKubelet(started, argv, this.#registration(machine));
-        running.catch((error: unknown) =>
-          this.#parts.progress.line(`kubelet of ${name}: ${error instanceof Error ? error.message : String(error)}`),
-        );
-      },
+      hardware: hardwareOf(machine),
     });
     this.#machines.set(machine.id, started);
     return started;
   }
 
-  #registration(machine: DecodedMachine["machine"]) {
-    const { programs, pinnedImages } = this.#parts;
-    return {
-      machine,
-      // What the cloud gives a machine of this size, so that requests must fit as they must there.
-      capacity: machineSize(machine.cloud, machine.size),
-      pinnedImages,
-      kubeletVersion: `v${programs["kube-apiserver"].version}`,
-      record: (node: RegisteredNode) => this.registered.set(node.name, node),
-    };
-  }
-
   /** Boots the workers: Linux ones in namespaces, Windows ones as simulated kubelets that read the decoded payload. */
   async startWorkers(decoded: readonly DecodedMachine[]): Promise<void> {
-    const { cloud } = this.#parts;
+    const { cloud, programs, pinnedImages } = this.#parts;
     await Promise.all(
       decoded.map(async (worker) => {
-        if (worker.payload.system === "linux") await this.startLinux(worker, false);
-        else {
-          await windowsKubelet(
-            worker.payload,
-            cloud.identity(worker.machine),
-            (name) => cloud.readSecret(worker.machine, name),
-            this.#registration(worker.machine),
-          );
+        if (worker.payload.system === "linux") {
+          await this.startLinux(worker, false);
+          return;
         }
+        const joining = startWindowsNode(worker.payload, {
+          machine: worker.machine,
+          hardware: hardwareOf(worker.machine),
+          identity: cloud.identity(worker.machine),
+          readSecret: (name) => cloud.readSecret(worker.machine, name),
+          pinnedImages,
+          kubeletVersion: `v${programs["kube-apiserver"].version}`,
+        });
+        joining.catch((error: unknown) => this.#failedJoins.push(`${worker.machine.name}: ${messageOf(error)}`));
       }),
     );
+  }
+
+  /** What the API server says to kubelets whose Nodes it does not take now, and why Windows machines could not join. */
+  async refusedRegistrations(): Promise<readonly string[]> {
+    const refused = await Promise.all(
+      [...this.#machines.values()].map(async ({ name, systemd }) => {
+        const reason = refusal(await readFile(systemd.logFile(kubeletUnit), "utf8").catch(() => ""));
+        return reason === undefined ? [] : [`${name}: ${reason}`];
+      }),
+    );
+    return [...this.#failedJoins, ...refused.flat()];
   }
 
   /** The power of a machine fails. Its disk stays, or is lost too. */
   async powerOff(member: DecodedMachine, disk: "kept" | "lost"): Promise<void> {
     const machine = this.#machines.get(member.machine.id);
-    const node = machine === undefined ? undefined : await nodeOf(machine);
     this.#machines.delete(member.machine.id);
     await machine?.destroy();
-    if (node !== undefined) await forgetStaticPods(this.api, node);
     if (disk === "lost") await wipeDisk(this.#parts.workFolder, diskOf(member));
   }
 
@@ -215,7 +221,6 @@ export class Cluster {
       await provideVolumes(this.api);
       await initialiseNodes(this.api, cloud.machines.map(cloud.instance));
       await removeGoneNodes(this.api, cloud.machines.map(cloud.instance));
-      await Promise.all([...this.#machines.values()].map((machine) => mirrorStaticPods(this.api, machine)));
     };
     // A round that fails is followed by the next: the API may be away on purpose.
     const loop = (): void => void setTimeout(() => round().then(loop, loop), 500);
@@ -247,6 +252,12 @@ async function explained(machines: readonly LinuxMachine[], waiting: Promise<unk
     const logs = await Promise.all(machines.map(({ systemd }) => logTail(systemd.logFile(bootstrapUnit))));
     throw new Error([messageOf(error), ...logs].join("\n"));
   }
+}
+
+/** What the cloud gives a machine of this size, so that requests must fit as they must there. */
+function hardwareOf({ cloud, size, volumes }: DecodedMachine["machine"]): Hardware {
+  const { vcpus, memoryGib } = machineSize(cloud, size) ?? defaultCapacity;
+  return { vcpus, memoryGib, diskGib: volumes.find(({ sizeGib }) => sizeGib !== undefined)?.sizeGib ?? 50 };
 }
 
 /** Name of the data disk of a control-plane machine, which outlives the machine. */

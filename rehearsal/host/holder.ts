@@ -35,15 +35,13 @@ export async function startHolder(name: string): Promise<number> {
   return child.pid;
 }
 
-/** The processes in the network or mount namespace of `pid`, itself included. */
+/** The processes of the machine of `pid`, itself included. Containers may have their own network and mounts, never their own host name. */
 export async function machineProcesses(pid: number): Promise<readonly number[]> {
-  const own = await namespacesOf(pid);
+  const own = await namespaceOf(pid);
   if (own === undefined) return [];
   const pids = (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry)).map(Number);
-  const all = await Promise.all(pids.map(async (other) => ({ other, namespaces: await namespacesOf(other) })));
-  return all
-    .filter(({ namespaces }) => namespaces !== undefined && (namespaces.net === own.net || namespaces.mnt === own.mnt))
-    .map(({ other }) => other);
+  const all = await Promise.all(pids.map(async (other) => ({ other, namespace: await namespaceOf(other) })));
+  return all.filter(({ namespace }) => namespace === own).map(({ other }) => other);
 }
 
 /** Kills every process in the namespaces of `pid` and waits until they are gone. */
@@ -56,7 +54,7 @@ export async function killMachineProcesses(pid: number): Promise<void> {
     await sleep(5);
   }
   kill(pid);
-  while ((await namespacesOf(pid)) !== undefined) await sleep(5);
+  while ((await namespaceOf(pid)) !== undefined) await sleep(5);
 }
 
 async function othersOf(pid: number): Promise<readonly number[]> {
@@ -71,11 +69,10 @@ function kill(pid: number): void {
   }
 }
 
-/** A zombie has no namespaces any more, so it counts as gone. */
-async function namespacesOf(pid: number): Promise<{ readonly net: string; readonly mnt: string } | undefined> {
+/** The namespace of host names. A zombie has none any more, so it counts as gone. */
+async function namespaceOf(pid: number): Promise<string | undefined> {
   try {
-    const [net, mnt] = await Promise.all([readlink(`/proc/${pid}/ns/net`), readlink(`/proc/${pid}/ns/mnt`)]);
-    return { net, mnt };
+    return await readlink(`/proc/${pid}/ns/uts`);
   } catch {
     return undefined;
   }

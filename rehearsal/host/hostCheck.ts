@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { runCommand } from "./command.ts";
 import { RehearsalError } from "./errors.ts";
@@ -28,10 +29,16 @@ const settings: readonly HostSetting[] = [
 
 const tools = ["bash", "unshare", "nsenter", "setpriv", "mount", "pivot_root", "ip", "cp"];
 
-/** The flags of `unshare` for the rehearsal. Without root, a user namespace comes first: it gives the right to make the others. */
-export function unshareFlags(root: boolean): readonly string[] {
+/**
+ * The flags of `unshare` for the rehearsal. Without root, a user namespace comes first: it gives the right to make the others. On a host whose
+ * control groups are of version 1, the machines mount those of version 2, which takes a namespace of that kind too.
+ */
+export function unshareFlags(
+  root: boolean,
+  cgroup2 = existsSync("/sys/fs/cgroup/cgroup.controllers"),
+): readonly string[] {
   const flags = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
-  return root ? flags : ["--user", "--map-root-user", ...flags];
+  return root ? flags : ["--user", "--map-root-user", ...(cgroup2 ? [] : ["--cgroup"]), ...flags];
 }
 
 /** Whether this process is root; decides about the user namespace. */

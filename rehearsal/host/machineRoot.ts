@@ -1,6 +1,8 @@
-import { chmod, mkdir, mkdtemp, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { runCommand, runOrFail } from "./command.ts";
+import { type Hardware, hardwareFiles } from "./hardware.ts";
 import { machineFileExists, readMachineFile, writeMachineFile } from "./machineFiles.ts";
 import type { Machine } from "./network.ts";
 
@@ -14,9 +16,11 @@ export interface MachineRootOptions {
   readonly resolvConf?: string;
   /** A CA in PEM that the machine's programs shall trust besides the public ones; for simulated endpoints. */
   readonly extraCa?: string;
+  /** What the machine is made of, as its programs see it. Default: what the host is made of. */
+  readonly hardware?: Hardware;
   /** Stand-ins for commands, name to script; they come first on PATH. */
   readonly commands?: Readonly<Record<string, string>>;
-  /** Host programs the machine shall have, name to path; they come last on PATH, read-only. */
+  /** Host programs that launchers and containers of the machine start, name to path; read-only and not on PATH. */
   readonly programs?: Readonly<Record<string, string>>;
   /**
    * Path in the machine to the name of a volume. A volume is a mount point of its own that outlives the machine: a machine that
@@ -28,12 +32,14 @@ export interface MachineRootOptions {
 /** Where the harness puts what a real machine does not have. */
 const harnessFolder = "/.rehearsal";
 
-/** PATH of what runs in a machine: stand-ins, what the machine installed itself, the system's programs, those of the harness. */
-export const machinePath = [
-  `${harnessFolder}/commands`,
-  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  `${harnessFolder}/programs`,
-].join(":");
+/** Files about the machine's hardware by their path in the machine. */
+const hardwareFolder = `${harnessFolder}/hardware`;
+
+/** PATH of what runs in a machine: stand-ins, what the machine installed itself, the system's programs. */
+export const machinePath = `${harnessFolder}/commands:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
+
+/** Where a machine finds the harness's programs. */
+export const programFolder = `${harnessFolder}/programs`;
 
 /** Private folders with their permissions. All else in the root is the host's and read-only. */
 const privateFolders: readonly (readonly [path: string, mode: number])[] = [
@@ -80,12 +86,18 @@ export async function createMachineRoot(machine: Machine, options: MachineRootOp
   for (const [name, script] of Object.entries(options.commands ?? {})) {
     await writeFile(join(root, harnessFolder, "commands", name), script, { mode: 0o755 });
   }
+  for (const [path, content] of Object.entries(options.hardware === undefined ? {} : hardwareFiles(options.hardware))) {
+    const file = join(root, hardwareFolder, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
   await copyEtc(root);
   const mounts = [...(await volumeMounts(options)), ...programMounts(options.programs ?? {})];
   const stdin = mounts.map(([source, target, mode]) => `${source}\t${target}\t${mode}\n`).join("");
-  await runOrFail(["nsenter", "--mount", "--target", String(machine.pid), "bash", "-c", buildRoot, "root", root], {
-    stdin,
-  });
+  const size = options.hardware === undefined ? "" : `,size=${options.hardware.diskGib}g,nr_inodes=2m`;
+  const enter = ["nsenter", "--mount", "--target", String(machine.pid)];
+  await runOrFail([...enter, "bash", "-c", buildRoot, "root", root, size], { stdin });
+  await rm(root, { recursive: true });
   await writeIdentity(machine, options);
   if (options.extraCa !== undefined) await trust(machine.pid, options.extraCa);
 }
@@ -118,11 +130,13 @@ async function volumeMounts(options: MachineRootOptions): Promise<readonly Mount
 }
 
 function programMounts(programs: Readonly<Record<string, string>>): readonly Mount[] {
-  return Object.entries(programs).map(([name, path]) => [path, `${harnessFolder}/programs/${name}`, "ro"]);
+  return Object.entries(programs).map(([name, path]) => [path, `${programFolder}/${name}`, "ro"]);
 }
 
 /**
- * Runs in the machine's mount namespace with the prepared folder as $1 and the additional mounts on standard input.
+ * Runs in the machine's mount namespace with the prepared folder as $1, options of its disk as $2, and the additional mounts on standard input.
+ * The disk is in memory and goes with the namespace. Control groups are version 2 on every machine, as on a cloud image of today, and without
+ * controllers where the host has given them to version 1.
  * `remount,bind,ro` acts on one mount only, hence the loop over what lies below (mount(8), before util-linux 2.39).
  */
 const buildRoot = `
@@ -140,7 +154,10 @@ expose() {
   elif [ -e "/$1" ]; then touch "$root/$1"; mount --bind "/$1" "$root/$1"
   fi
 }
-mount --bind "$root" "$root"
+mkdir "$root.disk"
+mount -t tmpfs -o "mode=0755$2" fenestra "$root.disk"
+cp --archive "$root/." "$root.disk"
+root=$root.disk
 ln -s ../run "$root/var/run"
 for name in bin sbin lib lib32 lib64 libx32 nix gnu dev sys proc; do expose "$name"; done
 if [ -d /usr/local ] && [ ! -L /usr/local ]; then expose usr
@@ -156,6 +173,16 @@ mount --bind "$root/proc/sys" "$root/proc/sys"
 mount --bind "$root/proc/sys/net" "$root/proc/sys/net"
 mount -o remount,bind,ro "$root/proc/sys"
 [ ! -e "$root/proc/sysrq-trigger" ] || { mount --bind /dev/null "$root/proc/sysrq-trigger"; }
+[ -e "$root/sys/fs/cgroup/cgroup.controllers" ] || mount -t cgroup2 -o ro none "$root/sys/fs/cgroup"
+if [ -d "$root/.rehearsal/hardware" ]; then
+  cd "$root/.rehearsal/hardware"
+  mount --bind sys/devices/system/cpu "$root/sys/devices/system/cpu"
+  mkdir sys/devices/system/node
+  [ ! -d "$root/sys/devices/system/node" ] || mount --bind sys/devices/system/node "$root/sys/devices/system/node"
+  find proc -type f | while read -r file; do [ ! -e "$root/$file" ] || mount --bind "$file" "$root/$file"; done
+  # The kernel's log is the host's.
+  mount --bind /dev/null "$root/dev/kmsg"
+fi
 mount --bind "$root/.local" "$root/usr/local"
 [ ! -d "$root/dev/shm" ] || mount --bind "$root/.shm" "$root/dev/shm"
 while IFS=$'\\t' read -r source target mode; do
@@ -174,12 +201,20 @@ async function writeIdentity(machine: Machine, options: MachineRootOptions): Pro
   const hosts = ["127.0.0.1 localhost", "::1 localhost", ...(options.hosts ?? [`${machine.address} ${machine.name}`])];
   await writeMachineFile(machine.pid, "/etc/hosts", `${hosts.join("\n")}\n`);
   await writeMachineFile(machine.pid, "/etc/hostname", `${machine.name}\n`);
-  await writeMachineFile(
-    machine.pid,
-    "/etc/resolv.conf",
-    options.resolvConf ?? "# The rehearsal has no name server.\n",
-  );
+  await writeMachineFile(machine.pid, "/etc/machine-id", `${randomUUID().replaceAll("-", "")}\n`);
+  await writeMachineFile(machine.pid, "/etc/os-release", osRelease);
+  // The second one is what systemd-resolved writes for those who do not want its stub.
+  for (const path of ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"])
+    await writeMachineFile(machine.pid, path, options.resolvConf ?? "# The rehearsal has no name server.\n");
 }
+
+/** The image that the Linux machines boot from; the programs are the host's. */
+const osRelease = `PRETTY_NAME="Ubuntu 24.04.4 LTS"
+NAME="Ubuntu"
+VERSION_ID="24.04"
+ID=ubuntu
+ID_LIKE=debian
+`;
 
 /** Where programs look for the public CAs, by distribution (Go's crypto/x509/root_linux.go); Debian's comes first. */
 const caBundles = [

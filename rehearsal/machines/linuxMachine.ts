@@ -2,12 +2,14 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import type { DecodedUserData } from "../../plan/decode/machine.ts";
 import { serveControl } from "../cluster/control.ts";
+import type { Hardware } from "../host/hardware.ts";
 import { readMachineFile, writeMachineFile } from "../host/machineFiles.ts";
 import { createMachineRoot } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
 import { runInMachine, startInMachine } from "../host/processes.ts";
+import { imageTable } from "./images.ts";
+import { kubeletDropIn } from "./kubeletOverrides.ts";
 import { controlFolder, diskFolder, standInCommands } from "./standIns.ts";
-import { runStaticPods, type StaticPods } from "./staticPods.ts";
 import { Systemd } from "./systemd.ts";
 
 /** What a Linux machine of the rehearsal is made of. */
@@ -26,13 +28,12 @@ export interface LinuxMachineOptions {
   readonly resolvConf?: string | undefined;
   /** CA of the simulated endpoints, PEM. */
   readonly endpointCa: string;
-  /** Programs of the host that containers would bring along: etcd, kube-apiserver and so on. */
+  /** Programs that launchers and containers of the machine run: kubelet, etcd and so on. */
   readonly programs: Readonly<Record<string, string>>;
   readonly payload: DecodedUserData;
   /** Name of the data disk; a machine that gets the same name again gets the same disk. None without. */
   readonly disk?: string;
-  /** Called when the machine's kubelet is started, with its command line. */
-  readonly onKubelet: (argv: readonly string[]) => Promise<void>;
+  readonly hardware: Hardware;
   /** Factor on the machine's timers. */
   readonly timeScale: number;
 }
@@ -43,7 +44,6 @@ export interface LinuxMachine {
   readonly address: string;
   readonly machine: Machine;
   readonly systemd: Systemd;
-  readonly staticPods: StaticPods;
   readFile(path: string): Promise<string>;
   writeFile(path: string, content: string, mode?: number): Promise<void>;
   /** Runs a command in the machine. */
@@ -68,6 +68,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     hosts: [`${options.address} ${name}`, ...options.hosts(options.address)],
     ...(options.resolvConf === undefined ? {} : { resolvConf: options.resolvConf }),
     extraCa: options.endpointCa,
+    hardware: options.hardware,
     commands: standInCommands,
     programs: options.programs,
     volumes: { [controlFolder]: controlVolume, ...(options.disk === undefined ? {} : { [diskFolder]: options.disk }) },
@@ -76,15 +77,14 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     machine,
     logFolder,
     timeScale: options.timeScale,
-    simulated: {
-      containerd: { start: async () => undefined, stop: async () => undefined },
-      kubelet: { start: options.onKubelet, stop: async () => undefined },
-    },
   });
-  const control = await serveControl(path.join(workFolder, "volumes", controlVolume), async (command, args) =>
-    command === "systemctl" ? await systemd.systemctl(args) : { code: 127, text: `no stand-in for ${command}` },
-  );
-  const pods = runStaticPods(machine, logFolder);
+  const control = await serveControl(path.join(workFolder, "volumes", controlVolume), async (command, args) => {
+    if (command === "systemctl") return await systemd.systemctl(args);
+    if (command === "systemd-notify") return systemd.notified(args.at(-1) ?? "");
+    return { code: 127, text: `no stand-in for ${command}` };
+  });
+  for (const [file, content] of Object.entries({ ...imageTable(), ...kubeletDropIn() }))
+    await writeMachineFile(machine.pid, file, content);
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file))) {
     await writeMachineFile(machine.pid, file, content, Number.parseInt(mode ?? "0644", 8));
@@ -96,12 +96,10 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     address: options.address,
     machine,
     systemd,
-    staticPods: pods,
     readFile: (file) => readMachineFile(machine.pid, file),
     writeFile: (file, content, mode) => writeMachineFile(machine.pid, file, content, mode),
     run: (argv, settings) => runInMachine(machine, argv, settings),
     async destroy() {
-      await pods.kill();
       await systemd.shutDown();
       control.closeAllConnections();
       control.close();

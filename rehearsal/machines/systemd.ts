@@ -15,20 +15,11 @@ import {
   type Unit,
 } from "./units.ts";
 
-/** Carries out a service that is simulated as a whole, such as the kubelet. */
-export interface SimulatedService {
-  /** Called at start and restart with the command line that the unit gives. */
-  readonly start: (argv: readonly string[]) => Promise<void>;
-  readonly stop: () => Promise<void>;
-}
-
 /** Settings of {@link Systemd}. */
 export interface SystemdOptions {
   readonly machine: Machine;
   /** Folder of the harness for the services' logs. */
   readonly logFolder: string;
-  /** Services that are simulated, by unit name without suffix. All others run their real command. */
-  readonly simulated: Readonly<Record<string, SimulatedService>>;
   /** Factor on every timer's spans: 0.01 makes an hour 36 seconds. Default 1. */
   readonly timeScale?: number;
 }
@@ -50,6 +41,8 @@ export class Systemd {
   readonly #running = new Map<string, MachineProcess>();
   readonly #states = new Map<string, ServiceState>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
+  /** What waits for a service of Type=notify to say that it is ready. */
+  readonly #starting = new Map<string, () => void>();
   #stopped = false;
 
   constructor(options: SystemdOptions) {
@@ -105,23 +98,25 @@ export class Systemd {
   async start(name: string): Promise<number> {
     const unit = await this.#unit(name);
     if (name.endsWith(".timer")) return this.#startTimer(name, unit);
-    const simulated = this.#options.simulated[name.replace(/\.service$/, "")];
-    if (unit === undefined && simulated === undefined) return 5;
-    if (simulated !== undefined) {
-      this.#mark(name, { active: true });
-      await simulated.start(unit === undefined ? [] : ((await this.#commands(unit, "ExecStart"))[0] ?? []));
-      return 0;
-    }
-    if (unit === undefined || this.#running.has(name)) return 0;
+    if (unit === undefined) return 5;
+    if (this.#running.has(name)) return 0;
+    const type = setting(unit, "Service", "Type");
+    const ready = new Promise<number>((resolve) => this.#starting.set(name, () => resolve(0)));
     const ended = this.#run(name, unit);
-    return setting(unit, "Service", "Type") === "oneshot" ? await ended : 0;
+    if (type === "oneshot") return await ended;
+    return type === "notify" ? await Promise.race([ready, ended]) : 0;
+  }
+
+  /** A service of Type=notify says that it is ready, sd_notify(3). */
+  notified(name: string): ControlAnswer {
+    this.#starting.get(name)?.();
+    return { code: 0 };
   }
 
   /** Stops a unit; nothing when it does not run. */
   async stop(name: string): Promise<number> {
     clearTimeout(this.#timers.get(name));
     this.#timers.delete(name);
-    await this.#options.simulated[name.replace(/\.service$/, "")]?.stop();
     const process = this.#running.get(name);
     this.#running.delete(name);
     await process?.stop(2_000);
@@ -134,7 +129,6 @@ export class Systemd {
     this.#stopped = true;
     for (const timer of this.#timers.values()) clearTimeout(timer);
     await Promise.all([...this.#running.values()].map((process) => process.kill()));
-    await Promise.all(Object.values(this.#options.simulated).map(({ stop }) => stop()));
   }
 
   async #run(name: string, unit: Unit): Promise<number> {
@@ -146,7 +140,10 @@ export class Systemd {
     ]) {
       const process = await startInMachine(this.#options.machine, argv, {
         logFile: this.logFile(name),
-        env: await this.#environment(unit),
+        env: {
+          ...(await this.#environment(unit)),
+          ...(setting(unit, "Service", "Type") === "notify" ? { NOTIFY_SOCKET: name } : {}),
+        },
       });
       this.#running.set(name, process);
       code = await process.exited;

@@ -2,9 +2,11 @@ import { z } from "zod";
 import { type DecodedUserData, fileContent } from "../../plan/decode/machine.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { BootIdentity } from "../clouds/cloud.ts";
+import { apiFor } from "../cluster/api.ts";
 import { windowsBuilds } from "../cluster/facts.ts";
+import type { Hardware } from "../host/hardware.ts";
 import { waitFor } from "../host/processes.ts";
-import { bootstrapClient, type KubeletSettings, kubeletSettings } from "./kubelet.ts";
+import { bootstrapClient, type KubeletSettings, kubeletSettings, nodeObject, registerNode } from "./windowsKubelet.ts";
 
 /** The part of `machine.json` that the simulated kubelet needs; everything else in it is for the scripts. */
 const machineSchema = z.looseObject({
@@ -46,8 +48,43 @@ function readMachine(payload: DecodedUserData) {
   return machineSchema.parse(JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")));
 }
 
-/** What a joined Windows node is. */
-export interface JoinedNode {
+/** What a Windows machine is joined with, besides its payload. */
+export interface WindowsMachine {
+  readonly machine: SimulatedMachine;
+  readonly hardware: Hardware;
+  readonly identity: BootIdentity;
+  /** Reads a secret by the machine's identity. */
+  readonly readSecret: (name: string) => Promise<string>;
+  readonly pinnedImages: PinnedImages;
+  /** Release of the kubelet, `v1.36.4`. */
+  readonly kubeletVersion: string;
+}
+
+/** Joins a Windows machine and registers its node. */
+export async function startWindowsNode(payload: DecodedUserData, options: WindowsMachine): Promise<void> {
+  const { machine, hardware, kubeletVersion } = options;
+  const { settings, kubeconfig } = await joinWindowsNode(payload, options);
+  const build = windowsBuild(machine, options.pinnedImages);
+  const node = nodeObject(settings, {
+    os: "windows",
+    arch: "amd64",
+    build,
+    osImage: `Windows Server, build ${build}`,
+    kernelVersion: `${build}.4171`,
+    address: machine.privateIp,
+    ...hardware,
+    kubeletVersion,
+  });
+  const api = apiFor(kubeconfig);
+  // A kubelet tries again until the API server takes its node.
+  await waitFor(`node ${settings.nodeName} to be registered`, () => registerNode(api, node), {
+    timeoutMs: 120_000,
+    intervalMs: 500,
+  });
+}
+
+/** A joined Windows machine. */
+interface JoinedNode {
   readonly settings: KubeletSettings;
   /** Kubeconfig with the certificate that the controller-manager signed. */
   readonly kubeconfig: string;
@@ -57,11 +94,9 @@ export interface JoinedNode {
  * Joins a Windows machine as its scripts and kubelet would: values known at boot are put into the payload's files, the join secret is read by
  * the machine's identity, a certificate is requested with its token. PowerShell itself does not run here.
  */
-export async function joinWindowsNode(
+async function joinWindowsNode(
   payload: DecodedUserData,
-  machine: SimulatedMachine,
-  identity: BootIdentity,
-  readSecret: (name: string) => Promise<string>,
+  { machine, identity, readSecret }: WindowsMachine,
 ): Promise<JoinedNode> {
   const { kubelet, paths, cloud } = readMachine(payload);
   const joinSecret = cloud.kind === "aws" ? cloud.joinSecret : `${cloud.joinVault}/secrets/${cloud.joinSecret}`;

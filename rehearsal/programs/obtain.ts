@@ -197,6 +197,7 @@ function programsOf(found: ReadonlyMap<ProgramName, Program>): Programs {
     "kube-scheduler": get("kube-scheduler"),
     kubeadm: get("kubeadm"),
     kubectl: get("kubectl"),
+    kubelet: get("kubelet"),
     etcd: get("etcd"),
     etcdctl: get("etcdctl"),
     etcdutl: get("etcdutl"),

@@ -57,6 +57,18 @@ describe("the rehearsal's checks can fail", function () {
     assert.match(reason, /^system:node:i-[0-9a-f]{17} was approved$/);
   });
 
+  it("sees that the API server refuses what kubelets register, and quotes it", async () => {
+    const { code, lines } = await broken("duplicate-taint", "nodes register");
+    assert.equal(code, 1);
+    const [[id, reason] = ["", ""], ...more] = failures(lines);
+    assert.deepEqual([id, more], ["nodes register", []]);
+    assert.match(
+      reason,
+      /^aws-dev-control-plane-0-instance: Node "i-[0-9a-f]{17}" is invalid: metadata\.taints\[\d\]: Duplicate value: {"key":"node\.cloudprovider\.kubernetes\.io\/uninitialized",.*}: taints must be unique by key and effect pair$/i,
+    );
+    assert.equal(lines.at(-1), "0 passed, 1 failed");
+  });
+
   it("breaks off when the mirror lacks a file that a machine wants", async () => {
     const { code, lines } = await broken("mirror-without-crictl", "mirror", "aws-restricted");
     assert.equal(code, 1);

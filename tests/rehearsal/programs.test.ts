@@ -27,7 +27,14 @@ require (
 )
 `;
 const arch = process.arch === "x64" ? "amd64" : "arm64";
-const kubernetesNames = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl"];
+const kubernetesNames = [
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kubeadm",
+  "kubectl",
+  "kubelet",
+];
 
 /** Go as far as the build needs it: writes its working folder, arguments and settings into the file after `-o`. */
 const fakeGo = `#!/bin/bash
@@ -142,7 +149,7 @@ describe("obtainPrograms", () => {
     const again = await obtain({ bases });
     assert.deepEqual(summary(again), everything("cache"));
     assert.equal(again.etcd.path, programs.etcd.path);
-    assert.equal(requests.length, 14);
+    assert.equal(requests.length, 16);
     assert.equal(lines.at(-1), "kwok 0.8.0: in the cache");
   });
 
@@ -226,6 +233,7 @@ describe("obtainPrograms", () => {
       "kube-scheduler 1.36.3 download",
       "kubeadm 1.36.0 path",
       "kubectl 1.36.3 download",
+      "kubelet 1.36.3 download",
       "etcd 3.6.2 path",
       "etcdctl 3.6.16 download",
       "etcdutl 3.6.16 download",

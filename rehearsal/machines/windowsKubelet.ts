@@ -30,7 +30,7 @@ export interface MachineFacts {
   readonly address: string;
   readonly vcpus: number;
   readonly memoryGib: number;
-  readonly diskGb: number;
+  readonly diskGib: number;
   /** Release of the kubelet, `v1.36.4`. */
   readonly kubeletVersion: string;
 }
@@ -169,7 +169,7 @@ export function nodeObject(settings: KubeletSettings, facts: MachineFacts): V1No
     cpu: String(facts.vcpus),
     memory: `${Math.floor(facts.memoryGib * 1024)}Mi`,
     pods: String(settings.maxPods),
-    "ephemeral-storage": `${facts.diskGb}Gi`,
+    "ephemeral-storage": `${facts.diskGib}Gi`,
   };
   const memoryMib = facts.memoryGib * 1024 - settings.reserved.reduce((sum, { memory }) => sum + mebibytes(memory), 0);
   const millicpus = facts.vcpus * 1000 - settings.reserved.reduce((sum, { cpu }) => sum + millicores(cpu), 0);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { kubeletSettings, type MachineFacts, nodeObject, parseFlags } from "../../rehearsal/machines/kubelet.ts";
+import { kubeletSettings, type MachineFacts, nodeObject, parseFlags } from "../../rehearsal/machines/windowsKubelet.ts";
 
 const config = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -96,7 +96,7 @@ describe("the Node of a kubelet", () => {
     address: "10.0.0.4",
     vcpus: 2,
     memoryGib: 8,
-    diskGb: 128,
+    diskGib: 128,
     kubeletVersion: "v1.36.4",
   };
 

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { KubeConfig, type V1Node, Watch } from "@kubernetes/client-node";
+import type { RegisteredNode } from "../checks/check.ts";
+import { waitFor } from "../host/processes.ts";
+import { apiFor } from "./api.ts";
+
+/**
+ * Records every Node as it was when its kubelet made it. A watch gives each version of an object, so what the cloud controller changes a moment
+ * later does not come in between. Nodes that are there already are passed over.
+ *
+ * @param registered gets them by name
+ */
+export async function recordRegistrations(kubeconfig: string, registered: Map<string, RegisteredNode>): Promise<void> {
+  const config = new KubeConfig();
+  config.loadFromString(kubeconfig);
+  // The administrator has no rights before kubeadm has bound them, a moment after the API server is ready.
+  let version = await waitFor(
+    "the list of nodes",
+    async () => (await apiFor(kubeconfig).core.listNode()).metadata?.resourceVersion,
+    { timeoutMs: 60_000 },
+  );
+  const follow = async (): Promise<void> => {
+    for (;;) {
+      await new Promise<void>((resolve) => {
+        const seen = (phase: string, node: V1Node): void => {
+          version = node.metadata?.resourceVersion ?? version;
+          if (phase === "ADDED") registered.set(node.metadata?.name ?? "", registeredNode(node));
+        };
+        // An API server may go away on purpose: the next one goes on where this one ended.
+        const watching = new Watch(config).watch("/api/v1/nodes", { resourceVersion: version }, seen, () => resolve());
+        watching.catch(() => resolve());
+      });
+      await sleep(500);
+    }
+  };
+  void follow();
+}
+
+function registeredNode({ metadata, spec }: V1Node): RegisteredNode {
+  return {
+    name: metadata?.name ?? "",
+    pool: metadata?.labels?.["fenestra.dev/pool"],
+    labels: metadata?.labels ?? {},
+    taints: (spec?.taints ?? []).map(({ key, value, effect }) => ({
+      key,
+      effect,
+      ...(value === undefined ? {} : { value }),
+    })),
+  };
+}

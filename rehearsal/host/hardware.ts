@@ -1,0 +1,71 @@
+/** What a machine is made of. */
+export interface Hardware {
+  readonly vcpus: number;
+  /** Memory of the machine size as the cloud names it. */
+  readonly memoryGib: number;
+  readonly diskGib: number;
+}
+
+/**
+ * Share of a machine's memory that its firmware and kernel keep, so that the operating system never shows it. Karpenter reckons with the same
+ * for machines that it has not seen yet (kubernetes-sigs/karpenter: VM_MEMORY_OVERHEAD_PERCENT).
+ */
+const keptByKernel = 0.075;
+
+/** Memory in use of such a machine, in KiB. What its pods need is not counted: the programs of most of them do not run. */
+const usedMemory = 512 * 1024;
+
+/** Kernel settings that a kubelet changes or wants to find changed, with the kernel's defaults (kubernetes: pkg/kubelet/cm, setupKernelTunables). */
+const kernelSettings: Readonly<Record<string, number>> = {
+  "vm/overcommit_memory": 0,
+  "vm/panic_on_oom": 0,
+  "kernel/panic": 0,
+  "kernel/panic_on_oops": 0,
+  "kernel/keys/root_maxkeys": 1_000_000,
+  "kernel/keys/root_maxbytes": 25_000_000,
+};
+
+/**
+ * Files by which programs of a machine learn of its hardware and its kernel, by path. They lie over those of the host, which a machine could
+ * read, but whose size is not the machine's: processors, memory, swap (a cloud image has none), and the settings that a node's programs write.
+ */
+export function hardwareFiles({ vcpus, memoryGib }: Hardware): Readonly<Record<string, string>> {
+  const memory = Math.floor(memoryGib * 1024 * 1024 * (1 - keptByKernel));
+  const free = memory - usedMemory;
+  const processors = Array.from({ length: vcpus }, (_, index) => index);
+  return {
+    "/proc/cpuinfo": processors
+      .map((index) =>
+        [
+          `processor\t: ${index}`,
+          "vendor_id\t: GenuineIntel",
+          "cpu MHz\t\t: 2500.000",
+          "physical id\t: 0",
+          `core id\t\t: ${index}`,
+          "",
+        ].join("\n"),
+      )
+      .join("\n"),
+    "/proc/meminfo": [
+      ["MemTotal", memory],
+      ["MemFree", free],
+      ["MemAvailable", free],
+      ["Buffers", 0],
+      ["Cached", 0],
+      ["SwapTotal", 0],
+      ["SwapFree", 0],
+      ["Hugepagesize", 2048],
+    ]
+      .map(([name, value]) => `${name}:${String(value).padStart(15)} kB\n`)
+      .join(""),
+    "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+    ...Object.fromEntries(Object.entries(kernelSettings).map(([name, value]) => [`/proc/sys/${name}`, `${value}\n`])),
+    "/sys/devices/system/cpu/online": `0-${vcpus - 1}\n`,
+    ...Object.fromEntries(
+      processors.flatMap((index) => [
+        [`/sys/devices/system/cpu/cpu${index}/topology/core_id`, `${index}\n`],
+        [`/sys/devices/system/cpu/cpu${index}/topology/physical_package_id`, "0\n"],
+      ]),
+    ),
+  };
+}
