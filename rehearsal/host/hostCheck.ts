@@ -37,7 +37,7 @@ export function unshareFlags(
   root: boolean,
   cgroup2 = existsSync("/sys/fs/cgroup/cgroup.controllers"),
 ): readonly string[] {
-  const flags = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+  const flags = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"];
   return root ? flags : ["--user", "--map-root-user", ...(cgroup2 ? [] : ["--cgroup"]), ...flags];
 }
 
