@@ -211,7 +211,7 @@ async function roots(inside: Inside): Promise<unknown> {
     nothingOfTheHost: await sh(a, "ls -A /home /root /srv /mnt /opt; ls -d /.host /work 2>/dev/null; true"),
     identity: await sh(a, "cat /etc/hostname /etc/hosts /etc/resolv.conf"),
     hostName: await sh(a, "uname -n"),
-    commands: await sh(a, "systemctl start etcd; etcd; type -P systemctl etcd"),
+    commands: await sh(a, "systemctl start etcd; /.rehearsal/programs/etcd; type -P systemctl"),
     programReadOnly: await sh(a, "echo x 2>/dev/null >> /.rehearsal/programs/etcd || echo refused"),
     caOfA: (await readMachineFile(a.pid, bundle)).endsWith(`\n${options.extraCa}`),
     publicCasOfA: (await readMachineFile(a.pid, bundle)).split("BEGIN CERTIFICATE").length > 50,
