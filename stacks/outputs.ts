@@ -44,6 +44,6 @@ export function stackOutputs(spec: ClusterSpec, { host, publicHost, kubeconfig, 
     apiEndpoint: apiUrl(host),
     ...(publicHost === undefined ? {} : { publicEndpoint: apiUrl(publicHost) }),
     kubeconfig,
-    pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.os.name, group: pool.groupName })),
+    pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.release.name, group: pool.groupName })),
   };
 }

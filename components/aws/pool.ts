@@ -56,8 +56,10 @@ function poolAccess(spec: ClusterSpec, pool: PoolSpec): PoolAccess {
 
 /** What a pool's machines receive. It names things and holds no secret. */
 export function poolPayload(spec: ClusterSpec, pool: PoolSpec): WorkerPayload {
-  const args = { spec, pool, access: poolAccess(spec, pool) };
-  return pool.os.family === "linux" ? linuxWorkerPayload(args) : windowsWorkerPayload(args);
+  const access = poolAccess(spec, pool);
+  return pool.os === "linux"
+    ? linuxWorkerPayload({ spec, pool, access })
+    : windowsWorkerPayload({ spec, pool, access });
 }
 
 /** User data of a pool's machine, base64. */
@@ -103,7 +105,8 @@ export class Pool extends pulumi.ComponentResource {
   #makeIdentity(): Identity {
     const { spec, pool, scope, scripts } = this.#args;
     const { gmsa: accounts } = spec.addons;
-    const gmsa = pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
+    const gmsa =
+      pool.os === "windows" && pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
     const policy = pulumi
       .all([scope, scripts.bucketArn])
       .apply(([known, bucket]) =>
@@ -111,7 +114,7 @@ export class Pool extends pulumi.ComponentResource {
           known,
           joinParameter(spec.name),
           groupName(spec.name, pool.name),
-          scriptsArn(bucket, pool.os.family),
+          scriptsArn(bucket, pool.os),
           gmsa,
           spec.registryAccess?.resources,
         ),
@@ -123,7 +126,7 @@ export class Pool extends pulumi.ComponentResource {
     const { spec, pool, payload, groupId, apiHost, scripts } = this.#args;
     const machine = machineTemplate({
       name: groupName(spec.name, pool.name),
-      os: pool.os,
+      os: pool.release,
       image: pool.image,
       size: pool.size.name,
       diskGb: pool.diskGb,
@@ -149,7 +152,7 @@ export class Pool extends pulumi.ComponentResource {
             securityGroups: [groupId],
           },
         ],
-        ...(pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),
+        ...(pool.os === "windows" && pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),
         ...(pool.spot ? { instanceMarketOptions: { marketType: "spot" } } : {}),
       },
       { parent: this, hideDiffs: ["userData"] },

@@ -26,7 +26,7 @@ export function groupHooks(pool: PoolSpec): readonly Hook[] {
       name: lifecycleHooks.launch,
       lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING",
       defaultResult: "ABANDON",
-      heartbeatTimeout: joinSeconds[pool.os.family],
+      heartbeatTimeout: joinSeconds[pool.os],
     },
     {
       name: lifecycleHooks.terminate,

@@ -98,7 +98,7 @@ export class Cluster extends pulumi.ComponentResource {
   #makeGmsa({ place }: Network, { principalId }: Identity): SharedIdentity | undefined {
     const { pools, addons } = this.#spec;
     const secrets = ccgSecrets(addons.gmsa);
-    if (secrets.length === 0 || !pools.some(({ ccgPlugin }) => ccgPlugin)) return undefined;
+    if (secrets.length === 0 || !pools.some((pool) => pool.os === "windows" && pool.ccgPlugin)) return undefined;
     const grants = secrets.map((scope, index) => [`read-${index}`, { role: "keyVaultSecretsUser", scope }] as const);
     const name = `${this.#name}-gmsa`;
     const identity = new Identity(name, { place, grants: Object.fromEntries(grants) }, { parent: this });

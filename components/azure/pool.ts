@@ -63,8 +63,10 @@ export interface SharedIdentity {
 
 /** What a pool's machines receive. It names things and holds no secret. */
 export function poolPayload(spec: ClusterSpec, pool: PoolSpec, cloud: AzureAccess, tenantId: string): WorkerPayload {
-  const args = { spec, pool, access: { cloud, tenantId } };
-  return pool.os.family === "linux" ? linuxWorkerPayload(args) : windowsWorkerPayload(args);
+  const access = { cloud, tenantId };
+  return pool.os === "linux"
+    ? linuxWorkerPayload({ spec, pool, access })
+    : windowsWorkerPayload({ spec, pool, access });
 }
 
 /**
@@ -152,7 +154,7 @@ export class Pool extends pulumi.ComponentResource {
     handedOn: pulumi.Resource,
   ): VirtualMachineScaleSet {
     const { spec, pool, place, after, gmsa } = this.#args;
-    const shared = gmsa !== undefined && pool.ccgPlugin ? [gmsa] : [];
+    const shared = gmsa !== undefined && pool.os === "windows" && pool.ccgPlugin ? [gmsa] : [];
     const identities = [identity, ...shared.map((each) => each.identity)];
     return new VirtualMachineScaleSet(
       `${this.#name}-group`,
@@ -231,7 +233,7 @@ export class Pool extends pulumi.ComponentResource {
         customData: payload.apply((known) => (known.kind === "linux" ? packLinux(known) : packWindowsAzure(known))),
         ...this.#login(),
       },
-      storageProfile: { imageReference: imageReference(pool.os, pool.image), osDisk: osDisk(pool.diskGb) },
+      storageProfile: { imageReference: imageReference(pool.release, pool.image), osDisk: osDisk(pool.diskGb) },
       networkProfile: { networkInterfaceConfigurations: [this.#card()] },
       extensionProfile: { extensions: [...poolExtensions(pool)] },
       diagnosticsProfile: bootDiagnostics,
@@ -241,7 +243,7 @@ export class Pool extends pulumi.ComponentResource {
         : {
             priority: "Regular",
             scheduledEventsProfile: {
-              terminateNotificationProfile: { enable: true, notBeforeTimeout: `PT${drainMinutes[pool.os.family]}M` },
+              terminateNotificationProfile: { enable: true, notBeforeTimeout: `PT${drainMinutes[pool.os]}M` },
             },
           }),
     };
@@ -271,7 +273,7 @@ export class Pool extends pulumi.ComponentResource {
 
   #login() {
     const { pool, sshKey } = this.#args;
-    if (pool.os.family === "linux") return linuxLogin(sshKey);
+    if (pool.os === "linux") return linuxLogin(sshKey);
     // Three of the four kinds of characters are asked for; with one of each at least, every password passes.
     const password = new random.RandomPassword(
       `${this.#name}-password`,
@@ -307,5 +309,5 @@ export class Pool extends pulumi.ComponentResource {
 
 /** Time after a change in which Azure leaves a machine alone: as long as it may take to join; 10 to 90 minutes are allowed. */
 function repairGrace({ os }: PoolSpec): string {
-  return `PT${joinSeconds[os.family] / 60}M`;
+  return `PT${joinSeconds[os] / 60}M`;
 }

@@ -15,7 +15,7 @@ function health({ os }: PoolSpec): Extension {
   return {
     name: "health",
     publisher: "Microsoft.ManagedServices",
-    type: os.family === "windows" ? "ApplicationHealthWindows" : "ApplicationHealthLinux",
+    type: os === "windows" ? "ApplicationHealthWindows" : "ApplicationHealthLinux",
     typeHandlerVersion: "2.0",
     autoUpgradeMinorVersion: true,
     settings: {
@@ -23,7 +23,7 @@ function health({ os }: PoolSpec): Extension {
       port: ports.kubelet,
       intervalInSeconds: 15,
       numberOfProbes: 3,
-      gracePeriod: joinSeconds[os.family],
+      gracePeriod: joinSeconds[os],
     },
   };
 }
@@ -45,5 +45,5 @@ function bootstrap(): Extension {
 
 /** Extensions of a pool's machines. */
 export function poolExtensions(pool: PoolSpec): readonly Extension[] {
-  return pool.os.family === "windows" ? [bootstrap(), health(pool)] : [health(pool)];
+  return pool.os === "windows" ? [bootstrap(), health(pool)] : [health(pool)];
 }

@@ -39,7 +39,7 @@ export function updateMinutes(pool: PoolSpec): number {
   const most = Math.max(1, groupSize(pool).maxSize);
   const batches = Math.ceil(most / Math.max(1, Math.floor((most * rollingBatch(pool)) / 100)));
   const goneAfter = 5;
-  const batch = joinSeconds[pool.os.family] / 60 + drainMinutes[pool.os.family] + goneAfter;
+  const batch = joinSeconds[pool.os] / 60 + drainMinutes[pool.os] + goneAfter;
   return Math.max(leastUpdate, batches * batch);
 }
 
@@ -48,7 +48,7 @@ export function poolRoll(spec: ClusterSpec, pool: PoolSpec): PoolRoll {
   const group = groupName(spec.name, pool.name);
   const set = `--resource-group ${resourceGroupName(spec.name)} --name ${group}`;
   return {
-    drainSeconds: drainMinutes[pool.os.family] * 60,
+    drainSeconds: drainMinutes[pool.os] * 60,
     // A spot set is not rolled, see `upgradePolicy`.
     replaces: !pool.spot,
     joinHelp: [

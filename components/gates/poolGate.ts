@@ -45,7 +45,7 @@ const slackSeconds = 300;
 export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { spec, pool, roll } = args;
   const count = groupSize(pool).minSize;
-  const limitSeconds = joinSeconds[pool.os.family] + roll.drainSeconds + slackSeconds;
+  const limitSeconds = joinSeconds[pool.os] + roll.drainSeconds + slackSeconds;
   const hook = new pulumi.ResourceHook(name, async () => {
     const api = await known(args.api);
     const fingerprint = roll.replaces ? await known(args.fingerprint) : undefined;

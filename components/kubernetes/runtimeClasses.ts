@@ -5,7 +5,7 @@ import type { Manifest } from "./manifest.ts";
 /** RuntimeClasses of the builds in use, and the Hyper-V isolated ones of the pools that enable it. */
 export function runtimeClassFacts(spec: ClusterSpec): readonly RuntimeClassFacts[] {
   return spec.windows.flatMap((os) => {
-    const hyperV = spec.pools.some((pool) => pool.os.name === os.name && pool.hyperV);
+    const hyperV = spec.pools.some((pool) => pool.os === "windows" && pool.release.name === os.name && pool.hyperV);
     const classes = [runtimeClass(os, "process"), hyperV ? runtimeClass(os, "hyperv") : undefined];
     return classes.filter((facts) => facts !== undefined);
   });

@@ -34,7 +34,7 @@ export interface KubeletConfiguration {
  * systems differ in more than paths.
  */
 export function kubeletConfiguration({ spec, pool }: KubeletArgs): KubeletConfiguration {
-  const os = pool?.os.family ?? "linux";
+  const os = pool?.os ?? "linux";
   const kept = pool?.reservations ?? reservations(operatingSystems.linux, spec.controlPlane.size);
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",

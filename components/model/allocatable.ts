@@ -14,7 +14,12 @@ const kernelShare = { linux: 0.075, windows: 0 } as const;
  * estimated, and rather too low: a node that turns out smaller than it was promised helps no pod that waits for it, so it would be started and
  * removed again and again.
  */
-export function allocatable({ os, size, reservations, diskGb }: PoolSpec): {
+export function allocatable({
+  os,
+  size,
+  reservations,
+  diskGb,
+}: Pick<PoolSpec, "os" | "size" | "reservations" | "diskGb">): {
   readonly cpu: string;
   readonly memory: string;
   readonly "ephemeral-storage": string;
@@ -22,10 +27,10 @@ export function allocatable({ os, size, reservations, diskGb }: PoolSpec): {
   const kept = [reservations.kubeReserved, reservations.systemReserved];
   const reserved = (read: (each: (typeof kept)[number]) => number): number =>
     kept.reduce((sum, each) => sum + read(each), 0);
-  const limits = evictionHard[os.family];
+  const limits = evictionHard[os];
 
   const cpu = 1000 * size.vcpus - reserved((each) => amount(each.cpu, "m"));
-  const installed = 1024 * size.memoryGib * (1 - kernelShare[os.family]);
+  const installed = 1024 * size.memoryGib * (1 - kernelShare[os]);
   const memory = installed - reserved((each) => mebibytes(each.memory)) - mebibytes(limits["memory.available"]);
   // The file system has less than the disk: a disk of that many GiB counts as so many GB.
   const disk = (diskGb * 1e9) / 1024 ** 2;

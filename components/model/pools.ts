@@ -1,6 +1,6 @@
 import type { PoolConfig, StackConfig } from "../config/schema.ts";
 import { awsMachineSize, azureMachineSize, type MachineSize } from "./machineSizes.ts";
-import { type OperatingSystem, operatingSystem, type WindowsFacts } from "./operatingSystems.ts";
+import { type LinuxFacts, type OperatingSystem, operatingSystem, type WindowsFacts } from "./operatingSystems.ts";
 import { type Reservations, reservations } from "./reservations.ts";
 
 /** A Kubernetes taint. */
@@ -50,13 +50,12 @@ export interface RuntimeClassFacts {
   readonly tolerations: readonly (Taint & { readonly operator: "Equal" })[];
 }
 
-/** A group of equal machines in one or more zones, fully decided. */
-export interface PoolSpec {
+/** What a pool has on either operating system. */
+interface CommonPool {
   /** Final name, with the zone's suffix when the pool is divided. */
   readonly name: string;
   /** Path of the pool in the stack file. */
   readonly path: string;
-  readonly os: OperatingSystem;
   readonly size: MachineSize;
   readonly zones: readonly string[];
   /** Machines wanted. */
@@ -65,19 +64,35 @@ export interface PoolSpec {
   /** `latest` or a pinned image. */
   readonly image: string;
   readonly diskGb: number;
-  readonly hyperV: boolean;
   /** Whether the kubelets answer queries for logs of the node's services. */
   readonly nodeLogQuery: boolean;
-  /** Whether ACLs keep the pods of its Windows nodes from the metadata service. */
-  readonly metadataAcl: boolean;
-  /** Whether its Windows nodes get the plug-in for accounts of a domain that they have not joined. */
-  readonly ccgPlugin: boolean;
   /** Whether an update waits until the pool's nodes are Ready and made from what the program says. */
   readonly waitForNodes: boolean;
   readonly spot: boolean;
   readonly reservations: Reservations;
   readonly contract: PoolContract;
 }
+
+/** A group of equal Linux machines in one or more zones, fully decided. */
+export interface LinuxPool extends CommonPool {
+  readonly os: "linux";
+  readonly release: LinuxFacts;
+}
+
+/** A group of equal Windows machines in one or more zones, fully decided. */
+export interface WindowsPool extends CommonPool {
+  readonly os: "windows";
+  readonly release: WindowsFacts;
+  /** Whether its nodes run Hyper-V isolated pods. */
+  readonly hyperV: boolean;
+  /** Whether ACLs keep its pods from the metadata service; on Linux the nodes filter packets. */
+  readonly metadataAcl: boolean;
+  /** Whether its nodes get the plug-in for accounts of a domain that they have not joined. */
+  readonly ccgPlugin: boolean;
+}
+
+/** A pool, told apart by `os`. */
+export type PoolSpec = LinuxPool | WindowsPool;
 
 /** Size of a machine when the stack file names none: 2 processors and 8 GiB. */
 export const defaultSizes = { aws: "m7i.large", azure: "Standard_D2s_v5" } as const;
@@ -163,9 +178,9 @@ export function poolContract(pool: PoolConfig, group: string, size: MachineSize)
 }
 
 /** The Windows releases that pools run, oldest first, each once. */
-export function windowsBuilds(pools: readonly Pick<PoolSpec, "os">[]): readonly WindowsFacts[] {
+export function windowsBuilds(pools: readonly PoolSpec[]): readonly WindowsFacts[] {
   const builds = new Map<string, WindowsFacts>();
-  for (const { os } of pools) if (os.family === "windows") builds.set(os.name, os);
+  for (const { os, release } of pools) if (os === "windows") builds.set(release.name, release);
   return [...builds.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -175,30 +190,31 @@ export function windowsBuilds(pools: readonly Pick<PoolSpec, "os">[]): readonly 
  */
 export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
   return config.pools.flatMap((pool, index) => {
-    const os = operatingSystem(pool.os);
+    const release = operatingSystem(pool.os);
     const size = machineSize(config.cloud, pool.size ?? defaultSizes[config.cloud], pool.capacity);
     if (size === undefined) throw new RangeError(`pool ${pool.name} has a machine size of unknown capacity`);
     const groups = poolGroups(pool, config.network.zones);
     const wanted =
       pool.count ?? (pool.autoscale === undefined ? 1 : pool.autoscale.min * (pool.perZone ? groups.length : 1));
-    return groups.map(({ name, zones }, position) => ({
-      name,
-      path: `config.fenestra:pools[${index}]`,
-      os,
-      size,
-      zones,
-      count: Math.floor(wanted / groups.length) + (position < wanted % groups.length ? 1 : 0),
-      autoscale: pool.autoscale,
-      image: pool.image,
-      diskGb: pool.diskGb ?? (os.family === "windows" ? windowsDiskGb[config.cloud] : linuxDiskGb),
-      hyperV: pool.hyperV,
-      nodeLogQuery: pool.nodeLogQuery,
-      metadataAcl: pool.metadataAcl,
-      ccgPlugin: pool.ccgPlugin,
-      waitForNodes: pool.waitForNodes,
-      spot: pool.spot,
-      reservations: reservations(os, size),
-      contract: poolContract(pool, name, size),
-    }));
+    return groups.map(({ name, zones }, position): PoolSpec => {
+      const common: CommonPool = {
+        name,
+        path: `config.fenestra:pools[${index}]`,
+        size,
+        zones,
+        count: Math.floor(wanted / groups.length) + (position < wanted % groups.length ? 1 : 0),
+        autoscale: pool.autoscale,
+        image: pool.image,
+        diskGb: pool.diskGb ?? (release.family === "windows" ? windowsDiskGb[config.cloud] : linuxDiskGb),
+        nodeLogQuery: pool.nodeLogQuery,
+        waitForNodes: pool.waitForNodes,
+        spot: pool.spot,
+        reservations: reservations(release, size),
+        contract: poolContract(pool, name, size),
+      };
+      if (release.family === "linux") return { ...common, os: "linux", release };
+      const { hyperV, metadataAcl, ccgPlugin } = pool;
+      return { ...common, os: "windows", release, hyperV, metadataAcl, ccgPlugin };
+    });
   });
 }

@@ -32,7 +32,7 @@ const userDataProperties = ["userData", "userDataBase64", "customData", "content
 export function buildPlan({ stack, spec, program, machines, objects, asOf }: PlanInput): Plan {
   const kinds = machineKinds(machines, spec, objects);
   const controlPlane = spec.controlPlane;
-  const windowsPools = spec.pools.filter(({ os }) => os.family === "windows");
+  const windowsPools = spec.pools.filter((pool) => pool.os === "windows");
   const paths = new Map(windowsPools.map((pool) => [pool, windowsCriticalPath(spec, pool)]));
   return {
     version: planVersion,
@@ -64,7 +64,7 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf }: Pla
       etcdDiskGb: controlPlane.etcdDiskGb,
       members: controlPlane.members.map(({ etcdName, zone, address }) => ({ etcdName, zone, address })),
     },
-    pools: spec.pools.map((pool) => planPool(pool, paths.get(pool))),
+    pools: spec.pools.map((pool) => planPool(pool, pool.os === "windows" ? paths.get(pool) : undefined)),
     machines: kinds,
     resources: [...program.resources].sort((a, b) => compare(a.urn, b.urn)).map(planResource),
     outputs: Object.keys(program.outputs).sort(),
@@ -82,8 +82,8 @@ function planPool(pool: PoolSpec, toReady: CriticalPath | undefined): PlanPool {
   return {
     name: pool.name,
     path: pool.path,
-    os: pool.os.name,
-    build: pool.os.family === "windows" ? pool.os.build : null,
+    os: pool.release.name,
+    build: pool.os === "windows" ? pool.release.build : null,
     size: pool.size.name,
     vcpus: pool.size.vcpus,
     memoryGib: pool.size.memoryGib,

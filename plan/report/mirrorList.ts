@@ -60,7 +60,7 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
     ...payloads.flatMap((text) => referencesIn(text, spec.artifacts)),
     ...verifyImageList(
       spec.artifacts,
-      spec.pools.flatMap(({ os }) => (os.family === "windows" ? [os] : [])),
+      spec.pools.flatMap(({ os, release }) => (os === "windows" ? [release] : [])),
     ),
   ]);
   return {
@@ -84,7 +84,7 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
 
 /** Files that the stack file names itself. */
 function ownFiles(spec: ClusterSpec): readonly Pick<Artifact, "url" | "algorithm" | "digest" | "checksumUrl">[] {
-  const systems = new Set(spec.pools.map(({ os }) => os.family));
+  const systems = new Set(spec.pools.map(({ os }) => os));
   const plugins = [spec.addons.gmsa?.plugin, ...[...systems].map((os) => spec.registryAccess?.plugin[os])];
   return plugins.flatMap((plugin) =>
     plugin === undefined || spec.artifacts.some(({ url }) => url === plugin.url)

@@ -43,7 +43,7 @@ describe("secrets of gMSA accounts on AWS", () => {
 
   it("stand in the policy of the pool that asks for the plug-in, and in no other", async () => {
     const stack = specOf("aws-dev");
-    const [windows] = stack.pools.filter(({ os }) => os.family === "windows");
+    const [windows] = stack.pools.filter((pool) => pool.os === "windows");
     assert.ok(windows !== undefined);
     const pools = stack.pools.map((pool) => ({ ...pool, ccgPlugin: pool === windows }));
     const spec = { ...stack, pools, addons: { ...stack.addons, gmsa: gmsa("aws") } };

@@ -11,7 +11,7 @@ const identityType = azureType("managedidentity:UserAssignedIdentity");
 describe("secrets of gMSA accounts on Azure", () => {
   let recorded: Recorded;
   const stack = specOf("azure-dev");
-  const [windows] = stack.pools.filter(({ os }) => os.family === "windows");
+  const [windows] = stack.pools.filter((pool) => pool.os === "windows");
   assert.ok(windows !== undefined);
   const pools = stack.pools.map((pool) => ({ ...pool, ccgPlugin: pool === windows }));
   before(async () => {

@@ -101,7 +101,7 @@ describe("the gate behind a pool", () => {
   it("names on Azure the quota and the machines that were updated in place, by numbers that are numbers", async () => {
     const of = (id: string) =>
       `azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/azure-prod-win25/virtualMachines/${id}`;
-    const [pool] = azure.pools.filter(({ os }) => os.name === "windows-2025");
+    const [pool] = azure.pools.filter(({ release }) => release.name === "windows-2025");
     assert.ok(pool !== undefined);
     const spec = { ...azure, pools: [{ ...pool, name: "win25", autoscale: undefined, count: 2 }] };
     const nodes = [of("3"), of("7; rm -rf /")].map((providerId) => ({ payload: older, providerId }));

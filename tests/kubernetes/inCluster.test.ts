@@ -168,7 +168,7 @@ describe("in-cluster layer", () => {
     const spec = exampleSpec("aws-dev");
     const before = inputOf(recorded);
     assert.deepEqual(inputOf(await record({ ...spec, addons: { ...spec.addons, samples: false } })), before);
-    const fewer = spec.pools.filter(({ os }) => os.name !== "windows-2019");
+    const fewer = spec.pools.filter(({ release }) => release.name !== "windows-2019");
     assert.notDeepEqual(inputOf(await record(withPools(spec, fewer))), before);
     assert.deepEqual(
       Object.keys(mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input)).toSorted(),

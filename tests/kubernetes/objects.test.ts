@@ -50,7 +50,7 @@ describe("networking objects", () => {
         EnableNFTables: false,
         Backend: { Type: "vxlan", VNI: 4096, Port: 4789 },
       });
-      for (const pool of spec.pools.filter(({ os }) => os.family === "windows")) {
+      for (const pool of spec.pools.filter((pool) => pool.os === "windows")) {
         const { files } = windowsWorkerPayload({ spec, pool, access: exampleAccess(cloud, spec.name, pool.name) });
         assert.equal(files.find(({ path }) => path === windowsPaths.flannelNetConf)?.content, netConf);
       }
@@ -331,7 +331,7 @@ describe("node problem detector on Windows", () => {
         values: ["10.0.17763"],
       }),
     );
-    const only2019 = row.spec.pools.filter(({ os }) => os.name !== "windows-2022");
+    const only2019 = row.spec.pools.filter(({ release }) => release.name !== "windows-2022");
     const objects = manifestsOf(withPools(row.spec, only2019)).filter(({ metadata }) => metadata.name === name);
     assert.deepEqual(objects, []);
   });

@@ -119,13 +119,14 @@ describe("samples", () => {
             : [],
         ),
       );
-      for (const pool of spec.pools.filter(({ os }) => os.family === "windows")) {
+      for (const pool of spec.pools.filter((pool) => pool.os === "windows")) {
         const size = machineSize(spec.cloud, defaultSizes[spec.cloud]);
         assert.ok(size !== undefined);
-        const room = allocatable({ ...pool, size, reservations: reservations(pool.os, size) });
+        const room = allocatable({ ...pool, size, reservations: reservations(pool.release, size) });
         const pods = all.flatMap((each) => {
           const pod = podSpec(each);
-          const own = each.kind === "DaemonSet" ? pod?.os?.name === "windows" : pod?.runtimeClassName === pool.os.name;
+          const own =
+            each.kind === "DaemonSet" ? pod?.os?.name === "windows" : pod?.runtimeClassName === pool.release.name;
           const count = each.kind === "Deployment" ? (each.spec?.replicas ?? least.get(each.metadata.name) ?? 1) : 1;
           return own && pod !== undefined ? Array.from({ length: count }, () => pod) : [];
         });
@@ -148,7 +149,7 @@ describe("samples", () => {
         kind === "Deployment" && name.startsWith("gmsa-2") ? [name] : [],
       );
     const { credentialSpecs } = gmsa("aws");
-    const with2022 = aws.pools.map((pool) => ({ ...pool, ccgPlugin: pool.os.name === "windows-2022" }));
+    const with2022 = aws.pools.map((pool) => ({ ...pool, ccgPlugin: pool.release.name === "windows-2022" }));
     const plugin = { ...withPools(aws, with2022), addons: { ...aws.addons, gmsa: { credentialSpecs } } };
     assert.deepEqual(year(plugin), ["gmsa-2022"]);
     const pod = podSpec(manifest(manifestsOf(plugin), "Deployment", "gmsa-2022"));

@@ -90,7 +90,7 @@ export function withPools(spec: ClusterSpec, pools: readonly PoolSpec[]): Cluste
 export function withoutWindows(spec: ClusterSpec): ClusterSpec {
   return withPools(
     spec,
-    spec.pools.filter(({ os }) => os.family === "linux"),
+    spec.pools.filter((pool) => pool.os === "linux"),
   );
 }
 
@@ -99,9 +99,7 @@ export const combinations: readonly Combination[] = (
   ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const
 ).flatMap((stack) => {
   const spec = exampleSpec(stack);
-  const full = spec.pools.map((pool) =>
-    pool.os.family === "windows" ? { ...pool, hyperV: true, ccgPlugin: true } : pool,
-  );
+  const full = spec.pools.map((pool) => (pool.os === "windows" ? { ...pool, hyperV: true, ccgPlugin: true } : pool));
   return [
     { title: stack, spec },
     { title: `${stack}, everything on`, spec: { ...spec, pools: full, addons: everythingOn(spec.cloud) } },

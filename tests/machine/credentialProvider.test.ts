@@ -29,9 +29,11 @@ const specs = {
 
 /** What a worker of a system gets. */
 function payloadOf(cloud: "aws" | "azure", os: "linux" | "windows", spec: ClusterSpec = specs[cloud]): MachinePayload {
-  const pool = spec.pools.find(({ os: { family } }) => family === os) ?? assert.fail(`no pool of ${os}`);
-  const args = { spec, pool, access: { ...exampleAccess(cloud, spec.name, pool.name), tenantId: "tenant" } };
-  return os === "linux" ? linuxWorkerPayload(args) : windowsWorkerPayload(args);
+  const pool = spec.pools.find((each) => each.os === os) ?? assert.fail(`no pool of ${os}`);
+  const access = { ...exampleAccess(cloud, spec.name, pool.name), tenantId: "tenant" };
+  return pool.os === "linux"
+    ? linuxWorkerPayload({ spec, pool, access })
+    : windowsWorkerPayload({ spec, pool, access });
 }
 
 const paths = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { WorkerPayload } from "../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import type { PoolSpec } from "../../components/model/pools.ts";
+import type { LinuxPool } from "../../components/model/pools.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
@@ -14,19 +14,22 @@ import { exampleLinuxWorker } from "./linux/examples.ts";
 import { exampleAccess } from "./windows/examples.ts";
 
 const spec = exampleSpec("aws-prod");
-const kinds: readonly (readonly [string, (pool: Partial<PoolSpec>, of?: ClusterSpec) => WorkerPayload])[] = [
+/** A change of what pools of both systems have. */
+type CommonChange = Partial<Omit<LinuxPool, "os" | "release">>;
+
+const kinds: readonly (readonly [string, (pool: CommonChange, of?: ClusterSpec) => WorkerPayload])[] = [
   [
     "linux",
     (change, of = spec) =>
       exampleLinuxWorker({
         ...of,
-        pools: of.pools.map((pool) => (pool.os.family === "linux" ? { ...pool, ...change } : pool)),
+        pools: of.pools.map((pool) => (pool.os === "linux" ? { ...pool, ...change } : pool)),
       }),
   ],
   [
     "windows",
     (change, of = spec) => {
-      const pool = of.pools.find(({ os }) => os.family === "windows") ?? assert.fail("no Windows pool");
+      const pool = of.pools.find((pool) => pool.os === "windows") ?? assert.fail("no Windows pool");
       return windowsWorkerPayload({
         spec: of,
         pool: { ...pool, ...change },
@@ -51,14 +54,14 @@ describe("the fingerprint of a payload", () => {
 
     it(`of ${kind} changes with all that replaces the machines, and with nothing else`, () => {
       const { fingerprint } = payload({});
-      const same: readonly Partial<PoolSpec>[] = [
+      const same: readonly CommonChange[] = [
         { count: 7 },
         { waitForNodes: false },
         { autoscale: { min: 1, max: 9 } },
         { zones: ["a"] },
       ];
       for (const change of same) assert.equal(payload(change).fingerprint, fingerprint, JSON.stringify(change));
-      const other: readonly Partial<PoolSpec>[] = [
+      const other: readonly CommonChange[] = [
         { image: "ami-1" },
         { diskGb: 51 },
         { spot: true },

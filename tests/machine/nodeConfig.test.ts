@@ -10,12 +10,12 @@ import { exampleAccess, exampleReleases, fileOf, onePerSystem, specAt } from "./
 
 /** A cluster whose pools of one system answer queries for logs. */
 function withLogQuery(spec: ClusterSpec, family: "linux" | "windows"): ClusterSpec {
-  return { ...spec, pools: spec.pools.map((pool) => ({ ...pool, nodeLogQuery: pool.os.family === family })) };
+  return { ...spec, pools: spec.pools.map((pool) => ({ ...pool, nodeLogQuery: pool.os === family })) };
 }
 
 /** The three fields that decide about queries, of the first pool of a system; without a system of the control plane. */
 function queryFields(spec: ClusterSpec, family?: "linux" | "windows") {
-  const pool = spec.pools.find(({ os }) => os.family === family);
+  const pool = spec.pools.find((pool) => pool.os === family);
   const config = kubeletConfiguration(pool === undefined ? { spec } : { spec, pool });
   return [config.enableSystemLogHandler, config.enableSystemLogQuery, config.featureGates];
 }
@@ -51,7 +51,7 @@ describe("queries for the logs of a node's services", () => {
 
   it("change what a machine of the pool receives", () => {
     const spec = withLogQuery(specAt("aws", "1.36.4"), "windows");
-    const [pool] = spec.pools.filter(({ os }) => os.family === "windows");
+    const [pool] = spec.pools.filter((pool) => pool.os === "windows");
     assert.ok(pool !== undefined);
     const payload = windowsWorkerPayload({ spec, pool, access: exampleAccess("aws", spec.name, pool.name) });
     assert.equal(parse(fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml")).enableSystemLogQuery, true);

@@ -25,7 +25,7 @@ function machinesOf(cloud: (typeof clouds)[number], version: string): readonly (
   return [
     ["control-plane", exampleControlPlane(spec)],
     ["linux", exampleLinuxWorker(spec)],
-    ...onePerSystem(cloud, version).map(({ pool, payload }) => [pool.os.name, payload] as const),
+    ...onePerSystem(cloud, version).map(({ pool, payload }) => [pool.release.name, payload] as const),
   ];
 }
 
@@ -81,7 +81,7 @@ describe("configuration files as upstream's own code reads them", () => {
     for (const version of exampleReleases) {
       const spec = specAt("aws", version);
       for (const family of ["linux", "windows"] as const) {
-        const pool = spec.pools.find(({ os }) => os.family === family);
+        const pool = spec.pools.find((pool) => pool.os === family);
         const text = stringify(
           kubeletConfiguration({ spec, ...(pool === undefined ? {} : { pool: { ...pool, nodeLogQuery: true } }) }),
         );

@@ -8,15 +8,14 @@ import { reservations } from "../../components/model/reservations.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 const spec = exampleSpec("aws-dev");
-const [example] = spec.pools;
-assert.ok(example !== undefined);
 
 /** A pool of machines of this size. */
 function poolOf(name: OperatingSystemName, vcpus: number, memoryGib: number, diskGb: number): PoolSpec {
+  const release = operatingSystem(name);
+  const example = spec.pools.find(({ os }) => os === release.family);
   assert.ok(example !== undefined);
-  const os = operatingSystem(name);
   const size = { ...example.size, vcpus, memoryGib };
-  return { ...example, os, size, diskGb, reservations: reservations(os, size) };
+  return { ...example, size, diskGb, reservations: reservations(release, size) };
 }
 
 /** A number of MiB or millicores that a kubelet's configuration names. */

@@ -185,7 +185,7 @@ describe("pools", () => {
         spec?.size.name,
         spec?.diskGb,
         spec?.image,
-        spec?.hyperV,
+        spec?.os === "windows" && spec.hyperV,
         spec?.spot,
         spec?.zones,
       ];

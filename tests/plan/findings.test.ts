@@ -194,7 +194,7 @@ describe("findings", () => {
 
   it("tell of a pool whose machines load too much, or reboot too often, before they are Ready", () => {
     const given = input({ pools: [{ name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" }, pool] });
-    const win = given.spec.pools.find(({ name }) => name === "win");
+    const win = given.spec.pools.find((each) => each.os === "windows");
     assert.ok(win !== undefined);
     const real = windowsCriticalPath(given.spec, win);
     assert.deepEqual(found({ ...given, paths: new Map([[win, real]]) }), []);

@@ -95,7 +95,9 @@ describe("fenestra mirror", () => {
     const { plan, spec } = await planWith({});
     const references = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference));
     const { station, hostProcess, pause } = verifyImages();
-    const stations = [undefined, ...spec.pools.flatMap(({ os }) => (os.family === "windows" ? [os] : []))].map(station);
+    const stations = [undefined, ...spec.pools.flatMap(({ os, release }) => (os === "windows" ? [release] : []))].map(
+      station,
+    );
     assert.deepEqual(
       [...new Set(stations)].sort(),
       ["2.55", "2.63.0"].map((version) => `registry.k8s.io/e2e-test-images/agnhost:${version}`),

@@ -15,7 +15,8 @@ export function gmsaSampleManifests(spec: ClusterSpec): readonly Manifest[] {
   if (first === undefined) return [];
   const needsPlugin = first.secret !== undefined;
   const builds = spec.windows.filter(
-    ({ name }) => !needsPlugin || spec.pools.some((pool) => pool.ccgPlugin && pool.os.name === name),
+    ({ name }) =>
+      !needsPlugin || spec.pools.some((pool) => pool.os === "windows" && pool.ccgPlugin && pool.release.name === name),
   );
   const account = { name: "gmsa-user", namespace: samplesNamespace };
   return [

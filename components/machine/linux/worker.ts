@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import type { PoolSpec } from "../../model/pools.ts";
+import type { LinuxPool } from "../../model/pools.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
@@ -14,13 +14,12 @@ import { daemonUnit } from "./systemdUnits.ts";
 /** What the payload of a Linux worker depends on. */
 export interface LinuxWorkerPayloadArgs {
   readonly spec: ClusterSpec;
-  readonly pool: PoolSpec;
+  readonly pool: LinuxPool;
   readonly access: PoolAccess;
 }
 
-/** Everything that a machine of a Linux pool receives. Throws when the pool is of another system. */
+/** Everything that a machine of a Linux pool receives. */
 export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): WorkerPayload {
-  if (pool.os.family !== "linux") throw new RangeError(`pool ${pool.name} is not of Linux machines`);
   const env: MachineEnv = {
     ...commonEnv(spec, access.cloud, ["fenestra-drain.service"]),
     ...lifecycleEnv(access),
@@ -52,7 +51,7 @@ const workerAttempts = {
  * How long pods have to move. A spot machine goes two minutes after the notice on AWS, half a minute on Azure; a scale set waits for five
  * minutes, an Auto Scaling group for as long as its hook, which a sign every five minutes prolongs; a spot machine has nothing to prolong.
  */
-function drainTimes({ cloud }: ClusterSpec, { spot }: PoolSpec): MachineEnv {
+function drainTimes({ cloud }: ClusterSpec, { spot }: LinuxPool): MachineEnv {
   const seconds = cloud === "aws" ? (spot ? 90 : 600) : spot ? 20 : 270;
   return { DRAIN_SECONDS: seconds, DRAIN_HEARTBEAT: cloud === "aws" && !spot ? 300 : 0, NOTICE_PAUSE: 5 };
 }

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import type { PoolSpec } from "../../model/pools.ts";
+import type { WindowsPool } from "../../model/pools.ts";
 import { windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts } from "./ccg.ts";
 import { stagesOf, stageWaves, type WindowsStageName, windowsReboots, windowsStages } from "./stages.ts";
@@ -82,12 +82,12 @@ export interface CriticalPath {
 }
 
 /** The way to Ready of a Windows pool. `megabitsPerSecond` is what the machine gets from its sources; default 500. */
-export function windowsCriticalPath(spec: ClusterSpec, pool: PoolSpec, megabitsPerSecond = 500): CriticalPath {
+export function windowsCriticalPath(spec: ClusterSpec, pool: WindowsPool, megabitsPerSecond = 500): CriticalPath {
   const files = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)].map(({ name, stage }) => ({
     stage,
     ...size(artifactSizes, name),
   }));
-  const pause = { stage: "ready", ...size(pauseImageSizes, pool.os.name) } as const;
+  const pause = { stage: "ready", ...size(pauseImageSizes, pool.release.name) } as const;
   const downloads = [...files, pause];
   const by = (stage: WindowsStageName): number => total(downloads.filter((download) => download.stage === stage));
   const transfer = (megabytes: number): number => Math.ceil((megabytes * 8) / megabitsPerSecond);

@@ -1,7 +1,7 @@
 import type { Cloud } from "../../config/schema.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { overlay } from "../../model/overlay.ts";
-import type { PoolSpec } from "../../model/pools.ts";
+import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { placeholders } from "../placeholders.ts";
 import { windowsPaths } from "./paths.ts";
@@ -74,7 +74,7 @@ export function aclPolicies(cloud: Cloud): readonly EndpointPolicy[] {
  */
 export function windowsConflist(
   { cloud, kubernetes }: ClusterSpec,
-  { metadataAcl }: Pick<PoolSpec, "metadataAcl">,
+  { metadataAcl }: Pick<WindowsPool, "metadataAcl">,
 ): string {
   const policy = (
     type: EndpointPolicy["value"]["Type"],

@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { overlay } from "../../model/overlay.ts";
-import type { PoolSpec } from "../../model/pools.ts";
+import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { containerdPaths } from "../containerd.ts";
 import { credentialFlags } from "../credentialProvider.ts";
@@ -62,7 +62,7 @@ export const kubeletService = {
 } as const;
 
 /** Command line of the kubelet with this machine's values still open. */
-export function kubeletArguments(spec: ClusterSpec, pool: PoolSpec): readonly string[] {
+export function kubeletArguments(spec: ClusterSpec, pool: WindowsPool): readonly string[] {
   return kubeletFlags({
     os: "windows",
     minor: spec.kubernetes.minor,

@@ -1,4 +1,4 @@
-import type { PoolSpec } from "../../model/pools.ts";
+import type { WindowsPool } from "../../model/pools.ts";
 import { fingerprint } from "../fingerprint.ts";
 
 /** Name of a stage of the Windows bootstrap; its script is `stage-<name>.ps1`. */
@@ -150,7 +150,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
 ];
 
 /** The stages of a pool's machines: `ccg` is left out where no plug-in for accounts of a domain is asked for. */
-export function stagesOf({ ccgPlugin }: Pick<PoolSpec, "ccgPlugin">): readonly WindowsStageRule[] {
+export function stagesOf({ ccgPlugin }: Pick<WindowsPool, "ccgPlugin">): readonly WindowsStageRule[] {
   const left = windowsStages.filter(({ name }) => name !== "ccg" || ccgPlugin);
   const names = left.map(({ name }) => name);
   return left.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));

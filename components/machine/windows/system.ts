@@ -1,5 +1,5 @@
 import type { Cloud } from "../../config/schema.ts";
-import type { PoolSpec } from "../../model/pools.ts";
+import type { WindowsPool } from "../../model/pools.ts";
 import { nodePorts } from "../../model/ports.ts";
 import { windowsPaths } from "./paths.ts";
 import type { RegistryKey } from "./repairs.ts";
@@ -83,9 +83,9 @@ export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
 }
 
 /** Settings of the operating system for a pool's machines. */
-export function windowsSystem(cloud: Cloud, pool: PoolSpec): WindowsSystem {
+export function windowsSystem(cloud: Cloud, pool: WindowsPool): WindowsSystem {
   return {
-    name: pool.os.name,
+    name: pool.release.name,
     features: ["Containers", ...(pool.hyperV ? ["Hyper-V"] : [])],
     registry: [...registry, ...clocks[cloud].registry],
     servicesOff: ["wuauserv", "UsoSvc"],

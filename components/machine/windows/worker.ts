@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { flannelNetConf } from "../../model/overlay.ts";
-import type { PoolSpec } from "../../model/pools.ts";
+import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
@@ -41,8 +41,7 @@ import { windowsSystem } from "./system.ts";
 /** What a Windows worker's payload is made of. */
 export interface WindowsWorkerArgs {
   readonly spec: ClusterSpec;
-  /** A pool whose operating system is a Windows Server. */
-  readonly pool: PoolSpec;
+  readonly pool: WindowsPool;
   readonly access: PoolAccess;
 }
 
@@ -120,10 +119,9 @@ export const podColumns = [
 /** Where the extension that runs the custom data keeps its status (Azure documentation, troubleshoot artifacts in DevTest Labs). */
 const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
 
-/** Everything that a Windows worker receives. It holds no secret; throws a `RangeError` for a pool of another system. */
+/** Everything that a Windows worker receives. It holds no secret. */
 export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const { spec, pool } = args;
-  if (pool.os.family !== "windows") throw new RangeError(`pool ${pool.name} does not run Windows`);
   const configs: readonly PayloadFile[] = [
     { path: windowsPaths.kubeletConfig, content: stringify(kubeletConfiguration({ spec, pool })) },
     {
@@ -240,7 +238,8 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       proxyHealth: `http://127.0.0.1:${ports.kubeProxyHealth}/livez`,
       containerdLog,
     },
-    prePull: { images: prePullImages(spec, pool), afterSeconds: prePullSeconds },
+    // The base image that most Windows pods build on, of the pool's own build: the very reference that pods name.
+    prePull: { images: [windowsImage(spec.artifacts, "servercore", pool.release)], afterSeconds: prePullSeconds },
     cloudLogs: cloud.kind === "aws" ? ["C:\\ProgramData\\Amazon\\EC2Launch\\log"] : ["C:\\WindowsAzure\\Logs\\Plugins"],
   };
 }
@@ -264,8 +263,3 @@ const machinePaths = {
   bootstrapKubeconfig: windowsPaths.bootstrapKubeconfig,
   serviceAccountToken: windowsPaths.serviceAccountToken,
 } as const;
-
-/** Base image that most Windows pods build on, of the pool's own build: the very reference that pods name. */
-function prePullImages(spec: ClusterSpec, pool: PoolSpec): readonly string[] {
-  return pool.os.family === "windows" ? [windowsImage(spec.artifacts, "servercore", pool.os)] : [];
-}

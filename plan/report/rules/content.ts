@@ -43,11 +43,11 @@ export const contentRules: readonly Rule[] = [
   ({ paths }) =>
     [...paths]
       .filter(([, { withinTarget }]) => !withinTarget)
-      .map(([{ path, os }, { megabytes, reboots }]) => ({
+      .map(([{ path, release }, { megabytes, reboots }]) => ({
         id: "slow-to-ready",
         level: "warning",
         path,
-        message: `By the model a machine of ${os.name} downloads ${megabytes} MB and reboots ${reboots} times before it is Ready; the target is ${criticalPathTarget.megabytes} MB and ${criticalPathTarget.reboots}.`,
+        message: `By the model a machine of ${release.name} downloads ${megabytes} MB and reboots ${reboots} times before it is Ready; the target is ${criticalPathTarget.megabytes} MB and ${criticalPathTarget.reboots}.`,
         remedy: "Use a mirror near the machines, and look in the plan which download grew.",
       })),
   (input) => {

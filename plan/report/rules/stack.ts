@@ -5,7 +5,7 @@ import { minorFacts } from "../../../components/model/releases.ts";
 import type { Finding } from "../finding.ts";
 import { key, production, type Rule, worse } from "./rule.ts";
 
-const windows = (pool: PoolSpec): boolean => pool.os.family === "windows";
+const windows = (pool: PoolSpec): boolean => pool.os === "windows";
 
 /** Regions without zones; a region may get some later, so this refuses nothing (MicrosoftDocs/azure-docs: articles/reliability/regions-list.md). */
 const azureWithoutZones: ReadonlySet<string> = new Set([
@@ -131,30 +131,30 @@ export const stackRules: readonly Rule[] = [
         ],
   ({ spec }) =>
     spec.pools.flatMap((pool): readonly Finding[] =>
-      pool.os.family === "windows" && !pool.os.upstreamSupported
+      pool.os === "windows" && !pool.release.upstreamSupported
         ? [
             {
               id: "windows-past-upstream-support",
               level: "warning",
               path: `${pool.path}.os`,
-              message: `${pool.os.title} is no longer listed by upstream Kubernetes${pool.os.hostReachesOwnPods ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes by pod address fail"}.`,
+              message: `${pool.release.title} is no longer listed by upstream Kubernetes${pool.release.hostReachesOwnPods ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes by pod address fail"}.`,
               remedy: "Move the workloads to a windows-2022 or windows-2025 pool, with images of that build.",
             },
           ]
         : [],
     ),
   ({ spec }) =>
-    spec.pools.flatMap(({ os, image, path }): readonly Finding[] => {
-      if (os.family !== "windows" || !("overlayRepaired" in os) || image === "latest") return [];
+    spec.pools.flatMap(({ release, image, path }): readonly Finding[] => {
+      if (release.family !== "windows" || release.overlayRepaired === undefined || image === "latest") return [];
       const made = imageDate(image);
-      if (made !== undefined && made >= os.overlayRepaired) return [];
+      if (made !== undefined && made >= release.overlayRepaired) return [];
       return [
         {
           id: "windows-overlay-fault",
           level: made === undefined ? "note" : "warning",
           path: `${path}.image`,
-          message: `${os.title} needs the updates of ${os.overlayRepaired} for the pod network; ${made === undefined ? "an AMI id does not tell the day of its updates" : `this image is of ${made}`}.`,
-          remedy: `Pin an image with the updates of ${os.overlayRepaired} or later.`,
+          message: `${release.title} needs the updates of ${release.overlayRepaired} for the pod network; ${made === undefined ? "an AMI id does not tell the day of its updates" : `this image is of ${made}`}.`,
+          remedy: `Pin an image with the updates of ${release.overlayRepaired} or later.`,
         },
       ];
     }),

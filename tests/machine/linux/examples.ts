@@ -71,7 +71,7 @@ export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayloa
 
 /** Payload of a Linux worker of the first Linux pool. */
 export function exampleLinuxWorker(spec: ClusterSpec): WorkerPayload {
-  const pool = spec.pools.find(({ os }) => os.family === "linux");
+  const pool = spec.pools.find((pool) => pool.os === "linux");
   if (pool === undefined) throw new RangeError("the stack has no Linux pool");
   const access: PoolAccess = {
     cloud: exampleCloud(spec),

@@ -29,9 +29,7 @@ const kinds: readonly (readonly [kind: string, of: (spec: ClusterSpec) => Machin
   ["linux", exampleLinuxWorker],
 ];
 const stacksWith = (kind: string): readonly (typeof stacks)[number][] =>
-  stacks.filter(
-    (stack) => kind === "control-plane" || exampleSpec(stack).pools.some(({ os }) => os.family === "linux"),
-  );
+  stacks.filter((stack) => kind === "control-plane" || exampleSpec(stack).pools.some(({ os }) => os === "linux"));
 
 /** All files of a payload as one text; of scripts only that they are there, since they are read as they lie in the repository. */
 function readable(payload: MachinePayload): string {

@@ -11,7 +11,7 @@ const archive = { url: "https://files.test/ccg/plugin.zip", sha256: "5".repeat(6
 /** The first Windows pool of a cloud's development stack with the plug-in. */
 function withPlugin(cloud: "aws" | "azure", plugin: NonNullable<ClusterSpec["addons"]["gmsa"]>["plugin"]) {
   const base = exampleSpec(`${cloud}-dev`);
-  const found = base.pools.find(({ os }) => os.family === "windows");
+  const found = base.pools.find((pool) => pool.os === "windows");
   assert.ok(found !== undefined);
   const pool = { ...found, ccgPlugin: true };
   const accounts = { ...gmsa(cloud), ...(plugin === undefined ? {} : { plugin }) };

@@ -4,14 +4,14 @@ import type { PoolAccess } from "../../../components/machine/cloudAccess.ts";
 import type { MachinePayload, WorkerPayload } from "../../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
 import { type ClusterSpec, clusterSpec } from "../../../components/model/clusterSpec.ts";
-import type { PoolSpec } from "../../../components/model/pools.ts";
+import type { WindowsPool } from "../../../components/model/pools.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 
 /** One Windows pool of an example stack, at one Kubernetes release. */
 export interface WindowsExample {
   readonly cloud: "aws" | "azure";
   readonly spec: ClusterSpec;
-  readonly pool: PoolSpec;
+  readonly pool: WindowsPool;
   readonly payload: WorkerPayload;
 }
 
@@ -44,7 +44,7 @@ export function specAt(cloud: "aws" | "azure", version: string): ClusterSpec {
   return clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version } });
 }
 
-function example(cloud: "aws" | "azure", spec: ClusterSpec, pool: PoolSpec): WindowsExample {
+function example(cloud: "aws" | "azure", spec: ClusterSpec, pool: WindowsPool): WindowsExample {
   const payload = windowsWorkerPayload({ spec, pool, access: exampleAccess(cloud, spec.name, pool.name) });
   return { cloud, spec, pool, payload };
 }
@@ -52,13 +52,15 @@ function example(cloud: "aws" | "azure", spec: ClusterSpec, pool: PoolSpec): Win
 /** Every Windows pool of the production stack of a cloud. */
 export function windowsExamples(cloud: "aws" | "azure", version?: string): readonly WindowsExample[] {
   const spec = version === undefined ? exampleSpec(`${cloud}-prod`) : specAt(cloud, version);
-  return spec.pools.filter(({ os }) => os.family === "windows").map((pool) => example(cloud, spec, pool));
+  return spec.pools.filter((pool) => pool.os === "windows").map((pool) => example(cloud, spec, pool));
 }
 
 /** The first pool of each Windows Server of the production stack of a cloud, at a release. */
 export function onePerSystem(cloud: "aws" | "azure", version: string): readonly WindowsExample[] {
   const all = windowsExamples(cloud, version);
-  return all.filter(({ pool }, index) => all.findIndex((other) => other.pool.os.name === pool.os.name) === index);
+  return all.filter(
+    ({ pool }, index) => all.findIndex((other) => other.pool.release.name === pool.release.name) === index,
+  );
 }
 
 /** Text of a file of a payload. Throws when it has none of that path. */

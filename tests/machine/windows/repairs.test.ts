@@ -12,8 +12,8 @@ describe("the repairs of Windows' container networking", () => {
     assert.deepEqual(Object.keys(networkRepairs).toSorted(), names.toSorted());
     for (const { pool, payload } of windowsExamples("aws")) {
       const { os, paths } = JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json"));
-      assert.equal(os.name, pool.os.name);
-      assert.deepEqual(JSON.parse(fileOf(payload, paths.repairs))[os.name], networkRepairs[pool.os.name]);
+      assert.equal(os.name, pool.release.name);
+      assert.deepEqual(JSON.parse(fileOf(payload, paths.repairs))[os.name], networkRepairs[pool.release.name]);
     }
   });
 

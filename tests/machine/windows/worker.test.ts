@@ -40,7 +40,7 @@ describe("the payload of a Windows worker", () => {
     const texts = new Map(
       exampleReleases.flatMap((release) =>
         onePerSystem(cloud, release).map(({ pool, payload }) => [
-          `${pool.os.name}-${minorOf(release)}`,
+          `${pool.release.name}-${minorOf(release)}`,
           rendered(payload),
         ]),
       ),
@@ -71,14 +71,6 @@ describe("the payload of a Windows worker", () => {
     }
   });
 
-  it("is refused for a Linux pool", () => {
-    const spec = exampleSpec("aws-dev");
-    const pool = spec.pools.find(({ os }) => os.family === "linux");
-    assert.ok(pool !== undefined);
-    const access = exampleAccess("aws", spec.name, pool.name);
-    assert.throws(() => windowsWorkerPayload({ spec, pool, access }), /does not run Windows/);
-  });
-
   it("says taints and labels of the pool's contract to the kubelet", () => {
     for (const { pool, payload } of windowsExamples("azure")) {
       const { kubelet } = JSON.parse(fileOf(payload, machinePath));
@@ -101,7 +93,7 @@ describe("the payload of a Windows worker", () => {
 
   it("adds a pool's own taints behind those of Windows", () => {
     const spec = exampleSpec("aws-prod");
-    const [pool] = spec.pools.filter(({ os }) => os.family === "windows");
+    const [pool] = spec.pools.filter((pool) => pool.os === "windows");
     assert.ok(pool !== undefined);
     const own = { key: "team", value: "a", effect: "NoExecute" } as const;
     const contract = { ...pool.contract, taints: [...pool.contract.taints, own] };
@@ -299,7 +291,7 @@ describe("the way of a Windows node to Ready", () => {
       assert.deepEqual(criticalPathTarget, { megabytes: 400, reboots: 1 });
       const found = (["aws", "azure"] as const)
         .flatMap((cloud) => exampleReleases.flatMap((release) => onePerSystem(cloud, release)))
-        .filter(({ pool }) => pool.os.name === system);
+        .filter(({ pool }) => pool.release.name === system);
       assert.ok(found.length > 0, `no example of ${system}`);
       for (const { spec, pool } of found) {
         const path = windowsCriticalPath(spec, pool);
@@ -320,7 +312,7 @@ describe("the way of a Windows node to Ready", () => {
         windowsArtifacts(spec)
           .filter((artifact) => artifact.stage === stage)
           .reduce((sum, { name }) => sum + (artifactSizes[name]?.megabytes ?? Number.NaN), 0);
-      const pause = pauseImageSizes[pool.os.name]?.megabytes ?? Number.NaN;
+      const pause = pauseImageSizes[pool.release.name]?.megabytes ?? Number.NaN;
       const path = windowsCriticalPath(spec, pool);
       assert.equal(path.megabytes, of("artifacts") + pause);
       assert.equal(path.besideMegabytes, of("programs"));
@@ -353,7 +345,7 @@ describe("the way of a Windows node to Ready", () => {
     assert.ok(example !== undefined);
     const { steps, seconds, megabytes, besideMegabytes } = windowsCriticalPath(example.spec, example.pool, 100);
     const first = steps.find(({ name }) => name === "os beside artifacts");
-    const pause = pauseImageSizes[example.pool.os.name]?.megabytes ?? Number.NaN;
+    const pause = pauseImageSizes[example.pool.release.name]?.megabytes ?? Number.NaN;
     assert.deepEqual(
       first?.parts.map((part) => [part.name, part.seconds]),
       [
