@@ -137,14 +137,19 @@ export async function controlPlaneNodes(api: ApiClient): Promise<readonly Contro
 /**
  * What is wrong with the control-plane machine that has an address, or `undefined`. The Node of a machine that is gone may still be there
  * beside its successor's; one of them must be well.
+ *
+ * @param lives says what is wrong with the kubelet of a node, or `undefined`
  */
 export async function addressProblem(
   api: ApiClient,
   address: string,
   nodes: readonly ControlPlaneNode[],
+  lives: (node: string) => Promise<string | undefined>,
 ): Promise<string | undefined> {
   const problems = await Promise.all(
-    nodes.filter((node) => node.address === address).map(({ name }) => memberProblem(api, { node: name })),
+    nodes
+      .filter((node) => node.address === address)
+      .map(async ({ name }) => (await memberProblem(api, { node: name })) ?? (await lives(name))),
   );
   if (problems.length === 0) return `there is no node with the address ${address}`;
   return problems.includes(undefined) ? undefined : problems.join("; ");

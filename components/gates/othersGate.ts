@@ -7,6 +7,7 @@ import { type ApiClient, addressProblem, type ControlPlaneNode, controlPlaneNode
 import { controlPlaneIsDown, downVariable } from "./controlPlaneIsDown.ts";
 import { known } from "./known.ts";
 import { messageOf } from "./messageOf.ts";
+import { signsOfLife } from "./signOfLife.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 /** What `othersGate` is made from. */
@@ -21,7 +22,7 @@ export interface OthersGateArgs {
   readonly version: string;
   /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
-  /** Default: every 5 seconds for a minute. The machine before was a healthy member a moment ago. */
+  /** Default: every 2 seconds for a minute; it takes a kubelet 10 to show that it lives. The machine before was a healthy member a moment ago. */
   readonly patience?: Patience;
 }
 
@@ -39,14 +40,15 @@ export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.Cust
     const others = members.filter(({ index }) => index !== member.index && index < Number(present));
     if (others.length === 0) return;
     const api = await known(args.api);
+    const lives = signsOfLife(api);
     let nodes: readonly ControlPlaneNode[] = [];
     const problem = async (): Promise<string | undefined> => {
       nodes = await controlPlaneNodes(api);
-      const problems = await Promise.all(others.map(({ address }) => addressProblem(api, address, nodes)));
+      const problems = await Promise.all(others.map(({ address }) => addressProblem(api, address, nodes, lives)));
       return problems.filter((each) => each !== undefined).join("; ") || undefined;
     };
     const what = `the control plane beside ${member.etcdName}`;
-    await waitFor(what, problem, { limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
+    await waitFor(what, problem, { everySeconds: 2, limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
       throw new Error(advice(member, messageOf(error)));
     });
     refuseRelease(nodes, version);

@@ -216,11 +216,17 @@ describe("gates", () => {
 describe("the gate before a control-plane machine", () => {
   const members = exampleSpec("aws-prod").controlPlane.members;
   const old = { fingerprint: "a", replicas: 3 };
+  let renewals = 0;
 
   /** The answers of a control plane whose nodes are named like its etcd members. */
   const answers =
-    (sick: readonly string[], version = "1.36.4", missing: readonly string[] = []) =>
+    (sick: readonly string[], version = "1.36.4", missing: readonly string[] = [], silent: readonly string[] = []) =>
     (path: string): Answer => {
+      const lease = /\/namespaces\/kube-node-lease\/leases\/(.+)$/.exec(path)?.[1];
+      if (lease !== undefined) {
+        if (!silent.includes(lease)) renewals += 1;
+        return { status: 200, body: JSON.stringify({ spec: { renewTime: `2026-11-22T01:00:${renewals}Z` } }) };
+      }
       if (path.startsWith("/api/v1/nodes?labelSelector=node-role.kubernetes.io%2Fcontrol-plane"))
         return {
           status: 200,
@@ -249,7 +255,7 @@ describe("the gate before a control-plane machine", () => {
     serving(answer, async (api) => {
       const [member] = members;
       assert.ok(member !== undefined);
-      const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
+      const patience = { everySeconds: 0.001, limitSeconds: 0.2 };
       const recorded = await withMocks(
         () => void othersGate("gate", { fingerprint: "b", member, members, version, api, patience }, {}),
       );
@@ -276,6 +282,13 @@ describe("the gate before a control-plane machine", () => {
     await assert.rejects(
       passing(() => ({ status: 500, body: "" })),
       /a list of the control-plane nodes is answered 500/,
+    );
+  });
+
+  it("refuses while the kubelet of another machine gives no sign of life, whatever its pods were like", async () => {
+    await assert.rejects(
+      passing(answers([], "1.36.4", [], ["cp-1", "cp-2"])),
+      /last answer: cp-1 has given no sign of life since 2026-11-22T01:00:\d+Z; cp-2 has given/,
     );
   });
 
