@@ -1,0 +1,3 @@
+module fenestra.dev/tools/flags
+
+go 1.26.0
