@@ -10,6 +10,7 @@ import { type ClusterApi, clusterApi } from "../verify/api.ts";
 import type { VerifyCheck } from "../verify/check.ts";
 import { clusterFacts, makeNamespace, type Removal, removeNamespace } from "../verify/cluster.ts";
 import { executor } from "../verify/exec.ts";
+import { pauseImage } from "../verify/manifests.ts";
 import { chosenChecks, planChecks } from "../verify/plan.ts";
 import { Stations } from "../verify/stations.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
@@ -145,7 +146,7 @@ async function verify(
     const stations = new Stations(api, namespace, executor(api.config, namespace));
     results = await runChecks(
       checks,
-      { api, namespace, stations },
+      { api, namespace, waitingImage: pauseImage, stations },
       {
         limitMs,
         interrupted,

@@ -11,17 +11,15 @@ import {
   StorageV1Api,
   VersionApi,
 } from "@kubernetes/client-node";
+import type { ApiClients } from "../checks/cluster/api.ts";
 import { UsageError } from "../cli/exit.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 
 /** The parts of the Kubernetes API that are read or written here, with the identity of one kubeconfig. */
-export interface ClusterApi {
+export interface ClusterApi extends ApiClients {
   readonly config: KubeConfig;
   /** Address of the API server. */
   readonly server: string;
-  readonly core: CoreV1Api;
-  readonly apps: AppsV1Api;
-  readonly node: NodeV1Api;
   readonly storage: StorageV1Api;
   readonly certificates: CertificatesV1Api;
   readonly admission: AdmissionregistrationV1Api;
@@ -62,19 +60,4 @@ export function clusterApi(file: string): ClusterApi {
     version: config.makeApiClient(VersionApi),
     metrics: new Metrics(config),
   };
-}
-
-/** HTTP status of an answer that was an error; `undefined` for anything else. */
-export function statusOf(error: unknown): number | undefined {
-  return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
-    ? error.code
-    : undefined;
-}
-
-/** The object, or nothing when there is none of that name. */
-export async function ifFound<T>(asked: Promise<T>): Promise<T | undefined> {
-  return await asked.catch((error: unknown) => {
-    if (statusOf(error) === 404) return undefined;
-    throw error;
-  });
 }

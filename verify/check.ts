@@ -1,12 +1,11 @@
 import type { Check, CheckRun } from "../checks/check.ts";
+import type { ApiTools } from "../checks/cluster/api.ts";
 import type { ClusterApi } from "./api.ts";
 import type { Stations } from "./stations.ts";
 
 /** What checks of a real cluster share. */
-export interface VerifyTools {
+export interface VerifyTools extends ApiTools {
   readonly api: ClusterApi;
-  /** The namespace of this run; everything that a check makes lies in it and goes with it. */
-  readonly namespace: string;
   /** Pods that answer and from which is asked. */
   readonly stations: Pick<Stations, "ready" | "host" | "service" | "run">;
 }

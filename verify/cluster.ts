@@ -1,14 +1,15 @@
 import { randomBytes } from "node:crypto";
 import type { V1NamespaceCondition } from "@kubernetes/client-node";
+import { ifFound } from "../checks/cluster/api.ts";
+import { nodeFacts } from "../checks/cluster/nodes.ts";
+import { runtimeClassPolicy } from "../checks/cluster/placement.ts";
 import { NotYet, until } from "../checks/poll.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { monitoringNamespace } from "../components/kubernetes/addOns/monitoring.ts";
 import { buildLabel } from "../components/model/pools.ts";
-import { type ClusterApi, ifFound } from "./api.ts";
-import { runtimeClassPolicy } from "./checks/placement.ts";
+import type { ClusterApi } from "./api.ts";
 import { diskDriverOf, storageClassFor } from "./checks/storage.ts";
 import { verifyNamespaceLabels } from "./manifests.ts";
-import { nodeFacts } from "./nodes.ts";
 import type { ClusterFacts } from "./plan.ts";
 
 /** Reads what decides which checks there are. */

@@ -1,8 +1,10 @@
 import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
+import { type NodeFacts, windowsTaint } from "../checks/cluster/nodes.ts";
+import { checkLabels, checkPod } from "../checks/cluster/pods.ts";
 import { namespaceLabels } from "../components/kubernetes/guardRails/namespaces.ts";
 import { controlPlaneKey } from "../components/kubernetes/workload.ts";
 import { verifyImages } from "./images.ts";
-import { controlPlaneId, type NodeFacts, type NodeGroup, windowsTaint } from "./nodes.ts";
+import { controlPlaneId, type NodeGroup } from "./nodes.ts";
 
 /** A pod of this run that answers HTTP with its name, and in which commands can be run. */
 export interface Station {
@@ -31,12 +33,9 @@ export function stationImage({ release }: Pick<NodeGroup, "release">): string {
 /** Image of a pod that only waits. */
 export const pauseImage = images.pause;
 
-/** Marks every object of a run, whatever its namespace. */
-export const verifyLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
-
 /** Labels of the namespace: HostProcess and hostNetwork pods are part of the checks, and a pod on a control-plane machine. */
 export const verifyNamespaceLabels = {
-  ...verifyLabels,
+  ...checkLabels,
   "pod-security.kubernetes.io/enforce": "privileged",
   [namespaceLabels.hostProcess]: "allowed",
   [namespaceLabels.controlPlane]: "allowed",
@@ -82,20 +81,6 @@ export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Pa
 
 const resources = { requests: { cpu: "10m", memory: "32Mi" }, limits: { memory: "256Mi" } };
 
-/** A pod of the run that is nothing but its spec. */
-export function verifyPod(name: string, spec: V1PodSpec, labels: Readonly<Record<string, string>> = {}): V1Pod {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, labels: { ...verifyLabels, ...labels } },
-    spec: {
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 1,
-      ...spec,
-    },
-  };
-}
-
 /** Pod of a station. */
 export function stationPod(station: Station, group: NodeGroup): V1Pod {
   if (station.host) return hostPod(station);
@@ -106,7 +91,7 @@ export function stationPod(station: Station, group: NodeGroup): V1Pod {
     ports: [{ containerPort: stationPort }],
     resources,
   };
-  return verifyPod(
+  return checkPod(
     station.pod,
     { ...forGroup(group), ...onNode(station.node), containers: [container] },
     { "fenestra.dev/station": group.id },
@@ -123,7 +108,7 @@ function hostPod({ pod, os, node, group }: Station): V1Pod {
         resources,
       }
     : { name: "station", image: stationImage({ release: undefined }), args: ["pause"], resources };
-  return verifyPod(pod, {
+  return checkPod(pod, {
     os: { name: os },
     hostNetwork: true,
     ...(windows
@@ -151,7 +136,7 @@ export function stationService(group: string, type: "NodePort" | "LoadBalancer")
     kind: "Service",
     metadata: {
       name: type === "LoadBalancer" ? `${serviceName(group)}-lb` : serviceName(group),
-      labels: verifyLabels,
+      labels: checkLabels,
     },
     spec: {
       type,

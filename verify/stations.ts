@@ -1,12 +1,13 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import { CheckFailure } from "../checks/check.ts";
+import { statusOf } from "../checks/cluster/api.ts";
+import { podProblem } from "../checks/cluster/workloads.ts";
 import { NotYet, until } from "../checks/poll.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
-import { type ClusterApi, statusOf } from "./api.ts";
+import type { ClusterApi } from "./api.ts";
 import type { ExecResult, Execute } from "./exec.ts";
 import { hostStationOf, type Station, serviceName, stationPod, stationService, stationsOf } from "./manifests.ts";
 import type { NodeGroup } from "./nodes.ts";
-import { podProblem } from "./workloads.ts";
 
 /** A station whose pod is Ready. */
 export interface ReadyStation extends Station {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { V1CSINode } from "@kubernetes/client-node";
 import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
+import type { NodeFacts } from "../../checks/cluster/nodes.ts";
 import { NotYet } from "../../checks/poll.ts";
 import type { VerifyCheck, VerifyContext } from "../../verify/check.ts";
 import { exporterCheck } from "../../verify/checks/exporters.ts";
@@ -9,7 +10,7 @@ import { nodeToPodCheck } from "../../verify/checks/pods.ts";
 import { nodePortCheck, steadiness } from "../../verify/checks/services.ts";
 import { diskDriverOf, registrationProblems, storageClassFor } from "../../verify/checks/storage.ts";
 import { hostStationOf, stationPod, stationsOf, verifyNamespaceLabels } from "../../verify/manifests.ts";
-import { controlPlaneGroup, type NodeFacts, type NodeGroup, nodeGroups } from "../../verify/nodes.ts";
+import { controlPlaneGroup, type NodeGroup, nodeGroups } from "../../verify/nodes.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { ended } from "./network.ts";
@@ -24,6 +25,7 @@ const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
   ready: true,
   readyMessage: "",
   internalIp: `10.0.0.${name.length}`,
+  podCidr: undefined,
   controlPlane: false,
   cordoned: false,
   simulated: false,

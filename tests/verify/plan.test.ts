@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import type { V1Node } from "@kubernetes/client-node";
 import fc from "fast-check";
-import { nodeFacts, nodeGroups, nodeProblems } from "../../verify/nodes.ts";
+import { nodeFacts, nodeProblems } from "../../checks/cluster/nodes.ts";
+import { nodeGroups } from "../../verify/nodes.ts";
 import { type ClusterFacts, chosenChecks, planChecks } from "../../verify/plan.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 

@@ -1,33 +1,19 @@
 import { CheckSkipped, expect } from "../../checks/check.ts";
+import { nodesCheck } from "../../checks/cluster/nodes.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
-import { controlPlaneId, type NodeGroup, nodeFacts, nodeGroups, nodeProblems } from "../nodes.ts";
-import { workloadProblems } from "../workloads.ts";
+import { controlPlaneId, type NodeGroup, nodeGroups } from "../nodes.ts";
 
 /** The nodes of a group, or the control plane, are Ready with the labels and taints of their system. */
-export function nodesCheck(id: string, count: number, describe: string): VerifyCheck {
-  return {
+export function groupNodesCheck(id: string, count: number, describe: string): VerifyCheck {
+  return nodesCheck({
     id: `nodes/${id}`,
     title: `${count} ${count === 1 ? "node" : "nodes"} of ${id} Ready, with the labels and taints of ${describe}`,
-    run: async ({ api, signal, note }) => {
-      const names = await until(
-        `the nodes of ${id}`,
-        async () => {
-          const nodes = (await api.core.listNode()).items.map(nodeFacts);
-          const own =
-            id === controlPlaneId
-              ? nodes.filter((node) => node.controlPlane)
-              : (nodeGroups(nodes).find((group) => group.id === id)?.nodes ?? []);
-          if (own.length === 0) throw new NotYet("there are none left");
-          const problems = own.flatMap(nodeProblems);
-          if (problems.length > 0) throw new NotYet(problems.join("; "));
-          return own.map(({ name }) => name);
-        },
-        { signal, intervalMs: 2_000, lookAt: "kubectl get nodes -o wide --show-labels; kubectl describe node <name>" },
-      );
-      note(names.join(", "));
-    },
-  };
+    own: (nodes) =>
+      id === controlPlaneId
+        ? nodes.filter((node) => node.controlPlane)
+        : (nodeGroups(nodes).find((group) => group.id === id)?.nodes ?? []),
+  });
 }
 
 /** Id of the check that a group's pods are Ready. */
@@ -45,49 +31,6 @@ export function podsReadyCheck(group: NodeGroup): VerifyCheck {
     },
   };
 }
-
-/** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */
-export const workloadsCheck: VerifyCheck = {
-  id: "workloads",
-  title: "every Deployment, StatefulSet and DaemonSet of the cluster has all its pods available",
-  run: async ({ api, signal, note }) => {
-    let lookAt: string | undefined;
-    const counts = await until(
-      "all workloads",
-      async () => {
-        const [deployments, statefulSets, daemonSets, pods] = await Promise.all([
-          api.apps.listDeploymentForAllNamespaces(),
-          api.apps.listStatefulSetForAllNamespaces(),
-          api.apps.listDaemonSetForAllNamespaces(),
-          api.core.listPodForAllNamespaces(),
-        ]);
-        const workloads = {
-          deployments: deployments.items,
-          statefulSets: statefulSets.items,
-          daemonSets: daemonSets.items,
-          pods: pods.items,
-        };
-        const problems = workloadProblems(workloads);
-        lookAt = problems[0]?.lookAt;
-        if (problems.length > 0) {
-          throw new NotYet(
-            problems.map(({ what, reason }) => `${what}${reason === undefined ? "" : ` (${reason})`}`).join("\n"),
-          );
-        }
-        return [deployments.items.length, statefulSets.items.length, daemonSets.items.length];
-      },
-      {
-        signal,
-        intervalMs: 1_000,
-        get lookAt() {
-          return lookAt ?? "kubectl get deployments,statefulsets,daemonsets -A";
-        },
-      },
-    );
-    const [deployments, statefulSets, daemonSets] = counts;
-    note(`${deployments} Deployments, ${statefulSets} StatefulSets, ${daemonSets} DaemonSets`);
-  },
-};
 
 /** Signer of the certificates with which kubelets answer (kubernetes.io: "Certificate Signing Requests"). */
 const servingSigner = "kubernetes.io/kubelet-serving";

@@ -1,7 +1,8 @@
 import { CheckFailure, expect } from "../../checks/check.ts";
+import type { NodeFacts } from "../../checks/cluster/nodes.ts";
 import type { VerifyCheck } from "../check.ts";
 import { stationPort } from "../manifests.ts";
-import type { NodeFacts, NodeGroup } from "../nodes.ts";
+import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
 import { answeredBy, from, hostname } from "./paths.ts";
 

@@ -1,5 +1,5 @@
 import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
-import { ifFound } from "../api.ts";
+import { ifFound } from "../../checks/cluster/api.ts";
 import type { VerifyCheck } from "../check.ts";
 
 /** Where each control-plane machine notes its last snapshot: member to time, name and size (components/machine/linux/scripts/etcd-snapshot.sh). */

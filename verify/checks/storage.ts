@@ -1,12 +1,14 @@
 import type { V1CSINode, V1StorageClass } from "@kubernetes/client-node";
 import { CheckFailure, expect } from "../../checks/check.ts";
+import { ifFound } from "../../checks/cluster/api.ts";
+import { type NodeFacts, nodeFacts } from "../../checks/cluster/nodes.ts";
+import { checkPod } from "../../checks/cluster/pods.ts";
+import { podProblem } from "../../checks/cluster/workloads.ts";
 import { NotYet, until } from "../../checks/poll.ts";
-import { ifFound } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
 import { executor } from "../exec.ts";
-import { forGroup, stationImage, verifyPod } from "../manifests.ts";
-import { type NodeFacts, type NodeGroup, nodeFacts, nodeGroups } from "../nodes.ts";
-import { podProblem } from "../workloads.ts";
+import { forGroup, stationImage } from "../manifests.ts";
+import { type NodeGroup, nodeGroups } from "../nodes.ts";
 
 /** Drivers of the clouds' disks, with the label in which each keeps a node's zone. */
 const diskDrivers = {
@@ -140,7 +142,7 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined):
       });
       const withPod = async (suffix: string, line: string): Promise<string> => {
         const name = `${claim}-${suffix}`;
-        const body = verifyPod(name, {
+        const body = checkPod(name, {
           ...forGroup(group),
           containers: [
             {

@@ -1,4 +1,7 @@
 import type { V1DaemonSet, V1Deployment, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
+import type { Check } from "../check.ts";
+import { NotYet, until } from "../poll.ts";
+import type { ApiTools } from "./api.ts";
 
 /** A workload that does not have its pods. */
 export interface WorkloadProblem {
@@ -112,3 +115,47 @@ export function workloadProblems({
 function unavailable(count: number | undefined): string | undefined {
   return (count ?? 0) > 0 ? `has ${count} pods that are not available` : undefined;
 }
+
+/** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */
+export const workloadsCheck: Check<ApiTools> = {
+  id: "workloads",
+  title: "every Deployment, StatefulSet and DaemonSet of the cluster has all its pods available",
+  run: async ({ api, signal, note }) => {
+    let lookAt: string | undefined;
+    const counts = await until(
+      "all workloads",
+      async () => {
+        const [deployments, statefulSets, daemonSets, pods] = await Promise.all([
+          api.apps.listDeploymentForAllNamespaces(),
+          api.apps.listStatefulSetForAllNamespaces(),
+          api.apps.listDaemonSetForAllNamespaces(),
+          api.core.listPodForAllNamespaces(),
+        ]);
+        const workloads = {
+          deployments: deployments.items,
+          statefulSets: statefulSets.items,
+          daemonSets: daemonSets.items,
+          pods: pods.items,
+        };
+        const problems = workloadProblems(workloads);
+        lookAt = problems[0]?.lookAt;
+        if (deployments.items.length + daemonSets.items.length === 0) throw new NotYet("there are none");
+        if (problems.length > 0) {
+          throw new NotYet(
+            problems.map(({ what, reason }) => `${what}${reason === undefined ? "" : ` (${reason})`}`).join("\n"),
+          );
+        }
+        return [deployments.items.length, statefulSets.items.length, daemonSets.items.length];
+      },
+      {
+        signal,
+        intervalMs: 1_000,
+        get lookAt() {
+          return lookAt ?? "kubectl get deployments,statefulsets,daemonsets -A";
+        },
+      },
+    );
+    const [deployments, statefulSets, daemonSets] = counts;
+    note(`${deployments} Deployments, ${statefulSets} StatefulSets, ${daemonSets} DaemonSets`);
+  },
+};

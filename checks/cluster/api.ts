@@ -1,0 +1,32 @@
+import type { AppsV1Api, CoreV1Api, NodeV1Api } from "@kubernetes/client-node";
+
+/** The parts of the Kubernetes API that the shared checks use, with one identity. */
+export interface ApiClients {
+  readonly core: CoreV1Api;
+  readonly apps: AppsV1Api;
+  readonly node: NodeV1Api;
+}
+
+/** What checks that need only an API server may use. */
+export interface ApiTools {
+  readonly api: ApiClients;
+  /** Where they make pods, which they remove again. */
+  readonly namespace: string;
+  /** Image of a container that only waits; there is one for every system under this name. */
+  readonly waitingImage: string;
+}
+
+/** HTTP status of an answer that was an error; `undefined` for anything else. */
+export function statusOf(error: unknown): number | undefined {
+  return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
+    ? error.code
+    : undefined;
+}
+
+/** The object, or nothing when there is none of that name. */
+export async function ifFound<T>(asked: Promise<T>): Promise<T | undefined> {
+  return await asked.catch((error: unknown) => {
+    if (statusOf(error) === 404) return undefined;
+    throw error;
+  });
+}

@@ -1,0 +1,129 @@
+import type { V1Node } from "@kubernetes/client-node";
+import type { Check } from "../check.ts";
+import { NotYet, until } from "../poll.ts";
+import type { ApiTools } from "./api.ts";
+
+/** What the checks need to know of a Node. */
+export interface NodeFacts {
+  readonly name: string;
+  readonly os: string;
+  /** Windows build by what the node itself reports as its kernel: `10.0.20348`. */
+  readonly build: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  /** `key=value:effect`. */
+  readonly taints: readonly string[];
+  readonly ready: boolean;
+  /** What the kubelet says of its readiness. */
+  readonly readyMessage: string;
+  readonly internalIp: string | undefined;
+  /** Range of its pods' addresses. */
+  readonly podCidr: string | undefined;
+  readonly controlPlane: boolean;
+  readonly cordoned: boolean;
+  /** It belongs to a rehearsal: KWOK plays it, or most of its containers have no program. */
+  readonly simulated: boolean;
+  /** `aws` or `azure` by the provider id; `undefined` for anything else. */
+  readonly cloud: "aws" | "azure" | undefined;
+}
+
+/** Annotation by which KWOK finds the nodes that it plays (kwok.sigs.k8s.io: "Manage Nodes"). */
+const simulatedAnnotation = "kwok.x-k8s.io/node";
+/** Name of the rehearsal's container runtime (tools/runtime/main.go). */
+const rehearsalRuntime = "rehearsal://";
+/** Taint of every Windows node, by which plain pods stay away. */
+export const windowsTaint = "os=windows:NoSchedule";
+const uninitializedKey = "node.cloudprovider.kubernetes.io/uninitialized";
+
+/** Labels of Kubernetes' own (kubernetes.io: "Well-Known Labels, Annotations and Taints"), written out: a check must not learn them from the program. */
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane";
+const buildLabel = "node.kubernetes.io/windows-build";
+
+/** Facts of a Node. */
+export function nodeFacts(node: V1Node): NodeFacts {
+  const { metadata, spec, status } = node;
+  const labels = metadata?.labels ?? {};
+  const os = status?.nodeInfo?.operatingSystem ?? labels["kubernetes.io/os"] ?? "";
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  return {
+    name: metadata?.name ?? "",
+    os,
+    build: os === "windows" ? /^\d+\.\d+\.\d+/.exec(status?.nodeInfo?.kernelVersion ?? "")?.[0] : undefined,
+    labels,
+    taints: (spec?.taints ?? []).map(
+      ({ key, value, effect }) => `${key}${value === undefined || value === "" ? "" : `=${value}`}:${effect}`,
+    ),
+    ready: ready?.status === "True",
+    readyMessage: ready?.message ?? ready?.reason ?? "the kubelet has never reported",
+    internalIp: status?.addresses?.find(({ type }) => type === "InternalIP")?.address,
+    podCidr: spec?.podCIDR,
+    controlPlane: controlPlaneLabel in labels,
+    cordoned: spec?.unschedulable === true,
+    simulated:
+      metadata?.annotations?.[simulatedAnnotation] === "fake" ||
+      status?.nodeInfo?.containerRuntimeVersion.startsWith(rehearsalRuntime) === true,
+    cloud: /^(aws|azure):\/\//.exec(spec?.providerID ?? "")?.[1] === "aws" ? "aws" : azureOrNone(spec?.providerID),
+  };
+}
+
+function azureOrNone(providerId: string | undefined): "azure" | undefined {
+  return providerId?.startsWith("azure://") === true ? "azure" : undefined;
+}
+
+/** What is wrong with a Node's state, labels and taints; empty when all is well. */
+export function nodeProblems(node: NodeFacts): readonly string[] {
+  const { labels, taints } = node;
+  const label = (key: string, wanted: string | undefined): readonly string[] =>
+    labels[key] === wanted ? [] : [`label ${key} is ${labels[key] ?? "missing"}, wanted ${wanted ?? "none"}`];
+  const hasWindowsTaint = taints.includes(windowsTaint);
+  return [
+    ...(node.ready ? [] : [`it is not Ready: ${node.readyMessage}`]),
+    ...label("kubernetes.io/os", node.os === "windows" ? "windows" : "linux"),
+    ...(labels["kubernetes.io/arch"] === undefined ? ["label kubernetes.io/arch is missing"] : []),
+    ...label(buildLabel, node.build),
+    ...(node.os === "windows" && !hasWindowsTaint
+      ? [`taint ${windowsTaint} is missing; it has ${taints.join(", ") || "none"}`]
+      : []),
+    ...(node.os !== "windows" && hasWindowsTaint ? [`a Linux node has the taint ${windowsTaint}`] : []),
+    ...(taints.some((taint) => taint.startsWith(uninitializedKey))
+      ? [`taint ${uninitializedKey} is still there: no cloud controller has initialised it`]
+      : []),
+  ].map((problem) => `node ${node.name}: ${problem}`);
+}
+
+/** The nodes that a check is about, and what must be so of them. */
+export interface WantedNodes {
+  readonly id: string;
+  readonly title: string;
+  /** The nodes that are meant, among all of the cluster. */
+  readonly own: (nodes: readonly NodeFacts[]) => readonly NodeFacts[];
+  /** How many there must be. Default: at least one. */
+  readonly count?: number;
+  /** What else is wrong with one of them. Default: nothing. */
+  readonly problems?: (node: NodeFacts) => readonly string[];
+  /** Why there is nothing to check. */
+  readonly skip?: string | undefined;
+}
+
+/** The nodes are there and Ready, with the labels and taints of their system. */
+export function nodesCheck({ id, title, own, count, problems, skip }: WantedNodes): Check<ApiTools> {
+  return {
+    id,
+    title,
+    ...(skip === undefined ? {} : { skip }),
+    run: async ({ api, signal, note }) => {
+      const names = await until(
+        "the nodes",
+        async () => {
+          const nodes = own((await api.core.listNode()).items.map(nodeFacts));
+          if (nodes.length === 0) throw new NotYet("there are none");
+          if (count !== undefined && nodes.length !== count) throw new NotYet(`found ${nodes.length}, wanted ${count}`);
+          const wrong = nodes.flatMap((node) => [...nodeProblems(node), ...(problems?.(node) ?? [])]);
+          if (wrong.length > 0) throw new NotYet(wrong.join("\n"));
+          return nodes.map(({ name }) => name);
+        },
+        { signal, intervalMs: 2_000, lookAt: "kubectl get nodes -o wide --show-labels; kubectl describe node <name>" },
+      );
+      note(names.join(", "));
+    },
+  };
+}

@@ -1,0 +1,218 @@
+import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
+import { messageOf } from "../../components/gates/messageOf.ts";
+import { type Check, CheckFailure, type CheckRun, expect } from "../check.ts";
+import { NotYet, until } from "../poll.ts";
+import { type ApiTools, ifFound } from "./api.ts";
+import { nodeFacts } from "./nodes.ts";
+import { checkPod, waitingContainer } from "./pods.ts";
+import { podProblem } from "./workloads.ts";
+
+type Context = ApiTools & CheckRun;
+
+const describe = (namespace: string, name: string): string =>
+  `kubectl -n ${namespace} describe pod ${name} (while this check runs)`;
+
+/** What the scheduler decided about a pod. */
+interface Placed {
+  readonly pod: V1Pod;
+  readonly node: string | undefined;
+  /** The scheduler's words when it found no node. */
+  readonly refusal: string | undefined;
+}
+
+/** Makes a pod and waits for the scheduler's decision. */
+async function place({ api, namespace, signal }: Context, body: V1Pod): Promise<Placed> {
+  const name = body.metadata?.name ?? "";
+  await api.core.createNamespacedPod({ namespace, body }).catch((error: unknown) => {
+    throw new CheckFailure(`the API server refused pod ${name}: ${messageOf(error)}`);
+  });
+  return await until(
+    `the scheduler to decide about pod ${name}`,
+    async () => {
+      const pod = await api.core.readNamespacedPod({ namespace, name });
+      const node = pod.spec?.nodeName;
+      const refused = pod.status?.conditions?.find(({ type, status }) => type === "PodScheduled" && status === "False");
+      if (node === undefined && refused === undefined) throw new NotYet("it has said nothing");
+      return { pod, node, refusal: node === undefined ? `${refused?.reason}: ${refused?.message}` : undefined };
+    },
+    { signal, intervalMs: 200, lookAt: describe(namespace, name) },
+  );
+}
+
+async function untilStarted({ api, namespace, signal }: Context, name: string): Promise<void> {
+  await until(
+    `pod ${name} to start`,
+    async () => {
+      const problem = podProblem(await api.core.readNamespacedPod({ namespace, name }));
+      if (problem !== undefined) throw new NotYet(problem);
+    },
+    { signal, intervalMs: 1_000, lookAt: describe(namespace, name) },
+  );
+}
+
+/** Makes pods, gives the scheduler's decisions to `judge`, and removes the pods again. */
+async function withPlaced(
+  context: Context,
+  pods: readonly V1Pod[],
+  judge: (placed: readonly Placed[]) => Promise<void>,
+): Promise<void> {
+  const { api, namespace } = context;
+  try {
+    await judge(await Promise.all(pods.map((pod) => place(context, pod))));
+  } finally {
+    const names = pods.map(({ metadata }) => metadata?.name ?? "");
+    await Promise.all(names.map((name) => api.core.deleteNamespacedPod({ namespace, name }).catch(() => undefined)));
+  }
+}
+
+/** What is expected of pods that say nothing about their system. */
+export interface PlainPods {
+  /** How many are made: more than there are nodes in a small cluster, so that chance does not decide. */
+  readonly count: number;
+  /** Whether every one must get a node and start there. A cluster in use may have no room for them. */
+  readonly mustStart: boolean;
+  /** What the names of pods in kube-system begin with that must be there. */
+  readonly system: readonly string[];
+}
+
+/** The taint keeps pods off Windows nodes that say nothing about their system. */
+export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<ApiTools> {
+  return {
+    id: "plain-pods",
+    title:
+      "pods that say nothing about their system never get to a Windows node, nor do CoreDNS and the Linux kube-proxy",
+    run: async (context) => {
+      const { api, namespace, note, waitingImage } = context;
+      const nodes = new Map((await api.core.listNode()).items.map(nodeFacts).map((node) => [node.name, node]));
+      const names = Array.from({ length: count }, (_, index) => `plain-${index}`);
+      const pods = names.map((name) => checkPod(name, { containers: [waitingContainer(waitingImage)] }));
+      await withPlaced(context, pods, async (placed) => {
+        for (const { pod, node, refusal } of placed) {
+          const name = pod.metadata?.name ?? "";
+          expect(
+            node !== undefined || (!mustStart && /untolerated taint|Insufficient|Too many pods/.test(refusal ?? "")),
+            `pod ${name} has no node${mustStart ? "" : " for another reason than taints or room"}: ${refusal}`,
+            describe(namespace, name),
+          );
+          const os = node === undefined ? "none" : nodes.get(node)?.os;
+          expect(os !== "windows", `pod ${name} got to the Windows node ${node}`, `kubectl describe node ${node}`);
+        }
+        const waiting = placed.filter(({ node }) => node === undefined);
+        note(`${placed.length - waiting.length} pods on Linux nodes, ${waiting.length} wait for room on one`);
+        if (mustStart) await Promise.all(names.map((name) => untilStarted(context, name)));
+      });
+      const { items } = await api.core.listNamespacedPod({
+        namespace: "kube-system",
+        labelSelector: "k8s-app in (kube-dns, kube-proxy)",
+      });
+      for (const wanted of system)
+        expect(
+          items.some(({ metadata }) => metadata?.name?.startsWith(wanted)),
+          `kube-system has no pod of ${wanted}`,
+        );
+      for (const { metadata, spec } of items) {
+        expect(
+          nodes.get(spec?.nodeName ?? "")?.os !== "windows",
+          `pod kube-system/${metadata?.name} is on the Windows node ${spec?.nodeName}`,
+          `kubectl -n kube-system describe pod ${metadata?.name}`,
+        );
+      }
+    },
+  };
+}
+
+/** What is expected of a RuntimeClass. */
+export interface WantedClass {
+  readonly name: string;
+  /** Build of the nodes to which it leads: `10.0.20348`. */
+  readonly build: string;
+  /** How many pods are made. */
+  readonly count: number;
+  /** Whether their containers must start too. */
+  readonly mustStart: boolean;
+}
+
+/** A RuntimeClass brings a pod to its build. */
+export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass): Check<ApiTools> {
+  return {
+    id: `runtime-class/${name}`,
+    title: `a pod with runtimeClassName ${name} and nothing else gets to a node of Windows build ${build}${mustStart ? ", and starts" : ""}`,
+    run: async (context) => {
+      const { api, namespace, note, waitingImage } = context;
+      const names = Array.from({ length: count }, (_, index) => `class-${name}-${index}`);
+      const pods = names.map((pod) =>
+        checkPod(pod, {
+          os: { name: "windows" },
+          runtimeClassName: name,
+          containers: [waitingContainer(waitingImage)],
+        }),
+      );
+      await withPlaced(context, pods, async (placed) => {
+        for (const { pod, node, refusal } of placed) {
+          const lookAt = describe(namespace, pod.metadata?.name ?? "");
+          expect(node !== undefined, `the scheduler found no node for it: ${refusal}`, lookAt);
+          const found = nodeFacts(await api.core.readNode({ name: node }));
+          expect(
+            found.build === build,
+            `it got to node ${node} of build ${found.build ?? "none"}`,
+            `kubectl get runtimeclass ${name} -o yaml`,
+          );
+        }
+        if (mustStart) await Promise.all(names.map((each) => untilStarted(context, each)));
+        note(`on ${[...new Set(placed.map(({ node }) => node))].join(", ")}`);
+      });
+    },
+  };
+}
+
+/** Name of the policy that chooses the RuntimeClass; it is Fenestra's own and may be switched off. */
+export const runtimeClassPolicy = "fenestra-windows-runtime-class";
+
+/** A Windows pod with an image of this tag, as a dry run shows it after admission. */
+export async function admittedWindowsPod(
+  { api, namespace }: Pick<ApiTools, "api" | "namespace">,
+  imageTag: string,
+): Promise<V1PodSpec | undefined> {
+  const image = `mcr.microsoft.com/windows/nanoserver:${imageTag}`;
+  const body = checkPod("policy", { os: { name: "windows" }, containers: [waitingContainer(image)] });
+  return (await api.core.createNamespacedPod({ namespace, body, dryRun: "All" })).spec;
+}
+
+/**
+ * The API server chooses the RuntimeClass by the image's tag.
+ *
+ * @param inForceMs how long the policy may take until it is in force, in milliseconds
+ */
+export function runtimeClassPolicyCheck(
+  { name, imageTag }: { readonly name: string; readonly imageTag: string },
+  inForceMs = 0,
+): Check<ApiTools> {
+  return {
+    id: `runtime-class-policy/${name}`,
+    title: `a Windows pod with an image of ${imageTag} is given runtimeClassName ${name}, with its node selector and toleration`,
+    run: async (context) => {
+      const { api, signal } = context;
+      const lookAt = `kubectl get mutatingadmissionpolicy,mutatingadmissionpolicybinding ${runtimeClassPolicy} -o yaml`;
+      const spec = await until(
+        "the policy",
+        async () => {
+          const admitted = await admittedWindowsPod(context, imageTag);
+          const given = admitted?.runtimeClassName;
+          if (given !== name) throw new NotYet(`it gave ${given ?? "no RuntimeClass"}`);
+          return admitted;
+        },
+        { signal, limitMs: inForceMs, intervalMs: 250, lookAt },
+      );
+      const runtimeClass = await ifFound(api.node.readRuntimeClass({ name }));
+      expect(runtimeClass !== undefined, `there is no RuntimeClass ${name}`, "kubectl get runtimeclasses");
+      for (const [key, value] of Object.entries(runtimeClass.scheduling?.nodeSelector ?? {}))
+        expect(spec?.nodeSelector?.[key] === value, `its node selector lacks ${key}=${value}`, lookAt);
+      for (const wanted of runtimeClass.scheduling?.tolerations ?? []) {
+        const times = (spec?.tolerations ?? []).filter(
+          ({ key, effect }) => key === wanted.key && effect === wanted.effect,
+        );
+        expect(times.length === 1, `its toleration of ${wanted.key} is there ${times.length} times`, lookAt);
+      }
+    },
+  };
+}
