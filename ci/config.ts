@@ -37,6 +37,8 @@ const schema = z.strictObject({
   repository: z.string().regex(/^[A-Za-z0-9-]+\/[A-Za-z0-9_.-]+$/, "allowed: OWNER/NAME of a repository on GitHub"),
   repositoryIds: z.strictObject({ owner: digits, repository: digits }).optional(),
   stacks: z.array(z.string(), "allowed: a list of stacks").min(1, "allowed: at least one stack"),
+  /** Folder of their stack files, from the root of the repository. */
+  stackDir: z.string().default("stacks"),
   oidcProviderArn: z
     .string()
     .regex(/^arn:[\w-]+:iam::\d{12}:oidc-provider\/token\.actions\.githubusercontent\.com$/, "allowed: the ARN of it")
@@ -63,8 +65,9 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
   const result = schema.safeParse(Object.fromEntries(values));
   if (!result.success)
     throw new CiConfigError(result.error.issues.map(({ path, message }) => `${prefix}${path.join(".")}: ${message}`));
-  const { repository: name, repositoryIds: ids, stacks, oidcProviderArn } = result.data;
-  const files = stacks.map((stack) => ({ stack, config: loadConfig(readStackFile(stack)) }));
+  const { repository: name, repositoryIds: ids, stacks, stackDir, oidcProviderArn } = result.data;
+  const folder = new URL(`../${stackDir}/`, import.meta.url);
+  const files = stacks.map((stack) => ({ stack, config: loadConfig(readStackFile(stack, folder)) }));
   const places = new Set(files.map(({ config: { cloud, region, accountId } }) => `${cloud} ${region} ${accountId}`));
   const [first] = files;
   if (first === undefined || places.size > 1)

@@ -19,6 +19,8 @@ export interface CheckoutOptions {
    * asks nothing of the network.
    */
   readonly install?: (folder: string) => void;
+  /** Folder of the stack files in place of `stacks`: one of the repository is read as that commit has it. */
+  readonly stackDir?: string | undefined;
 }
 
 /** A commit of the repository in a folder of its own. */
@@ -55,7 +57,7 @@ export function planAtRef(ref: string, stack: string, options: CheckoutOptions =
  * @throws UsageError when there is no such commit, or it wants other packages and nobody installs them.
  */
 export function openCheckout(ref: string, options: CheckoutOptions = {}): Checkout {
-  const { repository = root, option = "--diff", install } = options;
+  const { repository = root, option = "--diff", install, stackDir } = options;
   const named = `${option} ${ref}`;
   const commit = commitOf(ref, option, repository);
   const same = hasSamePackages(commit, repository);
@@ -65,6 +67,9 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
     );
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-base-"));
   const tree = path.join(folder, "tree");
+  const inside = stackDir === undefined ? undefined : path.relative(repository, path.resolve(stackDir));
+  const stackArgs =
+    inside === undefined ? [] : ["--stack-dir", path.resolve(inside.startsWith("..") ? repository : tree, inside)];
   // Ctrl-C goes to the child as well; this process must live on to clean up.
   const ignore = () => undefined;
   process.on("SIGINT", ignore);
@@ -80,7 +85,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
     const stacks = path.join(tree, "stacks");
     return {
       stacks: existsSync(stacks) ? stackNames(pathToFileURL(`${stacks}/`)) : [],
-      plan: (stack) => runPlan(tree, named, stack),
+      plan: (stack) => runPlan(tree, named, stack, stackArgs),
       close,
     };
   } catch (error) {
@@ -113,12 +118,12 @@ function hasSamePackages(commit: string, repository: string): boolean {
   }
 }
 
-function runPlan(tree: string, named: string, stack: string): string {
+function runPlan(tree: string, named: string, stack: string, stackArgs: readonly string[]): string {
   const command = path.join(tree, "cli", "main.ts");
   if (!existsSync(command)) throw new UsageError(`${named}: that version has no fenestra plan`);
   try {
     // Findings of the base, exit code 1, are of no interest here.
-    const args = [command, "plan", "--stack", stack, "--json"];
+    const args = [command, "plan", "--stack", stack, ...stackArgs, "--json"];
     return execFileSync(process.execPath, args, {
       cwd: tree,
       encoding: "utf8",

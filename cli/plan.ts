@@ -2,7 +2,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { UserDataError } from "../plan/decode/machine.ts";
 import { ProgramError } from "../plan/program/runProgram.ts";
 import { ShapeError } from "../plan/program/sameResources.ts";
@@ -14,13 +13,14 @@ import { makePlan } from "../plan/report/makePlan.ts";
 import { planSummary } from "../plan/report/summary.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { planAtRef } from "./gitBase.ts";
+import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
 import { withUserFile } from "./userFiles.ts";
 
 const help = `Usage: fenestra plan --stack NAME [options]
 
 Runs the program with a simulated cloud and shows what it would make. Needs no account, no credentials, no root and no network.
 
-  --stack NAME       the stack: NAME of stacks/Pulumi.NAME.yaml
+${stackHelp(19)}
   --json             print the plan as JSON in place of the summary
   --out DIR          write plan.md, plan.html, plan.json and every file of every machine to DIR
   --diff BASE        say what changes against BASE, in place of the summary: the plan.json of an earlier run, or a commit, branch or tag of
@@ -53,7 +53,7 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
   const { values } = parseArgs({
     args: [...args],
     options: {
-      stack: { type: "string" },
+      ...stackOptions,
       json: { type: "boolean", default: false },
       out: { type: "string" },
       diff: { type: "string" },
@@ -61,13 +61,13 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
       "as-of": { type: "string" },
     },
   });
-  if (values.stack === undefined) throw new UsageError(`plan needs --stack NAME; allowed: ${stackNames().join(", ")}`);
+  const { stack, config } = readStack("plan needs --stack NAME", values);
   const failOn = levelOf(values["fail-on"]);
   const asOf = dateOf(values["as-of"]);
-  const base = values.diff === undefined ? undefined : readBase(values.diff, values.stack);
+  const base = values.diff === undefined ? undefined : readBase(values.diff, stack, values["stack-dir"]);
   const plan = await makePlan({
-    stack: values.stack,
-    config: readStackFile(values.stack),
+    stack,
+    config,
     entry: fileURLToPath(new URL("../index.ts", import.meta.url)),
     asOf,
   });
@@ -87,11 +87,11 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
 }
 
 /** A file wins over a commit of the same name. */
-function readBase(fileOrRef: string, stack: string): BasePlan {
+function readBase(fileOrRef: string, stack: string, folder: string | undefined): BasePlan {
   const named = `--diff ${fileOrRef}`;
   const text = existsSync(fileOrRef)
     ? withUserFile(named, "the plan.json of an earlier run", () => readFileSync(fileOrRef, "utf8"))
-    : planAtRef(fileOrRef, stack);
+    : planAtRef(fileOrRef, stack, { stackDir: folder });
   const base = readBasePlan(text);
   if (typeof base === "string") throw new UsageError(`${named}: ${base}`);
   if (base.stack !== stack)

@@ -1,7 +1,6 @@
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
-import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { minorOf } from "../components/model/releases.ts";
 import type { CheckReport } from "../rehearsal/checks/run.ts";
 import { withEveryAddOn } from "../rehearsal/everyAddOn.ts";
@@ -14,17 +13,18 @@ import { obtainContainerRuntime } from "../rehearsal/programs/containerRuntime.t
 import { obtainPrograms, type Programs } from "../rehearsal/programs/obtain.ts";
 import { rehearse } from "../rehearsal/rehearse.ts";
 import { type Command, type ExitCode, exitCodes, UsageError } from "./exit.ts";
+import { readStack, type Stack, stackHelp, stackOptions } from "./stackOptions.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
 
-const help = `Usage: fenestra rehearse --stack <stack> [--every-add-on] [--keep] [--full] [--only <checks>]
+const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--keep] [--full] [--only <checks>]
                          [--break <name>]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets of Linux machines and the scripts of the machines. Cloud APIs, kernels,
 the containers of add-ons, packets and Windows are simulated. The last line of the output is: N passed, N failed[, N skipped].
 
-  --stack <stack>  Name of the stack: stacks/Pulumi.<stack>.yaml
+${stackHelp(17)}
   --every-add-on   Switch every add-on and all samples on, with a node in every pool
   --keep           Leave everything running until Ctrl-C, and tell how to use kubectl
   --full           Run the slow checks too: those that wait for time to pass
@@ -51,8 +51,7 @@ export const rehearseCommand: Command = {
 };
 
 /** Settings of a rehearsal as the command line gives them. */
-interface Settings {
-  readonly stack: string;
+interface Settings extends Stack {
   readonly everyAddOn: boolean;
   readonly keep: boolean;
   readonly full: boolean;
@@ -64,7 +63,7 @@ function parseArguments(args: readonly string[]): Settings {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      stack: { type: "string" },
+      ...stackOptions,
       "every-add-on": { type: "boolean", default: false },
       keep: { type: "boolean", default: false },
       full: { type: "boolean", default: false },
@@ -72,19 +71,31 @@ function parseArguments(args: readonly string[]): Settings {
       break: { type: "string" },
     },
   });
-  if (values.stack === undefined)
-    throw new UsageError(`rehearse needs --stack NAME; allowed: ${stackNames().join(", ")}`);
-  const { stack, keep, full, only, break: broken } = values;
-  return { stack, everyAddOn: values["every-add-on"], keep, full, only, broken };
+  const { keep, full, only, break: broken } = values;
+  return {
+    ...readStack("rehearse needs --stack NAME", values),
+    everyAddOn: values["every-add-on"],
+    keep,
+    full,
+    only,
+    broken,
+  };
 }
 
-async function runRehearsal({ stack, everyAddOn, keep, full, only, broken }: Settings): Promise<ExitCode> {
+async function runRehearsal({
+  stack,
+  config: written,
+  everyAddOn,
+  keep,
+  full,
+  only,
+  broken,
+}: Settings): Promise<ExitCode> {
   const started = process.env[startVariable];
   const progress = createProgress({
     stream: process.stdout,
     ...(started === undefined ? {} : { startedAt: Number(started) }),
   });
-  const written = readStackFile(stack);
   loadConfig(written);
   const config = everyAddOn ? withEveryAddOn(written) : written;
   loadConfig(config);

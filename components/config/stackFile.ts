@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { isMap, isNode, isScalar, parseDocument } from "yaml";
 import { didYouMean } from "./didYouMean.ts";
 import { ConfigError } from "./problem.ts";
@@ -22,13 +24,14 @@ export function stackNames(folder: URL = stacksFolder): readonly string[] {
  */
 export function readStackFile(stack: string, folder: URL = stacksFolder): Readonly<Record<string, string>> {
   const names = stackNames(folder);
-  const path = `stacks/Pulumi.${stack}.yaml`;
+  const shown = shownFolder(folder);
+  const at = `${shown}/Pulumi.${stack}.yaml`;
   if (!names.includes(stack)) {
-    const allowed = names.length === 0 ? "a file of that name in the folder stacks" : `one of ${names.join(", ")}`;
+    const allowed = names.length === 0 ? `a file of that name in the folder ${shown}` : `one of ${names.join(", ")}`;
     const remedy = didYouMean(stack, names);
     throw new ConfigError([
       {
-        path,
+        path: at,
         value: stack,
         message: "there is no such stack file",
         allowed,
@@ -36,7 +39,7 @@ export function readStackFile(stack: string, folder: URL = stacksFolder): Readon
       },
     ]);
   }
-  return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), path), path);
+  return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), at), at);
 }
 
 /**
@@ -47,6 +50,13 @@ export function readStackFile(stack: string, folder: URL = stacksFolder): Readon
  */
 export function parseStackFile(text: string, path: string): Readonly<Record<string, string>> {
   return Object.fromEntries(configTexts(text, path));
+}
+
+/** A folder as messages name it: within the repository from its root, else in full. */
+function shownFolder(folder: URL): string {
+  const full = fileURLToPath(folder).replace(/\/$/, "");
+  const inside = relative(fileURLToPath(new URL("../../", import.meta.url)), full);
+  return inside.startsWith("..") ? full : inside;
 }
 
 function readText(file: URL, path: string): string {

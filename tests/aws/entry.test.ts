@@ -3,16 +3,16 @@ import { fileURLToPath } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { ConfigError } from "../../components/config/problem.ts";
-import { readStackFile } from "../../components/config/stackFile.ts";
 import fenestra from "../../index.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
 describe("the entry of the program", () => {
   it("deploys the cluster of the stack file and exports its outputs", async () => {
-    const config = readStackFile("aws-dev");
+    const config = stackConfig("aws-dev");
     const program = await runProgram({
       entry,
       stack: "aws-dev",
@@ -26,7 +26,7 @@ describe("the entry of the program", () => {
   });
 
   it("shows a mistake in the stack file without the trace of the program, and keeps it as the cause", async () => {
-    runtime.setAllConfig({ ...readStackFile("aws-dev"), "fenestra:region": "nowhere" });
+    runtime.setAllConfig({ ...stackConfig("aws-dev"), "fenestra:region": "nowhere" });
     await assert.rejects(fenestra(), (error: unknown) => {
       assert.ok(pulumi.RunError.isInstance(error));
       assert.match(error.message, /^config\.fenestra:region: .*\n {4}found: {3}"nowhere"$/m);

@@ -24,6 +24,7 @@ const snapshots = fileURLToPath(new URL("snapshots/", import.meta.url));
 
 const exampleOf = (cloud: Cloud) => ({
   ...readStackFile(cloud, setup),
+  "fenestra-ci:stackDir": "tests/stacks",
   "fenestra-ci:repository": "octo-org/clusters",
   "fenestra-ci:repositoryIds": `{"owner":"12","repository":"345"}`,
 });
@@ -344,7 +345,11 @@ describe("the subject of a run", () => {
 });
 
 describe("the config of the setup", () => {
-  const config = { "fenestra-ci:repository": "o/r", "fenestra-ci:stacks": `["aws-dev"]` };
+  const config = {
+    "fenestra-ci:repository": "o/r",
+    "fenestra-ci:stacks": `["aws-dev"]`,
+    "fenestra-ci:stackDir": "tests/stacks",
+  };
   const refused = (over: Readonly<Record<string, string>>, ...messages: readonly RegExp[]) =>
     assert.throws(
       () => loadCiConfig({ ...config, ...over }),

@@ -11,18 +11,17 @@ import { changesJson, parseChanges, type StackChange, statuses } from "../../cli
 import { UsageError } from "../../cli/exit.ts";
 import { main } from "../../cli/main.ts";
 import { ConfigError } from "../../components/config/problem.ts";
-import { readStackFile } from "../../components/config/stackFile.ts";
 import { planJson } from "../../plan/report/json.ts";
 import { makePlan } from "../../plan/report/makePlan.ts";
 import type { Plan } from "../../plan/report/plan.ts";
+import { stackConfig, stackDir } from "../support/stacks.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const source = { sha: "0123456789abcdef0123456789abcdef01234567", runUrl: "https://github.com/o/r/actions/runs/1" };
 
 describe("the stacks that change", function () {
   this.timeout(120_000);
-  const planOf = (stack: string) =>
-    makePlan({ stack, config: readStackFile(stack), entry: path.join(root, "index.ts") });
+  const planOf = (stack: string) => makePlan({ stack, config: stackConfig(stack), entry: path.join(root, "index.ts") });
   let azure: Plan;
   let aws: Plan;
   before(async () => {
@@ -40,11 +39,15 @@ describe("the stacks that change", function () {
     const fresh = {
       stacks: ["aws-dev", "azure-dev"],
       plan: async (stack: string) =>
-        execFileSync(process.execPath, [path.join(root, "cli/main.ts"), "plan", "--stack", stack, "--json"], {
-          encoding: "utf8",
-          maxBuffer: 2 ** 28,
-          stdio: ["ignore", "pipe", "ignore"],
-        }),
+        execFileSync(
+          process.execPath,
+          [path.join(root, "cli/main.ts"), "plan", "--stack", stack, ...stackDir, "--json"],
+          {
+            encoding: "utf8",
+            maxBuffer: 2 ** 28,
+            stdio: ["ignore", "pipe", "ignore"],
+          },
+        ),
     };
     const compared = await compareStacks(fresh, now("azure-dev", "aws-dev"));
     assert.deepEqual(

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { main } from "../../cli/main.ts";
 import { summary } from "../../cli/rehearse.ts";
+import { stackDir } from "../support/stacks.ts";
 
 const passed = { failure: undefined, skipped: undefined };
 const failed = { failure: "no", skipped: undefined };
@@ -32,7 +33,7 @@ describe("fenestra rehearse", () => {
     ] as const) {
       const err: string[] = [];
       const terminal = { out: () => assert.fail("nothing was asked for"), err: (text: string) => void err.push(text) };
-      assert.equal(await main(["rehearse", ...args], terminal), 2);
+      assert.equal(await main(["rehearse", ...stackDir, ...args], terminal), 2);
       assert.match(err.join(""), message);
     }
   });

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { loadConfig, stackFilePath } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 const texts = {
   "fenestra:cloud": "azure",
@@ -137,7 +138,7 @@ describe("reading a stack file", () => {
     writeFileSync(path.join(folder, "Pulumi.own.yaml"), text);
     return readStackFile("own", url);
   };
-  const at = "stacks/Pulumi.own.yaml";
+  const at = path.join(folder, "Pulumi.own.yaml");
 
   it("gives what Pulumi gives a program", () => {
     assert.deepEqual(
@@ -208,20 +209,20 @@ describe("reading a stack file", () => {
     mkdirSync(path.join(folder, "Pulumi.test.yaml"));
     assert.deepEqual(
       problemsOf(() => readStackFile("test", pathToFileURL(`${folder}/`))),
-      [["stacks/Pulumi.test.yaml", undefined, "cannot be read: EISDIR"]],
+      [[path.join(folder, "Pulumi.test.yaml"), undefined, "cannot be read: EISDIR"]],
     );
     rmSync(folder, { recursive: true });
   });
 
   it("lists the stacks there are when one is missing", () => {
     try {
-      readStackFile("aws-test");
+      stackConfig("aws-test");
       assert.fail("the stack does not exist");
     } catch (error) {
       assert.ok(error instanceof ConfigError);
       assert.deepEqual(error.problems, [
         {
-          path: "stacks/Pulumi.aws-test.yaml",
+          path: "tests/stacks/Pulumi.aws-test.yaml",
           value: "aws-test",
           message: "there is no such stack file",
           allowed: "one of aws-dev, aws-prod, aws-restricted, azure-dev, azure-prod",
@@ -231,7 +232,7 @@ describe("reading a stack file", () => {
     assert.deepEqual(stackNames(url), ["own"]);
     assert.deepEqual(
       problemsOf(() => readStackFile("../own", url)),
-      [["stacks/Pulumi.../own.yaml", "../own", "there is no such stack file"]],
+      [[`${folder}/Pulumi.../own.yaml`, "../own", "there is no such stack file"]],
     );
   });
 });

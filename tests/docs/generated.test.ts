@@ -6,7 +6,6 @@ import { configJsonSchema } from "../../components/config/jsonSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { configurationMarkdown } from "../../components/config/markdown.ts";
 import type { Cloud } from "../../components/config/schema.ts";
-import { readStackFile } from "../../components/config/stackFile.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
@@ -15,6 +14,7 @@ import { runProgram } from "../../plan/program/runProgram.ts";
 import { buildPlan } from "../../plan/report/build.ts";
 import type { Plan } from "../../plan/report/plan.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
+import { stackConfig } from "../support/stacks.ts";
 import { ciParts } from "./ciParts.ts";
 import { readDocument, root } from "./documents.ts";
 import {
@@ -32,7 +32,7 @@ type Values = Readonly<Record<string, string>>;
 /** The config of the development stack of a cloud with settings put over it: keys without prefix to plain values. */
 function configOf(cloud: Cloud, over: Readonly<Record<string, unknown>> = {}): Values {
   const base = Object.fromEntries(
-    Object.entries(readStackFile(`${cloud}-dev`)).filter(([key]) => over[key.slice("fenestra:".length)] !== null),
+    Object.entries(stackConfig(`${cloud}-dev`)).filter(([key]) => over[key.slice("fenestra:".length)] !== null),
   );
   const texts = Object.entries(over)
     .filter(([, value]) => value !== null)

@@ -10,6 +10,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { stackDir, testStacks } from "../support/stacks.ts";
 import { type Block, documents, root } from "./documents.ts";
 
 /** A block with the place to name in a failure. */
@@ -141,7 +142,7 @@ describe("snippets of the documentation", () => {
     for (const { at, words } of calls) {
       for (const word of words) {
         const stack = /^STACK=(.+)$/.exec(word)?.[1];
-        const known = stack === undefined ? targets.includes(word) : stackNames().includes(stack);
+        const known = stack === undefined ? targets.includes(word) : stackNames(testStacks).includes(stack);
         assert.ok(known, `${at}: make ${words.join(" ")}`);
       }
     }
@@ -163,7 +164,8 @@ describe("snippets of the documentation", () => {
       const taken = takenOptions(await helpOf(command));
       for (const [index, word] of rest.entries()) {
         if (word.startsWith("--")) assert.ok(taken.has(word), `${at}: ${command} takes no ${word}`);
-        if (rest[index - 1] === "--stack") assert.ok(stackNames().includes(word), `${at}: there is no stack ${word}`);
+        if (rest[index - 1] === "--stack")
+          assert.ok(stackNames(testStacks).includes(word), `${at}: there is no stack ${word}`);
       }
     }
   });
@@ -180,7 +182,11 @@ describe("snippets of the documentation", () => {
         symlinkSync(path.join(root, "cli"), path.join(folder, "cli"));
         for (const command of commands) {
           seen.add(command);
-          const { status, stderr } = spawnSync("bash", ["-c", command], { cwd: folder, encoding: "utf8" });
+          const { status, stderr } = spawnSync(
+            "bash",
+            ["-c", command.replace(/(--stack \S+)/, `$1 ${stackDir.join(" ")}`)],
+            { cwd: folder, encoding: "utf8" },
+          );
           assert.equal(status, 0, `${at}: ${command}\n${stderr}`);
           run += 1;
         }

@@ -5,6 +5,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { main } from "../../cli/main.ts";
 import { Browser, findChromium } from "../support/browser.ts";
+import { stackDir } from "../support/stacks.ts";
 
 describe("the page of a plan in a browser", function () {
   this.timeout(180_000);
@@ -20,7 +21,7 @@ describe("the page of a plan in a browser", function () {
       return this.skip();
     }
     const silent = { out: () => undefined, err: () => undefined };
-    assert.equal(await main(["plan", "--stack", "aws-dev", "--out", folder], silent), 0);
+    assert.equal(await main(["plan", ...stackDir, "--stack", "aws-dev", "--out", folder], silent), 0);
     browser = await Browser.start(program);
   });
   after(async () => {

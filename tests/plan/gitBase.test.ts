@@ -6,6 +6,7 @@ import path from "node:path";
 import { UsageError } from "../../cli/exit.ts";
 import { openCheckout, planAtRef } from "../../cli/gitBase.ts";
 import { main } from "../../cli/main.ts";
+import { stackDir } from "../support/stacks.ts";
 
 describe("the base of a comparison, by a git ref", () => {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-git-"));
@@ -108,7 +109,7 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
 
   it("is told in one line by the command", async () => {
     const err: string[] = [];
-    const args = ["plan", "--stack", "aws-dev", "--diff", "no-such-ref"];
+    const args = ["plan", ...stackDir, "--stack", "aws-dev", "--diff", "no-such-ref"];
     const code = await main(args, { out: () => undefined, err: (text) => err.push(text) });
     assert.equal(code, 2);
     assert.match(err.join(""), /^fenestra: --diff no-such-ref: there is no such file and no such commit;[^\n]*\n$/);

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { main } from "../../cli/main.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { readStackFile } from "../../components/config/stackFile.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { operatingSystems } from "../../components/model/operatingSystems.ts";
@@ -12,6 +11,7 @@ import { mirrorList, mirrorText } from "../../plan/report/mirrorList.ts";
 import { verifyImageList, verifyImages } from "../../verify/images.ts";
 import { gmsa } from "../kubernetes/switches.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
+import { stackConfig, stackDir } from "../support/stacks.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 const snapshot = (name: string) => fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
@@ -29,14 +29,14 @@ async function fenestra(...args: readonly string[]) {
 /** aws-dev with other values. */
 async function planWith(changes: Readonly<Record<string, unknown>>) {
   const texts = Object.entries(changes).map(([name, value]) => [`fenestra:${name}`, JSON.stringify(value)]);
-  const config = { ...readStackFile("aws-dev"), ...Object.fromEntries(texts) };
+  const config = { ...stackConfig("aws-dev"), ...Object.fromEntries(texts) };
   const spec = clusterSpec(loadConfig(config));
   return { spec, plan: await makePlan({ stack: "aws-dev", config, entry }) };
 }
 
 describe("fenestra mirror", () => {
   it("lists everything that aws-dev needs, with digests", async () => {
-    const { code, out, err } = await fenestra("mirror", "--list", "--stack", "aws-dev");
+    const { code, out, err } = await fenestra("mirror", ...stackDir, "--list", "--stack", "aws-dev");
     assert.equal(code, 0);
     matchSnapshot(snapshot("mirror-aws-dev.tsv"), out);
     const lines = out.trimEnd().split("\n");
@@ -45,10 +45,10 @@ describe("fenestra mirror", () => {
   });
 
   it("says the same as JSON", async () => {
-    const { out } = await fenestra("mirror", "--list", "--stack", "aws-dev", "--json");
+    const { out } = await fenestra("mirror", ...stackDir, "--list", "--stack", "aws-dev", "--json");
     const list: ReturnType<typeof mirrorList> = JSON.parse(out);
     assert.deepEqual([list.version, list.stack], [1, "aws-dev"]);
-    assert.equal(mirrorText(list), (await fenestra("mirror", "--list", "--stack", "aws-dev")).out);
+    assert.equal(mirrorText(list), (await fenestra("mirror", ...stackDir, "--list", "--stack", "aws-dev")).out);
     assert.ok([...list.files, ...list.images].every(({ mirror }) => mirror === null));
   });
 
@@ -130,7 +130,7 @@ describe("fenestra mirror", () => {
   });
 
   it("needs --list and a stack", async () => {
-    const { code, out, err } = await fenestra("mirror", "--stack", "aws-dev");
+    const { code, out, err } = await fenestra("mirror", ...stackDir, "--stack", "aws-dev");
     assert.deepEqual([code, out], [2, ""]);
     assert.match(err, /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, .*azure-prod\n$/);
   });
@@ -146,7 +146,7 @@ describe("a stack with a mirror", () => {
   const mirror = { artifacts: "https://mirror.example.com/files", registries };
 
   it("has no publisher in any payload's downloads when the machines have no way out", async () => {
-    const network: Readonly<Record<string, unknown>> = JSON.parse(readStackFile("aws-dev")["fenestra:network"] ?? "{}");
+    const network: Readonly<Record<string, unknown>> = JSON.parse(stackConfig("aws-dev")["fenestra:network"] ?? "{}");
     const { plan, spec } = await planWith({ mirror, network: { ...network, nat: "none" } });
     for (const machine of plan.machines)
       for (const { path, content } of machine.files)

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { main } from "../../cli/main.ts";
-import { readStackFile } from "../../components/config/stackFile.ts";
 import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { collectParameters, readableParameters } from "../../plan/fakes/awsAccess.ts";
@@ -17,6 +16,7 @@ import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { requireSameResources } from "../../plan/program/sameResources.ts";
 import { listOf, mapOf, reveal, secretsIn, textOf } from "../../plan/program/values.ts";
+import { stackConfig, stackDir } from "../support/stacks.ts";
 
 const thisFile = fileURLToPath(import.meta.url);
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
@@ -29,7 +29,7 @@ async function fenestra(...args: readonly string[]) {
 }
 
 async function record(stack: string, mode: "unknown-outputs" | "known-outputs"): Promise<RecordedProgram> {
-  const config = readStackFile(stack);
+  const config = stackConfig(stack);
   return runProgram({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config), "stand-in") });
 }
 
@@ -62,14 +62,14 @@ describe("fenestra plan", () => {
       });
 
       it("is the same to the byte each time, and shows no secret", async () => {
-        const first = await fenestra("plan", "--stack", stack, "--json", "--out", folder);
-        const second = await fenestra("plan", "--stack", stack, "--json");
+        const first = await fenestra("plan", ...stackDir, "--stack", stack, "--json", "--out", folder);
+        const second = await fenestra("plan", ...stackDir, "--stack", stack, "--json");
         assert.equal(first.out, second.out);
         assert.equal(readFileSync(path.join(folder, "plan.json"), "utf8"), first.out);
         const program = await record(stack, "known-outputs");
         const secrets = secretTexts(program);
         assert.ok(secrets.length > 10);
-        const summary = await fenestra("plan", "--stack", stack);
+        const summary = await fenestra("plan", ...stackDir, "--stack", stack);
         const files = readdirSync(folder, { recursive: true, withFileTypes: true })
           .filter((file) => file.isFile())
           .map((file) => readFileSync(path.join(file.parentPath, file.name), "utf8"));
@@ -84,7 +84,7 @@ describe("fenestra plan", () => {
   }
 
   it("writes every machine's files as they lie on the machine", async () => {
-    await fenestra("plan", "--stack", "aws-dev", "--out", folder);
+    await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--out", folder);
     const program = await record("aws-dev", "known-outputs");
     const [machine] = collectAwsMachines(program);
     assert.ok(machine);
@@ -96,42 +96,51 @@ describe("fenestra plan", () => {
 
   it("says which machines in the folder are of an earlier plan", async () => {
     mkdirSync(path.join(folder, "machines", "aws-dev-pool-old-group"));
-    const { err } = await fenestra("plan", "--stack", "aws-dev", "--out", folder);
+    const { err } = await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--out", folder);
     assert.match(err, /^not of this plan, left as they are in .*machines: aws-dev-pool-old-group\n/);
   });
 
   it("ends quietly when its reader has seen enough", () => {
     const command = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
-    const script = `"${command}" plan --stack aws-dev --json | head -1; exit "\${PIPESTATUS[0]}"`;
+    const script = `"${command}" plan --stack aws-dev ${stackDir.join(" ")} --json | head -1; exit "\${PIPESTATUS[0]}"`;
     const { status, stdout, stderr } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
     assert.deepEqual([status, stdout], [0, "{\n"]);
     assert.doesNotMatch(stderr, /EPIPE/);
   });
 
   it("exits with 1 when a finding is as bad as asked", async () => {
-    assert.equal((await fenestra("plan", "--stack", "aws-dev")).code, 0);
-    assert.equal((await fenestra("plan", "--stack", "aws-dev", "--fail-on", "warning")).code, 1);
-    const { out } = await fenestra("plan", "--stack", "aws-dev");
+    assert.equal((await fenestra("plan", ...stackDir, "--stack", "aws-dev")).code, 0);
+    assert.equal((await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "warning")).code, 1);
+    const { out } = await fenestra("plan", ...stackDir, "--stack", "aws-dev");
     assert.match(out, /windows-past-upstream-support at config\.fenestra:pools\[1\]\.os/);
   });
 
   it("tells a mistake in one line with exit code 2", async () => {
     const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
-      [["plan"], /^fenestra: plan needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
-      [["mirror"], /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, /],
-      [["plan", "--stack", "aws-dev", "--fail-on", "x"], /--fail-on x is not a level; allowed: error, warning, note/],
-      [["plan", "--stack", "aws-dev", "--as-of", "soon"], /--as-of soon is not a date/],
-      [["plan", "--stack", "aws-dev", "--as-of", "2026-02-30"], /--as-of 2026-02-30 is not a date/],
+      [["plan", ...stackDir], /^fenestra: plan needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
+      [["mirror", ...stackDir], /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, /],
+      [
+        ["plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "x"],
+        /--fail-on x is not a level; allowed: error, warning, note/,
+      ],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "soon"], /--as-of soon is not a date/],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "2026-02-30"], /--as-of 2026-02-30 is not a date/],
       [
         ["plan", "--stakc", "aws-dev"],
         /^fenestra: Unknown option '--stakc'; fenestra plan --help tells what is allowed\n$/,
       ],
       [["pin", "--bogus"], /^fenestra: Unknown option '--bogus'; fenestra pin --help tells what is allowed\n$/],
-      [["plan", "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
-      [["plan", "--stack", "aws-dev", "--out", thisFile], /^fenestra: --out .*: EEXIST: .*; allowed: a folder/],
-      [["plan", "--stack", "aws-dev", "--diff", folder], /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
       [
-        ["plan", "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
+        ["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile],
+        /^fenestra: --out .*: EEXIST: .*; allowed: a folder/,
+      ],
+      [
+        ["plan", ...stackDir, "--stack", "aws-dev", "--diff", folder],
+        /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/,
+      ],
+      [
+        ["plan", ...stackDir, "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
         /^fenestra: --diff .*: it is a plan of the stack aws-dev; allowed: one of azure-dev\n$/,
       ],
       [
@@ -151,8 +160,12 @@ describe("fenestra plan", () => {
         ["verify", "--kubeconfig", "x", "--junit", path.join(folder, "none", "x.xml")],
         /^fenestra: --junit .*: ENOENT: .*; allowed: a file in a folder that is there/,
       ],
-      [["paln"], /there is no command paln; allowed: plan, rehearse/],
-      [["plan", "--stack", "none"], /stacks\/Pulumi\.none\.yaml: there is no such stack file/],
+      [
+        ["plan", "--stack-dir", path.join(folder, "none")],
+        /^fenestra: --stack-dir .*: ENOENT: .*; allowed: a folder with/,
+      ],
+      [["paln"], /there is no command paln; allowed: .*plan, rehearse.*; did you mean plan/],
+      [["plan", ...stackDir, "--stack", "none"], /\ntests\/stacks\/Pulumi\.none\.yaml: there is no such stack file/],
     ];
     for (const [args, message] of cases) {
       const { code, out, err } = await fenestra(...args);

@@ -1,12 +1,12 @@
 // Prints what the program would register for a stack, by type and name: a digest of its inputs and options. Run in a process each.
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { readStackFile } from "../../components/config/stackFile.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 const stack = process.argv[2] ?? "";
-const config = readStackFile(stack);
+const config = stackConfig(stack);
 const { resources } = await runProgram({
   entry: fileURLToPath(new URL("../../index.ts", import.meta.url)),
   stack,

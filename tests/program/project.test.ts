@@ -5,6 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Context } from "mocha";
 import { goRun, needGo } from "../support/go.ts";
+import { testStacks } from "../support/stacks.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const projects = { program: root, "program of ci": path.join(root, "ci") };
@@ -47,8 +48,8 @@ describe("a project and its stack files, read with the code of the Pulumi CLI,",
   ];
   for (const [what, file, from, to, problem] of mistakes) {
     it(`would not be with ${what}`, function () {
-      for (const part of ["Pulumi.yaml", "stacks"])
-        cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
+      cpSync(path.join(root, "Pulumi.yaml"), path.join(copy, "Pulumi.yaml"));
+      cpSync(testStacks, path.join(copy, "stacks"), { recursive: true });
       const text = readFileSync(path.join(copy, file), "utf8");
       assert.ok(text.includes(from));
       writeFileSync(path.join(copy, file), text.replace(from, to));

@@ -2,22 +2,23 @@ import assert from "node:assert/strict";
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { addonsSchema } from "../../components/config/addOnSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { stackNames } from "../../components/config/stackFile.ts";
 import { expectedPools } from "../../rehearsal/checks/all.ts";
 import { daemonSetProblems, podTrouble } from "../../rehearsal/checks/pods.ts";
 import { everyAddOn, withEveryAddOn } from "../../rehearsal/everyAddOn.ts";
+import { stackConfig, testStacks } from "../support/stacks.ts";
 
 describe("a rehearsal with every add-on", () => {
   it("knows every add-on of the schema", () => {
     assert.deepEqual(Object.keys(everyAddOn).toSorted(), Object.keys(addonsSchema.shape).toSorted());
   });
 
-  for (const stack of stackNames()) {
+  for (const stack of stackNames(testStacks)) {
     it(`has a valid config with a node in every pool: ${stack}`, () => {
-      const config = loadConfig(withEveryAddOn(readStackFile(stack)));
+      const config = loadConfig(withEveryAddOn(stackConfig(stack)));
       assert.ok(config.addons.samples === true && config.addons.exporters && config.addons.gmsa !== undefined);
       for (const { name, count } of expectedPools(config)) assert.ok(count > 0, name);
-      const written = loadConfig(readStackFile(stack));
+      const written = loadConfig(stackConfig(stack));
       assert.deepEqual(
         config.pools.map(({ name, os, size }) => [name, os, size]),
         written.pools.map(({ name, os, size }) => [name, os, size]),

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
-import { readStackFile } from "../../components/config/stackFile.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
@@ -12,10 +11,11 @@ import { makePlan } from "../../plan/report/makePlan.ts";
 import { type MirrorList, mirrorList } from "../../plan/report/mirrorList.ts";
 import { registryProblem } from "../../rehearsal/checks/mirror.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 const stack = "aws-restricted";
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
-const config = readStackFile(stack);
+const config = stackConfig(stack);
 const spec = clusterSpec(loadConfig(config));
 
 describe("the stack that reaches only a mirror", function () {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { stackDir } from "../support/stacks.ts";
 
 const run = promisify(execFile);
 const fenestra = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
@@ -12,9 +13,13 @@ async function broken(
   only: string,
   stack = "aws-dev",
 ): Promise<{ code: number; lines: readonly string[] }> {
-  const outcome = await run(fenestra, ["rehearse", "--stack", stack, "--only", only, "--break", breakage], {
-    maxBuffer: 16 * 2 ** 20,
-  }).then(
+  const outcome = await run(
+    fenestra,
+    ["rehearse", "--stack", stack, ...stackDir, "--only", only, "--break", breakage],
+    {
+      maxBuffer: 16 * 2 ** 20,
+    },
+  ).then(
     ({ stdout }) => ({ code: 0, stdout }),
     (error: { readonly code: number; readonly stdout: string }) => ({ code: error.code, stdout: error.stdout }),
   );

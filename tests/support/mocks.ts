@@ -1,10 +1,10 @@
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { loadConfig } from "../../components/config/load.ts";
-import { readStackFile } from "../../components/config/stackFile.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { connected, type OutputMode, type RecordedHook, RecordingEngine } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedProgram, type RecordedResource } from "../../plan/program/recorded.ts";
+import { stackConfig } from "./stacks.ts";
 
 /** Account of every simulated run: AWS's own documentation number. */
 export const testAccount = "123456789012";
@@ -32,7 +32,7 @@ export async function withMocks(
 /** The cluster of a stack file with some config values replaced: scalars as text, structures as JSON text. */
 export function specOf(stack: string, changes: Readonly<Record<string, string>> = {}): ClusterSpec {
   const prefixed = Object.entries(changes).map(([key, value]) => [`fenestra:${key}`, value]);
-  return clusterSpec(loadConfig({ ...readStackFile(stack), ...Object.fromEntries(prefixed) }));
+  return clusterSpec(loadConfig({ ...stackConfig(stack), ...Object.fromEntries(prefixed) }));
 }
 
 /** The one resource of a type with a name. */

@@ -1,8 +1,20 @@
+import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 
-/** The cluster that one of the repository's own stack files describes. */
+/** Stack files of the tests' own: what users keep in `stacks/` changes no test's result. */
+export const testStacks = new URL("../stacks/", import.meta.url);
+
+/** Arguments with which a command reads the tests' stack files. */
+export const stackDir = ["--stack-dir", fileURLToPath(testStacks)] as const;
+
+/** Config values of one of the tests' stack files, as Pulumi hands them to a program. */
+export function stackConfig(stack: string): Readonly<Record<string, string>> {
+  return readStackFile(stack, testStacks);
+}
+
+/** The cluster that one of the tests' stack files describes. */
 export function exampleSpec(stack: "aws-dev" | "aws-prod" | "azure-dev" | "azure-prod"): ClusterSpec {
-  return clusterSpec(loadConfig(readStackFile(stack)));
+  return clusterSpec(loadConfig(stackConfig(stack)));
 }

@@ -1,11 +1,10 @@
 import { loadConfig } from "../../../components/config/load.ts";
-import { readStackFile } from "../../../components/config/stackFile.ts";
 import type { PoolAccess } from "../../../components/machine/cloudAccess.ts";
 import type { MachinePayload, WorkerPayload } from "../../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
 import { type ClusterSpec, clusterSpec } from "../../../components/model/clusterSpec.ts";
 import type { WindowsPool } from "../../../components/model/pools.ts";
-import { exampleSpec } from "../../support/stacks.ts";
+import { exampleSpec, stackConfig } from "../../support/stacks.ts";
 
 /** One Windows pool of an example stack, at one Kubernetes release. */
 export interface WindowsExample {
@@ -40,7 +39,7 @@ export function exampleAccess(cloud: "aws" | "azure", cluster: string, pool: str
 
 /** The production stack of a cloud at another release. */
 export function specAt(cloud: "aws" | "azure", version: string): ClusterSpec {
-  const config = loadConfig(readStackFile(`${cloud}-prod`));
+  const config = loadConfig(stackConfig(`${cloud}-prod`));
   return clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version } });
 }
 
