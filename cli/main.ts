@@ -23,6 +23,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "Bring a stack up on a real control plane with simulated clouds",
     load: async () => (await import("./rehearse.ts")).rehearseCommand,
   },
+  providers: {
+    summary: "Serve simulated clouds to the official Pulumi CLI",
+    load: async () => (await import("./providers.ts")).providersCommand,
+  },
   changes: {
     summary: "Show which stacks change since a commit, and what changes in them",
     load: async () => (await import("./changes.ts")).changesCommand,

@@ -51,6 +51,33 @@ export function readRequest(place: ProgramPlace, request: RegisterResourceReques
   };
 }
 
+/** A registration with nothing but these, every option left out. */
+export function plainRequest(given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs">): ResourceRequest {
+  return {
+    ...given,
+    parent: undefined,
+    custom: true,
+    dependencies: [],
+    propertyDependencies: {},
+    provider: undefined,
+    options: {
+      protect: undefined,
+      retainOnDelete: undefined,
+      deleteBeforeReplace: undefined,
+      ignoreChanges: [],
+      replaceOnChanges: [],
+      additionalSecretOutputs: [],
+      hideDiffs: [],
+      replacementTrigger: undefined,
+      deletedWith: undefined,
+      replaceWith: [],
+      hooks: {},
+      aliases: 0,
+      timeouts: {},
+    },
+  };
+}
+
 function readOptions(request: RegisterResourceRequest): RecordedOptions {
   return {
     protect: request.hasProtect() ? request.getProtect() : undefined,

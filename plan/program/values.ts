@@ -108,9 +108,20 @@ export function listOf(value: PropertyValue | undefined): readonly PropertyValue
   return isPropertyList(plain) ? plain : [];
 }
 
+/** What the engine sends for an unknown value, by its type (pulumi/pulumi v3.260.0, sdk/go/common/resource/plugin/rpc.go); a program sends the first. */
+const unknownValues: ReadonlySet<unknown> = new Set([
+  runtime.unknownValue,
+  "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+  "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+  "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+  "030794c1-ac77-496b-92df-f27374a8bd58",
+  "e48ece36-62e2-4504-bad9-02848725956a",
+  "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+]);
+
 /** A value of the SDK's wire format with its marks: a mapping with a signature key is a secret, a resource or an asset. */
 export function fromWire(value: unknown): PropertyValue {
-  if (value === runtime.unknownValue) return unknown;
+  if (unknownValues.has(value)) return unknown;
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")
     return value;
   if (Array.isArray(value)) return value.map(fromWire);
@@ -122,8 +133,11 @@ export function fromWire(value: unknown): PropertyValue {
   return Object.fromEntries(rest.map(([key, item]) => [key, fromWire(item)]));
 }
 
+/** A value as JSON has it: what goes over the wire. */
+type WireValue = string | number | boolean | null | WireValue[] | { [key: string]: WireValue };
+
 /** The SDK's wire format of a value. */
-export function toWire(value: PropertyValue): unknown {
+export function toWire(value: PropertyValue): WireValue {
   if (value instanceof Unknown) return runtime.unknownValue;
   if (value instanceof Secret)
     return { [runtime.specialSigKey]: runtime.specialSecretSig, value: toWire(value.reveal()) };

@@ -1,26 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { readBack } from "../../plan/fakes/readBack.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
+import { declaredResource } from "../../plan/providers/declared.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { specOf, withMocks } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-
-/**
- * What the provider's Read puts into the state although the program gave nothing, for inputs that are optional and not computed. The next
- * update compares it with the program's nothing and removes it from the live resource. An input that is also computed makes no difference.
- */
-const readBack: Readonly<Record<string, { readonly field: string; readonly source: string }>> = {
-  "aws:ec2/instance:Instance": {
-    field: "userData",
-    source: "terraform-provider-aws, internal/service/ec2/ec2_instance.go: set from DescribeInstanceAttribute; #48795",
-  },
-  "aws:ec2/networkInterface:NetworkInterface": {
-    field: "enaSrdSpecification",
-    source: "EC2 API Reference, NetworkInterfaceAttachment: answered for attached interfaces",
-  },
-};
 
 /** Whether the second update of a resource would remove what the provider has read back. */
 function removedNextTime({ type, inputs, options }: RecordedResource): boolean {
@@ -30,14 +15,8 @@ function removedNextTime({ type, inputs, options }: RecordedResource): boolean {
 
 /** Inputs of a type that are optional and not computed: only these are `undefined` among the outputs (pulumi-terraform-bridge, pkg/tfgen). */
 function plainInputs(type: string): readonly string[] {
-  const [, module = ""] = type.split(":");
-  const file = fileURLToPath(import.meta.resolve(`@pulumi/aws/${module}.js`)).replace(/\.js$/, ".d.ts");
-  const text = readFileSync(file, "utf8");
-  const args = text.slice(text.search(/export interface \w+Args /));
-  const outputs = text.slice(text.indexOf("export declare class"), text.indexOf("constructor(name"));
-  return [...outputs.matchAll(/readonly (\w+): pulumi\.Output<.*\| undefined>;/g)]
-    .map(([, name = ""]) => name)
-    .filter((name) => new RegExp(`^ {4}${name}\\??:`, "m").test(args));
+  const { inputs, outputs } = declaredResource(type);
+  return [...outputs].filter(([name, { optional }]) => optional && inputs.has(name)).map(([name]) => name);
 }
 
 describe("what AWS reads back", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
-import type { ResourceRequest } from "../../plan/program/request.ts";
+import { plainRequest, type ResourceRequest } from "../../plan/program/request.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";
 
 /** Registers resources one after the other with a simulated cloud, as a program would, without starting the SDK. */
@@ -31,32 +31,7 @@ export class Recording {
 
 /** A registration with nothing but type, name and inputs. */
 export function requestFor(type: string, name: string, inputs: PropertyMap): ResourceRequest {
-  return {
-    urn: `urn:pulumi:test::fenestra::${type}::${name}`,
-    type,
-    name,
-    parent: undefined,
-    custom: true,
-    inputs,
-    dependencies: [],
-    propertyDependencies: {},
-    provider: undefined,
-    options: {
-      protect: undefined,
-      retainOnDelete: undefined,
-      deleteBeforeReplace: undefined,
-      ignoreChanges: [],
-      replaceOnChanges: [],
-      additionalSecretOutputs: [],
-      hideDiffs: [],
-      replacementTrigger: undefined,
-      deletedWith: undefined,
-      replaceWith: [],
-      hooks: {},
-      aliases: 0,
-      timeouts: {},
-    },
-  };
+  return plainRequest({ urn: `urn:pulumi:test::fenestra::${type}::${name}`, type, name, inputs });
 }
 
 /** The id of a resource, which must have one. */

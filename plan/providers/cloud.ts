@@ -1,0 +1,172 @@
+import { readBack } from "../fakes/readBack.ts";
+import type { SimulatedCloud, SimulatedResource } from "../program/engine.ts";
+import type { RecordedProgram } from "../program/recorded.ts";
+import { plainRequest, type ResourceRequest } from "../program/request.ts";
+import { type PropertyMap, type PropertyValue, unknown } from "../program/values.ts";
+import { declaredResource } from "./declared.ts";
+import { type DiffQuestion, difference } from "./diff.ts";
+
+/** Which resource a call is about. */
+export interface Subject {
+  readonly urn: string;
+  readonly type: string;
+  readonly name: string;
+}
+
+/** A resource in the simulated cloud. */
+interface Made {
+  readonly request: ResourceRequest;
+  readonly id: string;
+  readonly outputs: PropertyMap;
+}
+
+/** Outputs that count the writes of a resource. A change of tags alone makes no version of a template. */
+const counters: Readonly<Record<string, { readonly output: string; readonly uncounted: readonly string[] }>> = {
+  "aws:ec2/launchTemplate:LaunchTemplate": { output: "latestVersion", uncounted: ["tags"] },
+  "aws:ssm/parameter:Parameter": { output: "version", uncounted: ["tags"] },
+};
+
+/** Kinds that live in the state only: no cloud has them, so they are read as the state has them. */
+const onlyInState = /^(tls|random):/;
+
+/** Names by which AWS refuses a second one, although the id has a part that is its own. */
+const namedOnce = /^(arn:[^:]*:elasticloadbalancing:.*:(?:loadbalancer|targetgroup)\/.*)\/[0-9a-f]{16}$/;
+
+/**
+ * The simulated clouds with a memory, as providers of Pulumi show a cloud: what was made is there until it is deleted, has one name once, and
+ * is read back with what the cloud filled in. Answers are those of `simulatedCloud`, so plan and rehearsal have the same.
+ */
+export class ServedCloud {
+  readonly #simulate: SimulatedCloud;
+  readonly #made = new Map<string, Made>();
+  readonly #lives = new Map<string, number>();
+
+  constructor(simulate: SimulatedCloud) {
+    this.#simulate = simulate;
+  }
+
+  /** How many resources there are now. */
+  get size(): number {
+    return this.#made.size;
+  }
+
+  /** Makes a resource. Throws where another one has its name. */
+  create(subject: Subject, inputs: PropertyMap): Omit<Made, "request"> {
+    const life = (this.#lives.get(subject.urn) ?? 0) + 1;
+    // Ids follow from the URN; a resource that takes the place of another one of the same URN needs an id of its own.
+    const request = plainRequest({ ...subject, urn: life === 1 ? subject.urn : `${subject.urn}#${life}`, inputs });
+    const { id, outputs } = this.#simulate(request);
+    if (onlyInState.test(subject.type)) return { id, outputs: { ...inputs, ...outputs } };
+    const key = keyOf(subject, id, inputs);
+    if (this.#made.has(key)) throw new Error(`${subject.type} ${id} exists already`);
+    this.#lives.set(subject.urn, life);
+    const made = { request, id, outputs: this.#withReadBack(request, { ...inputs, ...outputs }, "create") };
+    this.#made.set(key, made);
+    return made;
+  }
+
+  /** The resource as it is now; `undefined` where there is none, and what is only in the state as the state has it. */
+  read(subject: Subject, id: string, inputs: PropertyMap, state: PropertyMap) {
+    if (onlyInState.test(subject.type)) return { inputs, outputs: state };
+    const made = this.#made.get(keyOf(subject, id, inputs));
+    if (made === undefined) return undefined;
+    return { inputs: made.request.inputs, outputs: this.#withReadBack(made.request, made.outputs, "refresh") };
+  }
+
+  /** Changes a resource in place. Throws where there is none. */
+  update(subject: Subject, id: string, question: Omit<DiffQuestion, "type">): PropertyMap {
+    const { inputs, oldInputs, oldOutputs } = question;
+    if (onlyInState.test(subject.type)) return { ...oldOutputs, ...inputs };
+    const key = keyOf(subject, id, oldInputs);
+    const old = this.#made.get(key);
+    if (old === undefined) throw new Error(`${subject.type} ${id} does not exist`);
+    const request = { ...old.request, inputs };
+    const made = this.#simulate(request);
+    const counter = counters[subject.type]?.output;
+    const count = counter === undefined ? undefined : old.outputs[counter];
+    const more = countedOutput(subject.type, question) === undefined ? 0 : 1;
+    const outputs = this.#withReadBack(
+      request,
+      {
+        ...inputs,
+        ...made.outputs,
+        ...(counter === undefined || typeof count !== "number" ? {} : { [counter]: count + more }),
+      },
+      "create",
+    );
+    this.#made.set(key, { request, id, outputs });
+    return outputs;
+  }
+
+  /** Takes a resource away; one that is not there is no mistake, as with the real providers. */
+  delete(subject: Subject, id: string, inputs: PropertyMap): void {
+    this.#made.delete(keyOf(subject, id, inputs));
+  }
+
+  #withReadBack(request: ResourceRequest, outputs: PropertyMap, at: "create" | "refresh"): PropertyMap {
+    const known = readBack[request.type];
+    if (known === undefined || request.inputs[known.field] !== undefined) return outputs;
+    if (at === "create" && known.from === "refresh") return outputs;
+    const value = known.value(request.inputs, (id) => this.#inputsOf(id));
+    return value === undefined ? outputs : { ...outputs, [known.field]: value };
+  }
+
+  #inputsOf(id: string): PropertyMap {
+    return [...this.#made.values()].find((made) => made.id === id)?.request.inputs ?? {};
+  }
+}
+
+/** What names a resource in its cloud. Hooks of two groups may have the same name. */
+function keyOf({ type }: Subject, id: string, inputs: PropertyMap): string {
+  const group = type === "aws:autoscaling/lifecycleHook:LifecycleHook" ? inputs.autoscalingGroupName : undefined;
+  return [type, id.replace(namedOnce, "$1"), ...(typeof group === "string" ? [group] : [])].join(" ");
+}
+
+/** The output that this update counts up. */
+function countedOutput(type: string, question: Omit<DiffQuestion, "type">): string | undefined {
+  const counter = counters[type];
+  if (counter === undefined) return undefined;
+  const changed = difference({ type, ...question }).changes.map(({ path }) => path.split(/[.[]/)[0] ?? "");
+  return changed.some((input) => !counter.uncounted.includes(input)) ? counter.output : undefined;
+}
+
+/** Outputs of a resource that a preview would make: its inputs; everything else that it gives is not known yet. */
+export function previewCreate(type: string, inputs: PropertyMap): PropertyMap {
+  const outputs = [...declaredResource(type).outputs.keys()].map((name): [string, PropertyValue] => [name, unknown]);
+  return { ...Object.fromEntries(outputs), ...inputs };
+}
+
+/**
+ * Outputs of a resource that a preview would change. azure-native keeps name and location only (pulumi/pulumi-azure-native,
+ * provider/pkg/provider/provider.go, `Update`); the others keep what they gave, but for what the change itself counts up.
+ */
+export function previewUpdate(type: string, question: Omit<DiffQuestion, "type">): PropertyMap {
+  const { inputs, oldOutputs } = question;
+  if (type.startsWith("azure-native:")) {
+    const kept = ["name", "location"].filter((name) => oldOutputs[name] !== undefined);
+    return {
+      ...previewCreate(type, inputs),
+      ...Object.fromEntries(kept.map((name) => [name, oldOutputs[name] ?? unknown])),
+    };
+  }
+  const counted = countedOutput(type, question);
+  return { ...oldOutputs, ...inputs, ...(counted === undefined ? {} : { [counted]: unknown }) };
+}
+
+/**
+ * A simulated cloud that answers for the resources of a recorded program as it did then, once each and as long as they are asked for with the
+ * same inputs: a second run of the program, by another engine, gets the same keys and certificates.
+ */
+export function answersAgain(program: RecordedProgram, simulate: SimulatedCloud): SimulatedCloud {
+  const recorded = new Map(program.resources.map((resource) => [resource.urn, resource]));
+  return (request): SimulatedResource => {
+    const known = recorded.get(request.urn);
+    recorded.delete(request.urn);
+    if (known?.id === undefined || !sameInputs(known.inputs, request.inputs)) return simulate(request);
+    return { id: known.id, outputs: known.outputs };
+  };
+}
+
+function sameInputs(a: PropertyMap, b: PropertyMap): boolean {
+  return difference({ type: "", oldInputs: a, oldOutputs: {}, inputs: b, ignoreChanges: [] }).changes.length === 0;
+}

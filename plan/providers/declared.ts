@@ -1,0 +1,155 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { childPath } from "../../components/config/problem.ts";
+import { isPropertyList, isPropertyMap, type PropertyMap, type PropertyValue, Secret } from "../program/values.ts";
+
+/** A property of a type that a provider's SDK declares. */
+interface Declared {
+  readonly optional: boolean;
+  /** Whether it maps names of the user's to values. */
+  readonly isMap: boolean;
+  /** Types of objects that may stand there: `ec2.InstanceMetadataOptions`; none for texts, numbers and whatever has no fields of its own. */
+  readonly objects: readonly string[];
+}
+
+type Properties = ReadonlyMap<string, Declared>;
+
+/** What a resource takes and what it gives, by the declarations of its SDK. */
+export interface DeclaredResource {
+  readonly inputs: Properties;
+  readonly outputs: Properties;
+}
+
+const texts = new Map<string, string>();
+const resources = new Map<string, DeclaredResource>();
+const objects = new Map<string, ReadonlyMap<string, Properties>>();
+
+function textOfFile(specifier: string): string {
+  const known = texts.get(specifier) ?? readFileSync(fileURLToPath(import.meta.resolve(specifier)), "utf8");
+  texts.set(specifier, known);
+  return known;
+}
+
+/** Properties in the text of an interface or a class whose members have that indent. */
+function propertiesIn(body: string, indent: string, prefix = ""): Properties {
+  const pattern = new RegExp(`^${indent}${prefix}(\\w+)(\\??): ([^]*?);$`, "gm");
+  return new Map(
+    [...body.matchAll(pattern)].map(([, name = "", mark, type = ""]) => [
+      name,
+      {
+        optional: mark === "?" || /\| undefined>$/.test(type),
+        isMap: type.includes("[key: string]"),
+        objects: [...type.matchAll(/\binputs\.([\w.]+)/g)].map(([, reference = ""]) => reference),
+      },
+    ]),
+  );
+}
+
+/** Package, module and name of a type token: `aws:ec2/vpc:Vpc`, `azure-native:network:Subnet`, `pulumi:providers:aws`. */
+function parts(type: string): { readonly packageName: string; readonly module: string; readonly name: string } {
+  const [provider = "", module = "", name = ""] = type.split(":");
+  if (type.startsWith("pulumi:providers:")) return { packageName: name, module: "provider", name: "Provider" };
+  const file = name.charAt(0).toLowerCase() + name.slice(1);
+  const folder = module.split("/")[0] ?? "";
+  return { packageName: provider, module: folder === "index" ? file : `${folder}/${file}`, name };
+}
+
+/** The declarations of a resource's type in the package of its SDK. Throws where the package has no such resource. */
+export function declaredResource(type: string): DeclaredResource {
+  const known = resources.get(type);
+  if (known !== undefined) return known;
+  const { packageName, module, name } = parts(type);
+  const text = textOfFile(`@pulumi/${packageName}/${module}.d.ts`);
+  const own = text.slice(text.indexOf(`export declare class ${name} `), text.indexOf("constructor(name"));
+  const found = {
+    inputs: propertiesIn(bodyAt(text, `export interface ${name}Args {`, ""), "    "),
+    outputs: propertiesIn(own, "    ", "readonly "),
+  };
+  resources.set(type, found);
+  return found;
+}
+
+function bodyAt(text: string, head: string, indent: string): string {
+  const start = text.indexOf(head);
+  return start < 0 ? "" : text.slice(start, text.indexOf(`\n${indent}}`, start));
+}
+
+/** The types of objects among the inputs of a package, by namespace and name. */
+function declaredObjects(packageName: string): ReadonlyMap<string, Properties> {
+  const known = objects.get(packageName);
+  if (known !== undefined) return known;
+  const text = textOfFile(`@pulumi/${packageName}/types/input.d.ts`);
+  const found = new Map<string, Properties>();
+  let namespace = "";
+  for (const match of text.matchAll(/^export declare namespace (\w+) \{|^( *)(?:export )?interface (\w+) \{/gm)) {
+    const [, opened, indent = "", name = ""] = match;
+    if (opened !== undefined) namespace = `${opened}.`;
+    else {
+      const body = text.slice(match.index, text.indexOf(`\n${indent}}`, match.index));
+      found.set(indent === "" ? name : namespace + name, propertiesIn(body, `${indent}    `));
+    }
+  }
+  objects.set(packageName, found);
+  return found;
+}
+
+/** An input that does not fit the declarations. */
+export interface InputFailure {
+  /** `metadataOptions.httpToken`. */
+  readonly path: string;
+  readonly reason: string;
+}
+
+/**
+ * Inputs that the SDK of the provider does not declare, at any depth, and missing ones that it requires. The compiler finds the same in our
+ * program; here the values count that reach the provider, whatever their way.
+ */
+export function wrongInputs(type: string, inputs: PropertyMap): readonly InputFailure[] {
+  const { packageName } = parts(type);
+  return wrongIn(packageName, [declaredResource(type).inputs], inputs, "");
+}
+
+function wrongIn(
+  packageName: string,
+  allowed: readonly Properties[],
+  value: PropertyMap,
+  path: string,
+): readonly InputFailure[] {
+  const [first, ...others] = allowed;
+  if (first === undefined) return [];
+  const failures = [
+    ...Object.entries(value).flatMap(([key, item]) => {
+      const property = first.get(key);
+      const inner = childPath(path, key).replace(/^\./, "");
+      if (property === undefined)
+        return [{ path: inner, reason: `there is no such input; allowed: ${[...first.keys()].sort().join(", ")}` }];
+      return wrongBelow(packageName, property, item, inner);
+    }),
+    ...[...first]
+      .filter(([key, { optional }]) => !optional && value[key] === undefined)
+      .map(([key]) => ({ path: childPath(path, key).replace(/^\./, ""), reason: "this input is required" })),
+  ];
+  // One of several types is enough: a discriminated union.
+  return failures.length > 0 && others.length > 0 && wrongIn(packageName, others, value, path).length === 0
+    ? []
+    : failures;
+}
+
+function wrongBelow(
+  packageName: string,
+  property: Declared,
+  value: PropertyValue,
+  path: string,
+): readonly InputFailure[] {
+  if (property.objects.length === 0) return [];
+  if (value instanceof Secret) return wrongBelow(packageName, property, value.reveal(), path);
+  if (isPropertyList(value))
+    return value.flatMap((item, index) => wrongBelow(packageName, property, item, childPath(path, index)));
+  if (!isPropertyMap(value)) return [];
+  if (property.isMap)
+    return Object.entries(value).flatMap(([key, item]) =>
+      wrongBelow(packageName, { ...property, isMap: false }, item, childPath(path, key)),
+    );
+  const types = property.objects.flatMap((name) => declaredObjects(packageName).get(name) ?? []);
+  return wrongIn(packageName, types, value, path);
+}

@@ -1,0 +1,85 @@
+import { childPath } from "../../components/config/problem.ts";
+import { readBack } from "../fakes/readBack.ts";
+import { deletedFirst, replacedBy } from "../fakes/replacement.ts";
+import {
+  isPropertyList,
+  isPropertyMap,
+  type PropertyMap,
+  type PropertyValue,
+  reveal,
+  Unknown,
+} from "../program/values.ts";
+
+/** A changed input. */
+export interface Change {
+  /** As Pulumi writes it: `launchTemplate.version`, `tags["kubernetes.io/cluster/x"]`. */
+  readonly path: string;
+  readonly kind: "add" | "delete" | "update";
+  readonly replaces: boolean;
+  /** Whether the old value is of the state only: no program has given it. */
+  readonly inState: boolean;
+}
+
+/** What a provider's Diff tells. */
+export interface Difference {
+  readonly changes: readonly Change[];
+  readonly deleteBeforeReplace: boolean;
+}
+
+/** What a provider's Diff is asked. */
+export interface DiffQuestion {
+  readonly type: string;
+  readonly oldInputs: PropertyMap;
+  readonly oldOutputs: PropertyMap;
+  readonly inputs: PropertyMap;
+  readonly ignoreChanges: readonly string[];
+}
+
+/**
+ * What changes, and what it replaces. New inputs are compared with old ones, as azure-native does; what the bridge of AWS finds beyond it by
+ * comparing with the state is an optional input that was read back and that the program does not give: it would be taken away.
+ */
+export function difference({ type, oldInputs, oldOutputs, inputs, ignoreChanges }: DiffQuestion): Difference {
+  const [old, now] = [plain(oldInputs), plain(inputs)];
+  const field = readBack[type]?.field;
+  const removed =
+    field !== undefined && oldOutputs[field] !== undefined && now[field] === undefined && old[field] === undefined
+      ? [{ path: field, kind: "delete" as const, inState: true }]
+      : [];
+  const changes = [...changesIn(old, now, "").map((change) => ({ ...change, inState: false })), ...removed]
+    .filter(({ path }) => !ignoreChanges.some((ignored) => path === ignored || /^[.[]/.test(after(path, ignored))))
+    .map((change) => ({ ...change, replaces: replacedBy(type, change.path, old, now) }));
+  return {
+    changes,
+    deleteBeforeReplace: changes.some(({ replaces }) => replaces) && deletedFirst(type, old, now),
+  };
+}
+
+function after(path: string, beginning: string): string {
+  return path.startsWith(beginning) ? path.slice(beginning.length) : "";
+}
+
+function plain(map: PropertyMap): PropertyMap {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, reveal(value)]));
+}
+
+function changesIn(
+  old: PropertyValue | undefined,
+  now: PropertyValue | undefined,
+  path: string,
+): readonly Pick<Change, "path" | "kind">[] {
+  if (old === undefined && now === undefined) return [];
+  if (old === undefined) return [{ path, kind: "add" }];
+  if (now === undefined) return [{ path, kind: "delete" }];
+  // An unknown value counts as another one: nobody can tell yet.
+  if (now instanceof Unknown) return [{ path, kind: "update" }];
+  if (isPropertyList(old) && isPropertyList(now))
+    return Array.from({ length: Math.max(old.length, now.length) }, (_, index) =>
+      changesIn(old[index], now[index], childPath(path, index)),
+    ).flat();
+  if (isPropertyMap(old) && isPropertyMap(now)) {
+    const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])].sort();
+    return keys.flatMap((key) => changesIn(old[key], now[key], childPath(path, key).replace(/^\./, "")));
+  }
+  return old === now ? [] : [{ path, kind: "update" }];
+}

@@ -1,0 +1,238 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
+import plugin from "@pulumi/pulumi/proto/plugin_pb.js";
+import services from "@pulumi/pulumi/proto/provider_grpc_pb.js";
+import messages from "@pulumi/pulumi/proto/provider_pb.js";
+import empty from "google-protobuf/google/protobuf/empty_pb.js";
+import struct from "google-protobuf/google/protobuf/struct_pb.js";
+import { z } from "zod";
+import { mapFromWire, type PropertyMap, toWire } from "../program/values.ts";
+import { previewCreate, previewUpdate, type ServedCloud, type Subject } from "./cloud.ts";
+import { wrongInputs } from "./declared.ts";
+import { type Change, difference } from "./diff.ts";
+
+/** Packages whose place the simulated clouds take. The Kubernetes provider is real: it needs no cloud, but an API server. */
+export const servedPackages = ["aws", "azure-native", "tls", "random"] as const;
+
+/** Inputs of a provider whose change makes all of its resources anew (pulumi/pulumi-aws, provider/resources.go: ForcesProviderReplace). */
+const providerReplacedBy: readonly string[] = ["region"];
+
+/** Providers that listen. */
+export interface ServedProviders {
+  /** Port on the loopback by package. */
+  readonly ports: ReadonlyMap<string, number>;
+  readonly close: () => void;
+}
+
+/**
+ * Serves the simulated clouds over the provider protocol on the loopback, a port for each package, as pulumi/pulumi v3.260.0 calls it
+ * (sdk/go/common/resource/plugin/provider_plugin.go): with PULUMI_DEBUG_PROVIDERS the engine attaches to them instead of starting plug-ins.
+ */
+export async function serveProviders(cloud: ServedCloud): Promise<ServedProviders> {
+  const servers = servedPackages.map((name) => {
+    const server = new Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
+    server.addService(services.ResourceProviderService, methods(name, cloud));
+    return { name, server };
+  });
+  const ports = await Promise.all(
+    servers.map(async ({ name, server }): Promise<[string, number]> => [name, await listen(server)]),
+  );
+  return {
+    ports: new Map(ports),
+    close: () => {
+      for (const { server } of servers) server.forceShutdown();
+    },
+  };
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) =>
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
+      error === null ? resolve(port) : reject(error),
+    ),
+  );
+}
+
+/** A method that answers once; an error becomes the message that the engine shows beside the resource. */
+function unary<Q, A>(answer: (request: Q) => A) {
+  return ({ request }: ServerUnaryCall<Q, A>, callback: sendUnaryData<A>): void => {
+    try {
+      callback(null, answer(request));
+    } catch (error) {
+      callback({ code: status.UNKNOWN, details: error instanceof Error ? error.message : String(error) });
+    }
+  };
+}
+
+interface AboutResource {
+  getUrn(): string;
+  getType(): string;
+  getName(): string;
+}
+
+const subjectOf = (request: AboutResource): Subject => ({
+  urn: request.getUrn(),
+  type: request.getType(),
+  name: request.getName(),
+});
+const read = (properties: struct.Struct | undefined): PropertyMap => mapFromWire(properties?.toJavaScript() ?? {});
+const write = (properties: PropertyMap): struct.Struct =>
+  struct.Struct.fromJavaScript(
+    Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
+  );
+
+/** The methods that the engine calls. Whatever is missing is answered with UNIMPLEMENTED: components, parameters, lists and mappings. */
+function methods(packageName: string, cloud: ServedCloud) {
+  return {
+    handshake: unary((_: messages.ProviderHandshakeRequest) => {
+      const answer = new messages.ProviderHandshakeResponse();
+      answer.setAcceptSecrets(true);
+      return answer;
+    }),
+    attach: unary((_: plugin.PluginAttach) => new empty.Empty()),
+    getPluginInfo: unary((_: empty.Empty) => {
+      const info = new plugin.PluginInfo();
+      info.setVersion(versionOf(packageName));
+      return info;
+    }),
+    getSchema: unary((_: messages.GetSchemaRequest) => {
+      const answer = new messages.GetSchemaResponse();
+      answer.setSchema(JSON.stringify({ name: packageName, version: versionOf(packageName) }));
+      return answer;
+    }),
+    checkConfig: unary((request: messages.CheckRequest) => checked(request, withoutVersion(read(request.getNews())))),
+    diffConfig: unary((request: messages.DiffRequest) => {
+      const { changes } = difference({ ...questionOf(request), type: "" });
+      return different(
+        changes.map((change) => ({
+          ...change,
+          replaces: providerReplacedBy.includes(change.path) && packageName === "aws",
+        })),
+        false,
+      );
+    }),
+    configure: unary((_: messages.ConfigureRequest) => {
+      const answer = new messages.ConfigureResponse();
+      answer.setAcceptsecrets(true);
+      answer.setSupportspreview(true);
+      return answer;
+    }),
+    check: unary((request: messages.CheckRequest) => checked(request, read(request.getNews()))),
+    diff: unary((request: messages.DiffRequest) => {
+      const { changes, deleteBeforeReplace } = difference({ ...questionOf(request), type: request.getType() });
+      return different(changes, deleteBeforeReplace);
+    }),
+    create: unary((request: messages.CreateRequest) => {
+      const subject = subjectOf(request);
+      const inputs = read(request.getProperties());
+      const answer = new messages.CreateResponse();
+      if (request.getPreview()) {
+        answer.setProperties(write(previewCreate(subject.type, inputs)));
+        return answer;
+      }
+      const { id, outputs } = cloud.create(subject, inputs);
+      answer.setId(id);
+      answer.setProperties(write(outputs));
+      return answer;
+    }),
+    read: unary((request: messages.ReadRequest) => {
+      const found = cloud.read(
+        subjectOf(request),
+        request.getId(),
+        read(request.getInputs()),
+        read(request.getProperties()),
+      );
+      const answer = new messages.ReadResponse();
+      // Without an id the engine takes it out of the state: it was deleted by somebody else.
+      if (found === undefined) return answer;
+      answer.setId(request.getId());
+      answer.setProperties(write(found.outputs));
+      answer.setInputs(write(found.inputs));
+      return answer;
+    }),
+    update: unary((request: messages.UpdateRequest) => {
+      const subject = subjectOf(request);
+      const question = questionOf(request);
+      const answer = new messages.UpdateResponse();
+      answer.setProperties(
+        write(
+          request.getPreview()
+            ? previewUpdate(subject.type, question)
+            : cloud.update(subject, request.getId(), question),
+        ),
+      );
+      return answer;
+    }),
+    delete: unary((request: messages.DeleteRequest) => {
+      cloud.delete(subjectOf(request), request.getId(), read(request.getOldInputs()));
+      return new empty.Empty();
+    }),
+    invoke: unary((request: messages.InvokeRequest): messages.InvokeResponse => {
+      throw new Error(`${request.getTok()}: the simulated clouds answer no calls, and the program makes none`);
+    }),
+    cancel: unary((_: empty.Empty) => new empty.Empty()),
+  };
+}
+
+const packageShape = z.object({ version: z.string() });
+
+/** Version of a package's SDK, which is that of its plug-in. */
+function versionOf(packageName: string): string {
+  const file = fileURLToPath(import.meta.resolve(`@pulumi/${packageName}/package.json`));
+  return packageShape.parse(JSON.parse(readFileSync(file, "utf8"))).version;
+}
+
+/** The engine adds the version of the plug-in to the inputs of a provider. */
+function withoutVersion({ version: _, ...inputs }: PropertyMap): PropertyMap {
+  return inputs;
+}
+
+function checked(request: messages.CheckRequest, inputs: PropertyMap): messages.CheckResponse {
+  const answer = new messages.CheckResponse();
+  const news = request.getNews();
+  if (news !== undefined) answer.setInputs(news);
+  answer.setFailuresList(
+    wrongInputs(request.getType(), inputs).map(({ path, reason }) => {
+      const failure = new messages.CheckFailure();
+      failure.setProperty(path);
+      failure.setReason(reason);
+      return failure;
+    }),
+  );
+  return answer;
+}
+
+function questionOf(request: messages.DiffRequest | messages.UpdateRequest) {
+  return {
+    oldInputs: read(request.getOldInputs()),
+    oldOutputs: read(request.getOlds()),
+    inputs: read(request.getNews()),
+    ignoreChanges: request.getIgnorechangesList(),
+  };
+}
+
+const { Kind } = messages.PropertyDiff;
+const kinds = {
+  add: [Kind.ADD, Kind.ADD_REPLACE],
+  delete: [Kind.DELETE, Kind.DELETE_REPLACE],
+  update: [Kind.UPDATE, Kind.UPDATE_REPLACE],
+} as const;
+
+function different(changes: readonly Change[], deleteBeforeReplace: boolean): messages.DiffResponse {
+  const top = (some: readonly Change[]) => [...new Set(some.map(({ path }) => path.split(/[.[]/)[0] ?? ""))].sort();
+  const answer = new messages.DiffResponse();
+  const { DIFF_NONE, DIFF_SOME } = messages.DiffResponse.DiffChanges;
+  answer.setChanges(changes.length === 0 ? DIFF_NONE : DIFF_SOME);
+  answer.setDiffsList(top(changes));
+  answer.setReplacesList(top(changes.filter(({ replaces }) => replaces)));
+  answer.setDeletebeforereplace(deleteBeforeReplace);
+  answer.setHasdetaileddiff(true);
+  for (const { path, kind, replaces, inState } of changes) {
+    const detail = new messages.PropertyDiff();
+    detail.setKind(kinds[kind][replaces ? 1 : 0]);
+    detail.setInputdiff(!inState);
+    answer.getDetaileddiffMap().set(path, detail);
+  }
+  return answer;
+}
