@@ -7,6 +7,7 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Pki } from "../pki/pki.ts";
+import type { Attachment } from "./attachment.ts";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
 import { ControlPlane } from "./controlPlane.ts";
 import { Identity } from "./identity.ts";
@@ -54,6 +55,8 @@ export class Cluster extends pulumi.ComponentResource {
   readonly api: pulumi.Output<ApiClient>;
   /** Open when the API answers. */
   readonly apiGate: pulumi.Resource;
+  /** What pools need of the cluster's resources, those of other programs too. */
+  readonly attachment: Attachment;
   /** The pools, in the order of the description. */
   readonly pools: readonly Pool[];
 
@@ -80,7 +83,20 @@ export class Cluster extends pulumi.ComponentResource {
     const scripts = this.#makeScripts();
     const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, this.api, scripts);
     this.apiGate = controlPlane.apiGate;
-    this.pools = this.#makePools(network, security, secrets, scope, scripts);
+    this.attachment = {
+      accountId: network.accountId,
+      secretsKeyArn: secrets.keyArn,
+      subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
+      workersGroupId: security.workersGroupId,
+      apiHost: this.host,
+    };
+    this.pools = this.#makePools(scripts.pools, [
+      this.apiGate,
+      ...network.egress,
+      ...security.rules,
+      secrets.join,
+      ...scripts.ready,
+    ]);
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
@@ -197,29 +213,12 @@ export class Cluster extends pulumi.ComponentResource {
     };
   }
 
-  #makePools(
-    network: Network,
-    security: Security,
-    secrets: Secrets,
-    scope: pulumi.Output<PolicyScope>,
-    { pools, ready }: ClusterScripts,
-  ): readonly Pool[] {
-    const subnetIds = new Map(network.zones.map((zone) => [zone.zone, zone.private.id]));
-    return pools.map(
-      ({ pool, payload, scripts }) =>
+  #makePools(machines: readonly PoolMachines[], after: readonly pulumi.Resource[]): readonly Pool[] {
+    return machines.map(
+      (each) =>
         new Pool(
-          `${this.#name}-pool-${pool.name}`,
-          {
-            spec: this.#spec,
-            pool,
-            scope,
-            subnetIds,
-            groupId: security.workersGroupId,
-            apiHost: this.host,
-            payload,
-            scripts,
-            after: [this.apiGate, ...network.egress, ...security.rules, secrets.join, ...ready],
-          },
+          `${this.#name}-pool-${each.pool.name}`,
+          { ...this.attachment, ...each, spec: this.#spec, after },
           { parent: this },
         ),
     );

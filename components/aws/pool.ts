@@ -11,26 +11,21 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAws } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterIdentity, NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { joinParameter } from "./parameterNames.ts";
-import { type PolicyScope, scriptsArn, workerPolicy } from "./policies.ts";
+import { scriptsArn, workerPolicy } from "./policies.ts";
 import { groupHooks, groupTags, lifecycleHooks, poolRoll, rollingMaximum } from "./poolGroup.ts";
 import type { MachineScripts } from "./scripts.ts";
 
-export interface PoolArgs {
-  readonly spec: ClusterSpec;
+export interface PoolArgs extends Attachment {
+  /** The cluster as its nodes know it. */
+  readonly spec: NodeSettings;
   readonly pool: PoolSpec;
-  /** Account, region and key that the rights are bound to. */
-  readonly scope: pulumi.Input<PolicyScope>;
-  /** Private subnet of each zone, by the zone's name. */
-  readonly subnetIds: ReadonlyMap<string, pulumi.Input<string>>;
-  readonly groupId: pulumi.Input<string>;
-  /** Host of the API for nodes. They learn it from the join secret; another one must still replace them. */
-  readonly apiHost: pulumi.Input<string>;
   /** What the machines receive: `poolPayload`. */
   readonly payload: WorkerPayload;
   /** Where the scripts of the payload lie. */
@@ -43,7 +38,7 @@ export interface PoolArgs {
 export const apiHostTag = "fenestra:api";
 
 /** What a pool's machines are told of AWS. */
-function poolAccess(spec: ClusterSpec, pool: PoolSpec): PoolAccess {
+function poolAccess(spec: ClusterIdentity, pool: PoolSpec): PoolAccess {
   return {
     cloud: { kind: "aws", region: spec.region, joinSecret: joinParameter(spec.name) },
     lifecycle: {
@@ -55,7 +50,7 @@ function poolAccess(spec: ClusterSpec, pool: PoolSpec): PoolAccess {
 }
 
 /** What a pool's machines receive. It names things and holds no secret. */
-export function poolPayload(spec: ClusterSpec, pool: PoolSpec): WorkerPayload {
+export function poolPayload(spec: NodeSettings, pool: PoolSpec): WorkerPayload {
   const access = poolAccess(spec, pool);
   return pool.os === "linux"
     ? linuxWorkerPayload({ spec, pool, access })
@@ -103,15 +98,16 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeIdentity(): Identity {
-    const { spec, pool, scope, scripts } = this.#args;
+    const { spec, pool, accountId, secretsKeyArn, scripts } = this.#args;
+    const { name: cluster, region } = spec;
     const { gmsa: accounts } = spec.addons;
     const gmsa =
       pool.os === "windows" && pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
     const policy = pulumi
-      .all([scope, scripts.bucketArn])
-      .apply(([known, bucket]) =>
+      .all([accountId, secretsKeyArn, scripts.bucketArn])
+      .apply(([account, keyArn, bucket]) =>
         workerPolicy(
-          known,
+          { cluster, region, accountId: account, keyArn },
           joinParameter(spec.name),
           groupName(spec.name, pool.name),
           scriptsArn(bucket, pool.os),
@@ -123,7 +119,7 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeTemplate(identity: Identity): LaunchTemplate {
-    const { spec, pool, payload, groupId, apiHost, scripts } = this.#args;
+    const { spec, pool, payload, workersGroupId, apiHost, scripts } = this.#args;
     const machine = machineTemplate({
       name: groupName(spec.name, pool.name),
       os: pool.release,
@@ -149,7 +145,7 @@ export class Pool extends pulumi.ComponentResource {
             deviceIndex: 0,
             associatePublicIpAddress: "false",
             deleteOnTermination: "true",
-            securityGroups: [groupId],
+            securityGroups: [workersGroupId],
           },
         ],
         ...(pool.os === "windows" && pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),
@@ -211,7 +207,7 @@ export class Pool extends pulumi.ComponentResource {
 
   #subnetIds(): pulumi.Input<string>[] {
     return this.#args.pool.zones.map((zone) => {
-      const subnetId = this.#args.subnetIds.get(zone);
+      const subnetId = this.#args.subnetIds[zone];
       if (subnetId === undefined) throw new RangeError(`there is no private subnet in ${zone}`);
       return subnetId;
     });

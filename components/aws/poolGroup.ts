@@ -1,6 +1,6 @@
 import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterIdentity } from "../model/nodeSettings.ts";
 import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { clusterTag } from "./policies.ts";
@@ -46,7 +46,7 @@ export function rollingMaximum(pool: PoolSpec): number {
 }
 
 /** How the pool's machines come and go, and where that can be seen. */
-export function poolRoll(spec: ClusterSpec, pool: PoolSpec): PoolRoll {
+export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   const group = `--region ${spec.region} --auto-scaling-group-name ${groupName(spec.name, pool.name)}`;
   return {
     drainSeconds,
@@ -67,7 +67,7 @@ export interface GroupTag {
 }
 
 /** Tags of a group: those of its machines, and the hints by which the autoscaler knows a node that does not exist yet. */
-export function groupTags(spec: ClusterSpec, pool: PoolSpec): readonly GroupTag[] {
+export function groupTags(spec: ClusterIdentity, pool: PoolSpec): readonly GroupTag[] {
   const machine = {
     ...spec.tags,
     Name: groupName(spec.name, pool.name),
@@ -86,7 +86,7 @@ const autoscalerPrefix = "k8s.io/cluster-autoscaler";
  * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md). They
  * are read from the group; on machines their slashes would be in the way of metadata tags.
  */
-function autoscalerHints(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<string, string>> {
+function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
   const { kubeletLabels, ownLabels, taints } = pool.contract;
   const template = `${autoscalerPrefix}/node-template`;

@@ -6,16 +6,23 @@ import { azureCloudConfig } from "../kubernetes/addOns/azureCloudController.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { Pki } from "../pki/pki.ts";
+import type { Attachment, SharedIdentity } from "./attachment.ts";
 import { controllerGrants } from "./controllerRoles.ts";
 import { ControlPlane } from "./controlPlane.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
 import { Network, resourceGroupName, subnetName } from "./network.ts";
-import { Pool, type SharedIdentity } from "./pool.ts";
+import { Pool } from "./pool.ts";
 import { assignRole } from "./roles.ts";
 import { Secrets } from "./secrets.ts";
 import { Security, securityGroupName } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
+
+/** The identity that reads the secrets of gMSA accounts. */
+interface GmsaIdentity extends SharedIdentity {
+  /** Object id. */
+  readonly principalId: pulumi.Output<string>;
+}
 
 export interface ClusterArgs {
   /** Everything that decides the shape of the cluster. */
@@ -40,6 +47,8 @@ export class Cluster extends pulumi.ComponentResource {
   readonly pools: readonly Pool[];
   /** What the controllers in the cluster must know of Azure: `azure.json`. */
   readonly cloudConfig: pulumi.Output<string>;
+  /** What pools need of the cluster's resources, those of other programs too. */
+  readonly attachment: Attachment;
   /** Object id of the identity that reads the secrets of gMSA accounts; none where no pool has the plug-in for them. */
   readonly gmsaObjectId: pulumi.Output<string> | undefined;
 
@@ -53,7 +62,11 @@ export class Cluster extends pulumi.ComponentResource {
     const pki = this.#makePki();
     const sshKey = this.#makeSshKey();
     const network = new Network(`${name}-network`, { spec: args.spec }, { parent: this });
-    const security = new Security(`${name}-security`, { spec: args.spec, place: network.place }, { parent: this });
+    const security = new Security(
+      `${name}-security`,
+      { spec: args.spec, resourceGroup: network.resourceGroup },
+      { parent: this },
+    );
     const identity = this.#makeControlPlaneIdentity(network);
     const secrets = this.#makeSecrets(network, identity, pki);
     const balancer = this.#makeLoadBalancer(network);
@@ -67,8 +80,19 @@ export class Cluster extends pulumi.ComponentResource {
     const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, this.api);
     this.apiGate = controlPlane.apiGate;
     const gmsa = this.#makeGmsa(network, identity);
-    this.gmsaObjectId = gmsa?.identity.principalId;
-    this.pools = this.#makePools(network, security, identity, secrets, sshKey, gmsa);
+    this.gmsaObjectId = gmsa?.principalId;
+    this.attachment = {
+      subscriptionId: network.resourceGroup.subscriptionId,
+      resourceGroup: network.resourceGroup.name,
+      subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
+      ...security.workers,
+      joinVault: secrets.joinVault,
+      joinSecretId: secrets.joinSecretId,
+      controllerId: identity.principalId,
+      sshKey,
+      ...(gmsa === undefined ? {} : { gmsa }),
+    };
+    this.pools = this.#makePools([this.apiGate, ...network.egress, ...security.rules, secrets.join]);
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
@@ -86,7 +110,7 @@ export class Cluster extends pulumi.ComponentResource {
   #makeControlPlaneIdentity(network: Network): Identity {
     return new Identity(
       `${this.#name}-control-plane-identity`,
-      { place: network.place, grants: controllerGrants(network.place) },
+      { resourceGroup: network.resourceGroup, grants: controllerGrants(network.resourceGroup) },
       { parent: this },
     );
   }
@@ -95,21 +119,21 @@ export class Cluster extends pulumi.ComponentResource {
    * One identity for the secrets of gMSA accounts, whatever the pool: a credential specification names it, and holds for the whole cluster.
    * Made only where a pool has the plug-in.
    */
-  #makeGmsa({ place }: Network, { principalId }: Identity): SharedIdentity | undefined {
+  #makeGmsa({ resourceGroup }: Network, { principalId }: Identity): GmsaIdentity | undefined {
     const { pools, addons } = this.#spec;
     const secrets = ccgSecrets(addons.gmsa);
     if (secrets.length === 0 || !pools.some((pool) => pool.os === "windows" && pool.ccgPlugin)) return undefined;
     const grants = secrets.map((scope, index) => [`read-${index}`, { role: "keyVaultSecretsUser", scope }] as const);
     const name = `${this.#name}-gmsa`;
-    const identity = new Identity(name, { place, grants: Object.fromEntries(grants) }, { parent: this });
+    const identity = new Identity(name, { resourceGroup, grants: Object.fromEntries(grants) }, { parent: this });
     // Whoever writes the model of a scale set must be allowed to hand its identities to machines.
     const handedOn = assignRole(
       `${name}-controllers`,
-      { principalId, subscriptionId: place.subscriptionId },
+      { principalId, subscriptionId: resourceGroup.subscriptionId },
       { role: "managedIdentityOperator", scope: identity.id },
       { parent: this },
     );
-    return { identity, handedOn };
+    return { identityId: identity.id, principalId: identity.principalId, ready: [handedOn, ...identity.roles] };
   }
 
   #makeSecrets(network: Network, controlPlane: Identity, pki: Pki): Secrets {
@@ -117,7 +141,7 @@ export class Cluster extends pulumi.ComponentResource {
       `${this.#name}-secrets`,
       {
         spec: this.#spec,
-        place: network.place,
+        resourceGroup: network.resourceGroup,
         pki,
         controlPlane,
         controlPlaneSubnetIds: network.zones.map((zone) => zone.controlPlane.id),
@@ -134,7 +158,7 @@ export class Cluster extends pulumi.ComponentResource {
       `${this.#name}-api`,
       {
         spec: this.#spec,
-        place: network.place,
+        resourceGroup: network.resourceGroup,
         networkId: network.networkId,
         subnetId: first.controlPlane.id,
         after: network.egress,
@@ -148,7 +172,7 @@ export class Cluster extends pulumi.ComponentResource {
     const [first] = network.zones;
     if (first === undefined) throw new RangeError("a network has at least one zone");
     return pulumi
-      .all([identity.tenantId, network.place.subscriptionId, identity.clientId])
+      .all([identity.tenantId, network.resourceGroup.subscriptionId, identity.clientId])
       .apply(([tenantId, subscriptionId, identityClientId]) =>
         azureCloudConfig({
           tenantId,
@@ -175,7 +199,7 @@ export class Cluster extends pulumi.ComponentResource {
     const subnetIds = network.zones.map((zone) => zone.controlPlane.id);
     const snapshots = new Snapshots(
       `${this.#name}-snapshots`,
-      { spec: this.#spec, place: network.place, controlPlane: identity, subnetIds },
+      { spec: this.#spec, resourceGroup: network.resourceGroup, controlPlane: identity, subnetIds },
       { parent: this },
     );
     const { caVault, joinVault } = secrets;
@@ -183,7 +207,7 @@ export class Cluster extends pulumi.ComponentResource {
       `${this.#name}-control-plane`,
       {
         spec: this.#spec,
-        place: network.place,
+        resourceGroup: network.resourceGroup,
         endpoint: balancer.endpoint,
         api,
         subnetIds,
@@ -207,33 +231,13 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makePools(
-    network: Network,
-    security: Security,
-    identity: Identity,
-    secrets: Secrets,
-    sshKey: pulumi.Output<string>,
-    gmsa: SharedIdentity | undefined,
-  ): readonly Pool[] {
-    const subnetIds = new Map(network.zones.map((zone) => [zone.zone, zone.private.id]));
+  #makePools(after: readonly pulumi.Resource[]): readonly Pool[] {
+    const { attachment, api } = this;
     return this.#spec.pools.map(
       (pool) =>
         new Pool(
           `${this.#name}-pool-${pool.name}`,
-          {
-            spec: this.#spec,
-            pool,
-            place: network.place,
-            subnetIds,
-            group: security.workers,
-            joinVault: secrets.joinVault,
-            joinSecretId: secrets.joinSecretId,
-            controllerId: identity.principalId,
-            gmsa,
-            sshKey,
-            api: this.api,
-            after: [this.apiGate, ...network.egress, ...security.rules, secrets.join],
-          },
+          { ...attachment, spec: this.#spec, pool, api, after },
           { parent: this },
         ),
     );

@@ -5,12 +5,12 @@ import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ControlPlaneMachine, type MachineAccess } from "./controlPlaneMachine.ts";
-import type { Place } from "./place.ts";
+import type { ResourceGroupContext } from "./resourceGroup.ts";
 import type { MachineGroup } from "./security.ts";
 
 export interface ControlPlaneArgs {
   readonly spec: ClusterSpec;
-  readonly place: Place;
+  readonly resourceGroup: ResourceGroupContext;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
   /** How the deployer asks the API whether it is well. */

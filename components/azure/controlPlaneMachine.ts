@@ -19,7 +19,7 @@ import {
   linuxLogin,
   osDisk,
 } from "./machineTemplate.ts";
-import { type Place, placed } from "./place.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { controlPlaneSecrets, joinSecret } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
 
@@ -37,7 +37,7 @@ export interface MachineAccess {
 
 export interface ControlPlaneMachineArgs {
   readonly spec: ClusterSpec;
-  readonly place: Place;
+  readonly resourceGroup: ResourceGroupContext;
   readonly member: ControlPlaneMember;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
@@ -131,11 +131,11 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #makeDisk(before: pulumi.Resource): Disk {
-    const { spec, place, member } = this.#args;
+    const { spec, resourceGroup, member } = this.#args;
     return new Disk(
       `${this.#name}-etcd`,
       {
-        ...placed(place),
+        ...inResourceGroup(resourceGroup),
         diskName: `${this.#nodeName}-etcd`,
         zones: [member.zone],
         creationData: { createOption: "Empty" },
@@ -157,12 +157,12 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #payload(): pulumi.Output<MachinePayload> {
-    const { spec, member, endpoint, access, place } = this.#args;
+    const { spec, member, endpoint, access, resourceGroup } = this.#args;
     return pulumi
       .all([
         endpoint,
-        place.subscriptionId,
-        place.group,
+        resourceGroup.subscriptionId,
+        resourceGroup.name,
         access.clientId,
         access.caVault,
         access.joinVault,
@@ -193,11 +193,11 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #makeCard(before: pulumi.Resource): NetworkInterface {
-    const { spec, place, member, subnetId, group, poolIds, after } = this.#args;
+    const { spec, resourceGroup, member, subnetId, group, poolIds, after } = this.#args;
     return new NetworkInterface(
       `${this.#name}-address`,
       {
-        ...placed(place),
+        ...inResourceGroup(resourceGroup),
         networkInterfaceName: this.#nodeName,
         enableAcceleratedNetworking: acceleratedNetworking(spec.controlPlane.size),
         networkSecurityGroup: { id: group.securityGroupId },
@@ -231,12 +231,12 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     fingerprint: pulumi.Output<string>,
     before: pulumi.Resource,
   ): VirtualMachine {
-    const { spec, place, member, identityId, sshKey, after } = this.#args;
+    const { spec, resourceGroup, member, identityId, sshKey, after } = this.#args;
     const { size, image, osDiskGb } = spec.controlPlane;
     return new VirtualMachine(
       `${this.#name}-instance`,
       {
-        ...placed(place),
+        ...inResourceGroup(resourceGroup),
         vmName: this.#nodeName,
         zones: [member.zone],
         hardwareProfile: { vmSize: size.name },

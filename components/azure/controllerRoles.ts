@@ -1,4 +1,4 @@
-import type { Place } from "./place.ts";
+import type { ClusterResourceGroup } from "./resourceGroup.ts";
 import type { Grant } from "./roles.ts";
 
 /**
@@ -6,9 +6,9 @@ import type { Grant } from "./roles.ts";
  * group only, and never with Contributor, which may also read and change the vaults and the storage account. Making a scale set anew
  * takes the right to hand its identity on as well; each pool gives that for its own.
  */
-export function controllerGrants({ groupId }: Place): Readonly<Record<"machines" | "networking", Grant>> {
+export function controllerGrants({ id }: ClusterResourceGroup): Readonly<Record<"machines" | "networking", Grant>> {
   return {
-    machines: { role: "virtualMachineContributor", scope: groupId },
-    networking: { role: "networkContributor", scope: groupId },
+    machines: { role: "virtualMachineContributor", scope: id },
+    networking: { role: "networkContributor", scope: id },
   };
 }

@@ -1,11 +1,11 @@
 import type { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
 import { UserAssignedIdentity } from "@pulumi/azure-native/managedidentity/userAssignedIdentity.js";
 import * as pulumi from "@pulumi/pulumi";
-import { type Place, placed } from "./place.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole, type Grant } from "./roles.ts";
 
 export interface IdentityArgs {
-  readonly place: Place;
+  readonly resourceGroup: ResourceGroupContext;
   /** What it may do, by purpose. Further roles are given beside the resource that they are for: on vaults, containers, identities. */
   readonly grants?: Readonly<Record<string, Grant>>;
 }
@@ -25,10 +25,10 @@ export class Identity extends pulumi.ComponentResource {
 
   constructor(name: string, args: IdentityArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:Identity", name, {}, opts);
-    const { place, grants = {} } = args;
+    const { resourceGroup, grants = {} } = args;
     const identity = new UserAssignedIdentity(
       `${name}-identity`,
-      { ...placed(place), resourceName: name },
+      { ...inResourceGroup(resourceGroup), resourceName: name },
       { parent: this },
     );
     this.id = identity.id;
@@ -36,9 +36,14 @@ export class Identity extends pulumi.ComponentResource {
     this.principalId = identity.principalId;
     this.tenantId = identity.tenantId;
     this.roles = Object.entries(grants).map(([purpose, grant]) =>
-      assignRole(`${name}-${purpose}`, { principalId: this.principalId, subscriptionId: place.subscriptionId }, grant, {
-        parent: this,
-      }),
+      assignRole(
+        `${name}-${purpose}`,
+        { principalId: this.principalId, subscriptionId: resourceGroup.subscriptionId },
+        grant,
+        {
+          parent: this,
+        },
+      ),
     );
     this.registerOutputs({ id: this.id, clientId: this.clientId });
   }

@@ -10,12 +10,12 @@ import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ports } from "../model/ports.ts";
-import { type Place, placed, placedInDns } from "./place.ts";
+import { type ClusterResourceGroup, inDns, inResourceGroup } from "./resourceGroup.ts";
 import { suffixLength } from "./secretNames.ts";
 
 export interface LoadBalancerArgs {
   readonly spec: ClusterSpec;
-  readonly place: Place;
+  readonly resourceGroup: ClusterResourceGroup;
   /** Network whose machines can resolve the name of the internal load balancer. */
   readonly networkId: pulumi.Input<string>;
   /** Subnet of the internal load balancer: the control plane's of the first zone. */
@@ -94,7 +94,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
   }
 
   #makePublic(): pulumi.Output<string> {
-    const { spec, place } = this.#args;
+    const { spec, resourceGroup } = this.#args;
     const suffix = new random.RandomString(
       `${this.#name}-suffix`,
       { length: suffixLength, upper: false, special: false },
@@ -104,7 +104,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
     const address = new PublicIPAddress(
       `${this.#name}-public`,
       {
-        ...placed(place),
+        ...inResourceGroup(resourceGroup),
         publicIpAddressName: `${this.#name}-public`,
         sku: { name: "Standard" },
         publicIPAllocationMethod: "Static",
@@ -114,18 +114,18 @@ export class LoadBalancer extends pulumi.ComponentResource {
       { parent: this },
     );
     this.#make("public", { name: part.frontend, publicIPAddress: { id: address.id } });
-    return pulumi.interpolate`${label}.${place.location}.cloudapp.azure.com`;
+    return pulumi.interpolate`${label}.${resourceGroup.location}.cloudapp.azure.com`;
   }
 
   #make(role: "internal" | "public", frontend: inputs.network.FrontendIPConfigurationArgs): void {
-    const { place, after } = this.#args;
+    const { resourceGroup, after } = this.#args;
     const name = `${this.#name}-${role}`;
     // Parts of a load balancer name each other by ids that exist only with it, so its own id is put together beforehand.
-    const own = pulumi.interpolate`${place.groupId}/providers/Microsoft.Network/loadBalancers/${name}`;
+    const own = pulumi.interpolate`${resourceGroup.id}/providers/Microsoft.Network/loadBalancers/${name}`;
     const balancer = new AzureLoadBalancer(
       name,
       {
-        ...placed(place),
+        ...inResourceGroup(resourceGroup),
         loadBalancerName: name,
         sku: { name: "Standard" },
         frontendIPConfigurations: [frontend],
@@ -171,17 +171,17 @@ export class LoadBalancer extends pulumi.ComponentResource {
   }
 
   #nameInternal(address: string): string {
-    const { spec, place, networkId, after } = this.#args;
+    const { spec, resourceGroup, networkId, after } = this.#args;
     const record = "api";
     const zone = new PrivateZone(
       `${this.#name}-zone`,
-      { ...placedInDns(place), privateZoneName: privateZone(spec.name) },
+      { ...inDns(resourceGroup), privateZoneName: privateZone(spec.name) },
       { parent: this },
     );
     const link = new VirtualNetworkLink(
       `${this.#name}-link`,
       {
-        ...placedInDns(place),
+        ...inDns(resourceGroup),
         privateZoneName: zone.name,
         virtualNetworkLinkName: spec.name,
         virtualNetwork: { id: networkId },
@@ -192,7 +192,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
     const entry = new PrivateRecordSet(
       `${this.#name}-record`,
       {
-        resourceGroupName: place.group,
+        resourceGroupName: resourceGroup.name,
         privateZoneName: zone.name,
         recordType: "A",
         relativeRecordSetName: record,

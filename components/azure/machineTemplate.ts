@@ -1,7 +1,7 @@
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import type * as pulumi from "@pulumi/pulumi";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { MachineSize } from "../model/machineSizes.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
 
 /** Name of the administrator that Azure wants on every machine; nothing lets anybody log in by it from outside. */
@@ -19,7 +19,7 @@ export function imageReference(os: OperatingSystem, image: string) {
 export const bootDiagnostics = { bootDiagnostics: { enabled: true } } as const;
 
 /** Encryption of caches and temporary disks on the host; a subscription without that feature refuses the machine. */
-export function hostEncryption({ encryptionAtHost }: ClusterSpec) {
+export function hostEncryption({ encryptionAtHost }: Pick<NodeSettings, "encryptionAtHost">) {
   return encryptionAtHost ? { securityProfile: { encryptionAtHost: true } } : {};
 }
 

@@ -6,7 +6,7 @@ import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { type Place, placed } from "./place.ts";
+import { type ClusterResourceGroup, inResourceGroup } from "./resourceGroup.ts";
 
 export interface NetworkArgs {
   /** Name, zones, address plan and NAT mode come from here. */
@@ -40,7 +40,7 @@ export function subnetName(role: "private" | "control-plane", zone: string): str
  */
 export class Network extends pulumi.ComponentResource {
   /** Resource group, region and tags of everything else. */
-  readonly place: Place;
+  readonly resourceGroup: ClusterResourceGroup;
   readonly networkId: pulumi.Output<string>;
   /** Name of the virtual network. */
   readonly networkName: string;
@@ -59,7 +59,7 @@ export class Network extends pulumi.ComponentResource {
     this.#name = name;
     this.#spec = args.spec;
     this.networkName = args.spec.name;
-    this.place = this.#makeGroup();
+    this.resourceGroup = this.#makeGroup();
     this.#network = this.#makeNetwork();
     this.networkId = this.#network.id;
     const gateways = this.#makeGateways();
@@ -68,7 +68,7 @@ export class Network extends pulumi.ComponentResource {
     this.registerOutputs({ networkId: this.networkId });
   }
 
-  #makeGroup(): Place {
+  #makeGroup(): ClusterResourceGroup {
     const { name: cluster, region: location, tags } = this.#spec;
     const group = new ResourceGroup(
       `${this.#name}-group`,
@@ -76,8 +76,8 @@ export class Network extends pulumi.ComponentResource {
       { parent: this },
     );
     return {
-      group: group.name,
-      groupId: group.id,
+      name: group.name,
+      id: group.id,
       // The group's id names the subscription, so nothing need be asked of the cloud beforehand.
       subscriptionId: group.id.apply(subscriptionOf),
       location,
@@ -89,7 +89,7 @@ export class Network extends pulumi.ComponentResource {
     return new VirtualNetwork(
       `${this.#name}-vnet`,
       {
-        ...placed(this.place),
+        ...inResourceGroup(this.resourceGroup),
         virtualNetworkName: this.networkName,
         addressSpace: { addressPrefixes: [this.#spec.network.cidr] },
       },
@@ -109,7 +109,7 @@ export class Network extends pulumi.ComponentResource {
     const address = new PublicIPAddress(
       role,
       {
-        ...placed(this.place),
+        ...inResourceGroup(this.resourceGroup),
         publicIpAddressName: role,
         sku: { name: "Standard" },
         publicIPAllocationMethod: "Static",
@@ -121,7 +121,7 @@ export class Network extends pulumi.ComponentResource {
     return new NatGateway(
       role,
       {
-        ...placed(this.place),
+        ...inResourceGroup(this.resourceGroup),
         natGatewayName: role,
         sku: { name: "Standard" },
         zones: [zone],
@@ -157,7 +157,7 @@ export class Network extends pulumi.ComponentResource {
     const subnet = new Subnet(
       `${this.#name}-${role}-${zone}`,
       {
-        resourceGroupName: this.place.group,
+        resourceGroupName: this.resourceGroup.name,
         virtualNetworkName: this.#network.name,
         subnetName: subnetName(role, zone),
         addressPrefix,

@@ -11,9 +11,10 @@ import { linuxWorkerPayload } from "../machine/linux/worker.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import {
   acceleratedNetworking,
@@ -24,45 +25,24 @@ import {
   osDisk,
   windowsLogin,
 } from "./machineTemplate.ts";
-import { type Place, placed } from "./place.ts";
 import { poolExtensions } from "./poolExtensions.ts";
 import { computerNamePrefix, drainMinutes, groupTags, poolRoll, rollingBatch, updateMinutes } from "./poolGroup.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
 import { joinSecret } from "./secretNames.ts";
-import type { MachineGroup } from "./security.ts";
 
-export interface PoolArgs {
-  readonly spec: ClusterSpec;
+export interface PoolArgs extends Attachment {
+  /** The cluster as its nodes know it. */
+  readonly spec: NodeSettings;
   readonly pool: PoolSpec;
-  readonly place: Place;
-  /** Private subnet of each zone, by the zone's name. */
-  readonly subnetIds: ReadonlyMap<string, pulumi.Input<string>>;
-  readonly group: MachineGroup;
-  /** Base URI of the vault with the join data. */
-  readonly joinVault: pulumi.Input<string>;
-  /** Resource id of the join secret. */
-  readonly joinSecretId: pulumi.Input<string>;
-  /** Object id of the control plane's identity, whose controllers change scale sets. */
-  readonly controllerId: pulumi.Input<string>;
-  /** Identity that reads the secrets of gMSA accounts; only pools with the plug-in have it beside their own. */
-  readonly gmsa: SharedIdentity | undefined;
-  /** Public half of the key that Azure wants on every Linux machine. */
-  readonly sshKey: pulumi.Input<string>;
   /** The API, which tells how many machines an autoscaled pool has. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
 }
 
-/** An identity that machines of several pools have. */
-export interface SharedIdentity {
-  readonly identity: Identity;
-  /** The right of the controllers to hand it to machines. */
-  readonly handedOn: pulumi.Resource;
-}
-
 /** What a pool's machines receive. It names things and holds no secret. */
-export function poolPayload(spec: ClusterSpec, pool: PoolSpec, cloud: AzureAccess, tenantId: string): WorkerPayload {
+export function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, tenantId: string): WorkerPayload {
   const access = { cloud, tenantId };
   return pool.os === "linux"
     ? linuxWorkerPayload({ spec, pool, access })
@@ -107,11 +87,14 @@ export class Pool extends pulumi.ComponentResource {
 
   readonly #name: string;
   readonly #args: PoolArgs;
+  readonly #resourceGroup: ResourceGroupContext;
 
   constructor(name: string, args: PoolArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:Pool", name, {}, opts);
     this.#name = name;
     this.#args = args;
+    const { region: location, tags } = args.spec;
+    this.#resourceGroup = { name: args.resourceGroup, subscriptionId: args.subscriptionId, location, tags };
     this.spec = args.pool;
     this.roll = poolRoll(args.spec, args.pool);
     const identity = this.#makeIdentity();
@@ -123,14 +106,14 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeIdentity(): Identity {
-    const { spec, place, joinSecretId } = this.#args;
+    const { spec, joinSecretId } = this.#args;
     const pulls = (spec.registryAccess?.resources ?? []).map(
       (scope, index) => [`pull-${index}`, { role: "acrPull", scope }] as const,
     );
     return new Identity(
       `${this.#name}-identity`,
       {
-        place,
+        resourceGroup: this.#resourceGroup,
         grants: { "read-join": { role: "keyVaultSecretsUser", scope: joinSecretId }, ...Object.fromEntries(pulls) },
       },
       { parent: this },
@@ -139,10 +122,10 @@ export class Pool extends pulumi.ComponentResource {
 
   /** Whoever writes the model of a scale set must be allowed to hand its identity to machines (Azure/aad-pod-identity: role assignments). */
   #letControllersAssign(identity: Identity): pulumi.Resource {
-    const { controllerId, place } = this.#args;
+    const { controllerId, subscriptionId } = this.#args;
     return assignRole(
       `${this.#name}-controllers`,
-      { principalId: controllerId, subscriptionId: place.subscriptionId },
+      { principalId: controllerId, subscriptionId },
       { role: "managedIdentityOperator", scope: identity.id },
       { parent: this },
     );
@@ -153,13 +136,12 @@ export class Pool extends pulumi.ComponentResource {
     payload: pulumi.Output<WorkerPayload>,
     handedOn: pulumi.Resource,
   ): VirtualMachineScaleSet {
-    const { spec, pool, place, after, gmsa } = this.#args;
-    const shared = gmsa !== undefined && pool.os === "windows" && pool.ccgPlugin ? [gmsa] : [];
-    const identities = [identity, ...shared.map((each) => each.identity)];
+    const { spec, pool, after } = this.#args;
+    const gmsa = pool.os === "windows" && pool.ccgPlugin ? this.#args.gmsa : undefined;
     return new VirtualMachineScaleSet(
       `${this.#name}-group`,
       {
-        ...placed(place),
+        ...inResourceGroup(this.#resourceGroup),
         vmScaleSetName: groupName(spec.name, pool.name),
         tags: groupTags(spec, pool),
         sku: { name: pool.size.name, tier: "Standard", capacity: groupSize(pool).desiredCapacity },
@@ -172,7 +154,10 @@ export class Pool extends pulumi.ComponentResource {
         singlePlacementGroup: false,
         // Otherwise Azure starts more machines than wanted; each of them would join and vanish.
         overprovision: false,
-        identity: { type: "UserAssigned", userAssignedIdentities: identities.map(({ id }) => id) },
+        identity: {
+          type: "UserAssigned",
+          userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa.identityId])],
+        },
         upgradePolicy: this.#upgradePolicy(),
         automaticRepairsPolicy: { enabled: true, repairAction: "Replace", gracePeriod: repairGrace(pool) },
         virtualMachineProfile: this.#profile(payload),
@@ -180,12 +165,7 @@ export class Pool extends pulumi.ComponentResource {
       {
         parent: this,
         // The controllers' rights too, so that they outlive the set: it is written until it is gone.
-        dependsOn: [
-          ...after,
-          handedOn,
-          ...shared.map((each) => each.handedOn),
-          ...identities.flatMap(({ roles }) => roles),
-        ],
+        dependsOn: [...after, handedOn, ...identity.roles, ...(gmsa?.ready ?? [])],
         ...this.#autoscaled(),
         replaceOnChanges: [...groupReplaceOnChanges],
         // The name is ours: the engine would make the new one first, and be told that it is there already.
@@ -250,9 +230,9 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #payload(identity: Identity): pulumi.Output<WorkerPayload> {
-    const { spec, pool, place, joinVault } = this.#args;
+    const { spec, pool, joinVault } = this.#args;
     return pulumi
-      .all([place.subscriptionId, place.group, identity.clientId, joinVault, identity.tenantId])
+      .all([this.#args.subscriptionId, this.#args.resourceGroup, identity.clientId, joinVault, identity.tenantId])
       .apply(([subscriptionId, resourceGroup, clientId, vault, tenantId]) =>
         poolPayload(
           spec,
@@ -285,22 +265,22 @@ export class Pool extends pulumi.ComponentResource {
 
   /** A scale set has one subnet: that of its first zone, whose NAT gateway all its machines use. */
   #card(): inputs.compute.VirtualMachineScaleSetNetworkConfigurationArgs {
-    const { pool, subnetIds, group } = this.#args;
+    const { pool, subnetIds, securityGroupId, applicationGroupId } = this.#args;
     const [zone] = pool.zones;
-    const subnetId = zone === undefined ? undefined : subnetIds.get(zone);
+    const subnetId = zone === undefined ? undefined : subnetIds[zone];
     if (subnetId === undefined) throw new RangeError(`there is no private subnet for zone ${zone}`);
     return {
       name: "primary",
       primary: true,
       enableAcceleratedNetworking: acceleratedNetworking(pool.size),
-      networkSecurityGroup: { id: group.securityGroupId },
+      networkSecurityGroup: { id: securityGroupId },
       ipConfigurations: [
         {
           name: "address",
           primary: true,
           subnet: { id: subnetId },
           privateIPAddressVersion: "IPv4",
-          applicationSecurityGroups: [{ id: group.applicationGroupId }],
+          applicationSecurityGroups: [{ id: applicationGroupId }],
         },
       ],
     };

@@ -1,7 +1,7 @@
 import type { PoolRoll } from "../gates/poolGate.ts";
 import { windowsDrain } from "../machine/windows/worker.ts";
 import { allocatable } from "../model/allocatable.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterIdentity } from "../model/nodeSettings.ts";
 import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { resourceGroupName } from "./network.ts";
@@ -44,7 +44,7 @@ export function updateMinutes(pool: PoolSpec): number {
 }
 
 /** How the pool's machines come and go, and where that can be seen. */
-export function poolRoll(spec: ClusterSpec, pool: PoolSpec): PoolRoll {
+export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   const group = groupName(spec.name, pool.name);
   const set = `--resource-group ${resourceGroupName(spec.name)} --name ${group}`;
   return {
@@ -58,7 +58,7 @@ export function poolRoll(spec: ClusterSpec, pool: PoolSpec): PoolRoll {
     oldHelp: (nodes) => {
       const ids = nodes.map(({ providerId }) => instanceOf(providerId, group)).filter((id) => id !== undefined);
       return [
-        "Azure updates machines in place, with their old custom data, when the quota has no room for one more: raise it for",
+        "Azure updates machines in resourceGroup, with their old custom data, when the quota has no room for one more: raise it for",
         `${pool.size.name} in ${spec.region}, then drain and reimage one after the other: az vmss reimage ${set} --instance-id ID`,
         ids.length === 0 ? "" : `(${ids.join(", ")})`,
       ]
@@ -76,7 +76,7 @@ function instanceOf(providerId: string, set: string): string | undefined {
 }
 
 /** Tags of a scale set: those of the cluster, and the hints by which the autoscaler knows the set and a node that does not exist yet. */
-export function groupTags(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<string, string>> {
+export function groupTags(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
   return { ...spec.tags, ...autoscalerHints(spec, pool) };
 }
 
@@ -92,7 +92,7 @@ export function hintKey(key: string): string {
  * The resources are told, since it takes the capacity of its own list of sizes for what pods can have, and knows no size that is younger than
  * the list.
  */
-function autoscalerHints(spec: ClusterSpec, pool: PoolSpec): Readonly<Record<string, string>> {
+function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
   const { kubeletLabels, ownLabels, taints } = pool.contract;
   const { minSize, maxSize } = groupSize(pool);

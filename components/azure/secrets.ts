@@ -7,13 +7,13 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { unwritten } from "../model/unwritten.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import type { Identity } from "./identity.ts";
-import { type Place, placed } from "./place.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole, type Grant } from "./roles.ts";
 import { controlPlaneSecrets, joinSecret, suffixLength, vaultName, vaultUri } from "./secretNames.ts";
 
 export interface SecretsArgs {
   readonly spec: ClusterSpec;
-  readonly place: Place;
+  readonly resourceGroup: ResourceGroupContext;
   /** Authorities and keys to place. */
   readonly pki: Pki;
   /** Identity of the control-plane machines. */
@@ -74,12 +74,12 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   #makeVault(purpose: "ca" | "join", suffix: pulumi.Output<string>, subnetIds: readonly pulumi.Input<string>[]): Vault {
-    const { spec, place, controlPlane } = this.#args;
+    const { spec, resourceGroup, controlPlane } = this.#args;
     const production = spec.environment === "production";
     return new Vault(
       `${this.#name}-${purpose}`,
       {
-        ...placed(place),
+        ...inResourceGroup(resourceGroup),
         vaultName: suffix.apply((known) => vaultName(spec.name, purpose, known)),
         properties: {
           tenantId: controlPlane.tenantId,
@@ -117,11 +117,11 @@ export class Secrets extends pulumi.ComponentResource {
     return new Secret(
       `${this.#name}-${name}`,
       {
-        resourceGroupName: this.#args.place.group,
+        resourceGroupName: this.#args.resourceGroup.name,
         vaultName: vault.name,
         secretName: name,
         properties: { value: pulumi.secret(value) },
-        tags: { ...this.#args.place.tags },
+        tags: { ...this.#args.resourceGroup.tags },
       },
       // azure-native deletes a secret at the vault itself, where the deployer has neither a way nor a right.
       { parent: this, deletedWith: vault },
@@ -136,21 +136,21 @@ export class Secrets extends pulumi.ComponentResource {
     return new Secret(
       `${this.#name}-${role}`,
       {
-        resourceGroupName: this.#args.place.group,
+        resourceGroupName: this.#args.resourceGroup.name,
         vaultName: vault.name,
         secretName: name,
         properties: { value: pulumi.secret(unwritten) },
-        tags: { ...this.#args.place.tags },
+        tags: { ...this.#args.resourceGroup.tags },
       },
       { parent: this, deletedWith: vault, ignoreChanges: ["properties", "tags"] },
     );
   }
 
   #grant(purpose: string, grant: Grant): pulumi.Resource {
-    const { controlPlane, place } = this.#args;
+    const { controlPlane, resourceGroup } = this.#args;
     return assignRole(
       `${this.#name}-${purpose}`,
-      { principalId: controlPlane.principalId, subscriptionId: place.subscriptionId },
+      { principalId: controlPlane.principalId, subscriptionId: resourceGroup.subscriptionId },
       grant,
       { parent: this },
     );

@@ -3,20 +3,20 @@ import { NetworkSecurityGroup } from "@pulumi/azure-native/network/networkSecuri
 import { SecurityRule as AzureSecurityRule } from "@pulumi/azure-native/network/securityRule.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { type Place, placed } from "./place.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { type GroupName, type SecurityRule, securityRules } from "./securityRules.ts";
 
 export interface SecurityArgs {
   readonly spec: ClusterSpec;
-  readonly place: Place;
+  readonly resourceGroup: ResourceGroupContext;
 }
 
 /** What the network interface of a machine belongs to. */
 export interface MachineGroup {
   /** Id of the security group: the rules. */
-  readonly securityGroupId: pulumi.Output<string>;
+  readonly securityGroupId: pulumi.Input<string>;
   /** Id of the application security group: the name by which rules know the machine. */
-  readonly applicationGroupId: pulumi.Output<string>;
+  readonly applicationGroupId: pulumi.Input<string>;
 }
 
 /** Name of a group's security group, which the cloud controller is told for the workers. */
@@ -53,17 +53,17 @@ export class Security extends pulumi.ComponentResource {
   }
 
   #makeGroup(group: GroupName) {
-    const { spec, place } = this.#args;
+    const { spec, resourceGroup } = this.#args;
     const name = securityGroupName(spec.name, group);
     return {
       rules: new NetworkSecurityGroup(
         `${this.#name}-${group}`,
-        { ...placed(place), networkSecurityGroupName: name },
+        { ...inResourceGroup(resourceGroup), networkSecurityGroupName: name },
         { parent: this },
       ),
       members: new ApplicationSecurityGroup(
         `${this.#name}-${group}`,
-        { ...placed(place), applicationSecurityGroupName: name },
+        { ...inResourceGroup(resourceGroup), applicationSecurityGroupName: name },
         { parent: this },
       ),
     };
@@ -74,7 +74,7 @@ export class Security extends pulumi.ComponentResource {
     return new AzureSecurityRule(
       `${this.#name}-${rule.name}`,
       {
-        resourceGroupName: this.#args.place.group,
+        resourceGroupName: this.#args.resourceGroup.name,
         networkSecurityGroupName: rules.name,
         securityRuleName: rule.name,
         description: rule.purpose,

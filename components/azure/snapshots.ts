@@ -5,13 +5,13 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { Identity } from "./identity.ts";
-import { type Place, placed } from "./place.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
 import { storageAccountName, suffixLength } from "./secretNames.ts";
 
 export interface SnapshotsArgs {
   readonly spec: ClusterSpec;
-  readonly place: Place;
+  readonly resourceGroup: ResourceGroupContext;
   /** Identity of the control-plane machines, which write and read snapshots. */
   readonly controlPlane: Identity;
   /** Subnets that reach the storage account. */
@@ -32,18 +32,18 @@ export class Snapshots extends pulumi.ComponentResource {
 
   constructor(name: string, args: SnapshotsArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:Snapshots", name, {}, opts);
-    const { spec, place, controlPlane } = args;
+    const { spec, resourceGroup, controlPlane } = args;
     const account = this.#makeAccount(name, args);
     const container = new BlobContainer(
       `${name}-container`,
-      { resourceGroupName: place.group, accountName: account.name, containerName, publicAccess: "None" },
+      { resourceGroupName: resourceGroup.name, accountName: account.name, containerName, publicAccess: "None" },
       // In production a container with snapshots in it stops the destruction of the stack: they may be the last copy.
       { parent: this, protect: spec.environment === "production" },
     );
-    this.#expire(name, place, account, snapshotDays[spec.environment]);
+    this.#expire(name, resourceGroup, account, snapshotDays[spec.environment]);
     const role = assignRole(
       `${name}-write`,
-      { principalId: controlPlane.principalId, subscriptionId: place.subscriptionId },
+      { principalId: controlPlane.principalId, subscriptionId: resourceGroup.subscriptionId },
       { role: "storageBlobDataContributor", scope: container.id },
       { parent: this },
     );
@@ -52,7 +52,7 @@ export class Snapshots extends pulumi.ComponentResource {
     this.registerOutputs({ containerUrl: this.containerUrl });
   }
 
-  #makeAccount(name: string, { spec, place, subnetIds }: SnapshotsArgs): StorageAccount {
+  #makeAccount(name: string, { spec, resourceGroup, subnetIds }: SnapshotsArgs): StorageAccount {
     const suffix = new random.RandomString(
       `${name}-suffix`,
       { length: suffixLength, upper: false, special: false },
@@ -61,7 +61,7 @@ export class Snapshots extends pulumi.ComponentResource {
     return new StorageAccount(
       `${name}-account`,
       {
-        ...placed(place),
+        ...inResourceGroup(resourceGroup),
         accountName: suffix.result.apply((known) => storageAccountName(spec.name, known)),
         kind: "StorageV2",
         sku: { name: "Standard_ZRS" },
@@ -81,11 +81,11 @@ export class Snapshots extends pulumi.ComponentResource {
     );
   }
 
-  #expire(name: string, place: Place, account: StorageAccount, days: number): void {
+  #expire(name: string, resourceGroup: ResourceGroupContext, account: StorageAccount, days: number): void {
     new ManagementPolicy(
       `${name}-expiry`,
       {
-        resourceGroupName: place.group,
+        resourceGroupName: resourceGroup.name,
         accountName: account.name,
         // The only name that Azure takes.
         managementPolicyName: "default",

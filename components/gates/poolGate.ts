@@ -1,5 +1,4 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize, joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { type ApiClient, askApi, field, list, parsed } from "./apiProbe.ts";
@@ -21,7 +20,8 @@ export interface PoolRoll {
 
 /** What `poolGate` is made from. */
 export interface PoolGateArgs {
-  readonly spec: ClusterSpec;
+  /** Kubernetes release of the pool's kubelets: `1.36.4`. */
+  readonly release: string;
   readonly pool: PoolSpec;
   /** Of the payload: it changes when, and only when, the pool's machines are replaced. */
   readonly fingerprint: pulumi.Input<string>;
@@ -43,13 +43,13 @@ const slackSeconds = 300;
  * Nodes are Ready only with the pod network and the cloud controller: they must not depend on this gate, and it depends on them.
  */
 export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
-  const { spec, pool, roll } = args;
+  const { release, pool, roll } = args;
   const count = groupSize(pool).minSize;
   const limitSeconds = joinSeconds[pool.os] + roll.drainSeconds + slackSeconds;
   const hook = new pulumi.ResourceHook(name, async () => {
     const api = await known(args.api);
     const fingerprint = roll.replaces ? await known(args.fingerprint) : undefined;
-    const wanted = { pool: pool.name, count, release: spec.kubernetes.version, fingerprint };
+    const wanted = { pool: pool.name, count, release, fingerprint };
     let best = Number.NEGATIVE_INFINITY;
     await waitFor(
       `pool ${pool.name}`,

@@ -118,7 +118,7 @@ export class InCluster extends pulumi.ComponentResource {
       if (!pool.waitForNodes) return [group];
       const gate = poolGate(
         `${this.#name}-pool-${pool.name}`,
-        { spec, pool, fingerprint, roll, api },
+        { release: spec.kubernetes.version, pool, fingerprint, roll, api },
         { parent: this, dependsOn: [group, ...this.#made(joiningAddOns)] },
       );
       return [group, gate];

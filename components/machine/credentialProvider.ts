@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 import { registryFacts } from "../model/registryAccess.ts";
 import type { PoolAccess } from "./cloudAccess.ts";
 import type { PayloadFile } from "./payload.ts";
@@ -27,7 +27,10 @@ export const credentialPaths = {
 } as const;
 
 /** The plug-in as a machine downloads it. `undefined` when no registry is named. */
-export function credentialPlugin({ cloud, registryAccess }: ClusterSpec, os: "linux" | "windows") {
+export function credentialPlugin(
+  { cloud, registryAccess }: Pick<NodeSettings, "cloud" | "registryAccess">,
+  os: "linux" | "windows",
+) {
   if (registryAccess === undefined) return undefined;
   const { plugin } = registryFacts[cloud];
   const file = registryAccess.plugin[os];
@@ -37,7 +40,10 @@ export function credentialPlugin({ cloud, registryAccess }: ClusterSpec, os: "li
 }
 
 /** Flags of the kubelet; they have no fields in its configuration file. */
-export function credentialFlags({ registryAccess }: ClusterSpec, os: "linux" | "windows"): readonly string[] {
+export function credentialFlags(
+  { registryAccess }: Pick<NodeSettings, "registryAccess">,
+  os: "linux" | "windows",
+): readonly string[] {
   if (registryAccess === undefined) return [];
   const { config, folder } = credentialPaths[os];
   return [`--image-credential-provider-config=${config}`, `--image-credential-provider-bin-dir=${folder}`];
@@ -45,7 +51,7 @@ export function credentialFlags({ registryAccess }: ClusterSpec, os: "linux" | "
 
 /** The plug-in's configuration, and on Azure what it must know of the machine's identity. None of it is secret. */
 export function credentialFiles(
-  spec: ClusterSpec,
+  spec: NodeSettings,
   os: "linux" | "windows",
   access: PoolAccess,
 ): readonly PayloadFile[] {

@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
 import type { PoolSpec, Taint } from "../model/pools.ts";
 import { evictionHard, reservations } from "../model/reservations.ts";
@@ -6,12 +7,10 @@ import { containerdPaths } from "./containerd.ts";
 import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
 
-/** What the kubelet of a machine depends on. */
-export interface KubeletArgs {
-  readonly spec: ClusterSpec;
-  /** Pool of a worker; without it the kubelet is that of a control-plane machine. */
-  readonly pool?: PoolSpec;
-}
+/** What the kubelet of a machine depends on: that of a worker on its pool, that of a control-plane machine on the control plane's size. */
+export type KubeletArgs =
+  | { readonly spec: Pick<NodeSettings, "kubernetes">; readonly pool: PoolSpec }
+  | { readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane">; readonly pool?: undefined };
 
 /** Taint of control-plane nodes; kubeadm sets the same one (`mark-control-plane`). */
 export const controlPlaneTaint: Taint = {
@@ -33,9 +32,13 @@ export interface KubeletConfiguration {
  * A kubelet that was started on a Windows node with the cgroup settings of Linux does not start (kubernetes/kubeadm#2967), so the two
  * systems differ in more than paths.
  */
-export function kubeletConfiguration({ spec, pool }: KubeletArgs): KubeletConfiguration {
+export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
+  const { spec, pool } = args;
   const os = pool?.os ?? "linux";
-  const kept = pool?.reservations ?? reservations(operatingSystems.linux, spec.controlPlane.size);
+  const kept =
+    args.pool === undefined
+      ? reservations(operatingSystems.linux, args.spec.controlPlane.size)
+      : args.pool.reservations;
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",

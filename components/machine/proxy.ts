@@ -1,10 +1,10 @@
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 
 /**
  * What a machine reaches without the proxy: itself, the metadata service, the cluster's own networks, names inside the cluster. The same on
  * both systems; the Go programs that read NO_PROXY take networks in CIDR notation (golang.org/x/net/http/httpproxy).
  */
-export function noProxy({ network, kubernetes }: ClusterSpec): string {
+export function noProxy({ network, kubernetes }: Pick<NodeSettings, "network" | "kubernetes">): string {
   return [
     "127.0.0.1",
     "localhost",

@@ -1,12 +1,13 @@
-import type { Cloud, StackConfig } from "../config/schema.ts";
+import type { StackConfig } from "../config/schema.ts";
 import { type AddOns, addOns } from "./addOns.ts";
 import { type AddressPlan, addressPlan, type ControlPlaneMember, controlPlaneMembers } from "./addressPlan.ts";
 import { type Artifact, readArtifactLock } from "./artifacts.ts";
 import { addressAt, cidr } from "./cidr.ts";
 import type { MachineSize } from "./machineSizes.ts";
+import type { NodeKubernetes, NodeSettings } from "./nodeSettings.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { defaultSizes, machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
-import { type RegistryAccess, registryAccess } from "./registryAccess.ts";
+import { registryAccess } from "./registryAccess.ts";
 import { minorOf } from "./releases.ts";
 
 /** Client limits of the control plane's own components, requests per second. */
@@ -22,20 +23,11 @@ export const clientLimits: Readonly<Record<StackConfig["kubernetes"]["sizeTier"]
   large: { qps: 400, burst: 800 },
 };
 
-/** Kubernetes as the machines and the in-cluster layer need it. */
-export interface KubernetesSpec {
-  /** `1.36.4`. */
-  readonly version: string;
-  /** `1.36`. */
-  readonly minor: string;
+/** Kubernetes as the control plane and the in-cluster layer need it. */
+export interface KubernetesSpec extends NodeKubernetes {
   readonly clientLimits: ClientLimits;
-  readonly podCidr: string;
-  readonly serviceCidr: string;
   /** Address of the `kubernetes` Service: the first of the range. */
   readonly apiServiceAddress: string;
-  /** Address of CoreDNS's Service: the tenth, kubeadm's choice. */
-  readonly dnsAddress: string;
-  readonly clusterDomain: "cluster.local";
 }
 
 /** The control plane. */
@@ -49,10 +41,7 @@ export interface ControlPlaneSpec {
 }
 
 /** One validated description of a cluster. Plain data: everything that decides the shape of the program is here, never in an Output. */
-export interface ClusterSpec {
-  readonly cloud: Cloud;
-  readonly name: string;
-  readonly region: string;
+export interface ClusterSpec extends NodeSettings {
   /** The only account or subscription that may be touched. */
   readonly accountId: string | undefined;
   readonly environment: StackConfig["environment"];
@@ -65,15 +54,6 @@ export interface ClusterSpec {
   /** Networks that may reach the public API endpoint; `undefined` when there is none. */
   readonly publicAccess: readonly string[] | undefined;
   readonly addons: AddOns;
-  readonly mirror: StackConfig["mirror"];
-  /** Registries of the cloud that workers pull from by their identity; `undefined` when there are none. */
-  readonly registryAccess: RegistryAccess | undefined;
-  readonly httpProxy: string | undefined;
-  /** Whether Azure encrypts caches and temporary disks on the host as well; always false on AWS, whose hosts do so anyway. */
-  readonly encryptionAtHost: boolean;
-  /** Tags of every cloud resource. */
-  readonly tags: Readonly<Record<string, string>>;
-  readonly artifacts: readonly Artifact[];
 }
 
 /** The description of the cluster that a validated config asks for. Pure; throws only on a config that the rules would have refused. */

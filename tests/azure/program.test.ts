@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import * as pulumi from "@pulumi/pulumi";
-import { placedInDns } from "../../components/azure/place.ts";
+import { inDns } from "../../components/azure/resourceGroup.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { mapOf, reveal, Secret, secretsIn, textOf } from "../../plan/program/values.ts";
 import { inventory, ofType, type Recorded, shape } from "../support/mocks.ts";
@@ -158,11 +157,12 @@ describe("the program on Azure", () => {
 
   it("spells names of tags as Azure's DNS keeps them", () => {
     const tags = { "fenestra:cluster": "a", "cost centre": "b", "2nd-owner": "c", plain_1: "d" };
-    const none = pulumi.output("");
-    assert.deepEqual(
-      placedInDns({ group: "g", groupId: none, subscriptionId: none, location: "westeurope", tags }).tags,
-      { fenestra_cluster: "a", cost_centre: "b", _2nd_owner: "c", plain_1: "d" },
-    );
+    assert.deepEqual(inDns({ name: "g", subscriptionId: "s", location: "westeurope", tags }).tags, {
+      fenestra_cluster: "a",
+      cost_centre: "b",
+      _2nd_owner: "c",
+      plain_1: "d",
+    });
   });
 
   it("exports these outputs, the kubeconfig as a secret", async () => {

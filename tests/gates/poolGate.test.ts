@@ -59,7 +59,8 @@ describe("the gate behind a pool", () => {
     };
     await serving(answer, async (api) => {
       const patience = { everySeconds: 0.001, limitSeconds };
-      const args = { spec, pool, fingerprint: pulumi.output(wanted), roll: roll(spec, pool), api, patience };
+      const release = spec.kubernetes.version;
+      const args = { release, pool, fingerprint: pulumi.output(wanted), roll: roll(spec, pool), api, patience };
       const { hooks } = await withMocks(() => void poolGate("gate", args, {}));
       await Reflect.apply(hooks.get("gate")?.callback ?? assert.fail("no hook"), undefined, [{}]);
     });

@@ -79,7 +79,7 @@ const ownFiles = {
   ],
   azure: [
     "controllerRoles.ts", // rights are roles on Azure
-    "place.ts", // every resource names its group, its region and its tags
+    "resourceGroup.ts", // every resource names its group, its region and its tags
     "poolExtensions.ts", // how a machine starts and tells its health
     "roles.ts",
     "secretNames.ts", // secrets are secrets on Azure

@@ -1,5 +1,5 @@
 import { downloadUrl } from "../../model/artifacts.ts";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
 import { tsvFile } from "./shell.ts";
@@ -34,7 +34,7 @@ const placements: Readonly<Record<string, Placement>> = {
  * `/etc/fenestra/artifacts.tsv`: name, URL, algorithm, digest or `-`, URL of the publisher's checksum file or `-`, `binary` or `tar`,
  * folder, leading folders to drop, wanted files or `-`. With a mirror, URLs are the mirror's and digests stay the publisher's.
  */
-export function artifactTable(spec: ClusterSpec, role: "control-plane" | "linux"): string {
+export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux"): string {
   const mirror = spec.mirror.artifacts;
   const artifacts = Object.entries(machineArtifacts(spec.artifacts, spec.kubernetes.version, role));
   const plugin = role === "linux" ? credentialPlugin(spec, "linux") : undefined;

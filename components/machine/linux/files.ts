@@ -1,11 +1,11 @@
 import { stringify } from "yaml";
 import type { Cloud } from "../../config/schema.ts";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFlags } from "../credentialProvider.ts";
-import { kubeletConfiguration } from "../kubeletConfig.ts";
+import { type KubeletArgs, kubeletConfiguration } from "../kubeletConfig.ts";
 import { kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import type { PayloadFile } from "../payload.ts";
 import { noProxy } from "../proxy.ts";
@@ -29,16 +29,14 @@ export function unitFile(name: string, content: string): PayloadFile {
   return { path: `/etc/systemd/system/${name}`, content };
 }
 
-/** What the common files depend on. */
-export interface LinuxFilesArgs {
-  readonly spec: ClusterSpec;
-  /** Pool of a worker; without it the files are those of a control-plane machine. */
-  readonly pool?: PoolSpec;
+/** What the common files depend on: the pool of a worker, or no pool for a control-plane machine. */
+export type LinuxFilesArgs = KubeletArgs & {
+  readonly spec: NodeSettings;
   readonly stages: readonly Stage[];
   readonly env: MachineEnv;
   /** Mount point without which the kubelet must not start. */
   readonly requiresMount?: string;
-}
+};
 
 /** The script of a stage at its place. */
 export function stageFile({ name }: Stage): PayloadFile {
@@ -57,7 +55,8 @@ export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly P
 }
 
 /** Files that control-plane machines and workers have alike. */
-export function linuxFiles({ spec, pool, stages, env, requiresMount }: LinuxFilesArgs): readonly PayloadFile[] {
+export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
+  const { spec, pool, stages, env, requiresMount } = args;
   return [
     ...linuxScripts(spec.cloud, stages),
     { path: "/etc/fenestra/machine.env", content: envFile(env) },
@@ -71,7 +70,7 @@ export function linuxFiles({ spec, pool, stages, env, requiresMount }: LinuxFile
     { path: "/etc/crictl.yaml", content: `runtime-endpoint: ${containerdPaths.linux.endpoint}\n` },
     {
       path: "/etc/fenestra/kubelet.yaml",
-      content: stringify(kubeletConfiguration({ spec, ...(pool === undefined ? {} : { pool }) }), { lineWidth: 0 }),
+      content: stringify(kubeletConfiguration(args), { lineWidth: 0 }),
     },
     { path: "/etc/fenestra/kubelet.env", content: kubeletEnv(spec, pool) },
     unitFile("containerd.service", containerdUnit()),
@@ -82,7 +81,7 @@ export function linuxFiles({ spec, pool, stages, env, requiresMount }: LinuxFile
 }
 
 /** The kubelet's command line as its unit reads it. kubeadm writes the kubeconfig of a control-plane machine, so that one needs no bootstrap. */
-function kubeletEnv(spec: ClusterSpec, pool: PoolSpec | undefined): string {
+function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
   const flags = kubeletFlags({
     os: "linux",
     minor: spec.kubernetes.minor,
@@ -94,7 +93,7 @@ function kubeletEnv(spec: ClusterSpec, pool: PoolSpec | undefined): string {
 }
 
 /** Where downloads and image pulls go through; nothing else does. */
-function proxyFile(spec: ClusterSpec): readonly PayloadFile[] {
+function proxyFile(spec: NodeSettings): readonly PayloadFile[] {
   const { httpProxy } = spec;
   if (httpProxy === undefined) return [];
   return [

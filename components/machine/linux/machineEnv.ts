@@ -1,4 +1,4 @@
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { CloudAccess } from "../cloudAccess.ts";
 
 /** Variables of `/etc/fenestra/machine.env`, in the order they are written. */
@@ -15,7 +15,11 @@ export const attempts = {
 } as const;
 
 /** Variables of every Linux machine. `timers` are the systemd units that the last stage starts. */
-export function commonEnv(spec: ClusterSpec, cloud: CloudAccess, timers: readonly string[]): MachineEnv {
+export function commonEnv(
+  spec: Pick<NodeSettings, "name" | "kubernetes">,
+  cloud: CloudAccess,
+  timers: readonly string[],
+): MachineEnv {
   return {
     CLUSTER: spec.name,
     KUBERNETES_VERSION: spec.kubernetes.version,

@@ -1,4 +1,4 @@
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { LinuxPool } from "../../model/pools.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
@@ -13,7 +13,7 @@ import { daemonUnit } from "./systemdUnits.ts";
 
 /** What the payload of a Linux worker depends on. */
 export interface LinuxWorkerPayloadArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: NodeSettings;
   readonly pool: LinuxPool;
   readonly access: PoolAccess;
 }
@@ -51,7 +51,7 @@ const workerAttempts = {
  * How long pods have to move. A spot machine goes two minutes after the notice on AWS, half a minute on Azure; a scale set waits for five
  * minutes, an Auto Scaling group for as long as its hook, which a sign every five minutes prolongs; a spot machine has nothing to prolong.
  */
-function drainTimes({ cloud }: ClusterSpec, { spot }: LinuxPool): MachineEnv {
+function drainTimes({ cloud }: Pick<NodeSettings, "cloud">, { spot }: LinuxPool): MachineEnv {
   const seconds = cloud === "aws" ? (spot ? 90 : 600) : spot ? 20 : 270;
   return { DRAIN_SECONDS: seconds, DRAIN_HEARTBEAT: cloud === "aws" && !spot ? 300 : 0, NOTICE_PAUSE: 5 };
 }

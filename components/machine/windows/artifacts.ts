@@ -1,5 +1,5 @@
 import { type Artifact, downloadUrl } from "../../model/artifacts.ts";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { DownloadSettings, NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
 import { windowsPaths } from "./paths.ts";
@@ -54,13 +54,13 @@ const places: Readonly<Record<string, Place>> = {
 };
 
 /** URLs that a Windows machine or pod tries for a file: the mirror's first; the publisher's stays as the second unless the machines cannot reach it. */
-export function sources(spec: ClusterSpec, url: string): readonly string[] {
+export function sources(spec: Pick<DownloadSettings, "mirror" | "network">, url: string): readonly string[] {
   const mirrored = downloadUrl(url, spec.mirror.artifacts);
   return mirrored === url ? [url] : [mirrored, ...(spec.network.nat === "none" ? [] : [url])];
 }
 
 /** Every file that a Windows node of this cluster downloads. */
-export function windowsArtifacts(spec: ClusterSpec): readonly WindowsArtifact[] {
+export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[] {
   const wanted: Readonly<Record<string, Artifact>> = machineArtifacts(
     spec.artifacts,
     spec.kubernetes.version,
@@ -95,7 +95,7 @@ export function windowsArtifacts(spec: ClusterSpec): readonly WindowsArtifact[] 
  * cannot be reached is no failure: Schannel would ask the certificate's publisher, which a restricted network does not let it, and it knows
  * nothing of curl's proxy (curl/curl#4078). Digests are checked anyway.
  */
-export function curlArguments(spec: ClusterSpec): readonly string[] {
+export function curlArguments(spec: Pick<DownloadSettings, "mirror" | "httpProxy">): readonly string[] {
   return [
     "--fail",
     "--location",

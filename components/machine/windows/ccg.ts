@@ -1,5 +1,5 @@
 import { ccgPlugins } from "../../model/ccgPlugin.ts";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
@@ -26,7 +26,7 @@ const credentialsStub = "{A6FF50C0-56C0-71CA-5732-BED303A59628}";
  * What the stage `ccg` does on the machines of a pool: `null` where the pool asks for no plug-in. Without an archive the pool's image must
  * bring the plug-in, and the stage only looks whether it does.
  */
-export function ccgData(spec: ClusterSpec, { ccgPlugin }: WindowsPool) {
+export function ccgData(spec: NodeSettings, { ccgPlugin }: WindowsPool) {
   if (!ccgPlugin) return null;
   const { classId, appId, dll } = ccgPlugins[spec.cloud];
   const archive = spec.addons.gmsa?.plugin;
@@ -67,7 +67,7 @@ function registration(classId: string, appId: string, dll: string): readonly Reg
 }
 
 /** The plug-in's archive as one more download; none where the image brings it. */
-export function ccgArtifacts(spec: ClusterSpec, { ccgPlugin }: WindowsPool): readonly WindowsArtifact[] {
+export function ccgArtifacts(spec: NodeSettings, { ccgPlugin }: WindowsPool): readonly WindowsArtifact[] {
   const archive = spec.addons.gmsa?.plugin;
   if (!ccgPlugin || archive === undefined) return [];
   return [

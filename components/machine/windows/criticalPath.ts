@@ -1,4 +1,4 @@
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts } from "./ccg.ts";
@@ -82,7 +82,7 @@ export interface CriticalPath {
 }
 
 /** The way to Ready of a Windows pool. `megabitsPerSecond` is what the machine gets from its sources; default 500. */
-export function windowsCriticalPath(spec: ClusterSpec, pool: WindowsPool, megabitsPerSecond = 500): CriticalPath {
+export function windowsCriticalPath(spec: NodeSettings, pool: WindowsPool, megabitsPerSecond = 500): CriticalPath {
   const files = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)].map(({ name, stage }) => ({
     stage,
     ...size(artifactSizes, name),

@@ -1,5 +1,5 @@
 import type { Cloud } from "../../config/schema.ts";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { overlay } from "../../model/overlay.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
@@ -73,7 +73,7 @@ export function aclPolicies(cloud: Cloud): readonly EndpointPolicy[] {
  * port mappings, since win-overlay makes none.
  */
 export function windowsConflist(
-  { cloud, kubernetes }: ClusterSpec,
+  { cloud, kubernetes }: Pick<NodeSettings, "cloud" | "kubernetes">,
   { metadataAcl }: Pick<WindowsPool, "metadataAcl">,
 ): string {
   const policy = (

@@ -1,4 +1,4 @@
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { overlay } from "../../model/overlay.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
@@ -25,7 +25,7 @@ const podSeconds = 300;
 export const containerdLog = { path: `${windowsPaths.logs}\\containerd.log`, bytes: 100 * 1024 * 1024 } as const;
 
 /** containerd's service. */
-export function containerdService(spec: ClusterSpec) {
+export function containerdService(spec: Pick<NodeSettings, "httpProxy" | "network" | "kubernetes">) {
   const proxy = spec.httpProxy;
   return {
     program: windowsPrograms.containerd,
@@ -62,7 +62,7 @@ export const kubeletService = {
 } as const;
 
 /** Command line of the kubelet with this machine's values still open. */
-export function kubeletArguments(spec: ClusterSpec, pool: WindowsPool): readonly string[] {
+export function kubeletArguments(spec: NodeSettings, pool: WindowsPool): readonly string[] {
   return kubeletFlags({
     os: "windows",
     minor: spec.kubernetes.minor,
@@ -92,7 +92,7 @@ export const flanneldProgram = {
 } as const;
 
 /** What `start-kube-proxy.ps1` runs: kernelspace on the overlay, with direct server return and the pods' source address. */
-export function kubeProxyProgram({ kubernetes }: ClusterSpec) {
+export function kubeProxyProgram({ kubernetes }: Pick<NodeSettings, "kubernetes">) {
   return {
     program: windowsPrograms.kubeProxy,
     kubeconfig: windowsPaths.kubeProxyKubeconfig,

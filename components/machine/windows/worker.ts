@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { flannelNetConf } from "../../model/overlay.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
@@ -40,7 +40,7 @@ import { windowsSystem } from "./system.ts";
 
 /** What a Windows worker's payload is made of. */
 export interface WindowsWorkerArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: NodeSettings;
   readonly pool: WindowsPool;
   readonly access: PoolAccess;
 }

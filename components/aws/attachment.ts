@@ -1,0 +1,18 @@
+import type * as pulumi from "@pulumi/pulumi";
+
+/**
+ * What a pool needs of its cluster's resources on AWS: the inputs of `Pool`, and under the same names the stack output `attachment`, by which
+ * another program attaches a pool. Nothing of it is secret.
+ */
+export interface Attachment {
+  /** Account of the cluster, which the rights of the machines name. */
+  readonly accountId: pulumi.Input<string>;
+  /** ARN of the key that encrypts the join secret. */
+  readonly secretsKeyArn: pulumi.Input<string>;
+  /** Private subnet of each zone, by the zone's name. */
+  readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
+  /** Security group of workers. */
+  readonly workersGroupId: pulumi.Input<string>;
+  /** Host of the API for nodes. They learn it from the join secret; another one must still replace them. */
+  readonly apiHost: pulumi.Input<string>;
+}

@@ -1,0 +1,32 @@
+import type * as pulumi from "@pulumi/pulumi";
+import type { MachineGroup } from "./security.ts";
+
+/** An identity that machines of several pools have. */
+export interface SharedIdentity {
+  /** Resource id. */
+  readonly identityId: pulumi.Input<string>;
+  /** Its roles, and the right of the controllers to assign it to machines. */
+  readonly ready: readonly pulumi.Resource[];
+}
+
+/**
+ * What a pool needs of its cluster's resources on Azure: the inputs of `Pool`, and under the same names the stack output `attachment`, by
+ * which another program attaches a pool. Nothing of it is secret.
+ */
+export interface Attachment extends MachineGroup {
+  readonly subscriptionId: pulumi.Input<string>;
+  /** Name of the cluster's resource group, in which its pools lie as well: the controllers' rights end there. */
+  readonly resourceGroup: pulumi.Input<string>;
+  /** Private subnet of each zone, by the zone's name. */
+  readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
+  /** Base URI of the vault with the join data. */
+  readonly joinVault: pulumi.Input<string>;
+  /** Resource id of the join secret. */
+  readonly joinSecretId: pulumi.Input<string>;
+  /** Object id of the control plane's identity, whose controllers change scale sets. */
+  readonly controllerId: pulumi.Input<string>;
+  /** Public half of the key that Azure requires on every Linux machine. */
+  readonly sshKey: pulumi.Input<string>;
+  /** Identity that reads the secrets of gMSA accounts; only pools with the plug-in have it beside their own. */
+  readonly gmsa?: SharedIdentity;
+}

@@ -1,0 +1,31 @@
+import type * as pulumi from "@pulumi/pulumi";
+
+/** The resource group that resources lie in, with what they all have. */
+export interface ResourceGroupContext {
+  readonly name: pulumi.Input<string>;
+  readonly subscriptionId: pulumi.Input<string>;
+  /** Region: `westeurope`. */
+  readonly location: string;
+  /** Tags of every resource: azure-native has no default tags as the provider of AWS has. */
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** The resource group of a cluster, in the program that makes it. */
+export interface ClusterResourceGroup extends ResourceGroupContext {
+  /** Resource id. */
+  readonly id: pulumi.Output<string>;
+}
+
+/**
+ * The inputs of a resource of Azure's DNS, which is in no region. Of names of tags it keeps letters, digits and underscores that do not begin
+ * with a digit, and drops the others without a word (Azure documentation, tag resources, "Limitations"; Azure/azure-rest-api-specs#11748).
+ */
+export function inDns({ name, tags }: ResourceGroupContext) {
+  const names = Object.entries(tags).map(([tag, value]) => [tag.replaceAll(/^(?=\d)|[^A-Za-z0-9_]/g, "_"), value]);
+  return { resourceGroupName: name, location: "global", tags: Object.fromEntries(names) };
+}
+
+/** The inputs that every tagged resource of a cluster has. */
+export function inResourceGroup({ name, location, tags }: ResourceGroupContext) {
+  return { resourceGroupName: name, location, tags: { ...tags } };
+}
