@@ -1,11 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { parseArgs, styleText } from "node:util";
 import { UserDataError } from "../plan/decode/machine.ts";
+import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
+import { diffPlans } from "../plan/diff/compare.ts";
+import { diffText, type Paint } from "../plan/diff/text.ts";
 import { ProgramError } from "../plan/program/runProgram.ts";
 import { ShapeError } from "../plan/program/sameResources.ts";
-import { type BasePlan, diffPlans, diffText, readBasePlan } from "../plan/report/diff.ts";
 import { type OutputFile, planFiles } from "../plan/report/files.ts";
 import { type Level, levels, reaches } from "../plan/report/findings.ts";
 import { planJson } from "../plan/report/json.ts";
@@ -77,14 +79,15 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
     const others = readdirSync(path.join(values.out, "machines")).filter((name) => !names.has(name));
     if (others.length > 0) err(`not of this plan, left as they are in ${values.out}/machines: ${others.join(", ")}\n`);
   }
-  if (base === undefined) out(values.json ? planJson(plan) : planSummary(plan));
-  else {
-    const diff = diffPlans(base, plan);
-    out(values.json ? `${JSON.stringify(diff, null, 2)}\n` : diffText(diff));
-  }
+  const diff = base === undefined ? undefined : diffPlans(base, plan);
+  if (diff === undefined) out(values.json ? planJson(plan) : planSummary(plan));
+  else out(values.json ? `${JSON.stringify(diff, null, 2)}\n` : diffText(diff, paint));
   err(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);
-  return reaches(plan.findings, failOn) ? exitCodes.findings : exitCodes.fine;
+  return reaches(plan.findings, failOn) || (diff?.refused.length ?? 0) > 0 ? exitCodes.findings : exitCodes.fine;
 }
+
+/** Colours where a person reads, by the rules that Node has for it: a terminal, NO_COLOR, FORCE_COLOR. */
+const paint: Paint = (colour, text) => styleText(colour, text, { stream: process.stdout });
 
 /** A file wins over a commit of the same name. */
 function readBase(fileOrRef: string, stack: string, folder: string | undefined): BasePlan {

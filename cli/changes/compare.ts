@@ -1,8 +1,10 @@
 import { ConfigError } from "../../components/config/problem.ts";
 import { UserDataError } from "../../plan/decode/machine.ts";
+import { readBasePlan } from "../../plan/diff/base.ts";
+import { diffPlans } from "../../plan/diff/compare.ts";
+import { diffText } from "../../plan/diff/text.ts";
 import { ProgramError } from "../../plan/program/runProgram.ts";
 import { ShapeError } from "../../plan/program/sameResources.ts";
-import { diffPlans, diffText, readBasePlan } from "../../plan/report/diff.ts";
 import { planJson } from "../../plan/report/json.ts";
 import type { Plan } from "../../plan/report/plan.ts";
 import { planSummary } from "../../plan/report/summary.ts";

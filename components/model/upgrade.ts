@@ -20,6 +20,10 @@ const clusterState = z.object({
   podCidr: z.string().optional(),
   serviceCidr: z.string().optional(),
   etcdDiskGb: z.number().optional(),
+  /** Not kept in the state, whose own name holds it: known where two plans are compared. */
+  name: z.string().optional(),
+  /** As `name`. */
+  cloud: z.string().optional(),
 });
 export type ClusterState = z.infer<typeof clusterState>;
 
@@ -50,6 +54,22 @@ export function changeProblems(from: ClusterState, to: ClusterState): readonly P
   return [
     // It may never have been reached: then the minor before it is the way back from an upgrade that failed.
     ...versionProblems(from.version, to.version, 1, "which was asked for before"),
+    ...keptProblems(from, to),
+  ];
+}
+
+/** Why a stack may not go from one plan to another, taken that the first one has been carried out. */
+export function plannedProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
+  return [
+    ...versionProblems(from.version, to.version, 0, "which the cluster has by the plan before"),
+    ...keptProblems(from, to),
+  ];
+}
+
+function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
+  return [
+    ...fixed("cloud", from.cloud, to.cloud, "it would be another cluster, and this one would be deleted"),
+    ...fixed("name", from.name, to.name, "every resource has it in its own name and would be made anew"),
     ...fixed("region", from.region, to.region, "every resource would be made anew, with empty disks"),
     ...fixed("network.cidr", from.cidr, to.cidr, "the members of etcd are known by their addresses"),
     ...fixed("kubernetes.podCidr", from.podCidr, to.podCidr, "nodes keep the ranges that they were given"),

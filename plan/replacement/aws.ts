@@ -86,6 +86,7 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   }),
   "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": rule,
   "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": rule,
-  // Every resource has a region of its own since version 7 of the package, which it takes from its provider.
-  "pulumi:providers:aws": row("../provider/sdkv2/region.go, forceNewIfRegionChanges", ["region"]),
+  // A region is a resource's own since version 7 of the package: its change replaces resources, and not the provider
+  // (internal/provider/sdkv2/region.go, forceNewIfRegionChanges).
+  "pulumi:providers:aws": row("../provider", []),
 };

@@ -153,6 +153,8 @@ function planResource(resource: RecordedResource): PlanResource {
     custom: resource.custom,
     inputs: printable(resource.inputs),
     dependencies: resource.dependencies,
+    propertyDependencies: resource.propertyDependencies,
+    provider: resource.provider ?? null,
     options: Object.fromEntries(
       given.map(([name, value]) => [
         name,

@@ -5,7 +5,7 @@ import { placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
 import { runProgram } from "../program/runProgram.ts";
 import { requireSameResources } from "../program/sameResources.ts";
-import { buildPlan } from "./build.ts";
+import { buildPlan, type PlanInput } from "./build.ts";
 import type { Plan } from "./plan.ts";
 
 /** What is planned. */
@@ -32,6 +32,11 @@ export async function makePlan({ stack, config, entry, asOf }: PlanRequest): Pro
   const preview = await runProgram({ ...run, mode: "unknown-outputs" });
   const program = await runProgram({ ...run, mode: "known-outputs" });
   requireSameResources(preview, program);
+  return planOfRun({ stack, spec, program, asOf });
+}
+
+/** The plan of a run with simulated outputs. */
+export function planOfRun({ stack, spec, program, asOf }: Omit<PlanInput, "machines" | "objects">): Plan {
   return buildPlan({
     stack,
     spec,

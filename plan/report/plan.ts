@@ -105,6 +105,8 @@ const resourceSchema = z
     custom: z.boolean().describe("Whether a provider manages it; false for components and the stack."),
     inputs: z.unknown().describe("Inputs; a secret is [secret], user data its size and digest."),
     dependencies: texts.describe("URNs that it waits for."),
+    propertyDependencies: z.record(z.string(), texts).readonly().describe("URNs by the input that refers to them."),
+    provider: z.string().nullable().describe("URN of its provider; null when that is not the program's own."),
     options: z.record(z.string(), z.unknown()).readonly().describe("Options that were given."),
   })
   .readonly();

@@ -59,14 +59,16 @@ describe("the stacks that change", function () {
   it("are those whose plan differs, and no other", async () => {
     const bigger = (plan: Plan): Plan => ({
       ...plan,
-      machines: plan.machines.map((machine) =>
-        machine.role === "windows" && plan.stack === "aws-dev" ? { ...machine, size: "m7i.xlarge" } : machine,
+      resources: plan.resources.map((resource) =>
+        resource.name === "aws-dev-pool-win2022-template"
+          ? { ...resource, inputs: { instanceType: "m7i.xlarge" } }
+          : resource,
       ),
     });
     const [first, second] = await compareStacks(texts(["aws-dev", "azure-dev"], bigger), now("aws-dev", "azure-dev"));
     assert.equal(first?.change.status, "changed");
-    assert.match(first?.change.diff ?? "", /^aws-dev-pool-win2022-group: nodes will be replaced$/m);
-    assert.match(first?.change.diff ?? "", /^aws-dev-pool-linux-group: nodes stay$/m);
+    assert.match(first?.change.diff ?? "", /^~ aws-dev-pool-win2022-group: rolls one by one, 2 machines/m);
+    assert.match(first?.change.diff ?? "", /^ {2}aws-dev-pool-linux-group: stays, 2 machines$/m);
     assert.match(first?.change.summary ?? "", /^aws-dev: Kubernetes \d/);
     assert.equal(first?.plan, aws);
     assert.equal(second?.change.status, "same");

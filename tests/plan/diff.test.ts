@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type BasePlan, changedPaths, diffLines, diffPlans, diffText, readBasePlan } from "../../plan/report/diff.ts";
+import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
+import { diffPlans } from "../../plan/diff/compare.ts";
+import { changedLeaves } from "../../plan/diff/leaves.ts";
+import { diffLines } from "../../plan/diff/lines.ts";
+import { diffText } from "../../plan/diff/text.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/report/plan.ts";
 
 const machine = (name: string, content: string): PlanMachine => ({
@@ -15,14 +19,16 @@ const machine = (name: string, content: string): PlanMachine => ({
   files: [{ path: "/run.sh", mode: "0755", bytes: content.length, sha256: "", content }],
 });
 
-const resource = (name: string, inputs: unknown, options: PlanResource["options"] = {}): PlanResource => ({
+const resource = (name: string, inputs: unknown, options: PlanResource["options"] = {}, type = "t"): PlanResource => ({
   urn: `urn:${name}`,
-  type: "t",
+  type,
   name,
   parent: null,
   custom: true,
   inputs,
   dependencies: [],
+  propertyDependencies: {},
+  provider: null,
   options,
 });
 
@@ -58,63 +64,80 @@ function base(of: Plan): BasePlan {
 describe("a comparison of plans", () => {
   it("finds nothing in the same plan", () => {
     const same = plan([resource("a", { x: 1 })], [machine("m", "one")]);
-    const diff = diffPlans(base(same), same);
-    assert.deepEqual(diff, { resources: [], machines: [], unchanged: ["m"] });
-    assert.equal(diffText(diff), "Nothing changes.\n");
+    assert.equal(diffText(diffPlans(base(same), same)), "Nothing changes.\n");
   });
 
-  it("tells what is added, removed, changed and replaced, and which nodes go", () => {
+  it("says what happens, worst first, with the values", () => {
+    const group = "aws:autoscaling/group:Group";
     const old = plan(
       [
         resource("gone", {}),
-        resource("kept", { x: 1, list: [{ y: 1 }] }),
+        resource("kept", { x: 1, list: [{ name: "a", y: 1 }] }, {}, group),
         resource("trigger", {}, { replacementTrigger: "v1" }),
         resource("declared", { image: { id: 1 } }, { replaceOnChanges: ["image"] }),
-        resource("same", { z: 1 }),
+        resource("ignored", { items: [{ a: 1 }] }, { ignoreChanges: ["items[*].a"] }),
+        resource("disk", { availabilityZone: "a" }, { protect: true }, "aws:ebs/volume:Volume"),
+        resource("other", { z: 1 }),
       ],
-      [machine("m", "one\ntwo\n"), machine("n", "x")],
+      [machine("kept", "one\ntwo\n"), machine("n", "x")],
     );
     const now = plan(
       [
-        resource("kept", { x: 1, list: [{ y: 2 }] }),
-        resource("trigger", {}, { replacementTrigger: "v2" }),
-        resource("declared", { image: { id: 2 } }, { replaceOnChanges: ["image"] }),
-        resource("same", { z: 1 }),
-        resource("new", {}),
-      ],
-      [machine("m", "one\n2\n"), machine("n", "x"), machine("o", "y")],
-    );
-    const diff = diffPlans(base(old), now);
-    assert.deepEqual(
-      diff.resources.map(({ name, change, inputs }) => [name, change, inputs]),
-      [
-        ["declared", "replaced", ["image.id"]],
-        ["gone", "removed", []],
-        ["kept", "changed", ["list[0].y"]],
-        ["new", "added", []],
-        ["trigger", "replaced", []],
-      ],
-    );
-    assert.deepEqual(diff.machines, [
-      {
-        name: "m",
-        role: "linux",
-        nodes: "replaced",
-        files: [
+        resource(
+          "kept",
           {
-            path: "/run.sh",
-            lines: [
-              { kind: "-", line: 2, text: "two" },
-              { kind: "+", line: 2, text: "2" },
+            x: 1,
+            list: [
+              { name: "b", y: 2 },
+              { name: "a", y: 1 },
             ],
           },
-        ],
-      },
-      { name: "o", role: "linux", nodes: "new", files: [] },
-    ]);
-    assert.deepEqual(diff.unchanged, ["n"]);
-    assert.match(diffText(diff), /^5 resources change\n! replaced t declared: image\.id\n/);
-    assert.match(diffText(diff), /\nm: nodes will be replaced\no: nodes are new\nn: nodes stay\n/);
+          {},
+          group,
+        ),
+        resource("trigger", {}, { replacementTrigger: "v2" }),
+        resource("declared", { image: { id: 2 } }, { replaceOnChanges: ["image"] }),
+        resource("ignored", { items: [{ a: 2 }] }, { ignoreChanges: ["items[*].a"] }),
+        resource("disk", { availabilityZone: "b" }, { protect: true }, "aws:ebs/volume:Volume"),
+        resource("other", { z: 2 }),
+        resource("new", {}),
+      ],
+      [machine("kept", "one\n2\n"), machine("n", "x"), machine("o", "y")],
+    );
+    assert.equal(
+      diffText(diffPlans(base(old), now)),
+      `REFUSED: this update does not run
+- disk: is protected, and would be replaced
+    found:   "aws:ebs/volume:Volume"
+    allowed: a change that keeps it
+    fix:     set back what replaces it; pulumi state unprotect lets it go, with its data
+
+DATA IS LOST
+- disk: what lies on the volume
+
+Nodes
+~ kept: changes in place
+  n: stays
++ o: is new
+
+Resources: + 1  - 1  ~ 1  ! 4
+! t declared: is replaced (image)
+    image.id: 1 -> 2
+! aws:ebs/volume:Volume disk: is replaced (availabilityZone)
+    availabilityZone: "a" -> "b"
+- t gone: is removed
+~ aws:autoscaling/group:Group kept: changes in place
+    list[b]: nothing -> {"name":"b","y":2}
++ t new: is new
+? t other: may be replaced (a type of which Fenestra does not know what replaces it)
+    z: 1 -> 2
+! t trigger: is replaced (what it is made of)
+
+kept /run.sh
+-    2  two
++    2  2
+`,
+    );
   });
 
   it("refuses what is no plan of this version, with the reason", () => {
@@ -142,8 +165,15 @@ describe("a comparison of plans", () => {
     );
   });
 
-  it("finds the paths of leaves that differ", () => {
-    assert.deepEqual(changedPaths({ a: { b: [1, 2] }, c: 1 }, { a: { b: [1, 3] }, d: 1 }), ["a.b[1]", "c", "d"]);
-    assert.deepEqual(changedPaths(null, null), []);
+  it("finds the leaves that differ, in texts of JSON too", () => {
+    assert.deepEqual(changedLeaves({ a: { b: [1, 2] }, c: 1 }, { a: { b: [1, 3] }, d: 1 }), [
+      { path: "a.b", old: [1, 2], now: [1, 3] },
+      { path: "c", old: 1 },
+      { path: "d", now: 1 },
+    ]);
+    assert.deepEqual(changedLeaves({ p: '{"s":[{"x":1}]}' }, { p: '{"s": [{"x": 2}]}' }), [
+      { path: "p.s[0].x", old: 1, now: 2 },
+    ]);
+    assert.deepEqual(changedLeaves(null, null), []);
   });
 });

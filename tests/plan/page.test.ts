@@ -50,6 +50,8 @@ const plan: Plan = {
       custom: true,
       inputs: { a: hostile },
       dependencies: [],
+      propertyDependencies: {},
+      provider: null,
       options: {},
     },
   ],

@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { findingSchema } from "../report/finding.ts";
+import { planVersion } from "../report/plan.ts";
+
+const baseSchema = z.looseObject({
+  version: z.literal(planVersion),
+  stack: z.string(),
+  cluster: z.looseObject({ name: z.string(), cloud: z.string(), region: z.string(), kubernetes: z.string() }),
+  network: z.looseObject({
+    cidr: z.string(),
+    podCidr: z.string(),
+    serviceCidr: z.string(),
+    zones: z.array(z.looseObject({ zone: z.string() })),
+  }),
+  controlPlane: z.looseObject({ etcdDiskGb: z.number(), members: z.array(z.unknown()) }),
+  resources: z.array(
+    z.looseObject({
+      urn: z.string(),
+      type: z.string(),
+      name: z.string(),
+      custom: z.boolean(),
+      inputs: z.unknown(),
+      options: z.record(z.string(), z.unknown()),
+    }),
+  ),
+  machines: z.array(
+    z.looseObject({
+      name: z.string(),
+      role: z.enum(["control-plane", "linux", "windows"]),
+      count: z.number(),
+      userData: z.looseObject({ sha256: z.string() }),
+      files: z.array(z.looseObject({ path: z.string(), content: z.string() })),
+    }),
+  ),
+  findings: z.array(findingSchema),
+});
+
+/** As much of an older plan as a comparison needs. */
+export type BasePlan = z.output<typeof baseSchema>;
+
+/** Reads the text of an older `plan.json`. Returns what is wrong with it as text. */
+export function readBasePlan(text: string): BasePlan | string {
+  try {
+    const parsed = baseSchema.safeParse(JSON.parse(text));
+    return parsed.success
+      ? parsed.data
+      : `it is not a plan of version ${planVersion}: ${z.prettifyError(parsed.error)}`;
+  } catch {
+    return "it is not JSON";
+  }
+}

@@ -1,0 +1,175 @@
+import type { Problem } from "../../components/config/problem.ts";
+import { type ClusterState, plannedProblems } from "../../components/model/upgrade.ts";
+import type { Finding } from "../report/finding.ts";
+import type { Plan, PlanMachine, PlanResource } from "../report/plan.ts";
+import type { BasePlan } from "./base.ts";
+import { type Change, type Fate, findFates } from "./fates.ts";
+import { changedLeaves, type LeafChange } from "./leaves.ts";
+import { diffLines, type LineChange } from "./lines.ts";
+
+/** What happens to the machines of one kind. */
+export interface NodeChange {
+  /** Logical name of the machine or group. */
+  readonly name: string;
+  readonly role: PlanMachine["role"];
+  readonly change: Change | "stays";
+  readonly because: readonly string[];
+  /** Machines before and now. */
+  readonly count: readonly [before: number, now: number];
+  /** Whether the disk of the control-plane machine is lost with it. */
+  readonly data?: string;
+}
+
+/** What differs in one file of a machine: by leaves where it is JSON, else by lines. */
+export interface FileChange {
+  readonly machine: string;
+  readonly path: string;
+  readonly leaves: readonly LeafChange[];
+  readonly lines: readonly LineChange[];
+}
+
+/** What changes from one plan to another. */
+export interface PlanDiff {
+  /** What the update refuses, or the cloud does. */
+  readonly refused: readonly Problem[];
+  /** Custom resources that do not stay as they are; gates of the program are left out. */
+  readonly resources: readonly Fate[];
+  readonly nodes: readonly NodeChange[];
+  readonly files: readonly FileChange[];
+  readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
+}
+
+/** Whether nothing changes at all. */
+export function isEmpty({ refused, resources, nodes, files, findings }: PlanDiff): boolean {
+  const parts = [
+    refused,
+    resources,
+    files,
+    findings.new,
+    findings.gone,
+    nodes.filter(({ change }) => change !== "stays"),
+  ];
+  return parts.every((part) => part.length === 0);
+}
+
+/** What changes from an older plan to this one. Pure. */
+export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
+  const fates = findFates(base, plan.resources);
+  const key = ({ id, level, path }: Finding): string => `${id} ${level} ${path}`;
+  const [before, after] = [base, plan].map(({ findings }) => new Set(findings.map(key)));
+  return {
+    refused: [
+      ...plannedProblems(stateOf(base), stateOf(plan)),
+      ...refusedByCloud(fates),
+      ...protectedProblems(base, plan, fates),
+    ],
+    resources: fates.filter(({ type }) => type !== "pulumi:index:Stash"),
+    nodes: nodeChanges(base, plan, fates),
+    files: fileChanges(base, plan),
+    findings: {
+      new: plan.findings.filter((finding) => !before?.has(key(finding))),
+      gone: base.findings.filter((finding) => !after?.has(key(finding))),
+    },
+  };
+}
+
+function stateOf({ cluster, network, controlPlane }: BasePlan | Plan): ClusterState {
+  return {
+    cloud: cluster.cloud,
+    name: cluster.name,
+    region: cluster.region,
+    version: cluster.kubernetes,
+    replicas: controlPlane.members.length,
+    cidr: network.cidr,
+    zones: network.zones.map(({ zone }) => zone),
+    podCidr: network.podCidr,
+    serviceCidr: network.serviceCidr,
+    etcdDiskGb: controlPlane.etcdDiskGb,
+  };
+}
+
+function refusedByCloud(fates: readonly Fate[]): readonly Problem[] {
+  return fates
+    .filter(({ change }) => change === "refused")
+    .flatMap(({ name, because, inputs }) =>
+      because.map((key) => ({
+        path: `${name} ${key}`,
+        value: inputs.find(({ path }) => path.startsWith(key))?.now,
+        message: "cannot change: Azure refuses the update",
+        allowed: "the value that it has",
+        remedy: "set it back, or make another one beside it and move the workloads",
+      })),
+    );
+}
+
+/** The engine stops an update that would delete what is protected. */
+function protectedProblems(base: BasePlan, plan: Plan, fates: readonly Fate[]): readonly Problem[] {
+  const options = new Map<string, PlanResource["options"]>(
+    [...base.resources, ...plan.resources].map(({ urn, options: given }) => [urn, given]),
+  );
+  return fates
+    .filter(({ urn, change }) => ["replaced", "removed"].includes(change) && options.get(urn)?.protect === true)
+    .map(({ name, type, change }) => ({
+      path: name,
+      value: type,
+      message: `is protected, and would be ${change}`,
+      allowed: "a change that keeps it",
+      remedy: "set back what replaces it; pulumi state unprotect lets it go, with its data",
+    }));
+}
+
+const machineTypes =
+  /^(aws:ec2\/instance:Instance|aws:autoscaling\/group:Group|azure-native:compute:VirtualMachine(ScaleSet)?)$/;
+
+function nodeChanges(base: BasePlan, plan: Plan, fates: readonly Fate[]): readonly NodeChange[] {
+  const before = new Map(base.machines.map((machine) => [machine.name, machine]));
+  const after = new Map(plan.machines.map((machine) => [machine.name, machine]));
+  return [...new Set([...after.keys(), ...before.keys()])].sort().map((name): NodeChange => {
+    const [old, now] = [before.get(name), after.get(name)];
+    const fate = fates.find((each) => each.name === name && machineTypes.test(each.type));
+    const parent = plan.resources.find(({ urn }) => urn === fate?.urn)?.parent;
+    const siblings = new Set(plan.resources.filter((each) => each.parent === parent).map(({ urn }) => urn));
+    const disk = fates.find(({ urn, data }) => data !== undefined && siblings.has(urn));
+    return {
+      name,
+      role: now?.role ?? old?.role ?? "linux",
+      change: fate?.change ?? withoutFate(old, now),
+      because: fate?.because ?? [],
+      count: [old?.count ?? 0, now?.count ?? 0],
+      ...(disk?.data === undefined ? {} : { data: disk.data }),
+    };
+  });
+}
+
+type Machine = BasePlan["machines"][number] | PlanMachine;
+
+/** A machine with other user data goes by its resource; where none says so, nobody knows. */
+function withoutFate(old: Machine | undefined, now: Machine | undefined): NodeChange["change"] {
+  if (old === undefined || now === undefined) return old === undefined ? "added" : "removed";
+  return old.userData.sha256 === now.userData.sha256 ? "stays" : "may-be-replaced";
+}
+
+function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
+  const before = new Map(base.machines.map((machine) => [machine.name, machine.files]));
+  return plan.machines.flatMap(({ name, files }) => {
+    const old = before.get(name);
+    if (old === undefined) return [];
+    const contents = (list: readonly { path: string; content: string }[]) =>
+      new Map(list.map(({ path, content }) => [path, content]));
+    const [was, is] = [contents(old), contents(files)];
+    return [...new Set([...was.keys(), ...is.keys()])]
+      .sort()
+      .filter((path) => was.get(path) !== is.get(path))
+      .map((path): FileChange => {
+        const [left, right] = [was.get(path), is.get(path)];
+        const json = path.endsWith(".json") ? changedLeaves(left, right) : [];
+        const byLeaf = json.length > 0 && json.every((leaf) => leaf.path !== "");
+        return {
+          machine: name,
+          path,
+          leaves: byLeaf ? json : [],
+          lines: byLeaf ? [] : diffLines(left ?? "", right ?? ""),
+        };
+      });
+  });
+}

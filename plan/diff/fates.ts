@@ -1,0 +1,208 @@
+import { concerns, replacementRow } from "../replacement/table.ts";
+import type { PlanResource } from "../report/plan.ts";
+import type { BasePlan } from "./base.ts";
+import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
+
+/** What happens to something, worst first. */
+export const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
+
+/**
+ * What happens to a resource. `refused`: the cloud refuses the update. `replaced`: a new one takes its place. `may-be-replaced`: nothing here
+ * tells. `rolled`: changed, and its machines are replaced one by one. `changed`: updated in place.
+ */
+export type Change = (typeof changes)[number];
+
+/** What happens to one resource. */
+export interface Fate {
+  readonly urn: string;
+  readonly type: string;
+  readonly name: string;
+  readonly change: Change;
+  /** Why, in words; empty when the changed inputs say it all. */
+  readonly because: readonly string[];
+  readonly inputs: readonly LeafChange[];
+  /** What is gone for good with it, in words. */
+  readonly data?: string;
+}
+
+type BaseResource = BasePlan["resources"][number];
+
+/** A fate while it is being found. */
+interface Draft {
+  readonly resource: PlanResource;
+  change: Change | undefined;
+  readonly because: Set<string>;
+  readonly inputs: readonly LeafChange[];
+  /** Inputs that change because of what they refer to. */
+  readonly carried: Set<string>;
+}
+
+const order = (change: Change | undefined): number => (change === undefined ? changes.length : changes.indexOf(change));
+
+/** What happens to every custom resource that does not stay as it is, by URN. */
+export function findFates(base: BasePlan, now: readonly PlanResource[]): readonly Fate[] {
+  const before = new Map(base.resources.filter(({ custom }) => custom).map((resource) => [resource.urn, resource]));
+  const drafts = new Map<string, Draft>();
+  for (const resource of now.filter(({ custom }) => custom))
+    drafts.set(resource.urn, own(before.get(resource.urn), resource));
+  for (let again = true; again; ) {
+    again = false;
+    for (const draft of drafts.values()) again = carryOn(draft, drafts) || again;
+  }
+  for (const draft of drafts.values()) roll(draft, drafts);
+  const gone = [...before.values()].filter(({ urn }) => !drafts.has(urn));
+  return [...gone.map(removed), ...[...drafts.values()].flatMap(finished)].sort((a, b) =>
+    a.urn < b.urn ? -1 : a.urn > b.urn ? 1 : 0,
+  );
+}
+
+function removed({ urn, type, name, inputs, options }: BaseResource): Fate {
+  const data = options.retainOnDelete === true ? undefined : dataOf(type, inputs);
+  return { urn, type, name, change: "removed", because: [], inputs: [], ...(data === undefined ? {} : { data }) };
+}
+
+function finished({ resource, change, because, inputs }: Draft): readonly Fate[] {
+  if (change === undefined) return [];
+  const { urn, type, name } = resource;
+  const data = change === "replaced" || change === "may-be-replaced" ? dataOf(type, resource.inputs) : undefined;
+  return [{ urn, type, name, change, because: [...because], inputs, ...(data === undefined ? {} : { data }) }];
+}
+
+/** A bucket with objects is not deleted unless it says so. */
+function dataOf(type: string, inputs: unknown): string | undefined {
+  if (type === "aws:s3/bucket:Bucket" && valueAt(inputs, "forceDestroy") !== true) return undefined;
+  return replacementRow(type)?.data;
+}
+
+/** What the resource's own inputs and options do to it. */
+function own(old: BaseResource | undefined, resource: PlanResource): Draft {
+  const draft = (change: Change | undefined, because: readonly string[], inputs: readonly LeafChange[]): Draft => ({
+    resource,
+    change,
+    because: new Set(because),
+    inputs,
+    carried: new Set(),
+  });
+  if (old === undefined) return draft("added", [], []);
+  const row = replacementRow(resource.type);
+  const ignored = textsOf(resource.options.ignoreChanges);
+  const inputs = changedLeaves(old.inputs, resource.inputs).filter(
+    ({ path }) => !ignored.some((each) => ignores(each, path)),
+  );
+  const touches = (key: string): boolean => inputs.some(({ path }) => concerns(path, key));
+  const values = (key: string) => [valueAt(old.inputs, key), valueAt(resource.inputs, key)] as const;
+  const forced = (row?.replaces ?? []).filter((key) => touches(key) && (row?.when?.[key]?.(...values(key)) ?? true));
+  const declared = textsOf(resource.options.replaceOnChanges).filter(touches);
+  const triggered =
+    JSON.stringify(old.options.replacementTrigger) !== JSON.stringify(resource.options.replacementTrigger);
+  const refused = Object.entries(row?.refuses ?? {}).filter(([key, when]) => touches(key) && when(...values(key)));
+  if (forced.length + declared.length > 0 || triggered)
+    return draft(
+      "replaced",
+      [...new Set([...forced, ...declared]), ...(triggered ? ["what it is made of"] : [])],
+      inputs,
+    );
+  if (refused.length > 0)
+    return draft(
+      "refused",
+      refused.map(([key]) => key),
+      inputs,
+    );
+  if (inputs.length === 0) return draft(undefined, [], []);
+  return row === undefined
+    ? draft("may-be-replaced", ["a type of which Fenestra does not know what replaces it"], inputs)
+    : draft("changed", [], inputs);
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+/** Whether an entry of `ignoreChanges` covers a path; `[*]` stands for any item. */
+function ignores(entry: string, path: string): boolean {
+  const plain = (text: string): string => text.replaceAll(/\[[^\]]*\]/g, "[*]");
+  const [pattern, target] = [plain(entry), plain(path)];
+  return target === pattern || target.startsWith(`${pattern}.`) || target.startsWith(`${pattern}[`);
+}
+
+/** Inputs in which a machine gets what it runs. Another value there is another trigger. */
+const machineInputs = new Set(["userData", "iamInstanceProfile", "osProfile"]);
+
+/** Carries replacements on to a resource that refers to them. Returns whether anything is new. */
+function carryOn(draft: Draft, drafts: ReadonlyMap<string, Draft>): boolean {
+  if (draft.change === "added") return false;
+  const { resource } = draft;
+  const before = order(draft.change) * 1000 - draft.carried.size;
+  const azure = resource.type.startsWith("azure-native:");
+  const kubernetes = resource.type.startsWith("kubernetes:");
+  const ignored = textsOf(resource.options.ignoreChanges);
+  const raise = (change: Change, because: string): void => {
+    if (order(change) > order(draft.change) || (change === draft.change && draft.because.size === 0)) return;
+    if (change !== draft.change) draft.because.clear();
+    draft.change = change;
+    if (because !== "") draft.because.add(because);
+  };
+  for (const [input, urns] of Object.entries(resource.propertyDependencies)) {
+    if (ignored.includes(input)) continue;
+    for (const urn of urns) {
+      const cause = drafts.get(urn);
+      if (cause?.change !== "replaced" && cause?.change !== "may-be-replaced") continue;
+      const why = `${cause.resource.name} is replaced`;
+      // What refers to another resource inside an object of Kubernetes is never its name or selector.
+      const forces = !kubernetes && (replacementRow(resource.type)?.replaces ?? []).some((key) => concerns(input, key));
+      const declares = textsOf(resource.options.replaceOnChanges).some((key) => concerns(input, key));
+      // An id on Azure is made of names, so that what refers to it may find it unchanged.
+      if (forces) raise(cause.change, why);
+      else if (declares) raise(azure ? "may-be-replaced" : cause.change, why);
+      else if (!azure && cause.change === "replaced") raise("changed", why);
+      draft.carried.add(input);
+    }
+  }
+  const with_ = [resource.options.deletedWith, ...textsOf(resource.options.replaceWith)];
+  for (const urn of [...with_, resource.provider]) {
+    const cause = typeof urn === "string" ? drafts.get(urn) : undefined;
+    if (cause?.change === "replaced") raise("replaced", `${cause.resource.name} is replaced`);
+    if (cause?.resource.type === "pulumi:providers:aws") {
+      const touches = (key: string): boolean => cause.inputs.some(({ path }) => concerns(path, key));
+      // Every resource has its provider's region, but for those of IAM, which are in none.
+      if (touches("region") && !resource.type.startsWith("aws:iam/")) raise("replaced", "region");
+      if (touches("defaultTags") && valueAt(resource.inputs, "tags") !== undefined) raise("changed", "default tags");
+    }
+  }
+  if (resource.options.replacementTrigger !== undefined) {
+    const parts = [
+      draft,
+      ...dependenciesOf(draft, drafts).filter(({ resource: { type } }) => /:LaunchTemplate$/.test(type)),
+    ];
+    const part = parts.find(({ carried }) => [...carried].some((input) => machineInputs.has(input)));
+    if (part !== undefined) raise(azure ? "may-be-replaced" : "replaced", "what it is made of");
+  }
+  return order(draft.change) * 1000 - draft.carried.size !== before;
+}
+
+function dependenciesOf({ resource }: Draft, drafts: ReadonlyMap<string, Draft>): readonly Draft[] {
+  const urns = new Set(Object.values(resource.propertyDependencies).flat());
+  return [...urns].flatMap((urn) => drafts.get(urn) ?? []);
+}
+
+/** Inputs of a launch template that are no part of its versions. */
+const besideVersion = ["tags", "name", "updateDefaultVersion"];
+
+/** A group whose machines are made of something else than before replaces them, if it does so by itself. */
+function roll(draft: Draft, drafts: ReadonlyMap<string, Draft>): void {
+  const { resource, change, because, inputs } = draft;
+  if (change !== undefined && change !== "changed") return;
+  if (resource.type === "aws:autoscaling/group:Group") {
+    const template = dependenciesOf(draft, drafts).find(({ resource: { type } }) => /:LaunchTemplate$/.test(type));
+    const content = template?.inputs.filter(({ path }) => !besideVersion.some((name) => concerns(path, name))) ?? [];
+    if (content.length === 0 && (template?.carried.size ?? 0) === 0 && template?.change !== "replaced") return;
+    if (valueAt(resource.inputs, "instanceRefresh.strategy") === "Rolling") draft.change = "rolled";
+    because.add(`${template?.resource.name ?? ""} changes`);
+  }
+  if (resource.type === "azure-native:compute:VirtualMachineScaleSet") {
+    const model = ["virtualMachineProfile", "sku.name", "identity"];
+    if (!inputs.some(({ path }) => model.some((key) => concerns(path, key)))) return;
+    if (valueAt(resource.inputs, "upgradePolicy.mode") === "Rolling") draft.change = "rolled";
+    else because.add("only machines that are started from now on have it");
+  }
+}

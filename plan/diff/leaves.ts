@@ -1,0 +1,77 @@
+/** A leaf that differs. */
+export interface LeafChange {
+  /** `rules[0].port`; items of a list that have names are known by them: `tags[owner]`. */
+  readonly path: string;
+  /** The value before; left out where there was none. */
+  readonly old?: unknown;
+  /** The value now; left out where there is none. */
+  readonly now?: unknown;
+}
+
+/** The leaves that differ, sorted by path. Lists of plain values are leaves; texts that are JSON are compared by what they say. */
+export function changedLeaves(old: unknown, now: unknown, path = ""): readonly LeafChange[] {
+  if (JSON.stringify(old) === JSON.stringify(now)) return [];
+  const [left, right] = [opened(old), opened(now)];
+  if (left === undefined || right === undefined || Array.isArray(left.value) !== Array.isArray(right.value))
+    return [{ path, ...(old === undefined ? {} : { old }), ...(now === undefined ? {} : { now }) }];
+  const [before, after] = [itemsOf(left.value, right.value), itemsOf(right.value, left.value)];
+  const step = (key: string): string =>
+    Array.isArray(left.value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .sort()
+    .flatMap((key) => changedLeaves(before.get(key), after.get(key), step(key)));
+}
+
+/** The structure of a value; `undefined` for a leaf. */
+function opened(value: unknown): { readonly value: object } | undefined {
+  if (typeof value === "string" && /^\s*[[{]/.test(value)) {
+    try {
+      return opened(JSON.parse(value));
+    } catch {
+      return undefined;
+    }
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  return Array.isArray(value) && !value.some((item) => typeof item === "object") ? undefined : { value };
+}
+
+/** Items by what they are known by in both lists, or else by their place. */
+function itemsOf(value: object, other: object): ReadonlyMap<string, unknown> {
+  if (!Array.isArray(value) || !Array.isArray(other)) return new Map(Object.entries(value));
+  const key = ["name", "key", "resourceType"].find((name) => [value, other].every((list) => hasUnique(list, name)));
+  return new Map(value.map((item: unknown, index) => [key === undefined ? String(index) : nameIn(item, key), item]));
+}
+
+function hasUnique(list: readonly unknown[], key: string): boolean {
+  const names = list.map((item) => nameIn(item, key));
+  return !names.includes("") && new Set(names).size === names.length;
+}
+
+function nameIn(item: unknown, key: string): string {
+  const value: unknown = typeof item === "object" && item !== null ? Reflect.get(item, key) : undefined;
+  return typeof value === "string" ? value : "";
+}
+
+/** The value at a path of names: `sku.capacity`. */
+export function valueAt(value: unknown, path: string): unknown {
+  return path
+    .split(".")
+    .reduce<unknown>(
+      (found, step) => (typeof found === "object" && found !== null ? Reflect.get(found, step) : undefined),
+      value,
+    );
+}
+
+/** Longest rendering of one value, in characters. */
+const longest = 120;
+
+/** `old -> now` of a leaf. */
+export function showChange({ path, old, now }: LeafChange): string {
+  return `${path}: ${showLeaf(old)} -> ${showLeaf(now)}`;
+}
+
+function showLeaf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  const text = JSON.stringify(value);
+  return text.length <= longest ? text : `${text.slice(0, longest - 1)}…`;
+}

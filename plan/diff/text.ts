@@ -1,0 +1,152 @@
+import { type Problem, showProblem } from "../../components/config/problem.ts";
+import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
+import type { Change, Fate } from "./fates.ts";
+import { showChange } from "./leaves.ts";
+
+/** The word for what happens, as the reader sees it. */
+export const changeWords: Readonly<Record<Change | "stays", string>> = {
+  refused: "is refused",
+  replaced: "is replaced",
+  "may-be-replaced": "may be replaced",
+  removed: "is removed",
+  rolled: "rolls one by one",
+  changed: "changes in place",
+  added: "is new",
+  stays: "stays",
+};
+
+/** Marks of lines; a pull request's comment shows those with `-` and `!` in colour. */
+export const changeMarks: Readonly<Record<Change | "stays", string>> = {
+  refused: "-",
+  replaced: "!",
+  "may-be-replaced": "?",
+  removed: "-",
+  rolled: "~",
+  changed: "~",
+  added: "+",
+  stays: " ",
+};
+
+/** Colours a line of the terminal; leaves it as it is where there are no colours. */
+export type Paint = (colour: "red" | "yellow" | "green", text: string) => string;
+
+const plain: Paint = (_, text) => text;
+
+/** A comparison as text for the terminal. */
+export function diffText(diff: PlanDiff, paint: Paint = plain): string {
+  if (isEmpty(diff)) return "Nothing changes.\n";
+  const parts = [
+    refusedLines(diff.refused).map((line) => paint("red", line)),
+    lostLines(diff).map((line) => paint("red", line)),
+    nodeLines(diff.nodes, paint),
+    resourceLines(diff.resources, paint),
+    findingLines(diff),
+    diff.files.flatMap(fileLines),
+  ];
+  return `${parts
+    .filter((part) => part.length > 0)
+    .map((part) => part.join("\n"))
+    .join("\n\n")}\n`;
+}
+
+/** What is refused, each with what to do. */
+export function refusedLines(refused: readonly Problem[]): readonly string[] {
+  if (refused.length === 0) return [];
+  return ["REFUSED: this update does not run", ...refused.map((problem) => `- ${showProblem(problem)}`)];
+}
+
+/** Whose data is gone for good. */
+export function lostLines({ resources }: PlanDiff): readonly string[] {
+  const lost = resources.filter(({ data }) => data !== undefined);
+  if (lost.length === 0) return [];
+  return [
+    "DATA IS LOST",
+    ...lost.map(
+      ({ name, change, data }) => `- ${name}: ${data}${change === "may-be-replaced" ? ", if it is replaced" : ""}`,
+    ),
+  ];
+}
+
+const colours = {
+  refused: "red",
+  replaced: "red",
+  "may-be-replaced": "yellow",
+  removed: "red",
+  rolled: "yellow",
+} as const;
+
+function painted(change: Change | "stays", line: string, paint: Paint): string {
+  return change === "changed" || change === "added" || change === "stays" ? line : paint(colours[change], line);
+}
+
+/** What happens to the nodes, a line each. */
+export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): readonly string[] {
+  return [
+    "Nodes",
+    ...nodes.map((node) => painted(node.change, `${changeMarks[node.change]} ${node.name}: ${nodeWords(node)}`, paint)),
+  ];
+}
+
+/** What happens to the machines of one kind, in words. */
+export function nodeWords({ change, role, count: [before, now], because, data }: NodeChange): string {
+  const most = Math.max(before, now);
+  const some = before === now || before === 0 || now === 0;
+  const number = some ? (most === 1 ? "" : `, ${most} machines`) : `, ${before} -> ${now} machines`;
+  const all = change === "replaced" && role !== "control-plane" ? ", all at once" : "";
+  const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
+  const disk =
+    role === "control-plane" && change === "replaced"
+      ? data === undefined
+        ? ", keeps its etcd disk"
+        : ", ITS ETCD DATA IS LOST"
+      : "";
+  return `${changeWords[change]}${all}${disk}${number}${why}`;
+}
+
+/** How many resources are new, gone, changed and replaced: `+ 3  - 2  ~ 5  ! 1`. */
+export function countChanges(resources: readonly Fate[]): Readonly<Record<"+" | "-" | "~" | "!", number>> {
+  const count = (...of: readonly Change[]): number => resources.filter(({ change }) => of.includes(change)).length;
+  return {
+    "+": count("added"),
+    "-": count("removed"),
+    "~": count("changed", "rolled", "refused"),
+    "!": count("replaced", "may-be-replaced"),
+  };
+}
+
+/** Every resource that does not stay, with its values. */
+export function resourceLines(resources: readonly Fate[], paint: Paint = plain): readonly string[] {
+  if (resources.length === 0) return [];
+  const counts = Object.entries(countChanges(resources)).map(([mark, count]) => `${mark} ${count}`);
+  return [
+    `Resources: ${counts.join("  ")}`,
+    ...resources.flatMap(({ change, type, name, because, inputs }) => [
+      painted(
+        change,
+        `${changeMarks[change]} ${type} ${name}: ${changeWords[change]}${because.length === 0 ? "" : ` (${because.join("; ")})`}`,
+        paint,
+      ),
+      ...inputs.map((leaf) => `    ${showChange(leaf)}`),
+    ]),
+  ];
+}
+
+/** Findings that are new, and those that are gone. */
+export function findingLines({ findings }: PlanDiff): readonly string[] {
+  const { new: added, gone } = findings;
+  if (added.length + gone.length === 0) return [];
+  return [
+    "Findings",
+    ...added.map(({ level, id, path, message }) => `+ ${level} ${id} at ${path}: ${message}`),
+    ...gone.map(({ level, id, path }) => `- ${level} ${id} at ${path}`),
+  ];
+}
+
+/** What differs in a file of a machine. */
+export function fileLines({ machine, path, leaves, lines }: FileChange): readonly string[] {
+  return [
+    `${machine} ${path}`,
+    ...leaves.map((leaf) => `~ ${showChange(leaf)}`),
+    ...lines.map(({ kind, line, text }) => `${kind} ${String(line).padStart(4)}  ${text}`),
+  ];
+}
