@@ -194,8 +194,17 @@ describe("cloud objects", () => {
 
   it("approve serving certificates of node names and networks of the cluster only", () => {
     const onAws = approverRules(aws);
-    assert.match("i-0123456789abcdef0", new RegExp(onAws.nodeName));
-    for (const name of ["ip-10-0-0-1", "xi-0123456789abcdef0", "i-0123456789abcdef0.evil"])
+    const id = "i-0123456789abcdef0";
+    // What a kubelet asks for before and after the cloud controller has written the machine's private DNS name into its Node.
+    for (const name of [id, `${id}.${aws.region}.compute.internal`]) assert.match(name, new RegExp(onAws.nodeName));
+    assert.match(`${id}.ec2.internal`, new RegExp(approverRules({ ...aws, region: "us-east-1" }).nodeName));
+    for (const name of [
+      "ip-10-0-0-1",
+      `x${id}`,
+      `${id}.evil`,
+      `${id}.us-west-2.compute.internal`,
+      `${id}.ec2.internal`,
+    ])
       assert.doesNotMatch(name, new RegExp(onAws.nodeName));
     assert.deepEqual(
       onAws.networks,

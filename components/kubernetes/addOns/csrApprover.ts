@@ -16,7 +16,7 @@ const account: Account = { name: "kubelet-csr-approver", namespace: "kube-system
 
 /** What a kubelet's request for a serving certificate must look like to be approved. A request that does not is denied for good. */
 export interface ApproverRules {
-  /** Anchored expression that every node name fulfils. */
+  /** Anchored expression that every DNS name in a request fulfils: the node's name, and what the cloud controller adds to it. */
   readonly nodeName: string;
   /** Networks of the nodes; each address in a request lies in one of them. */
   readonly networks: readonly string[];
@@ -25,12 +25,19 @@ export interface ApproverRules {
 }
 
 /**
- * Rules made from the cluster's names and subnets. AWS nodes are named by their instance id. On Azure a control-plane machine bears its
- * resource's name, and a machine of a scale set its computer-name prefix and six characters of base 36.
+ * Rules made from the cluster's names and subnets. AWS nodes are named by their instance id. Their cloud controller writes the instance's private
+ * DNS name into the node's addresses, as host name too (kubernetes/cloud-provider-aws: pkg/providers/v1/aws.go, `extractIPv4NodeAddresses`), and
+ * the kubelet then asks for a certificate of that name (kubernetes: pkg/kubelet/certificate/kubelet.go). For machines named by their resource it is
+ * the instance id with the region's domain (AWS, VPC user guide: DNS attributes for your VPC).
+ *
+ * On Azure a control-plane machine bears its resource's name, and a machine of a scale set its computer-name prefix and six characters of base 36.
  */
 export function approverRules(spec: ClusterSpec): ApproverRules {
   const networks = spec.network.zones.flatMap((zone) => [zone.private, zone.controlPlane]);
-  if (spec.cloud === "aws") return { nodeName: "^i-[0-9a-f]{8,17}$", networks, maxDnsNames: 2 };
+  if (spec.cloud === "aws") {
+    const domain = spec.region === "us-east-1" ? "ec2.internal" : `${spec.region}.compute.internal`;
+    return { nodeName: `^i-[0-9a-f]{8,17}(\\.${domain.replaceAll(".", "\\.")})?$`, networks, maxDnsNames: 2 };
+  }
   const pools = [...new Set(spec.pools.map(({ name }) => name))];
   const controlPlane = `${spec.name}-cp-[0-2]`;
   return {
