@@ -1,8 +1,9 @@
 import { parseArgs } from "node:util";
+import type { CheckResult } from "../checks/check.ts";
+import { type Paint, paintFor, plain, recapLines, summaryLine } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import { minorOf } from "../components/model/releases.ts";
-import type { CheckReport } from "../rehearsal/checks/run.ts";
 import { withEveryAddOn } from "../rehearsal/everyAddOn.ts";
 import { messageOf, RehearsalError } from "../rehearsal/host/errors.ts";
 import { insideNamespaces, ownCommand, runInsideNamespaces } from "../rehearsal/host/namespaces.ts";
@@ -116,6 +117,7 @@ async function runRehearsal({
   }
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const programs = await obtainPrograms({ progress: quiet });
+  const paint = paintFor(process.stdout);
   const reports = await rehearse({
     stack,
     config,
@@ -124,12 +126,13 @@ async function runRehearsal({
     checkers: await checkersFor(programs, quiet),
     progress,
     workFolder: inside.workFolder,
+    paint,
     full,
     only,
     ...(breakage === undefined ? {} : { breakage }),
     ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
   });
-  const { lines, code } = summary(reports, only);
+  const { lines, code } = summary(reports, only, paint);
   for (const line of lines) console.log(line);
   // Machines and servers would keep this process alive; with its end the kernel takes all of them down.
   process.exit(code);
@@ -171,20 +174,20 @@ async function untilInterrupted(
 
 /** Last lines of a rehearsal and its exit code. Checks that were asked for and are not there are no success. */
 export function summary(
-  reports: readonly Pick<CheckReport, "failure" | "skipped">[],
+  results: readonly CheckResult[],
   only: string,
+  paint: Paint = plain,
 ): { readonly lines: readonly string[]; readonly code: ExitCode } {
-  const failed = reports.filter(({ failure }) => failure !== undefined).length;
-  const skipped = reports.filter((report) => report.skipped !== undefined).length;
-  const counts = `${reports.length - failed - skipped} passed, ${failed} failed`;
-  const none = reports.length === 0;
+  const failed = results.some(({ outcome }) => outcome === "failed");
+  const none = results.length === 0;
   return {
     lines: [
       ...(none
         ? [`no check was run; --only ${only}: allowed is the beginning of a check's id, slow ones with --full`]
         : []),
-      skipped > 0 ? `${counts}, ${skipped} skipped` : counts,
+      ...recapLines(results, paint),
+      summaryLine(results).replace(", 0 skipped", ""),
     ],
-    code: failed === 0 && !none ? exitCodes.fine : exitCodes.findings,
+    code: failed || none ? exitCodes.findings : exitCodes.fine,
   };
 }

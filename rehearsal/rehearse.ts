@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { z } from "zod";
+import type { CheckResult } from "../checks/check.ts";
+import { type Paint, plain } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
 import type { StackConfig } from "../components/config/schema.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
@@ -17,7 +18,7 @@ import { fileChecks } from "./checks/files.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
 import { registrationCheck } from "./checks/registration.ts";
-import { type CheckReport, reportLines, runChecks } from "./checks/run.ts";
+import { CheckSession, selected } from "./checks/session.ts";
 import { trustChecks } from "./checks/trust.ts";
 import type { CloudSide } from "./clouds/cloud.ts";
 import { sideOf } from "./clouds/clouds.ts";
@@ -26,10 +27,11 @@ import { defineServiceMonitors } from "./clouds/monitoring.ts";
 import { applyAll, isGate, isKubernetesObject } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster } from "./cluster/cluster.ts";
-import type { Progress } from "./host/progress.ts";
+import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
+import { during, type Progress } from "./host/progress.ts";
 import { overridesText } from "./machines/kubeletOverrides.ts";
-import type { LinuxMachine } from "./machines/linuxMachine.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
+import { nodesText } from "./nodeTable.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
 import type { Programs } from "./programs/obtain.ts";
 
@@ -61,12 +63,14 @@ export interface RehearsalOptions {
   /** Run the slow checks too. Default: no. */
   readonly full?: boolean;
   readonly breakage?: Breakage;
+  /** Colours of the report. Default: none. */
+  readonly paint?: Paint;
   /** Called when the checks are done, before everything is taken down, so that a person can look around. */
   readonly onReady?: (view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>;
 }
 
 /** The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything down. */
-export async function rehearse(options: RehearsalOptions): Promise<readonly CheckReport[]> {
+export async function rehearse(options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const { progress, workFolder, programs, stack } = options;
   progress.line(overridesText());
   const config = withVersionOf(options.config, programs, progress);
@@ -84,26 +88,6 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const decoded = cloud.machines.map((machine) => decode(machine, cloud, options.breakage));
   progress.line(
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
-  );
-
-  const only = <C extends { readonly id: string; readonly slow?: boolean }>(checks: readonly C[]): readonly C[] => {
-    const chosen = checks.filter(({ id }) => id.startsWith(options.only ?? ""));
-    const left = options.full === true ? [] : chosen.filter(({ slow }) => slow === true);
-    if (left.length > 0) progress.line(`left out without --full: ${left.map(({ id }) => id).join("; ")}`);
-    return chosen.filter((check) => !left.includes(check));
-  };
-  const tell = (report: CheckReport) => progress.line(reportLines(report));
-  const files = await runChecks(
-    only(
-      fileChecks({
-        machines: decoded,
-        checkers: options.checkers,
-        kubeadm: programs.kubeadm.path,
-        minor: minorOf(spec.kubernetes.version),
-      }),
-    ),
-    (notes) => notes,
-    tell,
   );
 
   const settings = await mirrorSettings(stack, config, spec, options.breakage);
@@ -128,7 +112,53 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   });
   const controlPlane = decoded.filter(({ machine }) => machine.group === undefined);
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
-  await unlessLacking(cluster.startControlPlane(controlPlane));
+  const pools = expectedPools(stackConfig);
+  const lab = new ControlPlaneLab(cluster, controlPlane);
+  const worker = workers.find(({ payload }) => payload.system === "linux");
+  const selection = { only: options.only ?? "", full: options.full === true };
+  const files = selected(
+    fileChecks({
+      machines: decoded,
+      checkers: options.checkers,
+      kubeadm: programs.kubeadm.path,
+      minor: minorOf(spec.kubernetes.version),
+    }),
+    selection,
+    progress,
+  );
+  const registration = registrationCheck(cluster, decoded.length);
+  const isAsked = registration.id.startsWith(selection.only);
+  const acceptance = selected(
+    acceptanceChecks(
+      pools,
+      spec.addons.samples,
+      program.resources.filter(isGate).map(({ name }) => name),
+      lab,
+      [
+        ...(mirror === undefined
+          ? []
+          : mirrorChecks({
+              mirror,
+              registries: spec.mirror.registries,
+              wayOut: spec.network.nat !== "none",
+              decoded,
+              running: () => [...cluster.machines.values()],
+            })),
+        ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
+      ],
+      cloud.nodeTemplates,
+    ),
+    selection,
+    progress,
+  );
+  const session = new CheckSession(
+    progress,
+    options.paint ?? plain,
+    files.length + Number(isAsked) + acceptance.length,
+  );
+  await session.run(files, {});
+
+  await unlessLacking(during(progress, "the control plane", cluster.startControlPlane(controlPlane)));
   if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
   const passGate = async (name: string, kept?: unknown): Promise<void> => {
     const hook = hooks.get(name);
@@ -142,136 +172,46 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   applied.catch(() => undefined);
   await cluster.startWorkers(workers);
   progress.line(`workers: ${workers.length} machines boot from their user data`);
-  const registering = registrationCheck(cluster, decoded.length);
-  const registration = (
-    await unlessLacking(
-      runChecks(
-        [registering],
-        (notes) => notes,
-        () => undefined,
-      ),
-    )
-  ).filter(({ id, failure }) => failure !== undefined || id.startsWith(options.only ?? ""));
-  registration.forEach(tell);
-  if (registration.some(({ failure }) => failure !== undefined)) {
-    progress.line("what comes next needs the nodes, so it was not tried");
-    return [...files, ...registration];
-  }
-  await unlessLacking(cluster.untilNodesReady(decoded.length));
-  cluster.playCloud();
-  const { refused, warnings } = await applied;
-  progress.line(
-    `objects: ${program.resources.filter(isKubernetesObject).length} applied with strict validation, ${refused.length} refused`,
+  const [registered] = await unlessLacking(
+    session.run([registration], {}, ({ outcome }) => isAsked || outcome === "failed"),
   );
-  await unlessLacking(cluster.untilBooted());
-  progress.line("bootstraps: every stage of every machine has ended well");
-
-  const pools = expectedPools(stackConfig);
-  const lab = new ControlPlaneLab(cluster, controlPlane);
-  const worker = workers.find(({ payload }) => payload.system === "linux");
-  const first = controlPlane
-    .map(({ machine }) => cluster.machines.get(machine.id))
-    .find((machine) => machine !== undefined);
-  const boot = { creators: await creators(cluster), callsOfBoot: [...cloud.calls] };
-  const reports = await runChecks(
-    only(
-      acceptanceChecks(
-        pools,
-        spec.addons.samples,
-        program.resources.filter(isGate).map(({ name }) => name),
-        lab,
-        [
-          ...(mirror === undefined
-            ? []
-            : mirrorChecks({
-                mirror,
-                registries: spec.mirror.registries,
-                wayOut: spec.network.nat !== "none",
-                decoded,
-                running: () => [...cluster.machines.values()],
-              })),
-          ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
-        ],
-        cloud.nodeTemplates,
-      ),
-    ),
-    (notes) => ({
-      ...notes,
-      ...boot,
-      api: cluster.api,
-      kubectl: cluster.kubectl,
-      pools,
-      registered: cluster.registered,
-      cloud,
-      linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
-      refusedObjects: refused,
-      warnings,
-      passGate,
-      rawEtcd: async (key) => (first === undefined ? "" : await rawEtcd(first, key)),
-      repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
-    }),
-    tell,
-  );
+  const up = registered?.outcome === "failed" ? undefined : await bringUp();
+  await session.run(acceptance, {
+    creators: up?.creators ?? new Map(),
+    callsOfBoot: up?.callsOfBoot ?? [],
+    refusedObjects: up?.refused ?? [],
+    warnings: up?.warnings ?? [],
+    api: cluster.api,
+    namespace: "default",
+    waitingImage: "registry.example.test/app:1.0",
+    kubectl: cluster.kubectl,
+    pools,
+    registered: cluster.registered,
+    cloud,
+    linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
+    passGate,
+    rawEtcd: (key) => rawEtcd(lab.machine(0), key),
+    repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
+  });
+  progress.line(await nodesText(cluster.api));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
-  return [...files, ...registration, ...reports];
+  return session.results;
+
+  /** What comes after the registration of the nodes, until every bootstrap has ended. */
+  async function bringUp() {
+    await unlessLacking(during(progress, "the nodes to be Ready", cluster.untilNodesReady(decoded.length)));
+    cluster.playCloud();
+    const { refused, warnings } = await during(progress, "the objects of the program", applied);
+    const objects = program.resources.filter(isKubernetesObject).length;
+    progress.line(`objects: ${objects} applied with strict validation, ${refused.length} refused`);
+    await unlessLacking(during(progress, "the bootstraps to end", cluster.untilBooted()));
+    progress.line("bootstraps: every stage of every machine has ended well");
+    return { refused, warnings, creators: await creators(cluster), callsOfBoot: [...cloud.calls] };
+  }
 }
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {
   return new Map(pools.map(({ image, os }) => [image, os.replace("windows-", "")]));
-}
-
-/** Who created each Node, by the audit logs of the API servers. */
-async function creators(cluster: Cluster): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>();
-  for (const machine of cluster.machines.values()) {
-    const { stdout } = await machine.run([
-      "bash",
-      "-c",
-      'cat /var/log/kubernetes/audit/*.log 2>/dev/null | grep \'"verb":"create"\' | grep \'"resource":"nodes"\' || true',
-    ]);
-    for (const line of stdout.split("\n").filter((text) => text.startsWith("{"))) {
-      const event = auditEvent.safeParse(JSON.parse(line));
-      if (!event.success || event.data.responseStatus.code !== 201) continue;
-      found.set(
-        event.data.objectRef.name ?? event.data.user.username.replace("system:node:", ""),
-        event.data.user.username,
-      );
-    }
-  }
-  return found;
-}
-
-const auditEvent = z.looseObject({
-  objectRef: z.looseObject({ name: z.string().optional() }),
-  user: z.looseObject({ username: z.string() }),
-  responseStatus: z.looseObject({ code: z.number() }),
-});
-
-async function rawEtcd(machine: LinuxMachine, key: string): Promise<string> {
-  const pki = "/etc/kubernetes/pki/etcd";
-  const { code, stdout, stderr } = await machine.run([
-    "etcdctl",
-    "--endpoints=https://127.0.0.1:2379",
-    `--cacert=${pki}/ca.crt`,
-    `--cert=${pki}/healthcheck-client.crt`,
-    `--key=${pki}/healthcheck-client.key`,
-    "get",
-    key,
-    "--print-value-only",
-  ]);
-  if (code !== 0) throw new Error(`etcdctl: ${stderr}`);
-  return stdout;
-}
-
-async function repeatBootstrap(
-  machines: readonly LinuxMachine[],
-): Promise<readonly { name: string; code: number; output: string }[]> {
-  return await Promise.all(
-    machines.map(async ({ name, run }) => {
-      const { code, stdout, stderr } = await run(["/opt/fenestra/bootstrap.sh"], { timeoutMs: 100_000 });
-      return { name, code, output: stdout + stderr };
-    }),
-  );
 }
 
 /** The programs at hand decide the patch release: the program's own check compares the API server's version with the one it asked for. */

@@ -89,7 +89,7 @@ export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
     askers.flatMap((start) => groups.map((target) => real(onPods(check(start, target), target), start, target)));
   return [
     ...nodeChecks(facts, groups),
-    workloadsCheck,
+    workloadsCheck(),
     snapshotsCheck,
     ...placementChecks(facts, groups),
     ...groups.flatMap((group) => [onPods(logsCheck(group), group), onPods(execCheck(group), group)]),

@@ -1,7 +1,7 @@
 import type { V1DaemonSet, V1Deployment, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import type { Check } from "../check.ts";
 import { NotYet, until } from "../poll.ts";
-import type { ApiTools } from "./api.ts";
+import type { ApiClients, ApiTools } from "./api.ts";
 
 /** A workload that does not have its pods. */
 export interface WorkloadProblem {
@@ -72,90 +72,145 @@ function problem(owned: Owned, state: string | undefined, pods: readonly V1Pod[]
   ];
 }
 
-/** The workloads that do not have all their pods at their newest version, as `kubectl rollout status` judges it. */
-export function workloadProblems({
-  deployments,
-  statefulSets,
-  daemonSets,
-  pods,
-}: Workloads): readonly WorkloadProblem[] {
+/** Kubernetes' own default of a probe's period, in seconds. */
+const defaultPeriod = 10;
+
+/**
+ * Whether a pod runs, and each container of it that is not ready is going to be asked for the first time only after the initial delay of its
+ * readiness probe.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function awaitsFirstProbe({ spec, status }: V1Pod, now: number): boolean {
+  const states = (spec?.containers ?? []).map(({ name, readinessProbe }) => {
+    const own = status?.containerStatuses?.find((candidate) => candidate.name === name);
+    const { initialDelaySeconds: delay = 0, periodSeconds: period = defaultPeriod } = readinessProbe ?? {};
+    const started = own?.state?.running?.startedAt;
+    if (own?.ready === true) return "ready";
+    return delay > 0 && started !== undefined && now < new Date(started).getTime() + (delay + period) * 1000
+      ? "awaits"
+      : "not ready";
+  });
+  return status?.phase === "Running" && states.includes("awaits") && !states.includes("not ready");
+}
+
+/**
+ * The workloads that do not have all their pods at their newest version, as `kubectl rollout status` judges it.
+ *
+ * @param excused pods that count as available although they are not. Default: none
+ */
+export function workloadProblems(
+  { deployments, statefulSets, daemonSets, pods }: Workloads,
+  excused: (pod: V1Pod) => boolean = () => false,
+): readonly WorkloadProblem[] {
   const seen = (generation: number | undefined, observed: number | undefined): string | undefined =>
     (observed ?? 0) < (generation ?? 0) ? "was changed, and its controller has not looked at it since" : undefined;
+  const late = (owned: Owned): number => pods.filter((pod) => selects(owned, pod) && excused(pod)).length;
   return [
     ...deployments.flatMap(({ metadata, spec, status }) => {
+      const owned: Owned = { kind: "Deployment", metadata, selector: spec?.selector ?? {} };
       const wanted = spec?.replicas ?? 1;
-      const [updated, available] = [status?.updatedReplicas ?? 0, status?.availableReplicas ?? 0];
+      const [updated, available] = [status?.updatedReplicas ?? 0, (status?.availableReplicas ?? 0) + late(owned)];
       const state =
         seen(metadata?.generation, status?.observedGeneration) ??
         (available < wanted ? `has ${available} of ${wanted} pods available` : undefined) ??
         (updated < wanted || (status?.replicas ?? 0) > updated
           ? `is not rolled out: ${(status?.replicas ?? 0) - updated} old pods, ${updated} of ${wanted} at the new version`
-          : unavailable(status?.unavailableReplicas));
-      return problem({ kind: "Deployment", metadata, selector: spec?.selector ?? {} }, state, pods);
+          : unavailable((status?.unavailableReplicas ?? 0) - late(owned)));
+      return problem(owned, state, pods);
     }),
     ...statefulSets.flatMap(({ metadata, spec, status }) => {
+      const owned: Owned = { kind: "StatefulSet", metadata, selector: spec?.selector ?? {} };
       const wanted = spec?.replicas ?? 1;
-      const ready = status?.readyReplicas ?? 0;
+      const ready = (status?.readyReplicas ?? 0) + late(owned);
       const state =
         seen(metadata?.generation, status?.observedGeneration) ??
         (ready < wanted ? `has ${ready} of ${wanted} pods Ready` : undefined);
-      return problem({ kind: "StatefulSet", metadata, selector: spec?.selector ?? {} }, state, pods);
+      return problem(owned, state, pods);
     }),
     ...daemonSets.flatMap(({ metadata, spec, status }) => {
+      const owned: Owned = { kind: "DaemonSet", metadata, selector: spec?.selector ?? {} };
       const wanted = status?.desiredNumberScheduled ?? 0;
-      const available = status?.numberAvailable ?? 0;
+      const available = (status?.numberAvailable ?? 0) + late(owned);
       const state =
         seen(metadata?.generation, status?.observedGeneration) ??
         (available < wanted ? `has ${available} of ${wanted} pods available` : undefined);
-      return problem({ kind: "DaemonSet", metadata, selector: spec?.selector ?? {} }, state, pods);
+      return problem(owned, state, pods);
     }),
   ];
 }
 
-function unavailable(count: number | undefined): string | undefined {
-  return (count ?? 0) > 0 ? `has ${count} pods that are not available` : undefined;
+function unavailable(count: number): string | undefined {
+  return count > 0 ? `has ${count} pods that are not available` : undefined;
+}
+
+async function allWorkloads({ core, apps }: ApiClients): Promise<Workloads> {
+  const [deployments, statefulSets, daemonSets, pods] = await Promise.all([
+    apps.listDeploymentForAllNamespaces(),
+    apps.listStatefulSetForAllNamespaces(),
+    apps.listDaemonSetForAllNamespaces(),
+    core.listPodForAllNamespaces(),
+  ]);
+  return {
+    deployments: deployments.items,
+    statefulSets: statefulSets.items,
+    daemonSets: daemonSets.items,
+    pods: pods.items,
+  };
+}
+
+/** Which workloads must have their pods, and how far these must be. */
+export interface WantedWorkloads {
+  /** Default: `workloads`. */
+  readonly id?: string;
+  /** Default: as long as a check may take. */
+  readonly limitMs?: number;
+  readonly slow?: boolean;
+  /** Whether pods may still wait for the first time that their readiness probe is asked. Default: they must be Ready. */
+  readonly beforeProbes?: boolean;
 }
 
 /** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */
-export const workloadsCheck: Check<ApiTools> = {
-  id: "workloads",
-  title: "every Deployment, StatefulSet and DaemonSet of the cluster has all its pods available",
-  run: async ({ api, signal, note }) => {
-    let lookAt: string | undefined;
-    const counts = await until(
-      "all workloads",
-      async () => {
-        const [deployments, statefulSets, daemonSets, pods] = await Promise.all([
-          api.apps.listDeploymentForAllNamespaces(),
-          api.apps.listStatefulSetForAllNamespaces(),
-          api.apps.listDaemonSetForAllNamespaces(),
-          api.core.listPodForAllNamespaces(),
-        ]);
-        const workloads = {
-          deployments: deployments.items,
-          statefulSets: statefulSets.items,
-          daemonSets: daemonSets.items,
-          pods: pods.items,
-        };
-        const problems = workloadProblems(workloads);
-        lookAt = problems[0]?.lookAt;
-        if (deployments.items.length + daemonSets.items.length === 0) throw new NotYet("there are none");
-        if (problems.length > 0) {
-          throw new NotYet(
-            problems.map(({ what, reason }) => `${what}${reason === undefined ? "" : ` (${reason})`}`).join("\n"),
-          );
-        }
-        return [deployments.items.length, statefulSets.items.length, daemonSets.items.length];
-      },
-      {
-        signal,
-        intervalMs: 1_000,
-        get lookAt() {
-          return lookAt ?? "kubectl get deployments,statefulsets,daemonsets -A";
+export function workloadsCheck({
+  id = "workloads",
+  limitMs,
+  slow = false,
+  beforeProbes = false,
+}: WantedWorkloads = {}): Check<ApiTools> {
+  return {
+    id,
+    title: `every Deployment, StatefulSet and DaemonSet of the cluster has all its pods ${beforeProbes ? "running" : "available"}`,
+    ...(slow ? { slow } : {}),
+    run: async ({ api, signal, note }) => {
+      let lookAt: string | undefined;
+      const found = await until(
+        "all workloads",
+        async () => {
+          const workloads = await allWorkloads(api);
+          if (workloads.deployments.length + workloads.daemonSets.length === 0) throw new NotYet("there are none");
+          const now = Date.now();
+          const problems = workloadProblems(workloads, (pod) => beforeProbes && awaitsFirstProbe(pod, now));
+          lookAt = problems[0]?.lookAt;
+          if (problems.length > 0) {
+            throw new NotYet(
+              problems.map(({ what, reason }) => `${what}${reason === undefined ? "" : ` (${reason})`}`).join("\n"),
+            );
+          }
+          return workloads;
         },
-      },
-    );
-    const [deployments, statefulSets, daemonSets] = counts;
-    note(`${deployments} Deployments, ${statefulSets} StatefulSets, ${daemonSets} DaemonSets`);
-  },
-};
+        {
+          signal,
+          intervalMs: 1_000,
+          ...(limitMs === undefined ? {} : { limitMs }),
+          get lookAt() {
+            return lookAt ?? "kubectl get deployments,statefulsets,daemonsets -A";
+          },
+        },
+      );
+      const { deployments, statefulSets, daemonSets } = found;
+      note(`${deployments.length} Deployments, ${statefulSets.length} StatefulSets, ${daemonSets.length} DaemonSets`);
+      const later = workloadProblems(found).map(({ what }) => what);
+      if (later.length > 0) note(`their readiness probes have not been asked yet: ${later.join("; ")}`);
+    },
+  };
+}

@@ -1,24 +1,21 @@
+import { needing } from "../../checks/check.ts";
+import { plainPodsCheck, runtimeClassCheck } from "../../checks/cluster/placement.ts";
+import { refusedFieldsCheck } from "../../checks/cluster/refusedFields.ts";
+import { workloadsCheck } from "../../checks/cluster/workloads.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { NodeTemplate } from "../clouds/cloud.ts";
 import { windowsBuilds } from "../cluster/facts.ts";
 import { autoscalerCheck } from "./autoscaler.ts";
-import type { Check, ExpectedPool } from "./check.ts";
+import type { ExpectedPool, RehearsalCheck, RehearsalTools } from "./context.ts";
 import { availabilityChecks, type ControlPlaneLab } from "./controlPlane.ts";
 import { guardRailChecks } from "./guardRails.ts";
-import { poolChecks } from "./nodes.ts";
+import { poolChecks, poolRegistrationId } from "./nodes.ts";
 import { daemonSetNodes, noPodPending, policyGateCheck, poolGateCheck } from "./pods.ts";
+import { registrationId } from "./registration.ts";
 import { restoreChecks } from "./restore.ts";
-import {
-  ambiguousPod,
-  linuxPods,
-  objectsAccepted,
-  refusedByServer,
-  runtimeClassCheck,
-  sampleCheck,
-} from "./scheduling.ts";
+import { ambiguousPod, objectsAccepted, sampleCheck } from "./scheduling.ts";
 import { secretChecks } from "./secrets.ts";
 import { verifyChecks } from "./verify.ts";
-import { workloadsReady, workloadsRun } from "./workloads.ts";
 
 /** The pools that a stack file asks for, as the user wrote them: the wanted side of the checks does not come from the program. */
 export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "network">): readonly ExpectedPool[] {
@@ -48,9 +45,9 @@ export function acceptanceChecks(
   samples: boolean,
   gates: readonly string[],
   lab: ControlPlaneLab,
-  later: readonly Check[],
+  later: readonly RehearsalCheck[],
   templates: readonly NodeTemplate[],
-): readonly Check[] {
+): readonly RehearsalCheck[] {
   const windows = pools.flatMap((pool) =>
     pool.runtimeClass === undefined || pool.build === undefined
       ? []
@@ -63,26 +60,37 @@ export function acceptanceChecks(
     .filter(({ count }) => count > 0)
     .map(({ name }) => [gates.find((gate) => gate.endsWith(`-in-pool-${name}`)), name] as const);
   const [[poolGate, somePool] = []] = poolGates;
-  return [
-    ...pools.flatMap(poolChecks),
-    ...secretChecks,
-    objectsAccepted,
-    workloadsRun,
-    daemonSetNodes,
-    noPodPending(pools),
-    linuxPods,
-    ...[...builds.values()].map(({ runtimeClass, build }) => runtimeClassCheck(runtimeClass, build)),
-    // A pod for Windows in a stack of one build gets that build.
-    ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod] : []),
-    refusedByServer,
-    ...guardRailChecks([...builds.keys()]),
-    ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),
-    ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
-    autoscalerCheck(templates),
-    ...(samples ? [...builds.values()].map(sampleCheck) : []),
-    workloadsReady,
-    ...verifyChecks(pools, samples),
-    ...later,
-    ...(lab.size === 3 ? [...availabilityChecks(lab, gates), ...restoreChecks(lab)] : []),
-  ];
+  // What pods do says nothing where nodes do not have their labels and taints.
+  const onNodes = (...checks: readonly RehearsalCheck[]) => needing(pools.map(poolRegistrationId), checks);
+  return needing<RehearsalTools>(
+    [registrationId],
+    [
+      ...pools.flatMap(poolChecks),
+      ...secretChecks,
+      objectsAccepted,
+      ...onNodes(
+        workloadsCheck({ limitMs: 60_000, beforeProbes: true }),
+        daemonSetNodes,
+        noPodPending(pools),
+        plainPodsCheck({ count: 12, mustStart: true, system: ["coredns", "kube-proxy"] }),
+        ...[...builds.values()].map(({ runtimeClass, build }) =>
+          runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true }),
+        ),
+        // A pod for Windows in a stack of one build gets that build.
+        ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod] : []),
+      ),
+      refusedFieldsCheck,
+      ...guardRailChecks([...builds.keys()]),
+      ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),
+      ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
+      ...onNodes(
+        autoscalerCheck(templates),
+        ...(samples ? [...builds.values()].map(sampleCheck) : []),
+        workloadsCheck({ id: "workloads, ready", slow: true, limitMs: 90_000 }),
+        ...verifyChecks(pools, samples),
+      ),
+      ...later,
+      ...(lab.size === 3 ? availabilityChecks(lab, gates, restoreChecks(lab)) : []),
+    ],
+  );
 }

@@ -1,8 +1,9 @@
+import { expect, expectEqual } from "../../checks/check.ts";
 import type { NodeTemplate } from "../clouds/cloud.ts";
-import { type Check, expect, expectEqual } from "./check.ts";
+import type { RehearsalCheck } from "./context.ts";
 
 /** The promises for scaling from zero are what nodes of the pool really register. */
-export function autoscalerCheck(templates: readonly NodeTemplate[]): Check {
+export function autoscalerCheck(templates: readonly NodeTemplate[]): RehearsalCheck {
   return {
     id: "scale from zero",
     title: "labels and taints that the autoscaler is promised equal those that a node of the pool registers",

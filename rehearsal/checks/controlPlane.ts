@@ -1,9 +1,11 @@
+import { expect, expectEqual, inOrder } from "../../checks/check.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { CommandResult } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
-import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
+import type { CheckContext, RehearsalCheck, RehearsalTools } from "./context.ts";
 
 /** Longest that a machine may take to be a healthy member again, in milliseconds. */
 export const backLimitMs = 90_000;
@@ -153,17 +155,34 @@ export async function readBack({ api }: CheckContext, name: string): Promise<num
 }
 
 /**
- * What a control plane of three must survive. Each check leaves it healthy again.
+ * What a control plane of three must survive. Each check begins with what the one before has left, and leaves it healthy again.
  *
  * @param gates names of the program's gates that wait already in the first update
+ * @param later checks that go on from there
  */
-export function availabilityChecks(lab: ControlPlaneLab, gates: readonly string[]): readonly Check[] {
+export function availabilityChecks(
+  lab: ControlPlaneLab,
+  gates: readonly string[],
+  later: readonly RehearsalCheck[],
+): readonly RehearsalCheck[] {
   const count = 10;
   const before = gates.find((name) => name.endsWith("-control-plane-api"))?.replace(/-api$/, "-before-0") ?? "?";
   /** The gate before the first machine, as for a machine that is about to be replaced. */
   const passBefore = ({ passGate }: CheckContext): Promise<void> =>
     passGate(before, { fingerprint: "another", replicas: lab.size });
-  return [
+  const lost = "one machine lost";
+  const gateCheck: RehearsalCheck = {
+    id: "one machine lost: gate",
+    needs: [lost],
+    slow: true,
+    title: "with one machine dead the gate before another one refuses to replace it",
+    run: async (context) => {
+      const answer = await passBefore(context).then(() => "it opened", messageOf);
+      expect(/machine cp-0 is not replaced now, since etcd could lose its quorum/.test(answer), `the gate: ${answer}`);
+      context.note(/last answer: [^.]*/.exec(answer)?.[0] ?? answer);
+    },
+  };
+  const checks = inOrder<RehearsalTools>([
     {
       id: "quorum",
       title: "all three machines are healthy voting members of etcd, and none is special",
@@ -180,27 +199,11 @@ export function availabilityChecks(lab: ControlPlaneLab, gates: readonly string[
       },
     },
     {
-      id: "one machine lost",
+      id: lost,
       title: "with one machine dead the API goes on: writes through the load balancer succeed",
       run: async (context) => {
         await lab.powerOff(1);
         await writesAfterLoss(context, "lost", count);
-      },
-    },
-    {
-      id: "one machine lost: gate",
-      slow: true,
-      title: "with one machine dead the gate before another one refuses to replace it",
-      run: async (context) => {
-        const answer = await passBefore(context).then(
-          () => "it opened",
-          (error: unknown) => (error instanceof Error ? error.message : String(error)),
-        );
-        expect(
-          /machine cp-0 is not replaced now, since etcd could lose its quorum/.test(answer),
-          `the gate: ${answer}`,
-        );
-        context.note(/last answer: [^.]*/.exec(answer)?.[0] ?? answer);
       },
     },
     {
@@ -256,5 +259,8 @@ export function availabilityChecks(lab: ControlPlaneLab, gates: readonly string[
         expectEqual(await readBack(context, "cut"), before, "objects");
       },
     },
-  ];
+    ...later,
+  ]);
+  // The gate leaves nothing behind, so nothing needs it.
+  return checks.flatMap((check) => (check.id === lost ? [check, gateCheck] : [check]));
 }

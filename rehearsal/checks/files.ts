@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { type Check, CheckSkipped, expect } from "../../checks/check.ts";
 import type { DecodedFile } from "../../plan/decode/machine.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import { hostPath } from "../host/command.ts";
@@ -14,7 +15,6 @@ import {
   unitProblems,
 } from "../programs/checkers/readers.ts";
 import { findOnPath } from "../programs/onPath.ts";
-import { type Check, CheckSkipped, expect, type Notes } from "./check.ts";
 import { onePer, type Reader, readAll, type SharedFile, shared, sources } from "./sharedFiles.ts";
 
 /** What the checks of files need. */
@@ -32,7 +32,7 @@ export interface FileSources {
  * Has each file of the decoded user data read by the program that it is for, or by what stands for that one on this host. One check per
  * kind of file; a kind that no machine of the stack has is not there.
  */
-export function fileChecks(of: FileSources): readonly Check<Notes>[] {
+export function fileChecks(of: FileSources): readonly Check[] {
   const linux = of.machines.filter(({ payload }) => payload.system === "linux");
   const windows = of.machines.filter(({ payload }) => payload.system === "windows");
   return [
@@ -52,7 +52,7 @@ const isKubelet = ({ path, content }: DecodedFile): boolean =>
 const isKubeadm = ({ path, content }: DecodedFile): boolean =>
   path.endsWith(".yaml") && /^kind: ClusterConfiguration$/m.test(content);
 
-function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonly Check<Notes>[] {
+function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonly Check[] {
   const controlPlane = linux.filter(({ machine }) => machine.group === undefined);
   return [
     check(
@@ -79,7 +79,7 @@ function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonl
   ];
 }
 
-function powershellCheck(windows: readonly DecodedMachine[]): Check<Notes> {
+function powershellCheck(windows: readonly DecodedMachine[]): Check {
   return check(
     "powershell",
     "each PowerShell script, and the loader that unpacks them, parses",
@@ -88,7 +88,7 @@ function powershellCheck(windows: readonly DecodedMachine[]): Check<Notes> {
   );
 }
 
-function check(kind: string, title: string, files: () => readonly SharedFile[], reader: Reader): Check<Notes> {
+function check(kind: string, title: string, files: () => readonly SharedFile[], reader: Reader): Check {
   return {
     id: `files: ${kind}`,
     title,
@@ -107,7 +107,7 @@ async function installed(name: string, debianPackage = name): Promise<string> {
   return program;
 }
 
-function cloudInit(machines: readonly DecodedMachine[]): Check<Notes> {
+function cloudInit(machines: readonly DecodedMachine[]): Check {
   return {
     id: "files: cloud-init schema",
     title: "cloud-init itself finds nothing wrong with each Linux machine's user data",
@@ -119,7 +119,7 @@ function cloudInit(machines: readonly DecodedMachine[]): Check<Notes> {
 }
 
 /** Units refer to each other, so those of a machine are read together. */
-function systemd(machines: readonly DecodedMachine[]): Check<Notes> {
+function systemd(machines: readonly DecodedMachine[]): Check {
   return {
     id: "files: systemd",
     title: "systemd knows every setting of the units, and what they refer to",
@@ -134,13 +134,13 @@ function systemd(machines: readonly DecodedMachine[]): Check<Notes> {
         const problems = await unitProblems(program, unitsOf(first));
         found.push(...problems.map((problem) => `${first.machine.name}: ${problem}`));
       }
-      expect(found.length === 0, found.join("\n      "));
+      expect(found.length === 0, found.join("\n"));
       note(`${different.size} different sets of units read`);
     },
   };
 }
 
-function shellcheck(machines: readonly DecodedMachine[]): Check<Notes> {
+function shellcheck(machines: readonly DecodedMachine[]): Check {
   return {
     id: "files: shellcheck",
     title: "shellcheck finds nothing in the shell scripts",
@@ -163,7 +163,7 @@ function upstreamCheck(
   title: string,
   { machines, checkers, minor }: FileSources,
   wanted: (file: DecodedFile) => boolean,
-): Check<Notes> {
+): Check {
   return {
     id: `files: ${kind}`,
     title,

@@ -1,6 +1,7 @@
 import type { V1PodSpec } from "@kubernetes/client-node";
-import { waitFor } from "../host/processes.ts";
-import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
+import { expect, expectEqual } from "../../checks/check.ts";
+import { runtimeClassPolicyCheck } from "../../checks/cluster/placement.ts";
+import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /** A pod and what the API server must answer to it. */
 interface Row {
@@ -25,12 +26,6 @@ function rows(classes: readonly string[]): readonly Row[] {
   const [only] = classes;
   const several = classes.length > 1;
   return [
-    ...classes.map((name) => ({
-      about: `an image of ${name} and nothing else`,
-      spec: windows,
-      image: `${servercore}:ltsc${name.slice(-4)}`,
-      runtimeClass: name,
-    })),
     {
       about: "an image that names no release",
       spec: windows,
@@ -124,22 +119,15 @@ async function dryRun(
 }
 
 /** The admission policies as the API server enforces them, on a table of pods. */
-export function guardRailChecks(classes: readonly string[]): readonly Check[] {
+export function guardRailChecks(classes: readonly string[]): readonly RehearsalCheck[] {
   return [
+    // Policies are in force a moment after they are made.
+    ...classes.map((name) => runtimeClassPolicyCheck({ name, imageTag: `ltsc${name.slice(-4)}` }, 20_000)),
     {
       id: "guard rails",
       title: "the API server's own policies place, warn of and refuse pods as they should",
       run: async (context) => {
         const table = rows(classes);
-        // Policies are in force a moment after they are made.
-        const [probe] = table;
-        if (probe?.runtimeClass !== undefined) {
-          await waitFor(
-            "the policies to be in force",
-            async () => (await dryRun(context, probe)).spec?.runtimeClassName === probe.runtimeClass,
-            { timeoutMs: 20_000, intervalMs: 250 },
-          );
-        }
         for (const row of table) {
           const { code, spec, said } = await dryRun(context, row);
           expectEqual(

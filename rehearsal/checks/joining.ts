@@ -1,7 +1,8 @@
+import { expect, expectEqual } from "../../checks/check.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { logTail, waitFor } from "../host/processes.ts";
-import { type Check, expect, expectEqual } from "./check.ts";
+import type { RehearsalCheck } from "./context.ts";
 import type { ControlPlaneLab } from "./controlPlane.ts";
 
 /** Life of the first token in this check, in seconds: long enough to be published, short enough to be waited for. */
@@ -12,7 +13,7 @@ const environment = "/etc/fenestra/machine.env";
  * A worker that boots when the published token has died waits, and joins with the next one that the payload's own script publishes. Token life
  * is a parameter of the payload; it is shortened here for the first token only.
  */
-export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: DecodedMachine): Check {
+export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: DecodedMachine): RehearsalCheck {
   return {
     id: "late worker",
     slow: true,

@@ -1,11 +1,12 @@
 import { z } from "zod";
+import { expect, expectEqual } from "../../checks/check.ts";
 import { type DecodedFile, fileContent } from "../../plan/decode/machine.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import { placeOnMirror } from "../clouds/mirror.ts";
 import type { MirrorOnly } from "../clouds/mirrorOnly.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
-import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
+import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /** What the checks of a network that reaches only a mirror look at. */
 export interface MirrorSources {
@@ -20,7 +21,7 @@ export interface MirrorSources {
 }
 
 /** Checks of a stack whose machines reached nothing but its mirror. */
-export function mirrorChecks(of: MirrorSources): readonly Check[] {
+export function mirrorChecks(of: MirrorSources): readonly RehearsalCheck[] {
   return [filesCheck(of), windowsCheck(of), nothingElseCheck(of), registriesCheck(of), imagesCheck(of)];
 }
 
@@ -32,7 +33,7 @@ function heldFiles({ artifacts, list }: MirrorOnly): ReadonlyMap<string, string>
 /** Where the scripts of a Linux machine note what they have installed: URL and digest, one file per artifact. */
 const installedFolder = "/var/lib/fenestra/artifacts";
 
-function filesCheck({ mirror, decoded, running }: MirrorSources): Check {
+function filesCheck({ mirror, decoded, running }: MirrorSources): RehearsalCheck {
   return {
     id: "mirror: files",
     title: "every program on a Linux machine came from the mirror, which held only what `fenestra mirror --list` names",
@@ -77,7 +78,7 @@ const windowsMachine = z.looseObject({
   ),
 });
 
-function windowsCheck(of: MirrorSources): Check {
+function windowsCheck(of: MirrorSources): RehearsalCheck {
   const { mirror, decoded, running, wayOut } = of;
   return {
     id: "mirror: downloads of Windows",
@@ -122,7 +123,7 @@ function expectNoPublisher({ files }: MirrorList, who: string, texts: readonly D
     for (const { url } of files) expect(!content.includes(url), `${who}: ${path} names ${url}, which nobody reaches`);
 }
 
-function nothingElseCheck({ mirror, running }: MirrorSources): Check {
+function nothingElseCheck({ mirror, running }: MirrorSources): RehearsalCheck {
   const { list, httpProxy, lookUps, proxied } = mirror;
   const publishers = new Set([
     ...list.files.map(({ url }) => new URL(url).hostname),
@@ -183,7 +184,7 @@ async function head(from: LinuxMachine, host: string, options: readonly string[]
   return code;
 }
 
-function registriesCheck({ mirror, registries, decoded }: MirrorSources): Check {
+function registriesCheck({ mirror, registries, decoded }: MirrorSources): RehearsalCheck {
   return {
     id: "mirror: registries",
     title: "containerd asks the mirror for every registry that the stack's images come from, on both systems",
@@ -192,7 +193,7 @@ function registriesCheck({ mirror, registries, decoded }: MirrorSources): Check 
       const problems = new Set(
         decoded.flatMap((machine) => [...used].flatMap((registry) => registryProblem(machine, registry, registries))),
       );
-      expect(problems.size === 0, [...problems].join("\n      "));
+      expect(problems.size === 0, [...problems].join("\n"));
       note(`${[...used].sort().join(", ")}, on ${decoded.length} machines`);
     },
   };
@@ -221,7 +222,7 @@ export function registryProblem(
     : [`${machine.name}: ${path} does not ask ${wanted} first`];
 }
 
-function imagesCheck({ mirror, decoded, running }: MirrorSources): Check {
+function imagesCheck({ mirror, decoded, running }: MirrorSources): RehearsalCheck {
   return {
     id: "mirror: images",
     title: "the list names the image of every workload, of kubeadm's static pods, and of containerd's pause",
@@ -248,10 +249,7 @@ function imagesCheck({ mirror, decoded, running }: MirrorSources): Check {
       // containerd names its pause image by the digest alone.
       const digests = new Set([...listed].map((reference) => reference.replace(/:[^:/@]+@/, "@")));
       const missing = [...used].filter(([image]) => !listed.has(image) && !digests.has(image));
-      expect(
-        missing.length === 0,
-        missing.map(([image, user]) => `${image} of ${user} is not in the list`).join("\n      "),
-      );
+      expect(missing.length === 0, missing.map(([image, user]) => `${image} of ${user} is not in the list`).join("\n"));
       note(`${used.size} images in use, ${listed.size} in the list`);
     },
   };

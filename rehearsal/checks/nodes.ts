@@ -1,7 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import type { V1CertificateSigningRequest } from "@kubernetes/client-node";
+import { expect, expectEqual, needing } from "../../checks/check.ts";
+import { nodesCheck } from "../../checks/cluster/nodes.ts";
 import { uninitializedTaintKey } from "../cluster/facts.ts";
-import { type Check, type ExpectedPool, expect, expectEqual } from "./check.ts";
+import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
 /** Taint of every Windows node, in lower case; written out here because a check must not learn it from the program. */
 const windowsTaint = { key: "os", value: "windows", effect: "NoSchedule" };
@@ -14,12 +16,17 @@ function isSignedFor({ spec, status }: V1CertificateSigningRequest, node: string
   return subject === `O=system:nodes\nCN=system:node:${node}` && (spec.username ?? "").startsWith("system:bootstrap:");
 }
 
+/** Id of the check that a pool's nodes register themselves, without which no pod gets to them. */
+export const poolRegistrationId = (pool: Pick<ExpectedPool, "name">): string => `pool ${pool.name}: registration`;
+
+const nodes = (count: number): string => (count === 1 ? "1 node" : `${count} nodes`);
+
 /** The checks on one pool's nodes. */
-export function poolChecks(pool: ExpectedPool): readonly Check[] {
+export function poolChecks(pool: ExpectedPool): readonly RehearsalCheck[] {
   return [
     {
-      id: `pool ${pool.name}: registration`,
-      title: `pool ${pool.name}: ${pool.count} nodes register themselves with the right labels and taints, by certificates from real requests`,
+      id: poolRegistrationId(pool),
+      title: `pool ${pool.name}: ${nodes(pool.count)} registered with the right labels and taints, by certificates from real requests`,
       run: async ({ registered, creators, api }) => {
         const own = [...registered.values()].filter((node) => node.pool === pool.name);
         expectEqual(own.length, pool.count, "nodes that registered");
@@ -47,24 +54,21 @@ export function poolChecks(pool: ExpectedPool): readonly Check[] {
         }
       },
     },
-    {
-      id: `pool ${pool.name}: ready`,
-      title: `pool ${pool.name}: ${pool.count} nodes are Ready, initialised, with a pod network of their own`,
-      run: async ({ api }) => {
-        const nodes = (await api.core.listNode({ labelSelector: `fenestra.dev/pool=${pool.name}` })).items;
-        expectEqual(nodes.length, pool.count, "nodes");
-        for (const { metadata, spec, status } of nodes) {
-          const name = metadata?.name ?? "";
-          expectEqual(
-            status?.conditions?.find(({ type }) => type === "Ready")?.status,
-            "True",
-            `condition Ready of ${name}`,
-          );
-          expect(!(spec?.taints ?? []).some(({ key }) => key === uninitializedTaintKey), `${name} is not initialised`);
-          expect(/^\d+\.\d+\.\d+\.\d+\/24$/.test(spec?.podCIDR ?? ""), `${name} has pod network ${spec?.podCIDR}`);
-          expect(metadata?.labels?.["topology.kubernetes.io/zone"] !== undefined, `${name} has no zone`);
-        }
-      },
-    },
+    ...needing(
+      [poolRegistrationId(pool)],
+      [
+        nodesCheck({
+          id: `pool ${pool.name}: ready`,
+          title: `pool ${pool.name}: ${nodes(pool.count)} Ready, initialised, with a pod network of their own`,
+          own: (all) => all.filter(({ labels }) => labels["fenestra.dev/pool"] === pool.name),
+          count: pool.count,
+          problems: ({ name, podCidr = "none", labels }) => [
+            ...(/^\d+\.\d+\.\d+\.\d+\/24$/.test(podCidr) ? [] : [`node ${name} has pod network ${podCidr}`]),
+            ...(labels["topology.kubernetes.io/zone"] === undefined ? [`node ${name} has no zone`] : []),
+          ],
+          skip: pool.count === 0 ? "the stack file asks for no node in it" : undefined,
+        }),
+      ],
+    ),
   ];
 }

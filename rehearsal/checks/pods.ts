@@ -1,6 +1,8 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
+import { expect, expectEqual } from "../../checks/check.ts";
+import { admittedWindowsPod, runtimeClassPolicy } from "../../checks/cluster/placement.ts";
 import { waitFor } from "../host/processes.ts";
-import { type Check, type CheckContext, type ExpectedPool, expect, expectEqual } from "./check.ts";
+import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
 /** The nodes that a DaemonSet is meant for. */
 type Place = "linux" | "linux workers" | "windows" | "windows but 2019" | "control plane";
@@ -68,7 +70,7 @@ export function daemonSetProblems(
 }
 
 /** DaemonSets get exactly the nodes they are meant for. */
-export const daemonSetNodes: Check = {
+export const daemonSetNodes: RehearsalCheck = {
   id: "daemon sets",
   title: "every DaemonSet has one pod on each node that it is meant for, and none elsewhere",
   run: async ({ api, note }) => {
@@ -86,7 +88,7 @@ export const daemonSetNodes: Check = {
       return count > 0 && problems.length === 0;
     };
     await waitFor("all DaemonSets", look, { timeoutMs: 60_000, intervalMs: 500 }).catch(() =>
-      expect(false, problems.join("\n      ") || "there are no DaemonSets"),
+      expect(false, problems.join("\n") || "there are no DaemonSets"),
     );
     note(`${count} DaemonSets`);
   },
@@ -105,7 +107,7 @@ export function podTrouble({ metadata, spec, status }: V1Pod): string | undefine
  *
  * @param pools as the stack file asks for them
  */
-export function noPodPending(pools: readonly ExpectedPool[]): Check {
+export function noPodPending(pools: readonly ExpectedPool[]): RehearsalCheck {
   const served = new Set(pools.filter(({ count }) => count > 0).map(({ runtimeClass }) => runtimeClass));
   const absent = new Set(pools.map(({ runtimeClass }) => runtimeClass).filter((name) => !served.has(name)));
   return {
@@ -124,40 +126,15 @@ export function noPodPending(pools: readonly ExpectedPool[]): Check {
         return all > 0 && trouble.length === 0;
       };
       await waitFor("all pods to run", look, { timeoutMs: 60_000, intervalMs: 500 }).catch(() =>
-        expect(false, trouble.join("\n      ") || "there are no pods"),
+        expect(false, trouble.join("\n") || "there are no pods"),
       );
       note(`${all} pods${waiting > 0 ? `, of which ${waiting} wait for a node of ${[...absent].join(", ")}` : ""}`);
     },
   };
 }
 
-/** Name of the policy that chooses the RuntimeClass, and of its binding. */
-const policy = "fenestra-windows-runtime-class";
-
-/** The RuntimeClass that a Windows pod with an image of this class's release is given in a dry run. */
-async function given({ kubectl }: CheckContext, runtimeClass: string): Promise<string | undefined> {
-  const container = {
-    name: "app",
-    image: `registry.example.test/app:ltsc${runtimeClass.slice(-4)}`,
-    resources: { limits: { memory: "64Mi" } },
-  };
-  const probe = {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { generateName: "policy-gate-" },
-    spec: { os: { name: "windows" }, containers: [container] },
-  };
-  const { code, stdout, stderr } = await kubectl(
-    ["create", "--dry-run=server", "--output=json", "--namespace=default", "--filename=-"],
-    JSON.stringify(probe),
-  );
-  expectEqual(code, 0, `exit code of a dry run (${stderr.trim()})`);
-  const answer: { readonly spec: { readonly runtimeClassName?: string } } = JSON.parse(stdout);
-  return answer.spec.runtimeClassName;
-}
-
 /** The gate behind a pool is shut while a node says that its machine was made from something else, and open once none does. */
-export function poolGateCheck(gate: string, pool: string): Check {
+export function poolGateCheck(gate: string, pool: string): RehearsalCheck {
   return {
     id: "pool gate",
     slow: true,
@@ -197,31 +174,32 @@ export function poolGateCheck(gate: string, pool: string): Check {
  * The gate behind the policy is shut while no API server enforces the policy, and open when all of them do: its binding is taken away and
  * made again under the eyes of the program's own hook.
  */
-export function policyGateCheck(gate: string, runtimeClass: string): Check {
+export function policyGateCheck(gate: string, runtimeClass: string): RehearsalCheck {
   return {
     id: "policy gate",
     slow: true,
     title: "what needs the policy on RuntimeClasses is held back until every API server enforces it",
     run: async (context) => {
       const { kubectl, passGate, note } = context;
+      const given = async () => (await admittedWindowsPod(context, `ltsc${runtimeClass.slice(-4)}`))?.runtimeClassName;
       const kind = "mutatingadmissionpolicybinding";
-      const { stdout } = await kubectl(["get", kind, policy, "--output=json"]);
+      const { stdout } = await kubectl(["get", kind, runtimeClassPolicy, "--output=json"]);
       const { apiVersion, kind: kindName, spec } = JSON.parse(stdout);
       const restore = async (): Promise<void> => {
         const { code, stderr } = await kubectl(
           ["apply", "--server-side", "--field-manager=fenestra", "--filename=-"],
-          JSON.stringify({ apiVersion, kind: kindName, metadata: { name: policy }, spec }),
+          JSON.stringify({ apiVersion, kind: kindName, metadata: { name: runtimeClassPolicy }, spec }),
         );
         expectEqual(code, 0, `exit code of making the binding again (${stderr.trim()})`);
       };
-      await kubectl(["delete", kind, policy]);
+      await kubectl(["delete", kind, runtimeClassPolicy]);
       try {
         // Several in a row: behind the load balancer each API server learns of it by itself.
         let row = 0;
         await waitFor(
           "the policy to be out of force",
           async () => {
-            row = (await given(context, runtimeClass)) === undefined ? row + 1 : 0;
+            row = (await given()) === undefined ? row + 1 : 0;
             return row >= 6;
           },
           { timeoutMs: 30_000, intervalMs: 100 },
@@ -239,7 +217,7 @@ export function policyGateCheck(gate: string, runtimeClass: string): Check {
         await passing;
         note(`open ${((performance.now() - made) / 1000).toFixed(1)} s after the binding was made`);
         for (let asked = 0; asked < 12; asked += 1)
-          expectEqual(await given(context, runtimeClass), runtimeClass, "RuntimeClass right behind the gate");
+          expectEqual(await given(), runtimeClass, "RuntimeClass right behind the gate");
       } finally {
         await restore();
       }

@@ -1,14 +1,17 @@
+import { type Check, expect } from "../../checks/check.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { waitFor } from "../host/processes.ts";
-import { type Check, expect, type Notes } from "./check.ts";
 
 /** How long a refusal must have been the last word, in milliseconds: a kubelet also asks before it has its rights. */
 const patienceMs = 10_000;
 
-/** Every kubelet's Node is taken by the API server. What comes later needs it, so a refusal ends the rehearsal. */
-export function registrationCheck(cluster: Cluster, count: number): Check<Notes> {
+/** Id of the check that all nodes register. */
+export const registrationId = "nodes register";
+
+/** Every kubelet's Node is taken by the API server. What comes later needs it, so after a refusal nothing more is tried. */
+export function registrationCheck(cluster: Cluster, count: number): Check {
   return {
-    id: "nodes register",
+    id: registrationId,
     title: `the API server takes the Nodes of all ${count} kubelets as they make them`,
     run: async ({ note }) => {
       const since = new Map<string, number>();
@@ -26,7 +29,7 @@ export function registrationCheck(cluster: Cluster, count: number): Check<Notes>
         },
         { timeoutMs: 110_000, intervalMs: 500 },
       );
-      expect(settled.length === 0, settled.join("\n      "));
+      expect(settled.length === 0, settled.join("\n"));
       note(`${count} Nodes`);
     },
   };

@@ -1,9 +1,10 @@
+import { CheckFailure, expect, expectEqual } from "../../checks/check.ts";
 import { waitFor } from "../host/processes.ts";
-import { type Check, type CheckContext, CheckFailure, expect, expectEqual } from "./check.ts";
+import type { CheckContext, RehearsalCheck } from "./context.ts";
 import { backLimitMs, type ControlPlaneLab, readBack, writes } from "./controlPlane.ts";
 
 /** How the data of a control plane of three comes back. They come after the checks of availability, whose objects and copies they use. */
-export function restoreChecks(lab: ControlPlaneLab): readonly Check[] {
+export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   return [
     {
       id: "snapshot and restore",

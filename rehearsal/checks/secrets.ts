@@ -1,7 +1,8 @@
-import { type Check, expect, expectEqual } from "./check.ts";
+import { expect, expectEqual } from "../../checks/check.ts";
+import type { RehearsalCheck } from "./context.ts";
 
 /** Checks on who may read and do what, by trying it. */
-export const secretChecks: readonly Check[] = [
+export const secretChecks: readonly RehearsalCheck[] = [
   {
     id: "worker secrets",
     title: "a worker's identity reads the join secret and no other secret of the cluster",

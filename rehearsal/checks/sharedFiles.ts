@@ -1,6 +1,6 @@
+import { CheckFailure, expect } from "../../checks/check.ts";
 import type { DecodedFile } from "../../plan/decode/machine.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
-import { CheckFailure, expect } from "./check.ts";
 
 /** A file with every machine that received exactly this text under this path. */
 export interface SharedFile {
@@ -53,7 +53,7 @@ export async function readAll(files: readonly SharedFile[], reader: Reader): Pro
   for (const file of files) {
     for (const problem of await reader(file)) found.push(`${file.machines.join(", ")}: ${file.path}: ${problem}`);
   }
-  if (found.length > 0) throw new CheckFailure(found.join("\n      "));
+  if (found.length > 0) throw new CheckFailure(found.join("\n"));
 }
 
 function grouped(

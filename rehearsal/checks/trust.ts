@@ -1,15 +1,16 @@
+import { expect, expectEqual } from "../../checks/check.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import { apiFor, kubeconfig } from "../cluster/api.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
-import { type Check, type CheckContext, expect, expectEqual } from "./check.ts";
+import type { CheckContext, RehearsalCheck } from "./context.ts";
 import type { ControlPlaneLab } from "./controlPlane.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
 
 /** Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the network that it has. */
-export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Check[] {
+export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly RehearsalCheck[] {
   const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {
     const machine = cluster.machines.get(id);
     if (machine === undefined) throw new Error("no Linux worker runs");

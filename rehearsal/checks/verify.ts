@@ -2,10 +2,11 @@ import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { expect, expectEqual } from "../../checks/check.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
 import { insideNamespaces } from "../host/namespaces.ts";
 import { waitFor } from "../host/processes.ts";
-import { type Check, type CheckContext, type ExpectedPool, expect, expectEqual } from "./check.ts";
+import type { CheckContext, ExpectedPool, RehearsalCheck } from "./context.ts";
 
 const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 
@@ -56,7 +57,7 @@ const unanswerable: readonly string[] = [
 ];
 
 /** `fenestra verify` passes what the API server can tell, and skips the rest with the reason. */
-function verifyPasses(pools: readonly ExpectedPool[]): Check {
+function verifyPasses(pools: readonly ExpectedPool[]): RehearsalCheck {
   const groups = [...new Set(pools.filter(({ count }) => count > 0).map((pool) => pool.runtimeClass ?? "linux"))];
   const windows = groups.filter((group) => group !== "linux");
   const wanted = [
@@ -109,7 +110,7 @@ function verifyPasses(pools: readonly ExpectedPool[]): Check {
 const nowhere = "fenestra.dev/nowhere";
 
 /** Negative control: a sample that cannot be placed makes `fenestra verify` fail, with the scheduler's reason. */
-function verifyFails(sample: string): Check {
+function verifyFails(sample: string): RehearsalCheck {
   const namespace = "fenestra-samples";
   const select = (value: string | null): string =>
     JSON.stringify({ spec: { template: { spec: { nodeSelector: { [nowhere]: value } } } } });
@@ -151,7 +152,7 @@ function verifyFails(sample: string): Check {
 }
 
 /** `fenestra verify` as a program against the rehearsal's cluster. Its negative control needs a sample. */
-export function verifyChecks(pools: readonly ExpectedPool[], samples: boolean): readonly Check[] {
+export function verifyChecks(pools: readonly ExpectedPool[], samples: boolean): readonly RehearsalCheck[] {
   const windows = pools.find(({ runtimeClass, count }) => runtimeClass !== undefined && count > 0);
   const sample = windows?.runtimeClass?.replace("windows-", "win-webserver-");
   return [verifyPasses(pools), ...(samples && sample !== undefined ? [verifyFails(sample)] : [])];

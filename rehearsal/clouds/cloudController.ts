@@ -1,5 +1,6 @@
 import type { V1Node } from "@kubernetes/client-node";
-import { type Api, statusOf } from "../cluster/api.ts";
+import { statusOf } from "../../checks/cluster/api.ts";
+import type { Api } from "../cluster/api.ts";
 import { uninitializedTaintKey } from "../cluster/facts.ts";
 
 /** An instance as the cloud knows it. */

@@ -1,5 +1,6 @@
 import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
-import { type Api, statusOf } from "../cluster/api.ts";
+import { statusOf } from "../../checks/cluster/api.ts";
+import type { Api } from "../cluster/api.ts";
 
 /** Address of a simulated load balancer: TEST-NET-3 (RFC 5737). */
 const firstBalancer = 10;

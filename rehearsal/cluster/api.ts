@@ -1,10 +1,9 @@
 import { get, type RequestOptions } from "node:https";
-import { AppsV1Api, CertificatesV1Api, CoreV1Api, KubeConfig } from "@kubernetes/client-node";
+import { AppsV1Api, CertificatesV1Api, CoreV1Api, KubeConfig, NodeV1Api } from "@kubernetes/client-node";
+import type { ApiClients } from "../../checks/cluster/api.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */
-export interface Api {
-  readonly core: CoreV1Api;
-  readonly apps: AppsV1Api;
+export interface Api extends ApiClients {
   readonly certificates: CertificatesV1Api;
 }
 
@@ -15,6 +14,7 @@ export function apiFor(kubeconfig: string): Api {
   return {
     core: config.makeApiClient(CoreV1Api),
     apps: config.makeApiClient(AppsV1Api),
+    node: config.makeApiClient(NodeV1Api),
     certificates: config.makeApiClient(CertificatesV1Api),
   };
 }
@@ -59,11 +59,4 @@ export function kubeconfig({ server, ca, user }: KubeconfigParts): string {
     contexts: [{ name: "context", context: { cluster: "cluster", user: "user" } }],
     "current-context": "context",
   });
-}
-
-/** HTTP status of an API error; `undefined` for anything else. */
-export function statusOf(error: unknown): number | undefined {
-  return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
-    ? error.code
-    : undefined;
 }

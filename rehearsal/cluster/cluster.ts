@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { machineSize } from "../../components/model/pools.ts";
-import type { RegisteredNode } from "../checks/check.ts";
+import type { RegisteredNode } from "../checks/context.ts";
 import type { CloudSide } from "../clouds/cloud.ts";
 import { initialiseNodes, removeGoneNodes } from "../clouds/cloudController.ts";
 import { giveBalancers, provideVolumes } from "../clouds/standIns.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig, type V1Node, Watch } from "@kubernetes/client-node";
-import type { RegisteredNode } from "../checks/check.ts";
+import type { RegisteredNode } from "../checks/context.ts";
 import { waitFor } from "../host/processes.ts";
 import { apiFor } from "./api.ts";
 

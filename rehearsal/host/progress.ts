@@ -1,4 +1,4 @@
-import { styleText } from "node:util";
+import { paintFor, timed } from "../../checks/report.ts";
 
 /** Where progress goes; `process.stderr` fits. */
 export interface ProgressStream extends NodeJS.WritableStream {
@@ -23,22 +23,24 @@ export interface Progress {
   line(text: string): void;
 }
 
-/** Elapsed milliseconds as `[ 12.3 s]`. */
-export function elapsedLabel(milliseconds: number): string {
-  return `[${(Math.max(0, milliseconds) / 1000).toFixed(1).padStart(5)} s]`;
-}
-
-/** Progress lines with elapsed time; the time is dimmed on a terminal and the line is plain text otherwise (and with `NO_COLOR`). */
+/** Progress lines with elapsed time, which is dimmed on a terminal. */
 export function createProgress(options: ProgressOptions = {}): Progress {
   const stream: ProgressStream = options.stream ?? process.stderr;
+  const paint = paintFor(stream);
   const now = options.now ?? Date.now;
   const startedAt = options.startedAt ?? now();
-  return {
-    startedAt,
-    line(text) {
-      const label = elapsedLabel(now() - startedAt);
-      const shown = stream.isTTY === true ? styleText("dim", label, { stream }) : label;
-      stream.write(`${shown} ${text.replaceAll("\n", `\n${" ".repeat(label.length + 1)}`)}\n`);
-    },
-  };
+  return { startedAt, line: (text) => void stream.write(timed(text, now() - startedAt, paint)) };
+}
+
+/**
+ * Waits for work, and writes a line every 15 seconds while it goes on.
+ *
+ * @param what completes "waiting for ..."
+ */
+export async function during<T>(progress: Progress, what: string, work: Promise<T>, everyMs = 15_000): Promise<T> {
+  const started = performance.now();
+  const beat = (): void =>
+    progress.line(`...   waiting for ${what}, for ${Math.round((performance.now() - started) / 1000)} s`);
+  const timer = setInterval(beat, everyMs);
+  return await work.finally(() => clearInterval(timer));
 }

@@ -1,8 +1,9 @@
 import type { V1Node, V1Taint } from "@kubernetes/client-node";
 import { parse } from "yaml";
 import { z } from "zod";
+import { statusOf } from "../../checks/cluster/api.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
-import { type Api, apiFor, kubeconfig, statusOf } from "../cluster/api.ts";
+import { type Api, apiFor, kubeconfig } from "../cluster/api.ts";
 import { waitFor } from "../host/processes.ts";
 
 /** The part of KubeletConfiguration that decides what a kubelet registers. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { V1Deployment, V1Pod } from "@kubernetes/client-node";
-import { podProblem, workloadProblems } from "../../checks/cluster/workloads.ts";
+import { awaitsFirstProbe, podProblem, workloadProblems } from "../../checks/cluster/workloads.ts";
 import { emptied } from "../../verify/cluster.ts";
 
 const labels = { app: "web" };
@@ -81,6 +81,30 @@ describe("workloads", () => {
         reason,
       ));
   }
+
+  it("may wait for the first time that a probe is asked, and no longer", () => {
+    const now = Date.parse("2026-11-20T12:00:00Z");
+    const state = { ...waiting, state: { running: { startedAt: new Date(now - 20_000) } } };
+    const late = (initialDelaySeconds: number, ready = false): V1Pod => ({
+      ...pod({ phase: "Running", containerStatuses: [{ ...state, ready }] }),
+      spec: { containers: [{ name: "app", readinessProbe: { initialDelaySeconds } }] },
+    });
+    assert.equal(awaitsFirstProbe(late(15), now), true);
+    for (const [other, at] of [
+      [late(5), now],
+      [late(0), now],
+      [late(15), now + 10_000],
+      [late(15, true), now],
+    ] as const)
+      assert.equal(awaitsFirstProbe(other, at), false);
+    const behind = deployment({ replicas: 1, updatedReplicas: 1, availableReplicas: 0, unavailableReplicas: 1 });
+    const workloads = { deployments: [behind], statefulSets: [], daemonSets: [], pods: [late(15)] };
+    assert.equal(workloadProblems(workloads).length, 1);
+    assert.deepEqual(
+      workloadProblems(workloads, (each) => awaitsFirstProbe(each, now)),
+      [],
+    );
+  });
 });
 
 describe("removal of a namespace", () => {

@@ -1,16 +1,26 @@
 import assert from "node:assert/strict";
+import type { CheckResult } from "../../checks/check.ts";
 import { main } from "../../cli/main.ts";
 import { summary } from "../../cli/rehearse.ts";
 import { stackDir } from "../support/stacks.ts";
 
-const passed = { failure: undefined, skipped: undefined };
-const failed = { failure: "no", skipped: undefined };
-const skipped = { failure: undefined, skipped: "why" };
+const ended = (outcome: CheckResult["outcome"]): CheckResult => ({
+  id: "a",
+  title: "",
+  outcome,
+  reason: "why",
+  notes: [],
+  seconds: 0,
+});
+const [passed, failed, skipped] = [ended("passed"), ended("failed"), ended("skipped")];
 
 describe("the end of a rehearsal", () => {
   it("counts, and is a failure when a check failed", () => {
     assert.deepEqual(summary([passed, passed], ""), { lines: ["2 passed, 0 failed"], code: 0 });
-    assert.deepEqual(summary([passed, failed, skipped], ""), { lines: ["1 passed, 1 failed, 1 skipped"], code: 1 });
+    assert.deepEqual(summary([passed, failed, skipped], ""), {
+      lines: ["failed:", "  [a] why", "1 passed, 1 failed, 1 skipped"],
+      code: 1,
+    });
   });
 
   it("is a failure when no check was run", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
-import { createProgress, elapsedLabel, type ProgressStream } from "../../rehearsal/host/progress.ts";
+import { createProgress, during, type ProgressStream } from "../../rehearsal/host/progress.ts";
 
 describe("progress", () => {
   /** @param colorDepth as of a terminal: NO_COLOR and dumb terminals make it 1 */
@@ -31,25 +31,15 @@ describe("progress", () => {
     assert.equal(stream.text(), "[  2.5 s] inside\n");
   });
 
-  it("dims the time on a terminal unless colours are unwanted", () => {
-    const forced = process.env.FORCE_COLOR;
-    delete process.env.FORCE_COLOR; // Mocha may set it; it overrules the terminal.
-    try {
-      for (const [depth, label] of [
-        [8, "\u001b[2m[  0.0 s]\u001b[22m"],
-        [1, "[  0.0 s]"],
-      ] as const) {
-        const stream = recorder(true, depth);
-        createProgress({ stream, now: () => 0 }).line("x");
-        assert.equal(stream.text(), `${label} x\n`);
-      }
-    } finally {
-      if (forced !== undefined) process.env.FORCE_COLOR = forced;
-    }
-  });
-
-  it("never shows a negative time when the clock is set back", () => {
-    assert.equal(elapsedLabel(-5), "[  0.0 s]");
+  it("says while it waits that it does, and for how long", async () => {
+    const lines: string[] = [];
+    const progress = { startedAt: 0, line: (text: string) => void lines.push(text) };
+    const work = new Promise<string>((resolve) => setTimeout(() => resolve("up"), 60));
+    assert.equal(await during(progress, "the nodes", work, 20), "up");
+    assert.ok(lines.length > 0 && lines.every((line) => line === "...   waiting for the nodes, for 0 s"), lines.join());
+    const seen = lines.length;
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    assert.equal(lines.length, seen);
   });
 });
 

@@ -1,3 +1,5 @@
+import type { Check, CheckRun } from "../../checks/check.ts";
+import type { ApiTools } from "../../checks/cluster/api.ts";
 import type { CloudCall } from "../clouds/calls.ts";
 import type { CloudSide } from "../clouds/cloud.ts";
 import type { Api } from "../cluster/api.ts";
@@ -23,14 +25,8 @@ export interface ExpectedPool {
   readonly count: number;
 }
 
-/** What every check is given. */
-export interface Notes {
-  /** Prints a line under the check's result. */
-  readonly note: (text: string) => void;
-}
-
-/** What a check of the running cluster may look at. */
-export interface CheckContext extends Notes {
+/** What checks of the running cluster may look at. */
+export interface RehearsalTools extends ApiTools {
   readonly api: Api;
   readonly kubectl: Kubectl;
   readonly pools: readonly ExpectedPool[];
@@ -65,44 +61,8 @@ export interface RegisteredNode {
   readonly taints: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
 }
 
-/** An acceptance check. It throws {@link CheckFailure} or any error when what it looks for is not so. */
-export interface Check<Context extends Notes = CheckContext> {
-  /** Short name, stable: negative controls refer to it. */
-  readonly id: string;
-  /** Waits on purpose for what takes its time, such as the end of a token's life; run by `--full` only. Default: not slow. */
-  readonly slow?: boolean;
-  /** What holds when it passes, as a sentence. */
-  readonly title: string;
-  readonly run: (context: Context) => Promise<void>;
-}
+/** What a check of the running cluster may use. */
+export type CheckContext = RehearsalTools & CheckRun;
 
-/** What a check found wrong. */
-export class CheckFailure extends Error {
-  override readonly name = "CheckFailure";
-}
-
-/** The host lacks what a check needs. Outside CI the check is counted as skipped, in CI it fails. */
-export class CheckSkipped extends Error {
-  override readonly name = "CheckSkipped";
-}
-
-/** Throws unless it holds. */
-export function expect(holds: boolean, failure: string): asserts holds {
-  if (!holds) throw new CheckFailure(failure);
-}
-
-/** Compares by their JSON text with sorted keys. */
-export function expectEqual(actual: unknown, wanted: unknown, what: string): void {
-  const [a, b] = [JSON.stringify(sorted(actual)), JSON.stringify(sorted(wanted))];
-  expect(a === b, `${what}: found ${a}, wanted ${b}`);
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, item]) => [key, sorted(item)]),
-  );
-}
+/** An acceptance check. Negative controls refer to it by its id. */
+export type RehearsalCheck = Check<RehearsalTools>;

@@ -1,0 +1,77 @@
+import type { Check, CheckResult, Position } from "../../checks/check.ts";
+import { type Paint, positionText, resultLines } from "../../checks/report.ts";
+import { runChecks } from "../../checks/run.ts";
+import type { Progress } from "../host/progress.ts";
+
+/** Longest that one check may take, in milliseconds. */
+const limitMs = 120_000;
+
+/** Which checks of a rehearsal are run. */
+export interface Selection {
+  /** What their ids begin with; empty for all. */
+  readonly only: string;
+  /** The slow ones too. */
+  readonly full: boolean;
+}
+
+/** The checks that are asked for. What is left out without `--full` is written down. */
+export function selected<Context>(
+  checks: readonly Check<Context>[],
+  { only, full }: Selection,
+  progress: Progress,
+): readonly Check<Context>[] {
+  const chosen = checks.filter(({ id }) => id.startsWith(only));
+  const left = full ? [] : chosen.filter(({ slow }) => slow === true);
+  if (left.length > 0) progress.line(`left out without --full: ${left.map(({ id }) => id).join("; ")}`);
+  return chosen.filter((check) => !left.includes(check));
+}
+
+/** Runs the checks of one rehearsal in parts, as the cluster comes up, and numbers them as one list. */
+export class CheckSession {
+  readonly #results: CheckResult[] = [];
+  readonly #progress: Progress;
+  readonly #paint: Paint;
+  readonly #of: number;
+
+  /** @param of number of checks in all parts together */
+  constructor(progress: Progress, paint: Paint, of: number) {
+    this.#progress = progress;
+    this.#paint = paint;
+    this.#of = of;
+  }
+
+  /** What was reported so far. */
+  get results(): readonly CheckResult[] {
+    return this.#results;
+  }
+
+  get #position(): Position {
+    const number = this.#results.length + 1;
+    return { number, of: Math.max(number, this.#of) };
+  }
+
+  /**
+   * Runs checks, which may need those of earlier parts.
+   *
+   * @param isShown whether a result is reported and counted. Default: every one is
+   */
+  async run<Context extends object>(
+    checks: readonly Check<Context>[],
+    context: Context,
+    isShown: (result: CheckResult) => boolean = () => true,
+  ): Promise<readonly CheckResult[]> {
+    return await runChecks(checks, context, {
+      limitMs,
+      earlier: this.#results,
+      // Where everything can be installed, a check that was skipped would be missed.
+      skipsFail: process.env.CI === "true",
+      onWaiting: (id, _, seconds) =>
+        this.#progress.line(`...   ${positionText(this.#position)}  [${id}] for ${Math.round(seconds)} s`),
+      onResult: (result) => {
+        if (!isShown(result)) return;
+        this.#progress.line(resultLines(result, this.#position, this.#paint));
+        this.#results.push(result);
+      },
+    });
+  }
+}

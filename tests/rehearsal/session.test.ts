@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import type { V1Node } from "@kubernetes/client-node";
+import { type Check, CheckFailure, CheckSkipped } from "../../checks/check.ts";
+import { plain } from "../../checks/report.ts";
+import { CheckSession, selected } from "../../rehearsal/checks/session.ts";
+import { nodeTable } from "../../rehearsal/nodeTable.ts";
+
+const lines: string[] = [];
+const progress = { startedAt: 0, line: (text: string) => void lines.push(text) };
+const check = (id: string, more: Partial<Check> = {}): Check => ({
+  id,
+  title: "t",
+  run: async () => undefined,
+  ...more,
+});
+const throws = (error: Error): Pick<Check, "run"> => ({ run: () => Promise.reject(error) });
+
+describe("the checks of a rehearsal", () => {
+  const ci = process.env.CI;
+  beforeEach(() => {
+    lines.length = 0;
+    delete process.env.CI;
+  });
+  after(() => {
+    if (ci === undefined) delete process.env.CI;
+    else process.env.CI = ci;
+  });
+
+  it("are chosen by the beginning of their ids, the slow ones only when all are asked for", () => {
+    const checks = [check("pool a"), check("pool b", { slow: true }), check("pods")];
+    const ids = (only: string, full: boolean) => selected(checks, { only, full }, progress).map(({ id }) => id);
+    assert.deepEqual(ids("pool", true), ["pool a", "pool b"]);
+    assert.deepEqual(lines, []);
+    assert.deepEqual(ids("", false), ["pool a", "pods"]);
+    assert.deepEqual(lines, ["left out without --full: pool b"]);
+  });
+
+  it("are numbered through all parts, and need those of earlier ones", async () => {
+    const session = new CheckSession(progress, plain, 3);
+    await session.run([check("a"), check("b", throws(new CheckFailure("no")))], {});
+    await session.run([check("hidden")], {}, ({ outcome }) => outcome === "failed");
+    await session.run([check("c", { needs: ["b"] })], {});
+    assert.deepEqual(lines, [
+      "pass  1/3  [a] t",
+      "FAIL  2/3  [b] t\n      no",
+      "skip  3/3  [c] t\n      follows from b",
+    ]);
+    assert.deepEqual(
+      session.results.map(({ id }) => id),
+      ["a", "b", "c"],
+    );
+  });
+
+  it("may lack a program of the host, but not in CI", async () => {
+    for (const [value, outcome] of [
+      ["false", "skipped"],
+      ["true", "failed"],
+    ] as const) {
+      process.env.CI = value;
+      const [result] = await new CheckSession(progress, plain, 1).run(
+        [check("a", throws(new CheckSkipped("no shellcheck")))],
+        {},
+      );
+      assert.deepEqual([result?.outcome, result?.reason], [outcome, "no shellcheck"]);
+    }
+  });
+});
+
+describe("the table of nodes", () => {
+  it("has the control plane first, then the pools, with what stands in the way of pods", () => {
+    const node = (name: string, labels: Readonly<Record<string, string>>, ready: string, cordoned = false): V1Node => ({
+      metadata: { name, labels: { ...labels } },
+      spec: cordoned ? { unschedulable: true } : {},
+      status: {
+        conditions: [{ type: "Ready", status: ready }],
+        addresses: [{ type: "InternalIP", address: "10.0.0.4" }],
+      },
+    });
+    const windows = { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.20348" };
+    assert.deepEqual(
+      nodeTable([
+        node("i-3", { ...windows, "fenestra.dev/pool": "win2022" }, "False"),
+        node("i-2", { "kubernetes.io/os": "linux", "fenestra.dev/pool": "linux" }, "True", true),
+        node("i-1", { "kubernetes.io/os": "linux", "node-role.kubernetes.io/control-plane": "" }, "True"),
+      ]),
+      [
+        "NODE  POOL           SYSTEM              READY          ZONE  ADDRESS   KUBELET",
+        "i-1   control plane  linux               yes            -     10.0.0.4  -",
+        "i-2   linux          linux               yes, cordoned  -     10.0.0.4  -",
+        "i-3   win2022        windows 10.0.20348  no             -     10.0.0.4  -",
+      ],
+    );
+  });
+});
