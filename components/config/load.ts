@@ -2,10 +2,13 @@ import type { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
 import { didYouMean } from "./didYouMean.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
-import { repaired, tracked } from "./partial.ts";
 import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
-import { checkRules } from "./rules.ts";
+import { addOnRules } from "./rules/addOns.ts";
+import { networkRules } from "./rules/network.ts";
+import { poolRules } from "./rules/pools.ts";
+import { stackRules } from "./rules/stack.ts";
 import { type StackConfig, stackSchema } from "./schema.ts";
+import { acceptedSettings } from "./settings.ts";
 
 const schema = configJsonSchema();
 
@@ -52,21 +55,20 @@ export function validate(
   earlier: readonly Problem[] = [],
 ): StackConfig {
   const parsed = stackSchema.safeParse(values);
-  if (parsed.success && earlier.length === 0) {
-    const problems = checkRules(parsed.data, lock);
-    if (problems.length > 0) throw new ConfigError(problems);
-    return parsed.data;
-  }
-  const issues = parsed.error?.issues ?? [];
   const unread = new Set(earlier.map(({ path }) => path));
+  const issues = parsed.error?.issues ?? [];
   const refused = merged(issues.flatMap((issue) => fromIssue(issue, values))).filter(({ path }) => !unread.has(path));
-  const rest = parsed.success ? parsed : stackSchema.safeParse(repaired(values, issues, schema));
-  // An unknown key is left out; what lies beside it is as good as before.
-  const wrong = issues.filter(({ code }) => code !== "unrecognized_keys");
-  const bad = new Set([...unread, ...wrong.map((issue) => stackFilePath(issue.path))]);
-  const rules = rest.success ? checkRules(tracked(rest.data, bad), lock) : [];
-  throw new ConfigError([...earlier, ...refused, ...rules]);
+  const given = acceptedSettings(
+    values,
+    earlier.map(({ path }) => path),
+  );
+  const problems = [...earlier, ...refused, ...rules.flatMap((check) => check(given, lock))];
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
+  return parsed.data;
 }
+
+/** What must fit together, beyond what the schema says of each value. */
+const rules = [...stackRules, ...networkRules, ...poolRules, ...addOnRules];
 
 /** Pulumi keeps structured values as JSON text and scalars as they are written. */
 function readValue(

@@ -124,7 +124,7 @@ export function zoneSuffix(zone: string): string {
 
 /** Names that a pool's groups get, with the zone of each when it is divided. */
 export function poolGroups(
-  pool: PoolConfig,
+  pool: Pick<PoolConfig, "name" | "zones" | "perZone">,
   allZones: readonly string[],
 ): readonly { name: string; zones: readonly string[] }[] {
   const zones = pool.zones ?? allZones;
@@ -156,7 +156,11 @@ export const hyperVLabel = "fenestra.dev/hyperv";
 export const ccgPluginLabel = "fenestra.dev/ccg-plugin";
 
 /** The promise of one group of machines. */
-export function poolContract(pool: PoolConfig, group: string, size: MachineSize): PoolContract {
+export function poolContract(
+  pool: Pick<PoolConfig, "os" | "labels" | "taints" | "hyperV" | "ccgPlugin">,
+  group: string,
+  size: MachineSize,
+): PoolContract {
   const os = operatingSystem(pool.os);
   const windows = os.family === "windows";
   const taints: Taint[] = [...(windows ? [windowsTaint] : []), ...pool.taints];

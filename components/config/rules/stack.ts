@@ -1,37 +1,28 @@
-import type { Artifact } from "../model/artifacts.ts";
-import { defaultSizes, machineSize } from "../model/pools.ts";
-import { selectableVersions } from "../model/releases.ts";
-import { addOnRules } from "./addOnRules.ts";
-import { azureRules } from "./azureRules.ts";
-import { networkRules } from "./networkRules.ts";
-import { attempt } from "./partial.ts";
-import { imageProblems, poolRules } from "./poolRules.ts";
-import { childPath, type Problem } from "./problem.ts";
-import { registryRules } from "./registryRules.ts";
-import type { Rule } from "./rule.ts";
-import type { StackConfig } from "./schema.ts";
-
-export type { Rule };
+import { defaultSizes, machineSize } from "../../model/pools.ts";
+import { selectableVersions } from "../../model/releases.ts";
+import { childPath, type Problem } from "../problem.ts";
+import { imageProblems, premiumDiskProblems } from "./machines.ts";
+import { type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
-const version: Rule = ({ kubernetes }, lock) => {
+const version = rule(["kubernetes.version"], ({ "kubernetes.version": release }, lock) => {
   const allowed = selectableVersions(lock);
-  return allowed.includes(kubernetes.version)
+  return allowed.includes(release)
     ? []
     : [
         {
           path: key("kubernetes.version"),
-          value: kubernetes.version,
+          value: release,
           message: "is a Kubernetes release without artifacts in the lock file",
           allowed: `one of ${allowed.join(", ")}`,
           remedy: "choose one of these, or record its digests with `fenestra pin <version>`",
         },
       ];
-};
+});
 
 /** A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API, CreateLoadBalancer). */
-const clusterName: Rule = ({ cloud, name }) =>
+const clusterName = rule(["cloud", "name"], ({ cloud, name }) =>
   cloud === "aws" && `${name}-`.startsWith("internal-")
     ? [
         {
@@ -41,7 +32,8 @@ const clusterName: Rule = ({ cloud, name }) =>
           allowed: "a name that is not internal and does not begin with internal-",
         },
       ]
-    : [];
+    : [],
+);
 
 /** How each cloud spells its regions, and an example. */
 const regionForms = {
@@ -49,7 +41,7 @@ const regionForms = {
   azure: { pattern: /^[a-z]+\d*$/, title: "Azure", example: "westeurope" },
 } as const;
 
-const region: Rule = ({ cloud, region: name }) => {
+const region = rule(["cloud", "region"], ({ cloud, region: name }) => {
   const { pattern, title, example } = regionForms[cloud];
   const allowed = `the name of a region of ${title}, such as ${example}`;
   if (cloud === "aws" && /^(cn|us-iso[a-z]*|eu-iso[a-z]*)-/.test(name)) {
@@ -58,29 +50,27 @@ const region: Rule = ({ cloud, region: name }) => {
   }
   if (pattern.test(name)) return [];
   return [{ path: key("region"), value: name, message: `is not a region of ${title}`, allowed }];
-};
+});
 
-const zones: Rule = ({ cloud, region: name, network }) =>
-  [...network.zones.keys()].flatMap((index) =>
-    attempt((): Problem[] => {
-      const zone = network.zones[index] ?? "";
-      const path = key(`network.zones[${index}]`);
-      if (network.zones.indexOf(zone) !== index)
-        return [{ path, value: zone, message: "is listed twice", allowed: "each zone once" }];
-      if (cloud === "azure") {
-        return ["1", "2", "3"].includes(zone)
-          ? []
-          : [{ path, value: zone, message: "is not an Azure zone", allowed: '"1", "2" or "3"' }];
-      }
-      // Of a region that is none, nothing can be said about its zones.
-      const known = zone.startsWith(name) && /^[a-z]$/.test(zone.slice(name.length));
-      return known || !regionForms.aws.pattern.test(name)
+const zones = rule(["cloud", "region", "network.zones"], ({ cloud, region: name, "network.zones": all }) =>
+  all.flatMap((zone, index): Problem[] => {
+    const path = key(`network.zones[${index}]`);
+    if (all.indexOf(zone) !== index)
+      return [{ path, value: zone, message: "is listed twice", allowed: "each zone once" }];
+    if (cloud === "azure") {
+      return ["1", "2", "3"].includes(zone)
         ? []
-        : [{ path, value: zone, message: "is not a zone of the region", allowed: `${name}a, ${name}b and so on` }];
-    }),
-  );
+        : [{ path, value: zone, message: "is not an Azure zone", allowed: '"1", "2" or "3"' }];
+    }
+    // Of a region that is none, nothing can be said about its zones.
+    const known = zone.startsWith(name) && /^[a-z]$/.test(zone.slice(name.length));
+    return known || !regionForms.aws.pattern.test(name)
+      ? []
+      : [{ path, value: zone, message: "is not a zone of the region", allowed: `${name}a, ${name}b and so on` }];
+  }),
+);
 
-const account: Rule = ({ cloud, accountId }) => {
+const account = rule(["cloud", "accountId"], ({ cloud, accountId }) => {
   if (accountId === undefined) return [];
   const aws = /^\d{12}$/.test(accountId);
   return aws === (cloud === "aws")
@@ -93,9 +83,9 @@ const account: Rule = ({ cloud, accountId }) => {
           allowed: cloud === "aws" ? "an AWS account id, 12 digits" : "an Azure subscription id",
         },
       ];
-};
+});
 
-const controlPlane: Rule = ({ cloud, controlPlane: { size, image } }) => {
+const controlPlaneSize = rule(["cloud", "controlPlane.size"], ({ cloud, "controlPlane.size": size }) => {
   const name = size ?? defaultSizes[cloud];
   const known = machineSize(cloud, name);
   const problems: Problem[] = [];
@@ -114,11 +104,15 @@ const controlPlane: Rule = ({ cloud, controlPlane: { size, image } }) => {
       allowed: "2 processors and 2 GiB at least (kubeadm)",
     });
   }
-  return [...problems, ...imageProblems(cloud, image, key("controlPlane.image"))];
-};
+  return cloud === "azure" ? [...problems, ...premiumDiskProblems(name, key("controlPlane.size"))] : problems;
+});
+
+const controlPlaneImage = rule(["cloud", "controlPlane.image"], ({ cloud, "controlPlane.image": image }) =>
+  imageProblems(cloud, image, key("controlPlane.image")),
+);
 
 /** What one cloud has and the other has not is refused by name there, and never passed over in silence. */
-const oneCloudOnly: Rule = ({ cloud, encryptionAtHost }) =>
+const oneCloudOnly = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost }) =>
   cloud === "aws" && encryptionAtHost
     ? [
         {
@@ -128,19 +122,20 @@ const oneCloudOnly: Rule = ({ cloud, encryptionAtHost }) =>
           allowed: "false on AWS, where the host encrypts every volume that Fenestra makes",
         },
       ]
-    : [];
+    : [],
+);
 
 /** Most tags of a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add their own. */
 const mostTags = 40;
 
-const tags: Rule = ({ tags: all }) => {
+const tags = rule(["tags"], ({ tags: all }) => {
   const names = Object.keys(all);
   const many: Problem[] =
     names.length > mostTags
       ? [{ path: key("tags"), value: names.length, message: "has too many tags", allowed: `at most ${mostTags}` }]
       : [];
-  return [...many, ...names.flatMap((name) => attempt(() => tag(name, all[name] ?? "", names)))];
-};
+  return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names))];
+});
 
 /** Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 and names without regard to case. */
 function tag(name: string, value: string, names: readonly string[]): readonly Problem[] {
@@ -165,26 +160,56 @@ function tag(name: string, value: string, names: readonly string[]): readonly Pr
   return checks.flatMap(([wrong, message, allowed]) => (wrong ? [{ path, value, message, allowed }] : []));
 }
 
-const rules: readonly Rule[] = [
+/**
+ * Words that Azure refuses in the names of what has an endpoint: vaults, the storage account and the public name of the API, which begin with
+ * the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The account has it without hyphens.
+ */
+const reservedWords = /microsoft|windows|^login/;
+
+const reservedName = rule(["cloud", "name"], ({ cloud, name }) =>
+  cloud === "azure" && (reservedWords.test(name) || reservedWords.test(name.replaceAll("-", "")))
+    ? [
+        {
+          path: key("name"),
+          value: name,
+          message: "makes names of a vault and a storage account that Azure refuses: ReservedResourceName",
+          allowed: "a name without microsoft and windows, hyphens not counted, that does not begin with login",
+          remedy: "choose a name such as win-lab",
+        },
+      ]
+    : [],
+);
+
+/**
+ * Most tags of a stack file: of zones of private DNS each has at most 15 (Azure documentation, tag resources, "Limitations"), and the program
+ * adds two.
+ */
+const mostAzureTags = 13;
+
+const azureTags = rule(["cloud", "tags"], ({ cloud, tags: all }) => {
+  const count = Object.keys(all).length;
+  if (cloud !== "azure" || count <= mostAzureTags) return [];
+  return [
+    {
+      path: key("tags"),
+      value: count,
+      message: "has too many tags for Azure's DNS zones",
+      allowed: `at most ${mostAzureTags}`,
+    },
+  ];
+});
+
+/** The rules on the stack as a whole. */
+export const stackRules: readonly Rule[] = [
   version,
   clusterName,
-  ...networkRules,
   region,
   zones,
   account,
-  controlPlane,
+  controlPlaneSize,
+  controlPlaneImage,
   oneCloudOnly,
   tags,
-  poolRules,
-  ...azureRules,
-  ...addOnRules,
-  ...registryRules,
+  reservedName,
+  azureTags,
 ];
-
-/**
- * Every problem of a config that is right in itself but not as a whole. Of a config with refused parts (`tracked`) only what can be said
- * without them.
- */
-export function checkRules(config: StackConfig, lock: readonly Artifact[]): readonly Problem[] {
-  return rules.flatMap((rule) => attempt(() => rule(config, lock)));
-}

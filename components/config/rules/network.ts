@@ -1,10 +1,9 @@
-import { networkPrefixes } from "../model/addressPlan.ts";
-import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../model/cidr.ts";
-import { poolGroups } from "../model/pools.ts";
-import { attempt } from "./partial.ts";
-import { childPath, type Problem } from "./problem.ts";
-import type { Rule } from "./rule.ts";
-import type { StackConfig } from "./schema.ts";
+import { networkPrefixes } from "../../model/addressPlan.ts";
+import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../../model/cidr.ts";
+import { poolGroups } from "../../model/pools.ts";
+import { childPath, type Problem } from "../problem.ts";
+import type { StackConfig } from "../schema.ts";
+import { type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
@@ -17,39 +16,28 @@ const reservedRanges = [
   { range: "224.0.0.0/3", reason: "multicast and reserved addresses" },
 ] as const;
 
+/** A network of the config: its setting, and the shortest and longest prefix in bits. */
 interface NetworkField {
-  readonly path: string;
-  readonly text: (config: StackConfig) => string;
-  /** Shortest and longest prefix, in bits. */
+  readonly setting: "network.cidr" | "kubernetes.podCidr" | "kubernetes.serviceCidr";
   readonly least: number;
   readonly most: number | Readonly<Record<StackConfig["cloud"], number>>;
 }
 
 const machines: NetworkField = {
-  path: key("network.cidr"),
-  text: ({ network }) => network.cidr,
+  setting: "network.cidr",
   least: networkPrefixes.largest,
   most: networkPrefixes.smallest,
 };
 /** Each node takes a /24; the controller manager splits a range by at most 16 bits (kubernetes/kubernetes, node-cidr-mask-size). */
-const pods: NetworkField = {
-  path: key("kubernetes.podCidr"),
-  text: ({ kubernetes }) => kubernetes.podCidr,
-  least: 8,
-  most: 22,
-};
+const pods: NetworkField = { setting: "kubernetes.podCidr", least: 8, most: 22 };
 /** The API server takes at most 20 host bits (kubernetes/kubernetes, service-cluster-ip-range). */
-const services: NetworkField = {
-  path: key("kubernetes.serviceCidr"),
-  text: ({ kubernetes }) => kubernetes.serviceCidr,
-  least: 12,
-  most: 24,
-};
+const services: NetworkField = { setting: "kubernetes.serviceCidr", least: 12, most: 24 };
 
 /** The network of a field when it has a size that fits, else what is wrong with it. */
-function sized({ path, text, least, most: limit }: NetworkField, config: StackConfig): Cidr | Problem {
-  const value = text(config);
-  const most = typeof limit === "number" ? limit : limit[config.cloud];
+function sized(field: NetworkField, value: string, cloud: StackConfig["cloud"]): Cidr | Problem {
+  const { setting, least, most: limit } = field;
+  const path = key(setting);
+  const most = typeof limit === "number" ? limit : limit[cloud];
   const parsed = parseCidr(value);
   const allowed = `an IPv4 network whose host bits are zero, /${least} to /${most}`;
   if (parsed === undefined) return { path, value, message: notANetwork(value), allowed };
@@ -68,74 +56,91 @@ function notANetwork(value: string): string {
 
 const isNetwork = (found: Cidr | Problem): found is Cidr => "prefix" in found;
 
-const oneNetwork =
-  (field: NetworkField): Rule =>
-  (config) => {
-    const found = sized(field, config);
+const oneNetwork = (field: NetworkField): Rule =>
+  rule(["cloud", field.setting], (settings) => {
+    const value = settings[field.setting];
+    const found = sized(field, value, settings.cloud);
     if (!isNetwork(found)) return [found];
     return reservedRanges
       .filter(({ range }) => overlaps(found, cidr(range)))
       .map(({ range, reason }) => ({
-        path: field.path,
-        value: field.text(config),
+        path: key(field.setting),
+        value,
         message: `overlaps ${range}, ${reason}`,
         allowed: "a range that touches no reserved one, such as a part of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
       }));
-  };
+  });
 
-const disjoint =
-  (a: NetworkField, b: NetworkField): Rule =>
-  (config) => {
-    const [first, second] = [sized(a, config), sized(b, config)];
+const disjoint = (a: NetworkField, b: NetworkField): Rule =>
+  rule(["cloud", a.setting, b.setting], (settings) => {
+    const [first, second] = [a, b].map((field) => sized(field, settings[field.setting], settings.cloud));
+    if (first === undefined || second === undefined) return [];
     if (!isNetwork(first) || !isNetwork(second) || !overlaps(first, second)) return [];
     return [
       {
-        path: b.path,
-        value: b.text(config),
-        message: `overlaps ${a.path}, ${a.text(config)}`,
+        path: key(b.setting),
+        value: settings[b.setting],
+        message: `overlaps ${key(a.setting)}, ${settings[a.setting]}`,
         allowed: "three networks without a common address",
         remedy: "move one of the two",
       },
     ];
-  };
+  });
 
-/** Most machines that a pool may have at once, the one more of a rolling replacement included. */
-function mostMachines(config: StackConfig, index: number): number {
-  const pool = config.pools[index];
-  if (pool === undefined) return 0;
-  const groups = pool.perZone ? poolGroups(pool, config.network.zones).length : 1;
-  const wanted = pool.autoscale === undefined ? (pool.count ?? 1) : pool.autoscale.max * groups;
-  return wanted === 0 ? 0 : wanted + groups;
+/** Most machines that the pools may have at once, the one more of a rolling replacement included. */
+function mostMachines(pools: StackConfig["pools"], zones: readonly string[]): number {
+  return pools
+    .map((pool) => {
+      const groups = pool.perZone ? poolGroups(pool, zones).length : 1;
+      const wanted = pool.autoscale === undefined ? (pool.count ?? 1) : pool.autoscale.max * groups;
+      return wanted === 0 ? 0 : wanted + groups;
+    })
+    .reduce((sum, most) => sum + most, 0);
 }
 
 /**
  * Every node takes a /24 of the pod range, and every machine an address of a private subnet. Where one runs out, nodes come up without a
  * pod network or do not come up at all, so it is told here.
  */
-const room: Rule = (config) => {
-  const workers = [...config.pools.keys()].reduce((machines, index) => machines + mostMachines(config, index), 0);
-  return [
-    ...attempt(() => tooFew(pods, config, workers + config.controlPlane.replicas, (prefix) => 2 ** (24 - prefix))),
-    ...attempt(() =>
-      // A private subnet is a quarter of the network; the clouds keep five addresses, load balancers and endpoints take some.
-      tooFew(machines, config, workers, (prefix) => config.network.zones.length * (addressCount(prefix + 2) - 30)),
+const roomForPods = rule(
+  ["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"],
+  (settings) =>
+    tooFew(
+      pods,
+      settings["kubernetes.podCidr"],
+      settings.cloud,
+      mostMachines(settings.pools, settings["network.zones"]) + settings["controlPlane.replicas"],
+      (prefix) => 2 ** (24 - prefix),
     ),
-  ];
-};
+);
+
+/** A private subnet is a quarter of the network; the clouds keep five addresses, load balancers and endpoints take some. */
+const roomForMachines = rule(["cloud", "network.cidr", "network.zones", "pools"], (settings) => {
+  const zones = settings["network.zones"];
+  const wanted = mostMachines(settings.pools, zones);
+  return tooFew(
+    machines,
+    settings["network.cidr"],
+    settings.cloud,
+    wanted,
+    (prefix) => zones.length * (addressCount(prefix + 2) - 30),
+  );
+});
 
 /** A network whose size does not fit at all is told by its own rule only. */
 function tooFew(
   field: NetworkField,
-  config: StackConfig,
+  value: string,
+  cloud: StackConfig["cloud"],
   wanted: number,
   capacity: (prefix: number) => number,
 ): readonly Problem[] {
-  const network = sized(field, config);
+  const network = sized(field, value, cloud);
   if (!isNetwork(network) || wanted <= capacity(network.prefix)) return [];
   return [
     {
-      path: field.path,
-      value: field.text(config),
+      path: key(field.setting),
+      value,
       message: `has room for ${capacity(network.prefix)} machines, but the pools may grow to ${wanted}`,
       allowed: "a range with room for every machine, control plane and one more per group for replacements included",
       remedy: "choose a larger range, or lower count or autoscale.max",
@@ -144,14 +149,14 @@ function tooFew(
 }
 
 /** "NAT: none" needs another source for everything that a machine fetches. */
-const restrictedNetwork: Rule = ({ cloud, network, mirror }) => {
-  if (network.nat !== "none") return [];
+const restrictedNetwork = rule(["cloud", "network.nat", "mirror"], ({ cloud, "network.nat": nat, mirror }) => {
+  if (nat !== "none") return [];
   if (cloud === "azure") {
     // Azure's resource manager has a private way in for whole management groups only (Azure documentation, private link for Azure Resource Manager).
     return [
       {
         path: key("network.nat"),
-        value: network.nat,
+        value: nat,
         message: "cuts the cloud controller, the disk driver and the autoscaler off from Azure's resource manager",
         allowed: "single or perZone on Azure",
         remedy:
@@ -168,34 +173,31 @@ const restrictedNetwork: Rule = ({ cloud, network, mirror }) => {
     : [
         {
           path: key("network.nat"),
-          value: network.nat,
+          value: nat,
           message: `leaves the machines without a source for artifacts and images; missing: ${missing.join(", ")}`,
           allowed: "none together with mirror.artifacts and mirror.registries, else single or perZone",
           remedy: "set fenestra:mirror, or choose another nat",
         },
       ];
-};
+});
 
-const access: Rule = ({ access: { public: open } }) => {
+const access = rule(["access"], ({ access: { public: open } }) => {
   const allow = open?.allow ?? [];
-  return [...allow.keys()].flatMap((index) =>
-    attempt((): Problem[] => {
-      const value = allow[index] ?? "";
-      const path = key(`access.public.allow[${index}]`);
-      if (parseCidr(value) === undefined)
-        return [{ path, value, message: notANetwork(value), allowed: "an IPv4 network whose host bits are zero" }];
-      return allow.indexOf(value) === index
-        ? []
-        : [{ path, value, message: "is listed twice", allowed: "each network once" }];
-    }),
-  );
-};
+  return allow.flatMap((value, index): Problem[] => {
+    const path = key(`access.public.allow[${index}]`);
+    if (parseCidr(value) === undefined)
+      return [{ path, value, message: notANetwork(value), allowed: "an IPv4 network whose host bits are zero" }];
+    return allow.indexOf(value) === index
+      ? []
+      : [{ path, value, message: "is listed twice", allowed: "each network once" }];
+  });
+});
 
 /** Host of a container registry as containerd's certs.d names it, optionally with a port. */
 const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
 
-const registries: Rule = ({ mirror }) =>
-  Object.keys(mirror.registries).flatMap((host) => {
+const registries = rule(["mirror.registries"], (settings) =>
+  Object.keys(settings["mirror.registries"]).flatMap((host) => {
     const path = childPath(key("mirror.registries"), host);
     return registryHost.test(host)
       ? []
@@ -207,45 +209,33 @@ const registries: Rule = ({ mirror }) =>
             allowed: "a host name with an optional port, such as registry.k8s.io, or _default",
           },
         ];
-  });
+  }),
+);
 
 /** URLs end up in files on the machines, so they may carry neither a password nor anything that a shell reads. */
-const url =
-  (path: string, value: (config: StackConfig) => string | undefined): Rule =>
-  (config) => {
-    const text = value(config);
-    if (text === undefined) return [];
-    if (/^[a-z]+:\/\/[^/]*@/i.test(text)) {
-      return [
+function urlProblems(path: string, text: string | undefined): readonly Problem[] {
+  if (text === undefined) return [];
+  if (/^[a-z]+:\/\/[^/]*@/i.test(text)) {
+    return [
+      {
+        path,
+        value: text,
+        message: "carries a user name or a password, which would be written to every machine in clear text",
+        allowed: "a URL without credentials",
+      },
+    ];
+  }
+  return /^https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~/-]*)?$/.test(text)
+    ? []
+    : [
         {
           path,
           value: text,
-          message: "carries a user name or a password, which would be written to every machine in clear text",
-          allowed: "a URL without credentials",
+          message: "has parts that are not used",
+          allowed: "scheme, host, port and a plain path only",
         },
       ];
-    }
-    return /^https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~/-]*)?$/.test(text)
-      ? []
-      : [
-          {
-            path,
-            value: text,
-            message: "has parts that are not used",
-            allowed: "scheme, host, port and a plain path only",
-          },
-        ];
-  };
-
-const urls: Rule = (config, lock) => [
-  ...attempt(() => url(key("httpProxy"), ({ httpProxy }) => httpProxy)(config, lock)),
-  ...attempt(() => url(key("mirror.artifacts"), ({ mirror }) => mirror.artifacts)(config, lock)),
-  ...Object.keys(config.mirror.registries).flatMap((host) =>
-    attempt(() =>
-      url(childPath(key("mirror.registries"), host), ({ mirror }) => mirror.registries[host])(config, lock),
-    ),
-  ),
-];
+}
 
 /** The rules on addresses and on what the machines reach. */
 export const networkRules: readonly Rule[] = [
@@ -253,9 +243,16 @@ export const networkRules: readonly Rule[] = [
   disjoint(machines, pods),
   disjoint(machines, services),
   disjoint(pods, services),
-  room,
+  roomForPods,
+  roomForMachines,
   restrictedNetwork,
   access,
   registries,
-  urls,
+  rule(["httpProxy"], ({ httpProxy }) => urlProblems(key("httpProxy"), httpProxy)),
+  rule(["mirror.artifacts"], (settings) => urlProblems(key("mirror.artifacts"), settings["mirror.artifacts"])),
+  rule(["mirror.registries"], (settings) =>
+    Object.entries(settings["mirror.registries"]).flatMap(([host, url]) =>
+      urlProblems(childPath(key("mirror.registries"), host), url),
+    ),
+  ),
 ];

@@ -1,0 +1,175 @@
+import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/ccgPlugin.ts";
+import { registryAccess, registryFacts } from "../../model/registryAccess.ts";
+import type { Problem } from "../problem.ts";
+import { poolRule, type Rule, rule } from "./rule.ts";
+
+/** StorageClasses of the cloud's disks, which the add-on `storage` makes. */
+const diskClassNames: readonly string[] = ["linux", "windows"];
+
+/** A StorageClass has its name to itself. */
+const shareNames = rule(["addons.smb", "addons.storage"], ({ "addons.smb": smb, "addons.storage": storage }) =>
+  (smb?.shares ?? []).flatMap(({ name }, index): Problem[] => {
+    const path = `config.fenestra:addons.smb.shares[${index}].name`;
+    if (storage && diskClassNames.includes(name)) {
+      const message = "is the StorageClass of the cloud's disks";
+      return [{ path, value: name, message, allowed: `a name other than ${diskClassNames.join(" and ")}` }];
+    }
+    return smb?.shares.findIndex((other) => other.name === name) === index
+      ? []
+      : [{ path, value: name, message: "is listed twice", allowed: "each name once" }];
+  }),
+);
+
+const gmsaPath = "config.fenestra:addons.gmsa";
+
+const accountNames = rule(["addons.gmsa"], ({ "addons.gmsa": gmsa }) => {
+  const names = gmsa?.credentialSpecs.map(({ name }) => name) ?? [];
+  return names.flatMap((name, index) =>
+    names.indexOf(name) === index
+      ? []
+      : [
+          {
+            path: `${gmsaPath}.credentialSpecs[${index}].name`,
+            value: name,
+            message: "is listed twice",
+            allowed: "each name once",
+          },
+        ],
+  );
+});
+
+const secrets = rule(["cloud", "addons.gmsa"], ({ cloud, "addons.gmsa": gmsa }) =>
+  (gmsa?.credentialSpecs ?? []).flatMap(({ secret, kmsKey }, index) => {
+    const path = `${gmsaPath}.credentialSpecs[${index}]`;
+    const { pattern, allowed } = ccgSecretForms[cloud];
+    const problems: Problem[] = [];
+    if (secret !== undefined && !pattern.test(secret)) {
+      problems.push({ path: `${path}.secret`, value: secret, message: "is not the name of a secret", allowed });
+    }
+    if (kmsKey !== undefined && (cloud === "azure" || secret === undefined)) {
+      problems.push({
+        path: `${path}.kmsKey`,
+        value: kmsKey,
+        message: cloud === "azure" ? "is an option of AWS" : "is the key of no secret",
+        allowed: "a key only where secret names one of Secrets Manager",
+      });
+    }
+    return problems;
+  }),
+);
+
+const unreadSecrets = rule(["addons.gmsa", "pools"], ({ "addons.gmsa": gmsa, pools }) =>
+  (gmsa?.credentialSpecs ?? []).flatMap(({ secret }, index) =>
+    secret === undefined || pools.some(({ ccgPlugin }) => ccgPlugin)
+      ? []
+      : [
+          {
+            path: `${gmsaPath}.credentialSpecs[${index}].secret`,
+            value: secret,
+            message: "is read by no node",
+            allowed: "a secret only where a pool has ccgPlugin",
+            remedy: "set ccgPlugin on the Windows pools that run pods with this account",
+          },
+        ],
+  ),
+);
+
+const linuxPlugin = poolRule(["os", "ccgPlugin"], [], (pool, path) =>
+  pool.ccgPlugin && pool.os === "linux"
+    ? [{ path: `${path}.ccgPlugin`, value: true, message: "is meant for Windows pools", allowed: "false on Linux" }]
+    : [],
+);
+
+const plugins = poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa"], (pool, poolPath, { "addons.gmsa": gmsa }) => {
+  const path = `${poolPath}.ccgPlugin`;
+  if (!pool.ccgPlugin || pool.os === "linux") return [];
+  if (ccgSecrets(gmsa).length === 0) {
+    const allowed = "true only where an account of addons.gmsa.credentialSpecs has a secret";
+    return [{ path, value: true, message: "has no account to fetch", allowed }];
+  }
+  // The newest image of the cloud is plain Windows Server.
+  return gmsa?.plugin === undefined && pool.image === "latest"
+    ? [
+        {
+          path,
+          value: true,
+          message: "has no plug-in to install, and the image latest has none",
+          allowed: "true only with the plug-in's archive or an image that has the plug-in",
+          remedy: "name the archive in addons.gmsa.plugin, or pin an image of your own",
+        },
+      ]
+    : [];
+});
+
+const unusedArchive = rule(["addons.gmsa", "pools"], ({ "addons.gmsa": gmsa, pools }) =>
+  gmsa?.plugin === undefined || pools.some(({ ccgPlugin }) => ccgPlugin)
+    ? []
+    : [
+        {
+          path: `${gmsaPath}.plugin.url`,
+          value: gmsa.plugin.url,
+          message: "is installed on no node",
+          allowed: "an archive only where a pool has ccgPlugin",
+        },
+      ],
+);
+
+const archiveLibrary = rule(["cloud", "addons.gmsa"], ({ cloud, "addons.gmsa": gmsa }) =>
+  gmsa?.plugin !== undefined && gmsa.plugin.dll === undefined && ccgPlugins[cloud].dll === undefined
+    ? [
+        {
+          path: `${gmsaPath}.plugin.dll`,
+          value: undefined,
+          message: "is missing",
+          allowed: "the name of the library in the archive, which AWS does not tell",
+        },
+      ]
+    : [],
+);
+
+const registryPath = "config.fenestra:registryAccess";
+
+const registryResources = rule(["cloud", "registryAccess"], ({ cloud, registryAccess: access }) =>
+  (access?.resources ?? []).flatMap((value, index) => {
+    const { pattern, allowed } = registryFacts[cloud];
+    return pattern.test(value)
+      ? []
+      : [{ path: `${registryPath}.resources[${index}]`, value, message: "is no registry of this cloud", allowed }];
+  }),
+);
+
+/** A kubelet does not start without the plug-in that its configuration names. */
+const registryPlugins = rule(["cloud", "registryAccess", "pools"], (config, lock) => {
+  if (config.registryAccess === undefined) return [];
+  const files = registryAccess(config, lock)?.plugin;
+  const systems = new Set(config.pools.map(({ os }) => (os === "linux" ? ("linux" as const) : ("windows" as const))));
+  const { artifact } = registryFacts[config.cloud];
+  return [...systems].flatMap((os) =>
+    files?.[os] !== undefined
+      ? []
+      : [
+          {
+            path: `${registryPath}.plugin.${os}`,
+            value: undefined,
+            message: "is missing",
+            allowed: `URL and SHA-256 of ${artifact.name} for ${os}, of which the lock file has no digest`,
+            remedy:
+              "fetch the program once, look at it, keep it where the machines reach it, and name it with its digest",
+          },
+        ],
+  );
+});
+
+/** What the options of add-ons ask of each other and of the pools, and what pulls from the cloud's registries need. */
+export const addOnRules: readonly Rule[] = [
+  shareNames,
+  accountNames,
+  secrets,
+  unreadSecrets,
+  linuxPlugin,
+  plugins,
+  unusedArchive,
+  archiveLibrary,
+  registryResources,
+  registryPlugins,
+];

@@ -1,0 +1,155 @@
+import type { MachineSize } from "../../model/machineSizes.ts";
+import { defaultSizes, machineSize } from "../../model/pools.ts";
+import type { Problem } from "../problem.ts";
+import type { Cloud, PoolConfig } from "../schema.ts";
+import { poolRule, type Rule } from "./rule.ts";
+
+/** Disk of Microsoft's images in Azure's marketplace, in GiB; a smaller one is refused at creation (Azure documentation, smalldisk images). */
+const azureWindowsImageGb = 127;
+
+const disk = poolRule(["os", "diskGb"], ["cloud"], ({ os, diskGb }, path, { cloud }) =>
+  cloud === "azure" && os !== "linux" && diskGb !== undefined && diskGb < azureWindowsImageGb
+    ? [
+        {
+          path: `${path}.diskGb`,
+          value: diskGb,
+          message: "is smaller than the Windows image on Azure",
+          allowed: `${azureWindowsImageGb} GiB at least`,
+        },
+      ]
+    : [],
+);
+
+/** Sizes as the clouds spell them. With `capacity` a name is not looked up, so at least its form is checked. */
+const sizeForm = {
+  aws: /^[a-z][a-z0-9-]*\.[a-z0-9-]+$/,
+  azure: /^Standard_[A-Za-z0-9_-]+$/,
+} as const;
+
+const sizes = poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) => {
+  const name = pool.size ?? defaultSizes[cloud];
+  const size = machineSize(cloud, name, pool.capacity);
+  const at = `${path}.size`;
+  if (!sizeForm[cloud].test(name)) {
+    const allowed =
+      cloud === "aws" ? "an EC2 instance type such as m7i.large" : "an Azure size such as Standard_D2s_v5";
+    return [{ path: at, value: name, message: "is not a machine size", allowed }];
+  }
+  if (size === undefined) {
+    return [
+      {
+        path: at,
+        value: name,
+        message: "is not a machine size that Fenestra knows",
+        allowed:
+          cloud === "aws"
+            ? "a size of the families c, m, r, t, or any with capacity"
+            : "a size of the families B, D, E, F, or any with capacity",
+        remedy: "state its processors and memory in capacity",
+      },
+    ];
+  }
+  return size.arch === "amd64"
+    ? []
+    : [{ path: at, value: name, message: "is an Arm size", allowed: "an x86 size: the images are x86" }];
+});
+
+/** The size of a pool's machines when `sizes` has nothing against it. */
+function usableSize(pool: Pick<PoolConfig, "size" | "capacity">, cloud: Cloud): MachineSize | undefined {
+  const name = pool.size ?? defaultSizes[cloud];
+  const size = sizeForm[cloud].test(name) ? machineSize(cloud, name, pool.capacity) : undefined;
+  return size?.arch === "amd64" ? size : undefined;
+}
+
+/** What the operating system and the kubelet need at least; 2 GB is also what kubeadm's documentation asks of every machine. */
+const least = { linux: { vcpus: 1, memoryGib: 2 }, windows: { vcpus: 2, memoryGib: 4 } } as const;
+
+function isLargeEnough({ os }: Pick<PoolConfig, "os">, { vcpus, memoryGib }: MachineSize): boolean {
+  const needed = least[os === "linux" ? "linux" : "windows"];
+  return vcpus >= needed.vcpus && memoryGib >= needed.memoryGib;
+}
+
+const room = poolRule(["os", "size", "capacity"], ["cloud"], (pool, path, { cloud }) => {
+  const size = usableSize(pool, cloud);
+  if (size === undefined || isLargeEnough(pool, size)) return [];
+  const [node, allowed] =
+    pool.os === "linux"
+      ? ["a node", "1 processor and 2 GiB at least"]
+      : ["a Windows node", "2 processors and 4 GiB at least"];
+  return [{ path: `${path}.size`, value: size.name, message: `is too small for ${node}`, allowed }];
+});
+
+const nesting = poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool, path, { cloud }) => {
+  const size = usableSize(pool, cloud);
+  if (size === undefined || !isLargeEnough(pool, size)) return [];
+  if (!pool.hyperV || pool.os === "linux" || size.nestedVirtualization) return [];
+  return [
+    {
+      path: `${path}.size`,
+      value: size.name,
+      message: "cannot nest virtualisation, which hyperV needs",
+      allowed:
+        cloud === "aws"
+          ? "a size of c8i, m8i or r8i with at most 192 processors"
+          : "a D or E size of version 3 or later (AMD: 5 or later)",
+      ...(pool.size === undefined ? { remedy: `state a size; ${size.name} is the default` } : {}),
+    },
+  ];
+});
+
+/** Whether an image is spelled as the cloud has it. */
+export function imageProblems(cloud: Cloud, image: string, path: string): readonly Problem[] {
+  const pattern = cloud === "aws" ? /^ami-[0-9a-f]{8,17}$/ : /^\d+\.\d+\.\d+$/;
+  if (image === "latest" || pattern.test(image)) return [];
+  return [
+    {
+      path,
+      value: image,
+      message: "is neither latest nor a pinned image",
+      allowed: cloud === "aws" ? "latest or an AMI id, ami-…" : "latest or an image version, three numbers with dots",
+    },
+  ];
+}
+
+const image = poolRule(["image"], ["cloud"], (pool, path, { cloud }) =>
+  imageProblems(cloud, pool.image, `${path}.image`),
+);
+
+/** Letters after the number of a D, E or F size; `undefined` for other families. */
+const sizeLetters = /^Standard_[DEF]\d+(?:-\d+)?([a-z]*)/;
+
+export function premiumDiskProblems(size: string, path: string): readonly Problem[] {
+  const letters = sizeLetters.exec(size)?.[1];
+  if (letters === undefined || letters.includes("s")) return [];
+  return [
+    {
+      path,
+      value: size,
+      message: "cannot have Premium disks, which every machine of Fenestra has",
+      allowed: "a size with an s after the number, such as Standard_D2s_v5",
+    },
+  ];
+}
+
+/** Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines, "Limitations"). */
+const neverSpot = /^Standard_B\d|_Promo$/i;
+
+const azureSizes = poolRule(["size", "spot"], ["cloud"], (pool, poolPath, { cloud }) => {
+  if (cloud !== "azure") return [];
+  const path = `${poolPath}.size`;
+  const size = pool.size ?? defaultSizes.azure;
+  const problems = premiumDiskProblems(size, path);
+  if (!pool.spot || !neverSpot.test(size)) return problems;
+  return [
+    ...problems,
+    {
+      path,
+      value: size,
+      message: "is never given as a spot machine",
+      allowed: "a D, E or F size and no promotional one, or spot: false",
+    },
+  ];
+});
+
+/** The rules on the machines of a pool: size, disk, image. */
+export const machineRules: readonly Rule[] = [sizes, room, nesting, disk, image, azureSizes];

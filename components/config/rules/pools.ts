@@ -1,0 +1,242 @@
+import { defaultSizes, machineSize, poolContract, poolGroups, windowsTaint } from "../../model/pools.ts";
+import { childPath, type Problem } from "../problem.ts";
+import { hasFields, hasSettings } from "../settings.ts";
+import { machineRules } from "./machines.ts";
+import { poolRule, type Rule } from "./rule.ts";
+
+/**
+ * Longest pool name on Azure for Windows: a computer name has at most 15 characters and a scale set adds 6 of its own
+ * (Azure documentation, virtual machine scale set computer name prefix).
+ */
+const longestAzureWindowsName = 9;
+
+/** Name part of label and taint keys, and values: at most 63 characters (Kubernetes, labels and selectors). */
+const keyName = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+const labelValue = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
+/** Prefix of such a key: a DNS subdomain of at most 253 characters. */
+const keyPrefix = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+
+function isQualifiedName(key: string): boolean {
+  const slash = key.indexOf("/");
+  return keyName.test(key.slice(slash + 1)) && (slash < 0 || keyPrefix.test(key.slice(0, slash)));
+}
+
+/** Prefixes that belong to Kubernetes and to Fenestra. NodeRestriction refuses most of the former from a kubelet (kubernetes.io, admission controllers). */
+const reservedPrefix = /^([^/]*\.)?(kubernetes\.io|k8s\.io|fenestra\.dev)\//;
+
+const keyForm =
+  "an optional DNS prefix with a slash, then up to 63 letters, digits, - _ . with a letter or digit at both ends";
+const valueForm = "nothing, or up to 63 letters, digits, - _ . with a letter or digit at both ends";
+const ownPrefix = "a prefix of your own, or none: kubernetes.io, k8s.io and fenestra.dev are taken";
+
+const names = poolRule(["name", "os", "zones", "perZone"], ["cloud", "network.zones"], (pool, path, settings) => {
+  if (settings.cloud !== "azure" || pool.os === "linux") return [];
+  return poolGroups(pool, settings["network.zones"]).flatMap(({ name }) =>
+    name.length <= longestAzureWindowsName
+      ? []
+      : [
+          {
+            path: `${path}.name`,
+            value: pool.name,
+            message: `makes the group name ${name} of ${name.length} characters, too long for Windows machines on Azure`,
+            allowed: `at most ${longestAzureWindowsName} characters, zone suffix included: a Windows computer name has 15, of which Azure takes 6`,
+            remedy: "shorten the name",
+          },
+        ],
+  );
+});
+
+const bounds = poolRule(["autoscale"], [], ({ autoscale }, path) =>
+  autoscale !== undefined && autoscale.min > autoscale.max
+    ? [
+        {
+          path: `${path}.autoscale`,
+          value: { min: autoscale.min, max: autoscale.max },
+          message: "has min above max",
+          allowed: "a min that is at most max",
+        },
+      ]
+    : [],
+);
+
+const count = poolRule(
+  ["name", "autoscale", "count", "zones", "perZone"],
+  ["network.zones"],
+  (pool, path, settings) => {
+    const { autoscale, count: wanted } = pool;
+    if (autoscale === undefined || wanted === undefined || autoscale.min > autoscale.max) return [];
+    const { min, max } = autoscale;
+    const groups = pool.perZone ? poolGroups(pool, settings["network.zones"]).length : 1;
+    return wanted >= min * groups && wanted <= max * groups
+      ? []
+      : [
+          {
+            path: `${path}.count`,
+            value: wanted,
+            message: "lies outside the bounds of autoscale",
+            allowed: `${min * groups} to ${max * groups}${groups > 1 ? `, since the bounds hold for each of ${groups} zones` : ""}`,
+            remedy: "leave count out to start with the least",
+          },
+        ];
+  },
+);
+
+const zones = poolRule(["zones"], ["network.zones"], (pool, path, settings) => {
+  const known = settings["network.zones"];
+  const own = pool.zones ?? [];
+  return own.flatMap((zone, index): Problem[] => {
+    const at = `${path}.zones[${index}]`;
+    if (!known.includes(zone)) {
+      const allowed = `one of network.zones: ${known.join(", ")}`;
+      return [{ path: at, value: zone, message: "is not a zone of the network", allowed }];
+    }
+    return own.indexOf(zone) === index
+      ? []
+      : [{ path: at, value: zone, message: "is listed twice", allowed: "each zone once" }];
+  });
+});
+
+const hyperV = poolRule(["os", "hyperV"], [], (pool, path) =>
+  pool.hyperV && pool.os === "linux"
+    ? [{ path: `${path}.hyperV`, value: true, message: "is meant for Windows pools", allowed: "false on Linux" }]
+    : [],
+);
+
+const metadataAcl = poolRule(["os", "metadataAcl"], [], (pool, path) =>
+  pool.metadataAcl || pool.os !== "linux"
+    ? []
+    : [
+        {
+          path: `${path}.metadataAcl`,
+          value: false,
+          message: "is meant for Windows pools",
+          allowed: "true on Linux, whose nodes filter packets",
+        },
+      ],
+);
+
+const labels = poolRule(["labels"], [], (pool, path) =>
+  Object.entries(pool.labels).flatMap(([name, value]): Problem[] => {
+    const at = childPath(`${path}.labels`, name);
+    return [
+      ...keyProblems(name, at, "label"),
+      ...(labelValue.test(value) ? [] : [{ path: at, value, message: "is not a label value", allowed: valueForm }]),
+    ];
+  }),
+);
+
+function keyProblems(key: string, path: string, kind: "label" | "taint"): readonly Problem[] {
+  if (!isQualifiedName(key)) return [{ path, value: key, message: `is not the name of a ${kind}`, allowed: keyForm }];
+  return reservedPrefix.test(key)
+    ? [{ path, value: key, message: `is a ${kind} that Kubernetes or Fenestra sets`, allowed: ownPrefix }]
+    : [];
+}
+
+const taints = poolRule(["taints"], [], (pool, path) =>
+  pool.taints.flatMap(({ key, value }, index): Problem[] => {
+    const at = `${path}.taints[${index}]`;
+    const form = { path: `${at}.value`, value, message: "is not a taint's value", allowed: valueForm };
+    return [...keyProblems(key, `${at}.key`, "taint"), ...(labelValue.test(value) ? [] : [form])];
+  }),
+);
+
+/** A node has each pair of key and effect once, whatever the value (Kubernetes API, validation of node taints). */
+const repeatedTaints = poolRule(["os", "taints"], [], (pool, path) => {
+  const ids = pool.taints.map(({ key, effect }) => `${key}:${effect}`);
+  return ids.flatMap((id, index): Problem[] => {
+    const ours = pool.os !== "linux" && id === `${windowsTaint.key}:${windowsTaint.effect}`;
+    if (!ours && ids.indexOf(id) === index) return [];
+    return [
+      {
+        path: `${path}.taints[${index}]`,
+        value: id,
+        message: ours ? "is set by Fenestra on Windows" : "is listed twice",
+        allowed: "each key and effect once",
+      },
+    ];
+  });
+});
+
+/** Group names are the cluster's: no two pools may make the same. */
+const groupNames: Rule = ({ settings, pools }) => {
+  if (!hasSettings(settings, ["network.zones"])) return [];
+  const seen = new Map<string, number>();
+  return pools.flatMap((pool, index): Problem[] => {
+    if (!hasFields(pool, ["name", "zones", "perZone"])) return [];
+    // A zone that is listed twice is told by its own rule, not once more as a name.
+    const groups = new Set(poolGroups(pool, settings["network.zones"]).map(({ name }) => name));
+    return [...groups].flatMap((name): Problem[] => {
+      const first = seen.get(name);
+      if (first === undefined) {
+        seen.set(name, index);
+        return [];
+      }
+      return [
+        {
+          path: `config.fenestra:pools[${index}].name`,
+          value: pool.name,
+          message: `makes the group name ${name}, which config.fenestra:pools[${first}] has already`,
+          allowed: "names that stay unique when perZone appends the zone's last letter or digit",
+        },
+      ];
+    });
+  });
+};
+
+/** Most tags of a resource (Amazon EC2 Auto Scaling API, CreateAutoScalingGroup; Azure documentation, tag resources). */
+const mostGroupTags = 50;
+
+/** Tags of an autoscaled group beside those of the stack file and of its labels and taints: owner and name, discovery, resources. */
+const ownTags = { aws: 4 + 2 + 3, azure: 2 + 4 + 3 } as const;
+
+/** Longest key of a label or taint that fits behind the autoscaler's prefix into the key of a tag on AWS, which has 128 characters. */
+const longestKey = 128 - "k8s.io/cluster-autoscaler/node-template/label/".length;
+
+/** The autoscaler learns the labels and taints of a group without a machine from its tags, of which there are not as many as one likes. */
+const hints = poolRule(
+  ["name", "os", "size", "capacity", "autoscale", "labels", "taints", "hyperV", "ccgPlugin"],
+  ["cloud", "tags"],
+  (pool, path, { cloud, tags }) => {
+    const size = machineSize(cloud, pool.size ?? defaultSizes[cloud], pool.capacity);
+    if (pool.autoscale === undefined || size === undefined) return [];
+    const { kubeletLabels, ownLabels, taints } = poolContract(pool, pool.name, size);
+    const keys = [...Object.keys({ ...ownLabels, ...kubeletLabels }), ...new Set(taints.map(({ key }) => key))];
+    const free = mostGroupTags - ownTags[cloud] - Object.keys(tags).length;
+    const long = cloud === "aws" ? keys.filter((key) => key.length > longestKey) : [];
+    return [
+      ...long.map((key) => ({
+        path,
+        value: key,
+        message: "is a label or taint too long for a pool with autoscale, which must name it in a tag",
+        allowed: `keys of at most ${longestKey} characters on AWS`,
+      })),
+      ...(keys.length <= free
+        ? []
+        : [
+            {
+              path,
+              value: keys.length,
+              message: "is more labels and taints than fit beside the stack's tags into those of a pool with autoscale",
+              allowed: `at most ${free}, those that Fenestra sets included: a group of machines has ${mostGroupTags} tags`,
+              remedy: "take away tags, labels or taints",
+            },
+          ]),
+    ];
+  },
+);
+
+/** The rules on pools. */
+export const poolRules: readonly Rule[] = [
+  ...machineRules,
+  names,
+  bounds,
+  count,
+  zones,
+  hyperV,
+  metadataAcl,
+  labels,
+  taints,
+  repeatedTaints,
+  hints,
+  groupNames,
+];
