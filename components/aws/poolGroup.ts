@@ -1,15 +1,13 @@
 import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
 import type { ClusterIdentity } from "../model/nodeSettings.ts";
-import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
+import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import { joinSeconds, terminationSeconds } from "../model/timings.ts";
 import { clusterTag } from "./policies.ts";
 
 /** Names of the lifecycle hooks that a machine completes itself: at launch when its node has joined, at the end when it is drained. */
 export const lifecycleHooks = { launch: "join", terminate: "drain" } as const;
-
-/** Time that a machine has to drain, in seconds; then it goes all the same. */
-export const drainSeconds = 900;
 
 /** A lifecycle hook as both the group and the resource of its own take it. */
 export interface Hook {
@@ -32,7 +30,7 @@ export function groupHooks(pool: PoolSpec): readonly Hook[] {
       name: lifecycleHooks.terminate,
       lifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING",
       defaultResult: "CONTINUE",
-      heartbeatTimeout: drainSeconds,
+      heartbeatTimeout: terminationSeconds.aws[pool.os],
     },
   ];
 }
@@ -49,7 +47,7 @@ export function rollingMaximum(pool: PoolSpec): number {
 export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   const group = `--region ${spec.region} --auto-scaling-group-name ${groupName(spec.name, pool.name)}`;
   return {
-    drainSeconds,
+    drainSeconds: terminationSeconds.aws[pool.os],
     replaces: true,
     joinHelp: [
       `Was a machine started: aws autoscaling describe-scaling-activities ${group};`,

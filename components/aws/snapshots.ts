@@ -2,14 +2,12 @@ import type { Bucket } from "@pulumi/aws/s3/bucket.js";
 import { BucketLifecycleConfiguration } from "@pulumi/aws/s3/bucketLifecycleConfiguration.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { snapshotDays } from "../model/timings.ts";
 import { privateBucket } from "./privateBucket.ts";
 
 export interface SnapshotsArgs {
   readonly spec: ClusterSpec;
 }
-
-/** How long a snapshot of etcd is kept, in days. */
-export const snapshotDays = { development: 7, production: 30 } as const;
 
 /** Bucket for etcd snapshots: encrypted, private, HTTPS only, old ones expire. */
 export class Snapshots extends pulumi.ComponentResource {

@@ -12,8 +12,9 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
-import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
+import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import { joinSeconds, terminationSeconds } from "../model/timings.ts";
 import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import {
@@ -26,7 +27,7 @@ import {
   windowsLogin,
 } from "./machineTemplate.ts";
 import { poolExtensions } from "./poolExtensions.ts";
-import { computerNamePrefix, drainMinutes, groupTags, poolRoll, rollingBatch, updateMinutes } from "./poolGroup.ts";
+import { computerNamePrefix, groupTags, poolRoll, rollingBatch, updateMinutes } from "./poolGroup.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
 import { joinSecret } from "./secretNames.ts";
@@ -223,7 +224,10 @@ export class Pool extends pulumi.ComponentResource {
         : {
             priority: "Regular",
             scheduledEventsProfile: {
-              terminateNotificationProfile: { enable: true, notBeforeTimeout: `PT${drainMinutes[pool.os]}M` },
+              terminateNotificationProfile: {
+                enable: true,
+                notBeforeTimeout: `PT${terminationSeconds.azure[pool.os] / 60}M`,
+              },
             },
           }),
     };

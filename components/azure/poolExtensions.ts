@@ -1,8 +1,8 @@
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import { windowsExtensionCommand } from "../machine/windows/userData.ts";
-import { joinSeconds } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { ports } from "../model/ports.ts";
+import { joinSeconds } from "../model/timings.ts";
 
 type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
 

@@ -1,16 +1,10 @@
 import type { PoolRoll } from "../gates/poolGate.ts";
-import { windowsDrain } from "../machine/windows/worker.ts";
 import { allocatable } from "../model/allocatable.ts";
 import type { ClusterIdentity } from "../model/nodeSettings.ts";
-import { groupName, groupSize, joinSeconds } from "../model/poolGroups.ts";
+import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import { joinSeconds, terminationSeconds } from "../model/timings.ts";
 import { resourceGroupName } from "./network.ts";
-
-/**
- * Time that a machine has to drain, in minutes; then it goes all the same. Azure takes 5 to 15 (Azure documentation, terminate
- * notification). On Windows it outlasts the drain of the node by a minute.
- */
-export const drainMinutes = { linux: 5, windows: Math.ceil((windowsDrain.seconds + 60) / 60) } as const;
 
 /**
  * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it is
@@ -39,7 +33,7 @@ export function updateMinutes(pool: PoolSpec): number {
   const most = Math.max(1, groupSize(pool).maxSize);
   const batches = Math.ceil(most / Math.max(1, Math.floor((most * rollingBatch(pool)) / 100)));
   const goneAfter = 5;
-  const batch = joinSeconds[pool.os] / 60 + drainMinutes[pool.os] + goneAfter;
+  const batch = (joinSeconds[pool.os] + terminationSeconds.azure[pool.os]) / 60 + goneAfter;
   return Math.max(leastUpdate, batches * batch);
 }
 
@@ -48,7 +42,7 @@ export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   const group = groupName(spec.name, pool.name);
   const set = `--resource-group ${resourceGroupName(spec.name)} --name ${group}`;
   return {
-    drainSeconds: drainMinutes[pool.os] * 60,
+    drainSeconds: terminationSeconds.azure[pool.os],
     // A spot set is not rolled, see `upgradePolicy`.
     replaces: !pool.spot,
     joinHelp: [

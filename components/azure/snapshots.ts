@@ -4,6 +4,7 @@ import { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { snapshotDays } from "../model/timings.ts";
 import type { Identity } from "./identity.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
@@ -17,9 +18,6 @@ export interface SnapshotsArgs {
   /** Subnets that reach the storage account. */
   readonly subnetIds: readonly pulumi.Input<string>[];
 }
-
-/** How long a snapshot of etcd is kept, in days. */
-export const snapshotDays = { development: 7, production: 30 } as const;
 
 const containerName = "etcd";
 

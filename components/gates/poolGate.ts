@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
-import { groupSize, joinSeconds } from "../model/poolGroups.ts";
+import { groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import { joinSeconds } from "../model/timings.ts";
 import { type ApiClient, askApi, field, list, parsed } from "./apiProbe.ts";
 import { known } from "./known.ts";
 import { type PoolNode, poolNodes, poolState } from "./poolProbe.ts";

@@ -1,4 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
+import { windowsWorkloadMinutes } from "../model/timings.ts";
 import { createObject } from "./createObject.ts";
 import { replacedOnChange } from "./fixedFields.ts";
 import { type Manifest, podSpec } from "./manifest.ts";
@@ -72,9 +73,7 @@ export function objectName(parent: string, { metadata }: Manifest): string {
     : `${parent}-${metadata.namespace}-${metadata.name}`;
 }
 
-/** A Windows image of several GB is pulled before the first pod is Ready. */
-const windowsMinutes = 40;
-const windowsTimeouts = { create: `${windowsMinutes}m`, update: `${windowsMinutes}m` };
+const windowsTimeouts = { create: `${windowsWorkloadMinutes}m`, update: `${windowsWorkloadMinutes}m` };
 
 /** The cloud makes and takes away a load balancer in its own time; the provider's ten minutes can be too short for several at once. */
 const balancerTimeouts = { create: "20m", update: "20m", delete: "20m" };
@@ -85,7 +84,7 @@ const balancerTimeouts = { create: "20m", update: "20m", delete: "20m" };
  */
 function patient(manifest: Manifest): Manifest {
   if (manifest.kind !== "Deployment" || !runsOnWindows(manifest)) return manifest;
-  return { ...manifest, spec: { ...manifest.spec, progressDeadlineSeconds: 60 * windowsMinutes } };
+  return { ...manifest, spec: { ...manifest.spec, progressDeadlineSeconds: 60 * windowsWorkloadMinutes } };
 }
 
 /** Whether a workload's pods run on Windows. */

@@ -1,5 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { payloadLabel, poolLabel } from "../../model/pools.ts";
+import { provisionMinutes } from "../../model/timings.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, PolicyRule } from "../manifest.ts";
 import {
@@ -47,14 +48,14 @@ const rules: PolicyRule[] = [
   rule("resource.k8s.io", ["deviceclasses", "resourceclaims", "resourceslices"], read),
 ];
 
-/** Flags that do not depend on the cloud. A Windows node needs about ten minutes and a reboot, so the default limit of 15 would give up. */
+/** Flags that do not depend on the cloud. */
 const commonFlags = [
   "--v=2",
   "--expander=least-waste",
   "--balance-similar-node-groups=true",
   "--skip-nodes-with-local-storage=false",
-  "--max-node-provision-time=30m",
-  "--max-node-startup-time=30m",
+  `--max-node-provision-time=${provisionMinutes}m`,
+  `--max-node-startup-time=${provisionMinutes}m`,
   "--startup-taint=node.cloudprovider.kubernetes.io/uninitialized",
 ];
 

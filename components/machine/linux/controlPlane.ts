@@ -3,6 +3,7 @@ import type { Cloud } from "../../config/schema.ts";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
+import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours } from "../../model/timings.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
@@ -13,17 +14,6 @@ import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import { controlPlaneStages, stageTable, stageTablePath } from "./stages.ts";
 import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
 
-/** Life of the tokens by which workers join, in seconds. */
-export interface JoinTiming {
-  /** How long a token can be used. Default 7200. */
-  readonly tokenLife: number;
-  /** How often a new one is published; well below `tokenLife`, so that a missed turn does no harm. Default 3600. */
-  readonly interval: number;
-}
-
-/** The times of a real cluster; the rehearsal has shorter ones. */
-export const defaultJoinTiming: JoinTiming = { tokenLife: 7200, interval: 3600 };
-
 /** What the payload of a control-plane machine depends on. Nothing here depends on the pools: a changed pool never touches it. */
 export interface ControlPlanePayloadArgs {
   readonly spec: ClusterSpec;
@@ -31,16 +21,14 @@ export interface ControlPlanePayloadArgs {
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
   readonly access: ControlPlaneAccess;
-  /** Default: tokens of two hours, every hour. */
-  readonly timing?: JoinTiming;
 }
 
 /** Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure. */
 export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
-  const { spec, timing = defaultJoinTiming } = args;
-  const jobs = scheduledJobs(args.access.snapshots !== undefined, timing);
+  const { spec } = args;
+  const jobs = scheduledJobs(args.access.snapshots !== undefined);
   const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
-  const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args, timing) };
+  const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
   const files: readonly PayloadFile[] = [
     ...linuxFiles({ spec, stages: controlPlaneStages, env, requiresMount: controlPlanePaths.etcdMount }),
     ...ownScripts(args.access.snapshots !== undefined, jobs),
@@ -83,7 +71,7 @@ export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload, i
  * @param snapshots whether the machines take snapshots of etcd.
  */
 export function controlPlaneScripts(cloud: Cloud, snapshots: boolean): MachinePayload {
-  const jobs = scheduledJobs(snapshots, defaultJoinTiming);
+  const jobs = scheduledJobs(snapshots);
   return {
     kind: "control-plane",
     files: [...linuxScripts(cloud, controlPlaneStages), ...ownScripts(snapshots, jobs)],
@@ -122,17 +110,14 @@ interface Job {
 
 const hour = 3600;
 
-/** How often each member sends a snapshot. */
-export const snapshotHours = 4;
-
-function scheduledJobs(snapshots: boolean, timing: JoinTiming): readonly Job[] {
+function scheduledJobs(snapshots: boolean): readonly Job[] {
   return [
     {
       name: "fenestra-join-secret",
       does: "publishes a fresh join secret",
       file: "publish-join-secret.sh",
-      first: timing.interval,
-      interval: timing.interval,
+      first: joinSecretSeconds,
+      interval: joinSecretSeconds,
       // After an outage machines that wait to join must not wait for the next turn.
       settings: { retrySeconds: 30 },
     },
@@ -172,7 +157,7 @@ function scheduledJobs(snapshots: boolean, timing: JoinTiming): readonly Job[] {
   ];
 }
 
-function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayloadArgs, timing: JoinTiming): MachineEnv {
+function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayloadArgs): MachineEnv {
   const { members } = spec.controlPlane;
   const secret = secretName(access);
   return {
@@ -196,8 +181,8 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     SECRET_ENCRYPTION_KEY: secret(access.secrets.encryptionKey),
     SECRET_INITIALISED: secret(access.secrets.initialised),
     ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target }),
-    JOIN_TOKEN_TTL: timing.tokenLife,
-    JOIN_INTERVAL: timing.interval,
+    JOIN_TOKEN_TTL: joinTokenSeconds,
+    JOIN_INTERVAL: joinSecretSeconds,
     ...(access.cloud.kind === "azure"
       ? { SUBSCRIPTION: access.cloud.subscriptionId, RESOURCE_GROUP: access.cloud.resourceGroup }
       : {}),
@@ -239,8 +224,7 @@ const approval = {
   APPROVE_PAUSE: 3,
   /** A request that waits for longer is denied: the cloud knows its new machines within seconds, and removes a node with its machine. */
   APPROVE_PATIENCE: 300,
-  /** Age at which a machine has joined or was given up by its group, which waits for `joinSeconds`. */
-  NEW_MACHINE: 3600,
+  NEW_MACHINE: newMachineSeconds,
 } as const;
 
 /**

@@ -1,5 +1,6 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { LinuxPool } from "../../model/pools.ts";
+import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
@@ -47,13 +48,13 @@ const workerAttempts = {
   NODE_ATTEMPTS: 900,
 } as const;
 
-/**
- * How long pods have to move. A spot machine goes two minutes after the notice on AWS, half a minute on Azure; a scale set waits for five
- * minutes, an Auto Scaling group for as long as its hook, which a sign every five minutes prolongs; a spot machine has nothing to prolong.
- */
+/** How long pods have to move. An Auto Scaling group's hook is prolonged by a sign; a spot machine has nothing to prolong. */
 function drainTimes({ cloud }: Pick<NodeSettings, "cloud">, { spot }: LinuxPool): MachineEnv {
-  const seconds = cloud === "aws" ? (spot ? 90 : 600) : spot ? 20 : 270;
-  return { DRAIN_SECONDS: seconds, DRAIN_HEARTBEAT: cloud === "aws" && !spot ? 300 : 0, NOTICE_PAUSE: 5 };
+  return {
+    DRAIN_SECONDS: (spot ? drainSeconds.spot.linux : drainSeconds.linux)[cloud],
+    DRAIN_HEARTBEAT: cloud === "aws" && !spot ? heartbeatSeconds : 0,
+    NOTICE_PAUSE: noticeSeconds,
+  };
 }
 
 function lifecycleEnv({ lifecycle }: PoolAccess): MachineEnv {

@@ -4,6 +4,7 @@ import { flannelNetConf } from "../../model/overlay.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
+import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { CloudAccess, PoolAccess } from "../cloudAccess.ts";
@@ -79,18 +80,12 @@ export function readWindowsScript(name: string): string {
   return readScript(new URL(`scripts/${name}`, import.meta.url));
 }
 
-/**
- * How long a node takes to leave, in seconds. The termination hook or notice of a pool must last at least `seconds` and a minute; a spot
- * machine on AWS has two minutes, on Azure half of one.
- */
-export const windowsDrain = {
-  seconds: 600,
-  spotSeconds: { aws: 100, azure: 20 },
+/** Times of a node that leaves, in seconds, beside those of the cloud. */
+const windowsDrain = {
   /** Kept of an announced time for telling the cloud. */
   reserveSeconds: 20,
   pauseSeconds: 5,
-  /** Between two signs to the hook that waits; a third of the shortest hook, so that one may be lost. */
-  heartbeatSeconds: 300,
+  heartbeatSeconds,
 } as const;
 
 /**
@@ -224,13 +219,14 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     flanneld: flanneldProgram,
     kubeProxy: kubeProxyProgram(spec),
     drain: {
+      seconds: drainSeconds.windows[cloud.kind],
+      spotSeconds: drainSeconds.spot.windows[cloud.kind],
       ...windowsDrain,
-      spotSeconds: windowsDrain.spotSeconds[cloud.kind],
       events: cloud.kind === "azure" ? ["Terminate", "Preempt"] : [],
       columns: podColumns,
     },
     watch: {
-      noticeSeconds: 5,
+      noticeSeconds,
       healthSeconds: 30,
       lostRounds: 2,
       sickRounds: 10,

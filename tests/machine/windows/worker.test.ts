@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { parse } from "yaml";
-import { drainSeconds } from "../../../components/aws/poolGroup.ts";
 import { hostProcessPod } from "../../../components/kubernetes/workload.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { curlArguments, windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
@@ -18,6 +17,7 @@ import { dynamicPorts, pagefile } from "../../../components/machine/windows/syst
 import { windowsMachine, windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
 import { minorOf } from "../../../components/model/releases.ts";
+import { terminationSeconds } from "../../../components/model/timings.ts";
 import { deltaOf, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, exampleReleases, fileOf, onePerSystem, windowsExamples } from "./examples.ts";
@@ -168,8 +168,11 @@ describe("the payload of a Windows worker", () => {
         const machine = JSON.parse(fileOf(payload, machinePath));
         const status = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
         assert.equal(machine.statusFiles, cloud === "azure" ? status : "");
-        assert.ok(machine.drain.heartbeatSeconds * 2 < drainSeconds, `${machine.drain.heartbeatSeconds}`);
-        assert.ok(machine.drain.seconds + machine.drain.heartbeatSeconds <= drainSeconds);
+        assert.ok(
+          machine.drain.heartbeatSeconds * 2 < terminationSeconds.aws.windows,
+          `${machine.drain.heartbeatSeconds}`,
+        );
+        assert.ok(machine.drain.seconds + machine.drain.heartbeatSeconds <= terminationSeconds.aws.windows);
       }
     }
   });

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import {
+  drainSeconds,
+  heartbeatSeconds,
+  joinSeconds,
+  joinSecretSeconds,
+  joinTokenSeconds,
+  newMachineSeconds,
+  noticeSeconds,
+  provisionMinutes,
+  snapshotDays,
+  snapshotHours,
+  terminationSeconds,
+} from "../../components/model/timings.ts";
+
+describe("durations", () => {
+  it("leave a node that drains time to tell its cloud", () => {
+    for (const cloud of ["aws", "azure"] as const)
+      for (const os of ["linux", "windows"] as const)
+        assert.ok(drainSeconds[os][cloud] + 30 <= terminationSeconds[cloud][os], `${cloud} ${os}`);
+    for (const os of ["linux", "windows"] as const) {
+      assert.ok(drainSeconds[os].aws + heartbeatSeconds <= terminationSeconds.aws[os]);
+      assert.ok(2 * heartbeatSeconds < terminationSeconds.aws[os]);
+      // Notice of a spot machine: two minutes on AWS, at least half a one on Azure.
+      assert.ok(drainSeconds.spot[os].aws + 3 * noticeSeconds <= 120);
+      assert.ok(drainSeconds.spot[os].azure + noticeSeconds <= 30);
+      // Azure documentation, terminate notification: 5 to 15 minutes, whole ones.
+      const minutes = terminationSeconds.azure[os] / 60;
+      assert.ok(Number.isInteger(minutes) && minutes >= 5 && minutes <= 15);
+    }
+  });
+
+  it("let a machine join before anybody gives it up", () => {
+    assert.ok(newMachineSeconds > Math.max(...Object.values(joinSeconds)));
+    assert.ok(provisionMinutes * 60 <= joinSeconds.windows, "the autoscaler gives up first, and asks another group");
+  });
+
+  it("let a join secret or a snapshot miss a turn", () => {
+    assert.ok(joinTokenSeconds >= 2 * joinSecretSeconds);
+    for (const days of Object.values(snapshotDays)) assert.ok(days * 24 > 2 * snapshotHours);
+  });
+});
