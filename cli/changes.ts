@@ -21,7 +21,7 @@ Plans every stack as it is here and as it was at REF, and says which of them cha
   --out DIR          write what became of every stack to DIR/${changesFile}, and the whole plan of each that is new or changed to DIR/STACK
   --json             print that file in place of the list
 
-Exit code 1: a stack cannot be planned, or its plan has a finding of the level error.
+Exit code 1: a stack cannot be planned, its change is refused, or its plan has a finding of the level error.
 `;
 
 /** \`fenestra changes\`. */
@@ -47,7 +47,10 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
   if (values.out !== undefined)
     writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
   out(values.json ? text : compared.map(line).join(""));
-  return compared.some(({ change, plan }) => change.status === "failed" || reaches(plan?.findings ?? [], "error"))
+  return compared.some(
+    ({ change, plan }) =>
+      change.status === "failed" || (change.overview?.refused ?? 0) > 0 || reaches(plan?.findings ?? [], "error"),
+  )
     ? exitCodes.findings
     : exitCodes.fine;
 }
@@ -91,8 +94,8 @@ const words: Readonly<Record<Status, string>> = {
   same: "no change",
 };
 
-function line({ change: { stack, status, reason, diff } }: ComparedStack): string {
-  const details = [reason, diff]
+function line({ change: { stack, status, reason, nodes, values, findings, files } }: ComparedStack): string {
+  const details = [reason, nodes, values, findings, files]
     .filter((text) => text !== "")
     .map((text) => text.trimEnd().replaceAll(/^(?=.)/gm, "  "));
   return [`${stack}: ${words[status]}`, ...details, ""].join("\n");

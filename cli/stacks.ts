@@ -1,8 +1,33 @@
 import { parseArgs } from "node:util";
+import { exampleProblems } from "../components/config/exampleValues.ts";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import { readStackFile, stackNames, stacksFolder } from "../components/config/stackFile.ts";
+import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { type Command, exitCodes } from "./exit.ts";
+
+/** Stacks that an update would take, development first, and why the others are none. */
+export function deployableStacks(folder: URL = stacksFolder): {
+  readonly names: readonly string[];
+  readonly leftOut: readonly string[];
+} {
+  const rows = stackNames(folder).map((name) => {
+    try {
+      const spec = clusterSpec(loadConfig(readStackFile(name, folder)));
+      const [example] = exampleProblems(spec);
+      const why = example === undefined ? undefined : `${example.path} ${example.message}`;
+      return { name, late: spec.environment === "production", why };
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return { name, late: true, why: `its file has mistakes: fenestra plan --stack ${name}` };
+    }
+  });
+  const chosen = rows.filter(({ why }) => why === undefined);
+  return {
+    names: [...chosen.filter(({ late }) => !late), ...chosen.filter(({ late }) => late)].map(({ name }) => name),
+    leftOut: rows.flatMap(({ name, why }) => (why === undefined ? [] : [`${name} is left out: ${why}`])),
+  };
+}
 
 /** One line per stack of a folder. A file with mistakes is listed as such and does not hide the others. */
 export function stackLines(folder: URL = stacksFolder): readonly string[] {
@@ -36,12 +61,20 @@ function row(name: string, folder: URL): string[] {
 /** `fenestra stacks`. */
 export const stacksCommand: Command = {
   summary: "List the stacks that have a file",
-  help: `Usage: fenestra stacks
+  help: `Usage: fenestra stacks [options]
 
 Lists the stacks of the folder stacks with cloud, region, Kubernetes release and pools. A file with mistakes is listed with their number.
+
+  --deployable       print the names alone, as a list in JSON, development first, of those whose values are no placeholders; for workflows
 `,
-  run: async (args, { out }) => {
-    parseArgs({ args: [...args], options: {} });
+  run: async (args, { out, err }) => {
+    const { values } = parseArgs({ args: [...args], options: { deployable: { type: "boolean", default: false } } });
+    if (values.deployable) {
+      const { names, leftOut } = deployableStacks();
+      err(leftOut.map((line) => `${line}\n`).join(""));
+      out(`${JSON.stringify(names)}\n`);
+      return exitCodes.fine;
+    }
     out(`${stackLines().join("\n")}\n`);
     return exitCodes.fine;
   },

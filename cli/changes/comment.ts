@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { parseChanges, type StackChange, type Status } from "./stackChange.ts";
+import { table } from "./table.ts";
 
 // Runs where a token may write to the repository, on what anybody's branch left behind, and before any package is installed: it imports
 // nothing but Node's own modules and takes every text for hostile.
@@ -24,15 +25,6 @@ export interface CommentSource {
   readonly runUrl: string;
 }
 
-const words: Readonly<Record<Status, string>> = {
-  failed: "cannot be planned",
-  changed: "changes",
-  unknown: "cannot be compared with its base",
-  added: "is new",
-  removed: "is removed",
-  same: "no change",
-};
-
 /** The comment of a run without a readable list of changes. */
 export function failureComment({ sha, runUrl }: CommentSource): string {
   return `${marker}\nThere is no plan of \`${sha}\`: [the run](${runUrl}) says why.\n`;
@@ -56,11 +48,10 @@ export function changesComment(changes: readonly StackChange[], { sha, runUrl }:
       marker,
       `Plan of \`${sha}\`, made without an account. The plans as pages, and every file of every machine, are with [the run](${runUrl}).`,
       "",
-      ...(changes.length === 0 ? ["There is no stack."] : ["| Stack | |", "| --- | --- |"]),
-      ...[...shown, ...same].map(({ stack, status }) => `| \`${stack}\` | ${words[status]} |`),
+      ...(changes.length === 0 ? ["There is no stack."] : table([...shown, ...same])),
       ...(changes.length > shown.length + same.length ? ["", "More stacks are with the run."] : []),
       "",
-      ...parts.flatMap(({ title, language }, index) => block(title, language, texts[index] ?? "")),
+      ...parts.flatMap((part, index) => block(part, texts[index] ?? "")),
     ].join("\n");
   const room = commentLimit - bytes(build(parts.map(() => "")));
   return build(
@@ -75,15 +66,27 @@ interface Part {
   /** HTML of ours. */
   readonly title: string;
   readonly language: "diff" | "text";
+  /** Whether the reader sees it without a click. */
+  readonly open: boolean;
   /** Text of the branch. */
   readonly text: string;
 }
 
-function partsOf({ stack, reason, diff, summary }: StackChange): readonly Part[] {
+/** Most lines of values that are shown without a click. */
+const openLines = 40;
+
+/** What people decide by stands open: why there is no plan, what is refused and lost, the nodes, and the values if they are few. */
+function partsOf({ stack, reason, nodes, values, findings, files, summary }: StackChange): readonly Part[] {
+  const of = (what: string, text: string, language: Part["language"], open = false): Part => {
+    return { title: `<code>${stack}</code>: ${what}`, language, open, text };
+  };
   const parts: readonly Part[] = [
-    { title: `<code>${stack}</code>: why`, language: "text", text: reason },
-    { title: `<code>${stack}</code>: what changes`, language: "diff", text: diff },
-    { title: `<code>${stack}</code>: the plan`, language: "text", text: summary },
+    of("why", reason, "text", true),
+    of("nodes", nodes, "diff", true),
+    of("resources and values", values, "diff", values.split("\n").length <= openLines),
+    of("findings", findings, "diff"),
+    of("files of the machines", files, "diff"),
+    of("the plan", summary, "text"),
   ];
   return parts.filter(({ text }) => text !== "");
 }
@@ -91,8 +94,17 @@ function partsOf({ stack, reason, diff, summary }: StackChange): readonly Part[]
 /** Longer than any run of backticks that `plain` leaves, so that no line of a text ends the block. */
 const fence = "````";
 
-function block(title: string, language: string, text: string): readonly string[] {
-  return [`<details><summary>${title}</summary>`, "", `${fence}${language}`, text, fence, "", "</details>", ""];
+function block({ title, language, open }: Part, text: string): readonly string[] {
+  return [
+    `<details${open ? " open" : ""}><summary>${title}</summary>`,
+    "",
+    `${fence}${language}`,
+    text,
+    fence,
+    "",
+    "</details>",
+    "",
+  ];
 }
 
 /**

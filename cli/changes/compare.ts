@@ -1,15 +1,24 @@
 import { ConfigError } from "../../components/config/problem.ts";
 import { UserDataError } from "../../plan/decode/machine.ts";
 import { readBasePlan } from "../../plan/diff/base.ts";
-import { diffPlans } from "../../plan/diff/compare.ts";
-import { diffText } from "../../plan/diff/text.ts";
+import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
+import type { Fate } from "../../plan/diff/fates.ts";
+import {
+  countChanges,
+  fileLines,
+  findingLines,
+  lostLines,
+  nodeLines,
+  refusedLines,
+  resourceLines,
+} from "../../plan/diff/text.ts";
 import { ProgramError } from "../../plan/program/runProgram.ts";
 import { ShapeError } from "../../plan/program/sameResources.ts";
 import { planJson } from "../../plan/report/json.ts";
 import type { Plan } from "../../plan/report/plan.ts";
 import { planSummary } from "../../plan/report/summary.ts";
 import { UsageError } from "../exit.ts";
-import type { StackChange } from "./stackChange.ts";
+import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
 
 /** One of the two versions that are compared. */
 export interface Version<T> {
@@ -39,18 +48,76 @@ export async function compareStacks(base: Version<string>, now: Version<Plan>): 
 }
 
 async function compareStack(stack: string, base: Version<string>, now: Version<Plan>): Promise<ComparedStack> {
-  const change: StackChange = { stack, status: "same", reason: "", diff: "", summary: "" };
-  if (!now.stacks.includes(stack)) return { change: { ...change, status: "removed" }, plan: undefined };
+  if (!now.stacks.includes(stack)) return { change: bareChange(stack, "removed"), plan: undefined };
   const plan = await orReason(() => now.plan(stack));
-  if (typeof plan === "string") return { change: { ...change, status: "failed", reason: plan }, plan: undefined };
+  if (typeof plan === "string") return { change: bareChange(stack, "failed", plan), plan: undefined };
   const summary = planSummary(plan);
-  if (!base.stacks.includes(stack)) return { change: { ...change, status: "added", summary }, plan };
+  const unknown = (reason: string): ComparedStack => {
+    return { change: { ...bareChange(stack, "unknown", reason), summary }, plan };
+  };
+  if (!base.stacks.includes(stack)) return { change: { ...added(stack, plan), summary }, plan };
   const before = await orReason(async () => ({ text: await base.plan(stack) }));
-  if (typeof before === "string") return { change: { ...change, status: "unknown", reason: before, summary }, plan };
-  if (before.text === planJson(plan)) return { change, plan };
+  if (typeof before === "string") return unknown(before);
+  if (before.text === planJson(plan)) return { change: bareChange(stack, "same"), plan };
   const old = readBasePlan(before.text);
-  if (typeof old === "string") return { change: { ...change, status: "unknown", reason: old, summary }, plan };
-  return { change: { ...change, status: "changed", diff: diffText(diffPlans(old, plan)), summary }, plan };
+  if (typeof old === "string") return unknown(old);
+  const diff = diffPlans(old, plan);
+  // Another version may write the same plan in another form.
+  if (isEmpty(diff)) return { change: bareChange(stack, "same"), plan };
+  return { change: { ...changed(stack, diff), summary }, plan };
+}
+
+function changed(stack: string, diff: PlanDiff): StackChange {
+  const text = (...parts: readonly (readonly string[])[]): string =>
+    parts
+      .filter((part) => part.length > 0)
+      .map((part) => part.join("\n"))
+      .join("\n\n");
+  return {
+    ...bareChange(stack, "changed"),
+    overview: overviewOf(diff),
+    nodes: text(refusedLines(diff.refused), lostLines(diff), nodeLines(diff.nodes)),
+    values: text(resourceLines(diff.resources)),
+    findings: text(findingLines(diff)),
+    files: text(...diff.files.map(fileLines)),
+  };
+}
+
+function added(stack: string, plan: Plan): StackChange {
+  const nodes = plan.machines.map(({ name, role, count }): NodeChange => {
+    return { name, role, change: "added", because: [], count: [0, count] };
+  });
+  const resources = plan.resources
+    .filter(({ custom, type }) => custom && type !== "pulumi:index:Stash")
+    .map(({ urn, type, name }): Fate => ({ urn, type, name, change: "added", because: [], inputs: [] }));
+  const diff = { refused: [], resources, nodes, files: [], findings: { new: plan.findings, gone: [] } };
+  return { ...bareChange(stack, "added"), overview: overviewOf(diff), nodes: nodeLines(nodes).join("\n") };
+}
+
+function overviewOf({ refused, resources, nodes, findings }: PlanDiff): Overview {
+  const counts = countChanges(resources);
+  const rows = (controlPlane: boolean) =>
+    nodes
+      .filter(({ role }) => (role === "control-plane") === controlPlane)
+      .map(({ name, change }) => ({ name: shortName(name), fate: change }));
+  return {
+    controlPlane: rows(true),
+    pools: rows(false),
+    added: counts["+"],
+    removed: counts["-"],
+    changed: counts["~"],
+    replaced: counts["!"],
+    refused: refused.length,
+    lost: resources.filter(({ data }) => data !== undefined).length,
+    newFindings: findings.new.length,
+    goneFindings: findings.gone.length,
+    cost: { before: null, now: null },
+  };
+}
+
+/** Name of a pool in the name of its group: `win2022` of `aws-dev-pool-win2022-group`. */
+function shortName(name: string): string {
+  return /-pool-(.+)-group$/.exec(name)?.[1] ?? name;
 }
 
 /** The result, or the message of an error that says that a stack cannot be planned. Any other error is ours and goes on. */

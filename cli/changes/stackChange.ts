@@ -6,23 +6,68 @@ export const statuses = ["failed", "changed", "unknown", "added", "removed", "sa
 /** One of `statuses`. */
 export type Status = (typeof statuses)[number];
 
+/** What happens to machines, as the table says it. */
+export const nodeFates = [
+  "refused",
+  "replaced",
+  "may-be-replaced",
+  "removed",
+  "rolled",
+  "changed",
+  "added",
+  "stays",
+] as const;
+
+/** One of `nodeFates`. */
+export type NodeFate = (typeof nodeFates)[number];
+
+/** Machines of the control plane or of one pool. */
+export interface NodeRow {
+  readonly name: string;
+  readonly fate: NodeFate;
+}
+
+/** Numbers of a row of the table, by their names in `changes.json`. */
+export const numbers = [
+  "added",
+  "removed",
+  "changed",
+  "replaced",
+  "refused",
+  "lost",
+  "newFindings",
+  "goneFindings",
+] as const;
+
+/** A stack's row of the table: names and numbers, no text. */
+export type Overview = Readonly<Record<(typeof numbers)[number], number>> & {
+  readonly controlPlane: readonly NodeRow[];
+  readonly pools: readonly NodeRow[];
+  /** Estimates in US dollars a month; null where a price is unknown. */
+  readonly cost: { readonly before: number | null; readonly now: number | null };
+};
+
+/** Texts about a stack; each may be empty. */
+export const textNames = ["reason", "nodes", "values", "findings", "files", "summary"] as const;
+
 /** What became of one stack. */
-export interface StackChange {
+export type StackChange = Readonly<Record<(typeof textNames)[number], string>> & {
   readonly stack: string;
   readonly status: Status;
-  /** Why it failed or is unknown; empty otherwise. */
-  readonly reason: string;
-  /** The comparison as text, when it changed. */
-  readonly diff: string;
-  /** The plan in short, unless nothing changed or there is none. */
-  readonly summary: string;
+  /** Of a stack that changes or is new. */
+  readonly overview: Overview | null;
+};
+
+/** A stack of which there is nothing to say but its status. */
+export function bareChange(stack: string, status: Status, reason = ""): StackChange {
+  return { stack, status, overview: null, reason, nodes: "", values: "", findings: "", files: "", summary: "" };
 }
 
 /** File of `fenestra changes --out` that holds what became of every stack. */
 export const changesFile = "changes.json";
 
 /** Version of that file's form. */
-export const changesVersion = 1;
+export const changesVersion = 2;
 
 /** Text of that file. */
 export function changesJson(stacks: readonly StackChange[]): string {
@@ -44,12 +89,60 @@ export function parseChanges(text: string): readonly StackChange[] {
 /** A stack's name stands in the comment as it is, so it is held to the characters that Pulumi takes in one. */
 const stackName = /^[A-Za-z0-9_.-]{1,100}$/;
 
+/** Names of machines stand there too. */
+const nodeName = /^[a-z0-9-]{1,60}$/;
+
 function parseChange(value: unknown): StackChange {
   if (!isRecord(value)) throw new TypeError("a stack is not an object");
   const stack = textOf(value.stack);
   const status = statuses.find((known) => known === value.status);
   if (!stackName.test(stack) || status === undefined) throw new TypeError("a stack has no name or no status");
-  return { stack, status, reason: textOf(value.reason), diff: textOf(value.diff), summary: textOf(value.summary) };
+  return {
+    ...bareChange(stack, status, textOf(value.reason)),
+    overview: value.overview === null ? null : parseOverview(value.overview),
+    nodes: textOf(value.nodes),
+    values: textOf(value.values),
+    findings: textOf(value.findings),
+    files: textOf(value.files),
+    summary: textOf(value.summary),
+  };
+}
+
+function parseOverview(value: unknown): Overview {
+  if (!isRecord(value) || !isRecord(value.cost)) throw new TypeError("a row of the table is not an object");
+  const number = (name: (typeof numbers)[number]): number => numberOf(value[name]);
+  return {
+    added: number("added"),
+    removed: number("removed"),
+    changed: number("changed"),
+    replaced: number("replaced"),
+    refused: number("refused"),
+    lost: number("lost"),
+    newFindings: number("newFindings"),
+    goneFindings: number("goneFindings"),
+    controlPlane: nodesOf(value.controlPlane),
+    pools: nodesOf(value.pools),
+    cost: {
+      before: value.cost.before === null ? null : numberOf(value.cost.before),
+      now: value.cost.now === null ? null : numberOf(value.cost.now),
+    },
+  };
+}
+
+function nodesOf(value: unknown): readonly NodeRow[] {
+  if (!Array.isArray(value)) throw new TypeError("a list of machines is missing");
+  return value.map((item: unknown) => {
+    const row = isRecord(item) ? item : {};
+    const fate = nodeFates.find((known) => known === row.fate);
+    const name = textOf(row.name);
+    if (fate === undefined || !nodeName.test(name)) throw new TypeError("machines have no name or no fate");
+    return { name, fate };
+  });
+}
+
+function numberOf(value: unknown): number {
+  if (typeof value !== "number" || !Number.isFinite(value) || value < 0) throw new TypeError("a number is missing");
+  return value;
 }
 
 function textOf(value: unknown): string {

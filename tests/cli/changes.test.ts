@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { changesComment, commentLimit, commentOfFile, failureComment, marker } from "../../cli/changes/comment.ts";
 import { compareStacks } from "../../cli/changes/compare.ts";
-import { changesJson, parseChanges, type StackChange, statuses } from "../../cli/changes/stackChange.ts";
+import { bareChange, changesJson, parseChanges, type StackChange, statuses } from "../../cli/changes/stackChange.ts";
 import { UsageError } from "../../cli/exit.ts";
 import { main } from "../../cli/main.ts";
 import { ConfigError } from "../../components/config/problem.ts";
@@ -52,7 +52,7 @@ describe("the stacks that change", function () {
     const compared = await compareStacks(fresh, now("azure-dev", "aws-dev"));
     assert.deepEqual(
       compared.map(({ change }) => change),
-      ["aws-dev", "azure-dev"].map((stack) => ({ stack, status: "same", reason: "", diff: "", summary: "" })),
+      ["aws-dev", "azure-dev"].map((stack) => bareChange(stack, "same")),
     );
   });
 
@@ -67,8 +67,8 @@ describe("the stacks that change", function () {
     });
     const [first, second] = await compareStacks(texts(["aws-dev", "azure-dev"], bigger), now("aws-dev", "azure-dev"));
     assert.equal(first?.change.status, "changed");
-    assert.match(first?.change.diff ?? "", /^~ aws-dev-pool-win2022-group: rolls one by one, 2 machines/m);
-    assert.match(first?.change.diff ?? "", /^ {2}aws-dev-pool-linux-group: stays, 2 machines$/m);
+    assert.match(first?.change.nodes ?? "", /^~ aws-dev-pool-win2022-group: rolls one by one, 2 machines/m);
+    assert.match(first?.change.nodes ?? "", /^ {2}aws-dev-pool-linux-group: stays, 2 machines$/m);
     assert.match(first?.change.summary ?? "", /^aws-dev: Kubernetes \d/);
     assert.equal(first?.plan, aws);
     assert.equal(second?.change.status, "same");
@@ -77,10 +77,15 @@ describe("the stacks that change", function () {
   it("may be new or gone", async () => {
     const compared = await compareStacks(texts(["aws-dev"]), now("azure-dev"));
     assert.deepEqual(
-      compared.map(({ change: { stack, status, diff }, plan }) => [stack, status, diff, plan?.stack]),
+      compared.map(({ change: { stack, status, overview }, plan }) => [
+        stack,
+        status,
+        overview?.pools.length,
+        plan?.stack,
+      ]),
       [
-        ["aws-dev", "removed", "", undefined],
-        ["azure-dev", "added", "", "azure-dev"],
+        ["aws-dev", "removed", undefined, undefined],
+        ["azure-dev", "added", 3, "azure-dev"],
       ],
     );
   });
@@ -147,10 +152,15 @@ function outside(comment: string): string {
 }
 
 const change = (over: Partial<StackChange> = {}): StackChange => ({
-  stack: "aws-dev",
-  status: "changed",
-  reason: "",
-  diff: "1 resources change\n~ changed  aws:ec2/instance:Instance a: userData\n",
+  ...bareChange("aws-dev", "changed"),
+  overview: {
+    ...{ added: 1, removed: 0, changed: 3, replaced: 2, refused: 1, lost: 1, newFindings: 2, goneFindings: 0 },
+    controlPlane: [{ name: "aws-dev-control-plane-0-instance", fate: "replaced" }],
+    pools: ["a", "b", "c", "d", "e", "f"].map((name) => ({ name, fate: "rolled" as const })),
+    cost: { before: 1000.4, now: 1100 },
+  },
+  nodes: "Nodes\n! aws-dev-control-plane-0-instance: is replaced",
+  values: "Resources: + 1",
   summary: "aws-dev: Kubernetes 1.36.0\n",
   ...over,
 });
@@ -160,20 +170,20 @@ describe("the comment on a pull request", () => {
   after(() => rmSync(folder, { recursive: true }));
 
   it("shows what changes, what cannot be planned first, and what does not change in a line", () => {
-    const same = change({ stack: "azure-dev", status: "same", diff: "", summary: "" });
-    const failed = change({ stack: "azure-prod", status: "failed", reason: "no region", diff: "", summary: "" });
+    const same = bareChange("azure-dev", "same");
+    const failed = bareChange("azure-prod", "failed", "no region");
     assert.equal(
       changesComment([change(), same, failed], source),
       `${marker}
 Plan of \`${source.sha}\`, made without an account. The plans as pages, and every file of every machine, are with [the run](${source.runUrl}).
 
-| Stack | |
-| --- | --- |
-| \`azure-prod\` | cannot be planned |
-| \`aws-dev\` | changes |
-| \`azure-dev\` | no change |
+| Stack | | Control plane | Pools | + ~ - ! | Findings | USD a month |
+| --- | --- | --- | --- | --- | --- | ---: |
+| \`azure-prod\` | **cannot be planned** |  |  |  |  |  |
+| \`aws-dev\` | **1 refused**, **data is lost**, changes | **replaced** | rolled one by one: a, b, c, d, e, 1 more | +1 ~3 -0 !2 | 2 new | 1100 (+100) |
+| \`azure-dev\` | no change |  |  |  |  |  |
 
-<details><summary><code>azure-prod</code>: why</summary>
+<details open><summary><code>azure-prod</code>: why</summary>
 
 \`\`\`\`text
 no region
@@ -181,11 +191,19 @@ no region
 
 </details>
 
-<details><summary><code>aws-dev</code>: what changes</summary>
+<details open><summary><code>aws-dev</code>: nodes</summary>
 
 \`\`\`\`diff
-1 resources change
-~ changed  aws:ec2/instance:Instance a: userData
+Nodes
+! aws-dev-control-plane-0-instance: is replaced
+\`\`\`\`
+
+</details>
+
+<details open><summary><code>aws-dev</code>: resources and values</summary>
+
+\`\`\`\`diff
+Resources: + 1
 \`\`\`\`
 
 </details>
@@ -211,10 +229,13 @@ aws-dev: Kubernetes 1.36.0
   ];
   it("lets no text of a branch out of its block", () => {
     for (const text of hostile) {
-      const comment = changesComment([change({ reason: text, diff: text, summary: text })], source);
+      const comment = changesComment(
+        [change({ reason: text, nodes: text, values: text, findings: text, files: text, summary: text })],
+        source,
+      );
       assert.doesNotMatch(outside(comment), /octocat|example\.com|merge/, JSON.stringify(text.slice(0, 40)));
       assert.equal(outside(comment).split(marker).length, 2);
-      assert.equal(outside(comment).split("</details>").length, 4);
+      assert.equal(outside(comment).split("</details>").length, 7);
     }
   });
 
@@ -223,7 +244,7 @@ aws-dev: Kubernetes 1.36.0
   });
 
   it("shows no character that is not seen, or that turns the line around", () => {
-    const comment = changesComment([change({ diff: "a\u202Eb\u200Bc\u0000d\u001B[31me\u{E0041}\tf" })], source);
+    const comment = changesComment([change({ nodes: "a\u202Eb\u200Bc\u0000d\u001B[31me\u{E0041}\tf" })], source);
     assert.match(comment, /a\uFFFDb\uFFFDc\uFFFDd\uFFFD\[31me\uFFFD\tf/);
   });
 
@@ -239,8 +260,12 @@ aws-dev: Kubernetes 1.36.0
   const anyChange = fc.record({
     stack: fc.stringMatching(/^[A-Za-z0-9_.-]{1,100}$/),
     status: fc.constantFrom(...statuses),
+    overview: fc.constantFrom(null, change().overview),
     reason: text,
-    diff: text,
+    nodes: text,
+    values: text,
+    findings: text,
+    files: text,
     summary: text,
   });
 
@@ -260,8 +285,8 @@ aws-dev: Kubernetes 1.36.0
 
   it("gives short texts whole, and long ones the room that is left, cut at a line", () => {
     const long = "0123456789\n".repeat(20_000);
-    const short = change({ stack: "aws-prod", diff: "short\n", summary: "" });
-    const comment = changesComment([change({ diff: long, summary: long }), short], source);
+    const short = change({ stack: "aws-prod", values: "short\n", summary: "" });
+    const comment = changesComment([change({ files: long, summary: long }), short], source);
     assert.match(comment, /\nshort\n````/);
     assert.equal(comment.match(/\n0123456789\n\.\.\. the rest is with the run\n````/g)?.length, 2);
     assert.ok(Buffer.byteLength(comment) > commentLimit - 60);
@@ -281,13 +306,20 @@ aws-dev: Kubernetes 1.36.0
     assert.ok(typeof good === "object");
     for (const stack of ["a`b", "a|b", "<b>", "@octocat/x", "", "a".repeat(101), "a\n"])
       assert.equal(of(changesJson([change({ stack })])), failure, stack);
-    for (const content of ["", "null", "[]", "{}", `{"version":1}`, `{"version":2,"stacks":[]}`])
+    for (const content of ["", "null", "[]", "{}", `{"version":2}`, `{"version":1,"stacks":[]}`])
       assert.equal(of(content), failure, content);
-    assert.equal(of(`{"version":1,"stacks":[{"stack":"a","status":"@octocat"}]}`), failure);
-    assert.equal(
-      of(`{"version":1,"stacks":[{"stack":"a","status":"same","reason":1,"diff":"","summary":""}]}`),
-      failure,
-    );
+    assert.equal(of(`{"version":2,"stacks":[{"stack":"a","status":"@octocat"}]}`), failure);
+    const text = changesJson([change()]);
+    for (const [from, to] of [
+      [`"fate": "rolled"`, `"fate": "@octocat"`],
+      [`"name": "a"`, `"name": "@octocat"`],
+      [`"added": 1`, `"added": "1"`],
+      [`"now": 1100`, `"now": "@octocat"`],
+      [`"reason": ""`, `"reason": 1`],
+    ] as const) {
+      assert.ok(text.includes(from));
+      assert.equal(of(text.replace(from, to)), failure, to);
+    }
     assert.equal(commentOfFile(path.join(folder, "none.json"), source), failure);
     const link = path.join(folder, "link.json");
     writeFileSync(file, changesJson([change()]));
@@ -296,10 +328,10 @@ aws-dev: Kubernetes 1.36.0
   });
 
   it("is made without a package: what runs beside the token comes with Node or from this repository", () => {
-    for (const name of ["comment.ts", "stackChange.ts"]) {
+    for (const name of ["comment.ts", "stackChange.ts", "table.ts"]) {
       const code = readFileSync(path.join(root, "cli/changes", name), "utf8");
       const imports = [...code.matchAll(/from "([^"]+)"/g)].map(([, module]) => module);
-      for (const module of imports) assert.ok(module?.startsWith("node:") || module === "./stackChange.ts", module);
+      for (const module of imports) assert.match(module ?? "", /^(node:.*|\.\/(stackChange|table)\.ts)$/);
     }
   });
 });

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { init } from "../../cli/init.ts";
 import { main } from "../../cli/main.ts";
-import { stackLines } from "../../cli/stacks.ts";
+import { deployableStacks, stackLines } from "../../cli/stacks.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { parseStackFile, readStackFile } from "../../components/config/stackFile.ts";
 import { defaultRelease } from "../../components/model/releases.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
+import { testStacks } from "../support/stacks.ts";
 
 describe("fenestra init", () => {
   let folder = new URL("file:///");
@@ -44,6 +45,20 @@ describe("fenestra init", () => {
     assert.deepEqual(stackLines(folder).slice(1), [
       `shop   aws    eu-central-1  ${defaultRelease}      linux, win2019, win2025`,
     ]);
+  });
+
+  it("are deployed when no value of documentation is left, development first", () => {
+    const { names, leftOut } = deployableStacks(testStacks);
+    assert.deepEqual(names, ["azure-prod"]);
+    assert.deepEqual(
+      leftOut.map((line) => line.split(":")[0]),
+      ["aws-dev is left out", "aws-prod is left out", "aws-restricted is left out", "azure-dev is left out"],
+    );
+    writeFileSync(new URL("Pulumi.wrong.yaml", folder), "config: {}");
+    assert.deepEqual(deployableStacks(folder), {
+      names: [],
+      leftOut: ["wrong is left out: its file has mistakes: fenestra plan --stack wrong"],
+    });
   });
 
   it("asks for what no option says, and again after a wrong answer", async () => {

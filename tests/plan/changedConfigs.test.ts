@@ -1,29 +1,12 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
-import { loadConfig } from "../../components/config/load.ts";
-import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/fates.ts";
 import { changeWords } from "../../plan/diff/text.ts";
-import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
-import { runProgram } from "../../plan/program/runProgram.ts";
 import { replaceKeys } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/json.ts";
-import { planOfRun } from "../../plan/report/makePlan.ts";
-import type { Plan } from "../../plan/report/plan.ts";
+import { configTexts, planOf } from "../support/planOf.ts";
 import { type Case, cases, configs } from "./changedConfigs.ts";
-
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
-
-async function planOf(values: Readonly<Record<string, unknown>>): Promise<Plan> {
-  const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
-  const config = Object.fromEntries(Object.entries(values).map(([key, value]) => [`fenestra:${key}`, text(value)]));
-  const spec = clusterSpec(loadConfig(config));
-  const simulate = simulatedCloud(placeOf(config), "stand-in");
-  const program = await runProgram({ entry, stack: "s", config, simulate, mode: "known-outputs" });
-  return planOfRun({ stack: "s", spec, program, asOf: undefined });
-}
 
 const short = (type: string): string => type.split(":").at(-1) ?? "";
 
@@ -59,7 +42,7 @@ describe("a changed stack file", function () {
     const key = JSON.stringify(config);
     const known = bases.get(key);
     if (known !== undefined) return known;
-    const read = readBasePlan(planJson(await planOf(config)));
+    const read = readBasePlan(planJson(await planOf("s", configTexts(config))));
     assert.ok(typeof read !== "string", String(read));
     bases.set(key, read);
     return read;
@@ -68,7 +51,7 @@ describe("a changed stack file", function () {
   for (const { what, cloud, from, to, expected } of cases)
     it(`${cloud}: ${what}`, async () => {
       const before = { ...configs[cloud], ...from };
-      const plan = await planOf({ ...before, ...to });
+      const plan = await planOf("s", configTexts({ ...before, ...to }));
       for (const { type, custom } of plan.resources) if (custom) types.add(type);
       const none = { nodes: "", replaced: "", maybe: "", refused: "", lost: "" };
       const sorted = (words: object, mark: string): object =>

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { changesJson } from "../../cli/changes/stackChange.ts";
+import { bareChange, changesJson } from "../../cli/changes/stackChange.ts";
 import { scriptOf } from "./read.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -95,8 +95,7 @@ describe("the scripts of the workflows", function () {
       HEAD_BRANCH: "a b",
       HEAD_SHA: sha,
     };
-    const same = { stack: "aws-dev", status: "same", reason: "", diff: "", summary: "" } as const;
-    const files = { "changes/changes.json": changesJson([same]) };
+    const files = { "changes/changes.json": changesJson([bareChange("aws-dev", "same")]) };
     const pulls = {
       "GET repos/o/r/pulls": [
         { number: 4, head: { sha: "f".repeat(40) } },

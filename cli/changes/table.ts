@@ -1,0 +1,81 @@
+import type { NodeFate, NodeRow, Overview, StackChange, Status } from "./stackChange.ts";
+
+const words: Readonly<Record<Status, string>> = {
+  failed: "**cannot be planned**",
+  changed: "changes",
+  unknown: "cannot be compared with its base",
+  added: "is new",
+  removed: "is removed",
+  same: "no change",
+};
+
+const fates: Readonly<Record<NodeFate, string>> = {
+  refused: "**refused**",
+  replaced: "**replaced**",
+  "may-be-replaced": "may be replaced",
+  removed: "removed",
+  rolled: "rolled one by one",
+  changed: "in place",
+  added: "new",
+  stays: "stays",
+};
+
+/** Most names in one cell. */
+const mostNames = 5;
+
+/** The table of a comment: one row per stack, made of names and numbers only. */
+export function table(changes: readonly StackChange[]): readonly string[] {
+  return [
+    "| Stack | | Control plane | Pools | + ~ - ! | Findings | USD a month |",
+    "| --- | --- | --- | --- | --- | --- | ---: |",
+    ...changes.map((change) => `| \`${change.stack}\` | ${cells(change).join(" | ")} |`),
+  ];
+}
+
+function cells({ status, overview }: StackChange): readonly string[] {
+  if (overview === null) return [words[status], "", "", "", "", ""];
+  return [
+    statusCell(status, overview),
+    nodeCell(overview.controlPlane, 0),
+    nodeCell(overview.pools, mostNames),
+    `+${overview.added} ~${overview.changed} -${overview.removed} !${overview.replaced}`,
+    findingCell(overview),
+    costCell(overview.cost),
+  ];
+}
+
+function statusCell(status: Status, { refused, lost }: Overview): string {
+  const alarms = [refused > 0 ? `**${refused} refused**` : "", lost > 0 ? "**data is lost**" : ""];
+  return [...alarms.filter((text) => text !== ""), words[status]].join(", ");
+}
+
+/** `**replaced**: win2019; rolled one by one: linux, win2022`, those that stay left out; at most `names` names in all. */
+function nodeCell(nodes: readonly NodeRow[], names: number): string {
+  const moving = nodes.filter(({ fate }) => fate !== "stays");
+  if (moving.length === 0) return fates.stays;
+  let left = names;
+  return [...Map.groupBy(moving, ({ fate }) => fate)]
+    .map(([fate, rows]) => {
+      if (names === 0) return fates[fate];
+      const shown = rows.slice(0, left).map(({ name }) => name);
+      left -= shown.length;
+      const more = rows.length - shown.length;
+      return `${fates[fate]}: ${[...shown, ...(more > 0 ? [`${more}${shown.length > 0 ? " more" : ""}`] : [])].join(", ")}`;
+    })
+    .join("; ");
+}
+
+function findingCell({ newFindings, goneFindings }: Overview): string {
+  if (newFindings + goneFindings === 0) return "same";
+  return [newFindings > 0 ? `${newFindings} new` : "", goneFindings > 0 ? `${goneFindings} gone` : ""]
+    .filter((text) => text !== "")
+    .join(", ");
+}
+
+function costCell({ before, now }: Overview["cost"]): string {
+  if (now === null) return "unknown";
+  const rounded = Math.round(now);
+  if (before === null || Math.round(before) === rounded) return String(rounded);
+  const difference = rounded - Math.round(before);
+  return `${rounded} (${difference > 0 ? "+" : ""}${difference})`;
+}

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { changesComment, commentLimit } from "../../cli/changes/comment.ts";
+import { compareStacks } from "../../cli/changes/compare.ts";
+import type { StackChange } from "../../cli/changes/stackChange.ts";
+import { stackNames } from "../../components/config/stackFile.ts";
+import { planJson } from "../../plan/report/json.ts";
+import type { Plan } from "../../plan/report/plan.ts";
+import { configTexts, planOf } from "../support/planOf.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
+import { stackConfig, testStacks } from "../support/stacks.ts";
+
+type Config = Readonly<Record<string, string>>;
+const stacks = stackNames(testStacks);
+
+/** A stack's config with some values replaced; the pools are given to be changed. */
+const changed = (config: Config, change: (pools: readonly object[], azure: boolean) => object): Config => {
+  const pools: unknown = JSON.parse(config["fenestra:pools"] ?? "[]");
+  assert.ok(Array.isArray(pools));
+  return { ...config, ...configTexts({ ...change(pools, config["fenestra:cloud"] === "azure") }) };
+};
+
+const typical: Readonly<Record<string, (config: Config) => Config>> = {
+  "more-machines": (config) =>
+    changed(config, ([first, ...others]) => ({ pools: [{ ...first, count: 5 }, ...others] })),
+  "other-size": (config) =>
+    changed(config, (pools, azure) => ({
+      pools: pools.map((pool, index) =>
+        index === 1 ? { ...pool, size: azure ? "Standard_D8s_v5" : "m7i.2xlarge" } : pool,
+      ),
+    })),
+  "new-pool": (config) => changed(config, (pools) => ({ pools: [...pools, { name: "jobs", os: "linux", count: 1 }] })),
+  "patch-release": (config) => changed(config, () => ({ kubernetes: { version: "1.36.3" } })),
+  "other-network": (config) =>
+    changed(config, () => ({
+      network: { ...Object(JSON.parse(config["fenestra:network"] ?? "{}")), cidr: "10.99.0.0/16" },
+    })),
+};
+
+const source = { sha: "0123456789abcdef0123456789abcdef01234567", runUrl: "https://github.com/o/r/actions/runs/1" };
+
+/** Most lines of values that a snapshot holds. */
+const most = 4;
+
+/** What a reviewer of the snapshot reads: the first values, without sizes and digests that change with every script. */
+function short(change: StackChange): StackChange {
+  const lines = change.values.replaceAll(/\[user data, [^\]]*\]/g, "[user data]").split("\n");
+  const values = [...lines.slice(0, most), ...(lines.length > most ? ["..."] : [])].join("\n");
+  return { ...change, values, findings: "", files: "", summary: "" };
+}
+
+describe("the comment on five stacks", function () {
+  this.timeout(120_000);
+  const olds = new Map<string, string>();
+  const plans = async (change: (config: Config) => Config): Promise<ReadonlyMap<string, Plan>> => {
+    const made = new Map<string, Plan>();
+    for (const stack of stacks) made.set(stack, await planOf(stack, change(stackConfig(stack))));
+    return made;
+  };
+  before(async () => {
+    for (const [stack, plan] of await plans((config) => config)) olds.set(stack, planJson(plan));
+  });
+
+  for (const [name, change] of Object.entries(typical))
+    it(`of ${name} is the reviewed one`, async () => {
+      const now = await plans(change);
+      const compared = await compareStacks(
+        { stacks, plan: async (stack) => olds.get(stack) ?? "" },
+        { stacks, plan: async (stack) => now.get(stack) ?? assert.fail(stack) },
+      );
+      const file = fileURLToPath(new URL(`snapshots/comment-${name}.md`, import.meta.url));
+      matchSnapshot(
+        file,
+        changesComment(
+          compared.map((each) => short(each.change)),
+          source,
+        ),
+      );
+    });
+
+  it("fits for 40 pools, with every node's line", async () => {
+    const config = stackConfig("aws-dev");
+    const pool = (index: number) => ({
+      name: `pool-${index}`,
+      os: index % 2 === 0 ? "linux" : "windows-2022",
+      count: 2,
+    });
+    const many = changed(config, () => ({ pools: Array.from({ length: 40 }, (_, index) => pool(index)) }));
+    const base = planJson(await planOf("aws-dev", many));
+    const plan = await planOf(
+      "aws-dev",
+      changed(many, () => ({ kubernetes: { version: "1.36.3" } })),
+    );
+    const [compared] = await compareStacks(
+      { stacks: ["aws-dev"], plan: async () => base },
+      { stacks: ["aws-dev"], plan: async () => plan },
+    );
+    assert.ok(compared !== undefined);
+    const comment = changesComment([compared.change], source);
+    assert.ok(Buffer.byteLength(comment) <= commentLimit);
+    assert.equal(comment.match(/^~ aws-dev-pool-pool-\d+-group: rolls one by one, 2 machines/gm)?.length, 40);
+  });
+});
