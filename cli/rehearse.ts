@@ -6,6 +6,8 @@ import { ConfigError } from "../components/config/problem.ts";
 import { minorOf } from "../components/model/releases.ts";
 import { withEveryAddOn } from "../rehearsal/everyAddOn.ts";
 import { messageOf, RehearsalError } from "../rehearsal/host/errors.ts";
+import { idsProblem, lackOfIds } from "../rehearsal/host/hostCheck.ts";
+import { watchMemory } from "../rehearsal/host/memory.ts";
 import { insideNamespaces, ownCommand, runInsideNamespaces } from "../rehearsal/host/namespaces.ts";
 import { createProgress, type Progress } from "../rehearsal/host/progress.ts";
 import { breakages } from "../rehearsal/negativeControls.ts";
@@ -109,6 +111,8 @@ async function runRehearsal({
     progress.line(
       `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, add-ons' containers, packets and Windows are simulated; the control plane and the kubelets of Linux are real`,
     );
+    const lack = await lackOfIds();
+    if (lack !== undefined) throw idsProblem(lack);
     const programs = await obtainPrograms({ progress });
     await obtainContainerRuntime(progress);
     await checkersFor(programs, progress);
@@ -118,6 +122,7 @@ async function runRehearsal({
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const programs = await obtainPrograms({ progress: quiet });
   const paint = paintFor(process.stdout);
+  const memory = watchMemory(inside.workFolder);
   const reports = await rehearse({
     stack,
     config,
@@ -132,6 +137,7 @@ async function runRehearsal({
     ...(breakage === undefined ? {} : { breakage }),
     ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
   });
+  progress.line(memory.text());
   const { lines, code } = summary(reports, only, paint);
   for (const line of lines) console.log(line);
   // Machines and servers would keep this process alive; with its end the kernel takes all of them down.

@@ -1,6 +1,7 @@
 import { parse, stringify } from "yaml";
 import { z } from "zod";
 import type { DecodedFile } from "../plan/decode/machine.ts";
+import { newAuthority } from "../plan/fakes/certificates.ts";
 import type { DecodedMachine } from "./cluster/bringUp.ts";
 import { uninitializedTaintKey } from "./cluster/facts.ts";
 import type { Breakage } from "./rehearse.ts";
@@ -21,6 +22,27 @@ function inFiles(change: (file: DecodedFile) => string, changed: Changed = () =>
 /** Changes the content of the files of Windows machines. */
 function inWindowsFiles(change: (file: DecodedFile) => string): Breakage {
   return inFiles(change, ({ payload }) => payload.system === "windows");
+}
+
+const isLinuxWorker: Changed = ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined;
+
+const clusterConfiguration = z.looseObject({
+  kind: z.string(),
+  scheduler: z.looseObject({ extraArgs: z.array(z.unknown()).default([]) }).optional(),
+});
+
+/** kubeadm's documents with another port of the scheduler. */
+function withSchedulerPort(documents: string, port: string): string {
+  return documents
+    .split(/^---$/m)
+    .map((text) => {
+      const document = clusterConfiguration.safeParse(parse(text));
+      if (!document.success || document.data.kind !== "ClusterConfiguration") return text;
+      const { scheduler } = document.data;
+      const extraArgs = [...(scheduler?.extraArgs ?? []), { name: "secure-port", value: port }];
+      return `\n${stringify({ ...document.data, scheduler: { ...scheduler, extraArgs } })}`;
+    })
+    .join("---");
 }
 
 /**
@@ -46,6 +68,29 @@ export const breakages: Readonly<Record<string, Breakage>> = {
     const taint = { key: uninitializedTaintKey, value: "true", effect: "NoSchedule" };
     return stringify({ ...configuration, registerWithTaints: [...configuration.registerWithTaints, taint] });
   }),
+  /**
+   * Linux workers ask for a label that NodeRestriction refuses; the kubelet itself looks at the same list first
+   * (kubernetes: pkg/kubelet/apis/well_known_labels.go). Fails `nodes register`.
+   */
+  "refused-label": inFiles(
+    ({ path, content }) =>
+      path === "/etc/fenestra/kubelet.env"
+        ? content.replace("--node-labels=", "--node-labels=node-restriction.kubernetes.io/team=a,")
+        : content,
+    isLinuxWorker,
+  ),
+  /** Linux workers trust another authority than the cluster's. Fails `nodes register`. */
+  "wrong-ca": inFiles(
+    ({ path, content }) =>
+      path === "/etc/fenestra/bootstrap-kubelet.conf"
+        ? content.replace("@CA_DATA@", Buffer.from(newAuthority("another cluster").certificate).toString("base64"))
+        : content,
+    isLinuxWorker,
+  ),
+  /** The scheduler serves at another port than the one at which kubeadm has the kubelet probe it. Fails `static pods`. */
+  "probe-port": inFiles(({ path, content }) =>
+    path === "/etc/fenestra/kubeadm.yaml" ? withSchedulerPort(content, "10260") : content,
+  ),
   /** Every kubelet is given a field that it does not know, which a real one passes over with a warning. Fails `files: kubelet`. */
   "kubelet-unknown-field": inFiles(({ content }) =>
     content.replace(/^kind: KubeletConfiguration$/m, "$&\nmaximumPods: 50"),

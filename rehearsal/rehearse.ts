@@ -13,22 +13,21 @@ import { textOf } from "../plan/program/values.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { type MirrorList, mirrorList } from "../plan/report/mirrorList.ts";
 import { acceptanceChecks, expectedPools } from "./checks/all.ts";
+import { bringUpChecks } from "./checks/bringUp.ts";
 import { ControlPlaneLab } from "./checks/controlPlane.ts";
 import { fileChecks } from "./checks/files.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
-import { registrationCheck } from "./checks/registration.ts";
 import { CheckSession, selected } from "./checks/session.ts";
 import { trustChecks } from "./checks/trust.ts";
 import type { CloudSide } from "./clouds/cloud.ts";
 import { sideOf } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
-import { defineServiceMonitors } from "./clouds/monitoring.ts";
-import { applyAll, isGate, isKubernetesObject } from "./cluster/apply.ts";
+import { type Applied, isGate } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
-import { during, type Progress } from "./host/progress.ts";
+import type { Progress } from "./host/progress.ts";
 import { overridesText } from "./machines/kubeletOverrides.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
 import { nodesText } from "./nodeTable.ts";
@@ -43,6 +42,8 @@ export interface Breakage {
   readonly mirror?: (list: MirrorList) => MirrorList;
 }
 
+/** Longest that one step to a running cluster may take, in milliseconds. */
+const stepLimitMs = 300_000;
 const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
 
 /** Settings of a rehearsal. */
@@ -126,10 +127,29 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     selection,
     progress,
   );
-  const registration = registrationCheck(cluster, decoded.length);
-  const isAsked = registration.id.startsWith(selection.only);
+  const passGate = async (name: string, kept?: unknown): Promise<void> => {
+    const hook = hooks.get(name);
+    if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
+    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept } }]);
+    progress.line(`gate ${name}: open`);
+  };
+  let applied: Applied = { refused: [], warnings: [] };
+  const bringUp = bringUpChecks({
+    cluster,
+    program,
+    controlPlane,
+    workers,
+    passGate,
+    unlessLacking,
+    progress,
+    onApplied: (result) => {
+      applied = result;
+    },
+  });
+  const isAsked = ({ id }: { readonly id: string }): boolean => id.startsWith(selection.only);
   const acceptance = selected(
     acceptanceChecks(
+      bringUp.map(({ id }) => id),
       pools,
       spec.addons.samples,
       program.resources.filter(isGate).map(({ name }) => name),
@@ -154,33 +174,20 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const session = new CheckSession(
     progress,
     options.paint ?? plain,
-    files.length + Number(isAsked) + acceptance.length,
+    files.length + bringUp.filter(isAsked).length + acceptance.length,
   );
   await session.run(files, {});
 
-  await unlessLacking(during(progress, "the control plane", cluster.startControlPlane(controlPlane)));
-  if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
-  const passGate = async (name: string, kept?: unknown): Promise<void> => {
-    const hook = hooks.get(name);
-    if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
-    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept } }]);
-    progress.line(`gate ${name}: open`);
-  };
-  await defineServiceMonitors(program, cluster.kubectl);
-  const applied = applyAll(program, cluster.kubectl, passGate);
-  // Its failure is told where it is awaited, if the nodes come so far.
-  applied.catch(() => undefined);
-  await cluster.startWorkers(workers);
-  progress.line(`workers: ${workers.length} machines boot from their user data`);
-  const [registered] = await unlessLacking(
-    session.run([registration], {}, ({ outcome }) => isAsked || outcome === "failed"),
+  await session.run(
+    bringUp,
+    {},
+    { limitMs: stepLimitMs, isShown: (result) => isAsked(result) || result.outcome === "failed" },
   );
-  const up = registered?.outcome === "failed" ? undefined : await bringUp();
   await session.run(acceptance, {
-    creators: up?.creators ?? new Map(),
-    callsOfBoot: up?.callsOfBoot ?? [],
-    refusedObjects: up?.refused ?? [],
-    warnings: up?.warnings ?? [],
+    creators: await creators(cluster),
+    callsOfBoot: [...cloud.calls],
+    refusedObjects: applied.refused,
+    warnings: applied.warnings,
     api: cluster.api,
     namespace: "default",
     waitingImage: "registry.example.test/app:1.0",
@@ -196,18 +203,6 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   progress.line(await nodesText(cluster.api));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
   return session.results;
-
-  /** What comes after the registration of the nodes, until every bootstrap has ended. */
-  async function bringUp() {
-    await unlessLacking(during(progress, "the nodes to be Ready", cluster.untilNodesReady(decoded.length)));
-    cluster.playCloud();
-    const { refused, warnings } = await during(progress, "the objects of the program", applied);
-    const objects = program.resources.filter(isKubernetesObject).length;
-    progress.line(`objects: ${objects} applied with strict validation, ${refused.length} refused`);
-    await unlessLacking(during(progress, "the bootstraps to end", cluster.untilBooted()));
-    progress.line("bootstraps: every stage of every machine has ended well");
-    return { refused, warnings, creators: await creators(cluster), callsOfBoot: [...cloud.calls] };
-  }
 }
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {

@@ -11,10 +11,10 @@ import { availabilityChecks, type ControlPlaneLab } from "./controlPlane.ts";
 import { guardRailChecks } from "./guardRails.ts";
 import { poolChecks, poolRegistrationId } from "./nodes.ts";
 import { daemonSetNodes, noPodPending, policyGateCheck, poolGateCheck } from "./pods.ts";
-import { registrationId } from "./registration.ts";
 import { restoreChecks } from "./restore.ts";
 import { ambiguousPod, objectsAccepted, sampleCheck } from "./scheduling.ts";
 import { secretChecks } from "./secrets.ts";
+import { staticPods } from "./staticPods.ts";
 import { verifyChecks } from "./verify.ts";
 
 /** The pools that a stack file asks for, as the user wrote them: the wanted side of the checks does not come from the program. */
@@ -37,10 +37,12 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
 /**
  * Every acceptance check of a stack, in the order of the report.
  *
+ * @param bringUp ids of the steps to a running cluster
  * @param gates names of the program's gates
  * @param later checks that change the cluster; they come after those that only look, and before those that break the control plane.
  */
 export function acceptanceChecks(
+  bringUp: readonly string[],
   pools: readonly ExpectedPool[],
   samples: boolean,
   gates: readonly string[],
@@ -62,35 +64,33 @@ export function acceptanceChecks(
   const [[poolGate, somePool] = []] = poolGates;
   // What pods do says nothing where nodes do not have their labels and taints.
   const onNodes = (...checks: readonly RehearsalCheck[]) => needing(pools.map(poolRegistrationId), checks);
-  return needing<RehearsalTools>(
-    [registrationId],
-    [
-      ...pools.flatMap(poolChecks),
-      ...secretChecks,
-      objectsAccepted,
-      ...onNodes(
-        workloadsCheck({ limitMs: 60_000, beforeProbes: true }),
-        daemonSetNodes,
-        noPodPending(pools),
-        plainPodsCheck({ count: 12, mustStart: true, system: ["coredns", "kube-proxy"] }),
-        ...[...builds.values()].map(({ runtimeClass, build }) =>
-          runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true }),
-        ),
-        // A pod for Windows in a stack of one build gets that build.
-        ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod] : []),
+  return needing<RehearsalTools>(bringUp, [
+    ...pools.flatMap(poolChecks),
+    ...secretChecks,
+    objectsAccepted,
+    ...onNodes(
+      workloadsCheck({ limitMs: 60_000, beforeProbes: true }),
+      daemonSetNodes,
+      noPodPending(pools),
+      plainPodsCheck({ count: 12, mustStart: true, system: ["coredns", "kube-proxy"] }),
+      ...[...builds.values()].map(({ runtimeClass, build }) =>
+        runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true }),
       ),
-      refusedFieldsCheck,
-      ...guardRailChecks([...builds.keys()]),
-      ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),
-      ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
-      ...onNodes(
-        autoscalerCheck(templates),
-        ...(samples ? [...builds.values()].map(sampleCheck) : []),
-        workloadsCheck({ id: "workloads, ready", slow: true, limitMs: 90_000 }),
-        ...verifyChecks(pools, samples),
-      ),
-      ...later,
-      ...(lab.size === 3 ? availabilityChecks(lab, gates, restoreChecks(lab)) : []),
-    ],
-  );
+      // A pod for Windows in a stack of one build gets that build.
+      ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod] : []),
+    ),
+    refusedFieldsCheck,
+    ...guardRailChecks([...builds.keys()]),
+    ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),
+    ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
+    ...onNodes(
+      autoscalerCheck(templates),
+      ...(samples ? [...builds.values()].map(sampleCheck) : []),
+      staticPods,
+      workloadsCheck({ id: "workloads, ready", slow: true, limitMs: 90_000 }),
+      ...verifyChecks(pools, samples),
+    ),
+    ...later,
+    ...(lab.size === 3 ? availabilityChecks(lab, gates, restoreChecks(lab)) : []),
+  ]);
 }

@@ -3,8 +3,16 @@ import { type Paint, positionText, resultLines } from "../../checks/report.ts";
 import { runChecks } from "../../checks/run.ts";
 import type { Progress } from "../host/progress.ts";
 
-/** Longest that one check may take, in milliseconds. */
-const limitMs = 120_000;
+/** Longest that one check may take if nothing is said, in milliseconds. */
+const defaultLimitMs = 120_000;
+
+/** Settings of a part of the checks. */
+export interface PartOptions {
+  /** Longest that one check may take, in milliseconds. Default: 120,000. */
+  readonly limitMs?: number;
+  /** Whether a result is reported and counted. Default: every one is. */
+  readonly isShown?: (result: CheckResult) => boolean;
+}
 
 /** Which checks of a rehearsal are run. */
 export interface Selection {
@@ -50,15 +58,11 @@ export class CheckSession {
     return { number, of: Math.max(number, this.#of) };
   }
 
-  /**
-   * Runs checks, which may need those of earlier parts.
-   *
-   * @param isShown whether a result is reported and counted. Default: every one is
-   */
+  /** Runs checks, which may need those of earlier parts. */
   async run<Context extends object>(
     checks: readonly Check<Context>[],
     context: Context,
-    isShown: (result: CheckResult) => boolean = () => true,
+    { limitMs = defaultLimitMs, isShown = () => true }: PartOptions = {},
   ): Promise<readonly CheckResult[]> {
     return await runChecks(checks, context, {
       limitMs,

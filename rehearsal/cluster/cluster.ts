@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { expect } from "../../checks/check.ts";
 import { machineSize } from "../../components/model/pools.ts";
 import type { RegisteredNode } from "../checks/context.ts";
 import type { CloudSide } from "../clouds/cloud.ts";
@@ -20,6 +21,7 @@ import type { Programs } from "../programs/obtain.ts";
 import { type Api, answersReady, apiFor } from "./api.ts";
 import { type Kubectl, kubectlWith } from "./apply.ts";
 import { type DecodedMachine, type Surroundings, withServedDigests } from "./bringUp.ts";
+import { Refusals } from "./refusals.ts";
 import { recordRegistrations } from "./registrations.ts";
 
 /** Programs that lie ready for the launchers of a Linux machine. */
@@ -51,6 +53,8 @@ export class Cluster {
   readonly #parts: ClusterParts;
   readonly #machines = new Map<string, LinuxMachine>();
   readonly #failedJoins: string[] = [];
+  /** Why kubelets have no Node. */
+  readonly refusals = new Refusals(() => this.#refused());
   readonly registered = new Map<string, RegisteredNode>();
   readonly api: Api;
   readonly kubectl: Kubectl;
@@ -75,13 +79,15 @@ export class Cluster {
     await writeFile(this.kubeconfigFile, kubeconfig, { mode: 0o600 });
     const machines = await Promise.all(decoded.map((machine) => this.startLinux(machine, true)));
     progress.line(`control plane: ${machines.map(({ name }) => name).join(", ")} boot from their user data`);
-    await explained(
+    const answer = async (): Promise<readonly string[] | false> => {
+      const refused = await this.refusals.lasting();
+      return refused.length > 0 ? refused : (await answersReady(kubeconfig)) && [];
+    };
+    const refused = await explained(
       machines,
-      waitFor("the API to answer through its load balancer", () => answersReady(kubeconfig), {
-        timeoutMs: readyLimitMs,
-        intervalMs: 250,
-      }),
+      waitFor("the API to answer through its load balancer", answer, { timeoutMs: readyLimitMs, intervalMs: 250 }),
     );
+    expect(refused.length === 0, refused.join("\n"));
     progress.line("control plane: /readyz answers through the load balancer");
     await recordRegistrations(kubeconfig, this.registered);
   }
@@ -163,8 +169,8 @@ export class Cluster {
     );
   }
 
-  /** What the API server says to kubelets whose Nodes it does not take now, and why Windows machines could not join. */
-  async refusedRegistrations(): Promise<readonly string[]> {
+  /** What keeps kubelets from having a Node now, and why Windows machines could not join. */
+  async #refused(): Promise<readonly string[]> {
     const refused = await Promise.all(
       [...this.#machines.values()].map(async ({ name, systemd }) => {
         const reason = refusal(await readFile(systemd.logFile(kubeletUnit), "utf8").catch(() => ""));
@@ -245,9 +251,9 @@ export class Cluster {
 }
 
 /** Adds the ends of the machines' bootstrap logs to an error. */
-async function explained(machines: readonly LinuxMachine[], waiting: Promise<unknown>): Promise<void> {
+async function explained<T>(machines: readonly LinuxMachine[], waiting: Promise<T>): Promise<T> {
   try {
-    await waiting;
+    return await waiting;
   } catch (error) {
     const logs = await Promise.all(machines.map(({ systemd }) => logTail(systemd.logFile(bootstrapUnit))));
     throw new Error([messageOf(error), ...logs].join("\n"));

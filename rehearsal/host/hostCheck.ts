@@ -29,16 +29,50 @@ const settings: readonly HostSetting[] = [
 
 const tools = ["bash", "unshare", "nsenter", "setpriv", "mount", "pivot_root", "ip", "cp"];
 
+/** What decides about the flags of `unshare`. */
+export interface UnshareFacts {
+  readonly root: boolean;
+  /** Whether the user has ids beside their own for a user namespace. */
+  readonly moreIds: boolean;
+  /** Whether the host's control groups are of version 2. Default: as it is here. */
+  readonly cgroup2?: boolean;
+}
+
 /**
  * The flags of `unshare` for the rehearsal. Without root, a user namespace comes first: it gives the right to make the others. On a host whose
  * control groups are of version 1, the machines mount those of version 2, which takes a namespace of that kind too.
  */
-export function unshareFlags(
-  root: boolean,
-  cgroup2 = existsSync("/sys/fs/cgroup/cgroup.controllers"),
-): readonly string[] {
+export function unshareFlags({ root, moreIds, cgroup2 = hasCgroup2() }: UnshareFacts): readonly string[] {
   const flags = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"];
-  return root ? flags : ["--user", "--map-root-user", ...(cgroup2 ? [] : ["--cgroup"]), ...flags];
+  const user = ["--user", "--map-root-user", ...(moreIds ? ["--map-auto"] : [])];
+  return root ? flags : [...user, ...(cgroup2 ? [] : ["--cgroup"]), ...flags];
+}
+
+function hasCgroup2(): boolean {
+  return existsSync("/sys/fs/cgroup/cgroup.controllers");
+}
+
+/**
+ * Why a user namespace of this user would hold one id only; nothing when it holds more, or when this is root. Kubelets give files to the users
+ * of their pods, which takes an id each.
+ */
+export async function lackOfIds(): Promise<string | undefined> {
+  if (isRoot() || process.platform !== "linux") return undefined;
+  const attempt = await runCommand(["unshare", "--user", "--map-root-user", "--map-auto", "true"]);
+  return attempt.code === 0 ? undefined : attempt.stderr.trim() || `exit code ${attempt.code}`;
+}
+
+/** The error for a user without more ids. */
+export function idsProblem(lack: string): RehearsalError {
+  return new RehearsalError(
+    `The kubelets of the rehearsal give files to the users of their pods, and this user has no ids for them: ${lack}`,
+    [
+      "Debian and Ubuntu: apt-get install uidmap; it brings newuidmap and newgidmap",
+      'give this user ids of their own: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "$USER"',
+      "util-linux 2.38 or newer (unshare --map-auto)",
+      "or run it as root",
+    ],
+  );
 }
 
 /** Whether this process is root; decides about the user namespace. */
@@ -69,7 +103,13 @@ async function hostFacts(): Promise<HostFacts> {
   // Ubuntu lets anybody make a user namespace but then denies its capabilities, so they are put to use here.
   const script =
     "set -e; mount -t tmpfs fenestra /proc; ip link add fen0 type bridge; ip link add a0 type veth peer name b0";
-  const attempt = await runCommand(["unshare", ...unshareFlags(root), "bash", "-c", script]);
+  const attempt = await runCommand([
+    "unshare",
+    ...unshareFlags({ root, moreIds: (await lackOfIds()) === undefined }),
+    "bash",
+    "-c",
+    script,
+  ]);
   if (attempt.code === 0) return { ...facts, missingTools, attempt: "" };
   const values = await Promise.all(settings.map(async (name) => [name, await settingValue(name)] as const));
   return {

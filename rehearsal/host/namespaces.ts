@@ -7,7 +7,7 @@ import { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { exitCodeOf, hostPath, killGroup, withoutBashrc } from "./command.ts";
 import { RehearsalError } from "./errors.ts";
-import { checkHost, isRoot, unshareFlags } from "./hostCheck.ts";
+import { checkHost, isRoot, lackOfIds, unshareFlags } from "./hostCheck.ts";
 
 /** Tells the inner process that it is inside, and where its work folder is. */
 const marker = "FENESTRA_REHEARSAL_WORK_FOLDER";
@@ -98,7 +98,8 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   const workFolder = workMountPoint(visible.filter((path) => existsSync(path)).map((path) => realpathSync(path)));
   const inner = ["bash", "-c", firstProcess, "fenestra-rehearsal", ...argv];
   // A session of its own: Ctrl-C on the terminal then reaches only this process, which passes it on once.
-  const child = spawn("setpriv", ["--pdeathsig", "KILL", "unshare", ...unshareFlags(isRoot()), ...inner], {
+  const flags = unshareFlags({ root: isRoot(), moreIds: (await lackOfIds()) === undefined });
+  const child = spawn("setpriv", ["--pdeathsig", "KILL", "unshare", ...flags, ...inner], {
     env: {
       ...process.env,
       ...options.env,

@@ -31,16 +31,3 @@ export function createProgress(options: ProgressOptions = {}): Progress {
   const startedAt = options.startedAt ?? now();
   return { startedAt, line: (text) => void stream.write(timed(text, now() - startedAt, paint)) };
 }
-
-/**
- * Waits for work, and writes a line every 15 seconds while it goes on.
- *
- * @param what completes "waiting for ..."
- */
-export async function during<T>(progress: Progress, what: string, work: Promise<T>, everyMs = 15_000): Promise<T> {
-  const started = performance.now();
-  const beat = (): void =>
-    progress.line(`...   waiting for ${what}, for ${Math.round((performance.now() - started) / 1000)} s`);
-  const timer = setInterval(beat, everyMs);
-  return await work.finally(() => clearInterval(timer));
-}

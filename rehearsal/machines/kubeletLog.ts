@@ -1,8 +1,32 @@
-/** What the API server says to a Node that it does not take, in the log of a kubelet. Pure. */
+/** A message of the kubelet's structured log, with its quoted error. */
+const withError = (message: string): RegExp => new RegExp(String.raw`"${message}" err="((?:[^"\\]|\\.)*)"`);
+
+/**
+ * What a kubelet writes on its way to a Node, by the messages of 1.36, and which of its errors do not pass by themselves: its end by a flag or
+ * a configuration that it does not take (component-base: cli/run.go), a first certificate that it does not get (client-go:
+ * util/certificate/certificate_manager.go), and the registration (kubernetes: pkg/kubelet/kubelet_node_status.go), which it tries without a
+ * certificate too, and is then unauthorized.
+ */
+const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp }[] = [
+  { pattern: withError("command failed"), lasting: /./ },
+  {
+    pattern: withError("Failed while requesting a signed certificate from the control plane"),
+    lasting: /forbidden|Unauthorized|x509/,
+  },
+  { pattern: withError('Unable to register node with API server[^"]*'), lasting: /is invalid|is forbidden|x509/ },
+  { pattern: /"Successfully registered node"/, lasting: /./ },
+];
+
+/** Why a kubelet has no Node, by the last milestone in its log; nothing while nothing is wrong. Pure. */
 export function refusal(kubeletLog: string): string | undefined {
-  const last = kubeletLog
-    .split("\n")
-    .findLast((line) => /"(Unable|Attempting|Successfully) .*register(ed)? node/.test(line));
-  const reason = /"Unable to register node with API server" err="((?:[^"\\]|\\.)*)"/.exec(last ?? "")?.[1];
-  return reason !== undefined && /is invalid|is forbidden/.test(reason) ? reason.replaceAll('\\"', '"') : undefined;
+  const reached = kubeletLog.split("\n").flatMap((line) =>
+    milestones.flatMap(({ pattern, lasting }) => {
+      const found = pattern.exec(line);
+      if (found === null) return [];
+      const error = found[1] ?? "";
+      return [lasting.test(error) ? error : ""];
+    }),
+  );
+  const last = reached.at(-1) ?? "";
+  return last === "" ? undefined : last.replaceAll('\\"', '"').trim();
 }

@@ -76,14 +76,47 @@ describe("the rehearsal's checks can fail", function () {
     assert.equal(lines.at(-1), "0 passed, 1 failed");
   });
 
-  it("breaks off when the mirror lacks a file that a machine wants", async () => {
-    const { code, lines } = await broken("mirror-without-crictl", "mirror", "aws-restricted");
+  it("sees a label that no kubelet may give its node", async () => {
+    const { code, lines } = await broken("refused-label", "nodes register");
     assert.equal(code, 1);
+    const [[id, reason] = ["", ""], ...more] = failures(lines);
+    assert.deepEqual([id, more], ["nodes register", []]);
     assert.match(
-      lines.at(-2) ?? "",
-      /^The rehearsal broke off: a machine wants https:\/\/mirror\.example\.com\/files\/github\.com\/\S+crictl-v\S+-linux-amd64\.tar\.gz of the mirror, which holds only what `fenestra mirror --list` names$/,
+      reason,
+      /^aws-dev-pool-linux-group-[01] \(and 1 more\): .*unknown 'kubernetes\.io' or 'k8s\.io' labels specified with --node-labels: \[node-restriction\.kubernetes\.io\/team\]/,
     );
-    assert.equal(lines.at(-1), "0 passed, 1 failed");
+  });
+
+  it("sees that workers trust another authority, and marks what only follows", async () => {
+    const { code, lines } = await broken("wrong-ca", "n");
+    assert.equal(code, 1);
+    const [[id, reason] = ["", ""], ...more] = failures(lines);
+    assert.deepEqual([id, more], ["nodes register", []]);
+    assert.match(reason, /^aws-dev-pool-linux-group-[01] \(and 1 more\): .*certificate signed by unknown authority/);
+    assert.equal(lines.filter((line) => line.includes("follows from nodes register")).length, 3);
+    assert.equal(lines.at(-1), "0 passed, 1 failed, 3 skipped");
+  });
+
+  it("sees that nobody serves the port at which the kubelet probes the scheduler", async () => {
+    const { code, lines } = await broken("probe-port", "static pods");
+    assert.equal(code, 1);
+    const [[id, reason] = ["", ""], ...more] = failures(lines);
+    assert.deepEqual([id, more], ["static pods", []]);
+    assert.match(
+      reason,
+      /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/,
+    );
+  });
+
+  it("sees that the mirror lacks a file that a machine wants", async () => {
+    const { code, lines } = await broken("mirror-without-crictl", "control plane", "aws-restricted");
+    assert.equal(code, 1);
+    const [[id, reason] = ["", ""], ...more] = failures(lines);
+    assert.deepEqual([id, more], ["control plane", []]);
+    assert.match(
+      reason,
+      /^a machine wants https:\/\/mirror\.example\.com\/files\/github\.com\/\S+crictl-v\S+-linux-amd64\.tar\.gz of the mirror, which holds only what `fenestra mirror --list` names$/,
+    );
   });
 
   it("sees that a machine with a mirror asks another host", async () => {

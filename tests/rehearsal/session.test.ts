@@ -38,7 +38,7 @@ describe("the checks of a rehearsal", () => {
   it("are numbered through all parts, and need those of earlier ones", async () => {
     const session = new CheckSession(progress, plain, 3);
     await session.run([check("a"), check("b", throws(new CheckFailure("no")))], {});
-    await session.run([check("hidden")], {}, ({ outcome }) => outcome === "failed");
+    await session.run([check("hidden")], {}, { isShown: ({ outcome }) => outcome === "failed" });
     await session.run([check("c", { needs: ["b"] })], {});
     assert.deepEqual(lines, [
       "pass  1/3  [a] t",

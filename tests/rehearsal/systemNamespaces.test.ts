@@ -203,8 +203,13 @@ describe("host check", () => {
   });
 
   it("makes a user namespace only without root", () => {
-    assert.equal(unshareFlags(true).includes("--user"), false);
-    assert.deepEqual(unshareFlags(false).slice(0, 2), ["--user", "--map-root-user"]);
+    assert.equal(unshareFlags({ root: true, moreIds: false }).includes("--user"), false);
+    assert.deepEqual(unshareFlags({ root: false, moreIds: true }).slice(0, 3), [
+      "--user",
+      "--map-root-user",
+      "--map-auto",
+    ]);
+    assert.equal(unshareFlags({ root: false, moreIds: false }).includes("--map-auto"), false);
   });
 
   it("mounts the work folder where it hides nothing that is needed", () => {

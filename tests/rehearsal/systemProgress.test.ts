@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
-import { createProgress, during, type ProgressStream } from "../../rehearsal/host/progress.ts";
+import { createProgress, type ProgressStream } from "../../rehearsal/host/progress.ts";
 
 describe("progress", () => {
   /** @param colorDepth as of a terminal: NO_COLOR and dumb terminals make it 1 */
@@ -29,17 +29,6 @@ describe("progress", () => {
     const stream = recorder(false);
     createProgress({ stream, startedAt: 1_000, now: () => 3_500 }).line("inside");
     assert.equal(stream.text(), "[  2.5 s] inside\n");
-  });
-
-  it("says while it waits that it does, and for how long", async () => {
-    const lines: string[] = [];
-    const progress = { startedAt: 0, line: (text: string) => void lines.push(text) };
-    const work = new Promise<string>((resolve) => setTimeout(() => resolve("up"), 60));
-    assert.equal(await during(progress, "the nodes", work, 20), "up");
-    assert.ok(lines.length > 0 && lines.every((line) => line === "...   waiting for the nodes, for 0 s"), lines.join());
-    const seen = lines.length;
-    await new Promise((resolve) => setTimeout(resolve, 40));
-    assert.equal(lines.length, seen);
   });
 });
 

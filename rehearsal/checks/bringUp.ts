@@ -1,0 +1,94 @@
+import { type Check, expect, inOrder } from "../../checks/check.ts";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import { defineServiceMonitors } from "../clouds/monitoring.ts";
+import { type Applied, applyAll, isKubernetesObject } from "../cluster/apply.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { waitFor } from "../host/processes.ts";
+import type { Progress } from "../host/progress.ts";
+
+/** What a cluster is brought up from. */
+export interface BringUp {
+  readonly cluster: Cluster;
+  readonly program: RecordedProgram;
+  readonly controlPlane: readonly DecodedMachine[];
+  readonly workers: readonly DecodedMachine[];
+  /** Passes a gate of the program by its name, as the engine would. */
+  readonly passGate: (name: string) => Promise<void>;
+  /** Gives waiting up when it has become pointless. */
+  readonly unlessLacking: <T>(waiting: Promise<T>) => Promise<T>;
+  readonly progress: Progress;
+  /** Is given what came of the program's objects. */
+  readonly onApplied: (applied: Applied) => void;
+}
+
+/** The way to a running cluster. Each step needs those before it, and every check of the cluster needs all of them. */
+export function bringUpChecks(of: BringUp): readonly Check[] {
+  const { cluster, program, controlPlane, workers, progress, unlessLacking } = of;
+  const count = controlPlane.length + workers.length;
+  let applying: Promise<Applied> | undefined;
+  return inOrder<object>([
+    {
+      id: "control plane",
+      title: "the control plane boots from its user data and answers through its load balancer",
+      run: () => unlessLacking(cluster.startControlPlane(controlPlane)),
+    },
+    {
+      id: "nodes register",
+      title: `the API server takes the Nodes of all ${count} kubelets as they make them`,
+      run: async ({ note }) => {
+        if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
+        await defineServiceMonitors(program, cluster.kubectl);
+        applying = applyAll(program, cluster.kubectl, of.passGate);
+        // Its failure is seen where it is awaited, if the nodes come so far.
+        applying.catch(() => undefined);
+        await cluster.startWorkers(workers);
+        progress.line(`workers: ${workers.length} machines boot from their user data`);
+        await unlessLacking(untilRegistered(cluster, count));
+        note(`${count} Nodes`);
+      },
+    },
+    {
+      id: "nodes ready",
+      title: `all ${count} nodes are initialised and Ready`,
+      run: async () => {
+        await unlessLacking(cluster.untilNodesReady(count));
+        cluster.playCloud();
+      },
+    },
+    {
+      id: "program",
+      title: "the program's objects and gates are worked off to the last",
+      run: async () => {
+        const applied = await (applying ?? Promise.reject(new Error("it was never begun")));
+        of.onApplied(applied);
+        const objects = program.resources.filter(isKubernetesObject).length;
+        progress.line(`objects: ${objects} applied with strict validation, ${applied.refused.length} refused`);
+      },
+    },
+    {
+      id: "bootstraps",
+      title: "every stage of every machine's bootstrap has ended well",
+      run: async () => {
+        await unlessLacking(cluster.untilBooted());
+        progress.line("bootstraps: every stage of every machine has ended well");
+      },
+    },
+  ]);
+}
+
+/** Waits until the API server has taken the Nodes of all kubelets; fails as soon as one of them is refused for good. */
+async function untilRegistered(cluster: Cluster, count: number): Promise<void> {
+  const refused = await waitFor(
+    `${count} nodes to be registered`,
+    async () => {
+      const lasting = await cluster.refusals.lasting();
+      if (lasting.length > 0) return lasting;
+      const { items } = await cluster.api.core.listNode();
+      if (items.length < count) throw new Error(`${items.length} are`);
+      return [];
+    },
+    { timeoutMs: 110_000, intervalMs: 500 },
+  );
+  expect(refused.length === 0, refused.join("\n"));
+}

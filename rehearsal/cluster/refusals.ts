@@ -1,0 +1,37 @@
+/**
+ * How long a refusal must have been the last word, in milliseconds. A kubelet also asks before it has its rights; it asks for its first
+ * certificate again after 2, 4 and 8 seconds (client-go: util/certificate/certificate_manager.go), and for its Node after 7 at most.
+ */
+const patienceMs = 15_000;
+
+/** What keeps kubelets from having a Node, and since when. */
+export class Refusals {
+  readonly #since = new Map<string, number>();
+  readonly #look: () => Promise<readonly string[]>;
+
+  /** @param look finds what is refused now, each as `machine: reason` */
+  constructor(look: () => Promise<readonly string[]>) {
+    this.#look = look;
+  }
+
+  /** Those that do not pass by themselves, the machines of one reason in one line. */
+  async lasting(): Promise<readonly string[]> {
+    const now = Date.now();
+    const refused = await this.#look();
+    for (const problem of this.#since.keys()) if (!refused.includes(problem)) this.#since.delete(problem);
+    for (const problem of refused) this.#since.set(problem, this.#since.get(problem) ?? now);
+    return byReason(refused.filter((problem) => now - (this.#since.get(problem) ?? now) > patienceMs));
+  }
+}
+
+/** Puts problems of one reason into one line: `a (and 2 more): reason`. Pure. */
+export function byReason(problems: readonly string[]): readonly string[] {
+  const machines = new Map<string, string[]>();
+  for (const problem of problems) {
+    const [, machine = problem, reason = ""] = /^(\S+): (.*)$/s.exec(problem) ?? [];
+    machines.set(reason, [...(machines.get(reason) ?? []), machine]);
+  }
+  return [...machines].map(([reason, [first, ...more]]) =>
+    more.length === 0 ? `${first}: ${reason}` : `${first} (and ${more.length} more): ${reason}`,
+  );
+}

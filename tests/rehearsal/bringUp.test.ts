@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { staticPodProblem } from "../../rehearsal/checks/staticPods.ts";
+import { byReason } from "../../rehearsal/cluster/refusals.ts";
+import { refusal } from "../../rehearsal/machines/kubeletLog.ts";
+
+const done = 'I1122 01:59:52.226967 2291 kubelet_node_status.go:78] "Successfully registered node" node="i-1"';
+const tooEarly =
+  'E1122 01:59:51.2 2291 kubelet_node_status.go:107] "Unable to register node with API server" err="Unauthorized"';
+const notSigned =
+  'E1122 02:00:01.1 2291 certificate_manager.go:596] "Failed while requesting a signed certificate from the control plane" err="cannot create certificate signing request: Post \\"https://api:6443\\": tls: failed to verify certificate: x509: certificate signed by unknown authority" logger="UnhandledError"';
+
+describe("why a kubelet has no node", () => {
+  it("is the last thing that its log says on the way to one", () => {
+    assert.equal(
+      refusal(`${tooEarly}\n${notSigned}\nI1122 02:00:02.1 2291 other.go:1] "Something else" err="forbidden"`),
+      'cannot create certificate signing request: Post "https://api:6443": tls: failed to verify certificate: x509: certificate signed by unknown authority',
+    );
+    assert.equal(
+      refusal('E1122 02:00:01.1 1 run.go:72] "command failed" err="failed to validate kubelet flags: unknown labels"'),
+      "failed to validate kubelet flags: unknown labels",
+    );
+  });
+
+  it("is nothing once it goes on, nor while an API server is away", () => {
+    assert.equal(refusal(`${notSigned}\n${done}`), undefined);
+    assert.equal(refusal(tooEarly), undefined);
+    assert.equal(
+      refusal('"Unable to register node with API server" err="dial tcp 10.0.0.1:6443: connect: connection refused"'),
+      undefined,
+    );
+    assert.equal(refusal(""), undefined);
+  });
+
+  it("is one line for all machines of one reason", () => {
+    assert.deepEqual(byReason(["a: x", "b: y: z", "c: x", "d: x"]), ["a (and 2 more): x", "b: y: z"]);
+  });
+});
+
+describe("a static pod that is not ready", () => {
+  it("is shown with the last warning of its kubelet", () => {
+    const event = (message: string, seconds: number, type = "Warning") => ({
+      involvedObject: { name: "kube-scheduler-i-1" },
+      metadata: {},
+      type,
+      message,
+      lastTimestamp: new Date(seconds * 1000),
+    });
+    const events = [
+      event("Startup probe failed: b", 2),
+      event("Startup probe failed: a", 1),
+      event("Created", 3, "Normal"),
+    ];
+    assert.equal(
+      staticPodProblem({ metadata: { name: "kube-scheduler-i-1" } }, events),
+      "kube-scheduler-i-1 is not ready: Startup probe failed: b",
+    );
+  });
+});
