@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import { type Artifact, artifactLockFile, readArtifactLock } from "../components/model/artifacts.ts";
+import { defaultRelease } from "../components/model/releases.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { type AskOptions, Publishers } from "./pin/ask.ts";
 import { judge, type PinResult, renderLock, withRelease } from "./pin/lock.ts";
@@ -10,7 +11,7 @@ import { withUserFile } from "./userFiles.ts";
 const help = `Usage: fenestra pin [VERSION] [options]
 
 Asks the publishers for the digests of everything in components/model/artifacts.lock.json: what is recorded must be what they say, what is
-missing is recorded. With VERSION (1.36.5) the programs of that Kubernetes release are added, for every role. The lock file is written only
+missing is recorded. With VERSION (${defaultRelease}) the programs of that Kubernetes release are added, for every role. The lock file is written only
 when nothing differs and nothing failed.
 
   --check           write nothing

@@ -1,7 +1,7 @@
 import { lockedImage } from "../components/kubernetes/images.ts";
 import { type Artifact, readArtifactLock, requireArtifact } from "../components/model/artifacts.ts";
 import type { WindowsFacts } from "../components/model/operatingSystems.ts";
-import { minors, pauseImage } from "../components/model/releases.ts";
+import { minors, otherReleases, pauseImage } from "../components/model/releases.ts";
 
 /** Windows release of a group of nodes, as far as it decides which image runs there; `undefined` on Linux and for an unknown build. */
 type Release = Pick<WindowsFacts, "upstreamSupported"> | undefined;
@@ -23,7 +23,7 @@ export interface VerifyImages {
 export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): VerifyImages {
   const agnhost = (version: string): string =>
     requireArtifact(lock, { name: "registry.k8s.io/e2e-test-images/agnhost", version, os: "linux" }).url;
-  const [recent, old] = [agnhost("2.63.0"), agnhost("2.55")];
+  const [recent, old] = [agnhost(otherReleases.agnhost.recent), agnhost(otherReleases.agnhost.windows2019)];
   return {
     station: (release) => (release?.upstreamSupported === false ? old : recent),
     hostProcess: lockedImage(

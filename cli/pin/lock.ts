@@ -1,5 +1,5 @@
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
-import { compareVersions, minorOf, minors, releasePrograms } from "../../components/model/releases.ts";
+import { compareVersions, defaultRelease, minorOf, minors, releasePrograms } from "../../components/model/releases.ts";
 
 /** What a publisher says of an artifact. */
 export type Answer =
@@ -19,7 +19,7 @@ export interface PinResult {
 
 /** Every artifact of a Kubernetes release, without digests. Throws RangeError for a release that cannot be chosen. */
 export function releaseArtifacts(version: string): readonly Artifact[] {
-  if (!/^\d+\.\d+\.\d+$/.test(version)) throw new RangeError(`${version} is not a release such as 1.36.4`);
+  if (!/^\d+\.\d+\.\d+$/.test(version)) throw new RangeError(`${version} is not a release such as ${defaultRelease}`);
   if (!minors.some(({ minor }) => minor === minorOf(version)))
     throw new RangeError(
       `Kubernetes ${minorOf(version)} cannot be chosen; allowed: ${minors.map(({ minor }) => minor).join(", ")}`,

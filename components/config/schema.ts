@@ -23,7 +23,7 @@ export const kubernetesSchema = z
   .strictObject({
     version: z
       .string()
-      .regex(/^\d+\.\d+\.\d+$/, "is not a release such as 1.36.4")
+      .regex(/^\d+\.\d+\.\d+$/, `is not a release such as ${defaultRelease}`)
       .default(defaultRelease)
       .meta({
         patternErrorMessage: "three numbers with dots",

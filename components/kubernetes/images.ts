@@ -1,13 +1,14 @@
 import { type Artifact, requireArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { flannelReleases } from "../model/releases.ts";
 
 /**
  * Versions of the images that add-ons run; a pair where Windows has a tag of its own. The lock file has the reference of each, with its
  * digest where one was recorded.
  */
 const versions = {
-  "ghcr.io/flannel-io/flannel": "0.28.9",
-  "ghcr.io/flannel-io/flannel-cni-plugin": "1.9.1-flannel3",
+  "ghcr.io/flannel-io/flannel": flannelReleases.agent,
+  "ghcr.io/flannel-io/flannel-cni-plugin": flannelReleases.cni,
   "ghcr.io/postfinance/kubelet-csr-approver": "1.2.15",
   "ghcr.io/prometheus-community/windows-exporter": "0.31.6",
   "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image": "1.0.0",

@@ -1,5 +1,6 @@
 import type { Cloud, StackConfig } from "../config/schema.ts";
 import { type Artifact, findArtifact } from "./artifacts.ts";
+import { otherReleases } from "./releases.ts";
 
 /** What a cloud has for pulls from its own registries by the identity of a machine. */
 interface RegistryFacts {
@@ -19,7 +20,7 @@ interface RegistryFacts {
 export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   aws: {
     plugin: "ecr-credential-provider",
-    artifact: { name: "ecr-credential-provider", version: "1.37.0" },
+    artifact: { name: "ecr-credential-provider", version: otherReleases["ecr-credential-provider"] },
     pattern: /^arn:aws[a-z-]*:ecr:([a-z0-9-]+):(\d{12}):repository\/[a-z0-9*][a-z0-9*._/-]*$/,
     allowed:
       "the ARN of repositories of ECR, * for a part of the name: arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
@@ -28,7 +29,7 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   },
   azure: {
     plugin: "acr-credential-provider",
-    artifact: { name: "azure-acr-credential-provider", version: "1.34.12" },
+    artifact: { name: "azure-acr-credential-provider", version: otherReleases["azure-acr-credential-provider"] },
     pattern:
       /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.ContainerRegistry\/registries\/[A-Za-z0-9]{5,50}$/,
     allowed:

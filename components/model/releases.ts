@@ -27,6 +27,21 @@ export interface MinorFacts {
 /** The release that a stack file gets that names none. */
 export const defaultRelease = "1.36.4";
 
+/** flannel of every minor: one agent runs on all nodes. */
+export const flannelReleases = { agent: "0.28.9", cni: "1.9.1-flannel3" } as const;
+
+/** Version of the CNI specification that the configurations of both systems are written in (containernetworking/cni, SPEC.md). */
+export const cniSpecVersion = "1.0.0";
+
+/** Programs and images that do not go by the Kubernetes minor, as the lock file has them. */
+export const otherReleases = {
+  /** The last one that runs on Windows Server 2019 is the older. */
+  agnhost: { recent: "2.63.0", windows2019: "2.55" },
+  "ecr-credential-provider": "1.37.0",
+  "azure-acr-credential-provider": "1.34.12",
+  "LogMonitor.exe": "2.1.3",
+} as const;
+
 const components = {
   containerd: "2.3.4",
   runc: "1.5.1",
@@ -34,8 +49,8 @@ const components = {
   crictl: "1.36.0",
   etcd: "3.6.10",
   pause: "3.10.2",
-  flannel: "0.28.9",
-  flannelCni: "1.9.1-flannel3",
+  flannel: flannelReleases.agent,
+  flannelCni: flannelReleases.cni,
 } as const;
 
 /**

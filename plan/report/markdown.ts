@@ -1,3 +1,4 @@
+import { ports } from "../../components/model/ports.ts";
 import type { Plan, PlanMachine } from "./plan.ts";
 import { countByProvider, criticalPaths } from "./summary.ts";
 import { apiAccess } from "./tree.ts";
@@ -80,10 +81,12 @@ export function mermaid(plan: Plan): readonly string[] {
   const zones = plan.network.zones.map(({ zone }, index) => ({ zone, id: `zone${index}` }));
   return [
     "flowchart LR",
-    `  nodeApi([internal load balancer :6443])`,
+    `  nodeApi([internal load balancer :${ports.api}])`,
     ...(plan.network.publicAccess === null
       ? []
-      : [`  internet((${quoted(plan.network.publicAccess.join(", "))})) --> publicApi([public load balancer :6443])`]),
+      : [
+          `  internet((${quoted(plan.network.publicAccess.join(", "))})) --> publicApi([public load balancer :${ports.api}])`,
+        ]),
     ...zones.flatMap(({ zone, id }) => [
       `  subgraph ${id}[${quoted(zone)}]`,
       ...plan.controlPlane.members

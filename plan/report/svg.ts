@@ -1,3 +1,4 @@
+import { ports } from "../../components/model/ports.ts";
 import { escapeHtml } from "./markdown.ts";
 import type { Plan } from "./plan.ts";
 
@@ -32,7 +33,7 @@ export function topologySvg(plan: Plan): string {
     label(
       middle,
       20,
-      `API :6443, ${plan.network.publicAccess === null ? "private load balancer" : "private and public load balancer"}`,
+      `API :${ports.api}, ${plan.network.publicAccess === null ? "private load balancer" : "private and public load balancer"}`,
       "title",
     ),
     `<rect class="balancer" x="${middle - 120}" y="32" width="240" height="34" rx="6"/>`,

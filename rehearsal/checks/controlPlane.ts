@@ -1,5 +1,6 @@
 import { expect, expectEqual, inOrder } from "../../checks/check.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
+import { ports } from "../../components/model/ports.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { CommandResult } from "../host/command.ts";
@@ -70,7 +71,7 @@ export class ControlPlaneLab {
     ];
     const { code, stdout, stderr } = await this.machine(index).run([
       "etcdctl",
-      "--endpoints=https://127.0.0.1:2379",
+      `--endpoints=https://127.0.0.1:${ports.etcdClient}`,
       "--command-timeout=5s",
       ...keys,
       ...args,
@@ -95,7 +96,7 @@ export class ControlPlaneLab {
             "--silent",
             "--fail",
             "--insecure",
-            "https://127.0.0.1:6443/readyz",
+            `https://127.0.0.1:${ports.api}/readyz`,
           ]);
           if (ready.code !== 0) throw new Error(`the API server of machine ${index} is not ready`);
         }

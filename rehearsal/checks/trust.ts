@@ -1,4 +1,5 @@
 import { expect, expectEqual } from "../../checks/check.ts";
+import { ports } from "../../components/model/ports.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import { apiFor, kubeconfig } from "../cluster/api.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -21,7 +22,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
       id: "no credentials",
       title: "who has no credentials learns from the API that it is well, and nothing else",
       run: async (context) => {
-        const url = `https://${lab.machine(0).address}:6443`;
+        const url = `https://${lab.machine(0).address}:${ports.api}`;
         const paths = [
           "/readyz",
           "/livez",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ports } from "../../components/model/ports.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { Cluster } from "./cluster.ts";
 
@@ -34,7 +35,7 @@ export async function rawEtcd(machine: LinuxMachine, key: string): Promise<strin
   const pki = "/etc/kubernetes/pki/etcd";
   const { code, stdout, stderr } = await machine.run([
     "etcdctl",
-    "--endpoints=https://127.0.0.1:2379",
+    `--endpoints=https://127.0.0.1:${ports.etcdClient}`,
     `--cacert=${pki}/ca.crt`,
     `--cert=${pki}/healthcheck-client.crt`,
     `--key=${pki}/healthcheck-client.key`,

@@ -2,6 +2,7 @@ import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { flannelNetConf } from "../../model/overlay.ts";
 import { ports } from "../../model/ports.ts";
+import { cniSpecVersion } from "../../model/releases.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
 import {
@@ -55,7 +56,7 @@ function linuxCniConf(): string {
   return `${JSON.stringify(
     {
       name: "cbr0",
-      cniVersion: "1.0.0",
+      cniVersion: cniSpecVersion,
       plugins: [
         { type: "flannel", delegate: { hairpinMode: true, isDefaultGateway: true } },
         { type: "portmap", capabilities: { portMappings: true } },

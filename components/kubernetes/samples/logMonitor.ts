@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { curlArguments, sources } from "../../machine/windows/artifacts.ts";
 import { requireArtifact } from "../../model/artifacts.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { otherReleases } from "../../model/releases.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import type { Manifest } from "../manifest.ts";
 import { sampleResources, sampleService, samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
@@ -58,7 +59,7 @@ const serve =
 function download(spec: ClusterSpec) {
   const artifact = requireArtifact(spec.artifacts, {
     name: "LogMonitor.exe",
-    version: "2.1.3",
+    version: otherReleases["LogMonitor.exe"],
     os: "windows",
   });
   const unknown = artifact.digest === null && artifact.checksumUrl !== undefined;

@@ -3,6 +3,7 @@ import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { overlay } from "../../model/overlay.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
+import { cniSpecVersion } from "../../model/releases.ts";
 import { placeholders } from "../placeholders.ts";
 import { windowsPaths } from "./paths.ts";
 
@@ -81,7 +82,7 @@ export function windowsConflist(
     settings: Readonly<Record<string, unknown>>,
   ): EndpointPolicy => ({ name: "EndpointPolicy", value: { Type: type, Settings: settings } });
   const conflist = {
-    cniVersion: "1.0.0",
+    cniVersion: cniSpecVersion,
     name: overlay.networkName,
     plugins: [
       {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseDocument } from "yaml";
 import { z } from "zod";
+import { ports } from "../../../components/model/ports.ts";
 import { runCommand } from "../../host/command.ts";
 
 /**
@@ -104,7 +105,7 @@ const filled: Readonly<Record<string, string>> = {
   "@NODE_NAME@": "node-0",
   "@NODE_IP@": "10.0.0.10",
   "@ETCD_STATE@": "new",
-  "@ETCD_MEMBERS@": "cp-0=https://10.0.0.10:2380",
+  "@ETCD_MEMBERS@": `cp-0=https://10.0.0.10:${ports.etcdPeer}`,
 };
 
 /** What `kubeadm config validate` says of a configuration, placeholders filled. */

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { nodePorts, ports } from "../../components/model/ports.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "ci", "stacks"];
+
+/** Where numbers of ports and versions stand: each once. */
+const tables = [
+  "components/model/ports.ts",
+  "components/model/releases.ts",
+  // Versions of the add-ons' images by cloud; `fenestra pin` checks them.
+  "components/kubernetes/images.ts",
+  // Builds of Windows.
+  "components/model/operatingSystems.ts",
+];
+
+/** Places that repeat one on purpose: file, text, reason. One that is no longer there fails too, so a changed port shows where it is repeated. */
+const scripts = "a script is a file of its own; its text is part of the machine's fingerprint";
+const exceptions: readonly (readonly [file: string, text: string, reason: string])[] = [
+  ["components/machine/linux/scripts/etcd-defrag.sh", String(ports.etcdClient), scripts],
+  ["components/machine/linux/scripts/etcd-restore.sh", String(ports.etcdPeer), scripts],
+  ["components/machine/linux/scripts/etcd-snapshot.sh", String(ports.etcdClient), scripts],
+  ["components/machine/linux/scripts/etcd.sh", String(ports.etcdClient), scripts],
+  ["components/machine/linux/scripts/stages/membership.sh", String(ports.etcdPeer), scripts],
+  ["components/machine/linux/scripts/stages/promote.sh", String(ports.etcdPeer), scripts],
+  ["components/machine/windows/scripts/start-kube-proxy.ps1", "1.0.0", scripts],
+  ["components/kubernetes/addOns/metrics.ts", "10250", "the port of metrics-server in its own pod, as upstream has it"],
+  ["components/machine/windows/criticalPath.ts", "1.36.3", "what a size was measured with"],
+  ["components/machine/windows/criticalPath.ts", "1.9.1", "what a size was measured with"],
+  ["rehearsal/cluster/facts.ts", "10.0.17763", "expected values are not the program's"],
+  ["rehearsal/cluster/facts.ts", "10.0.20348", "expected values are not the program's"],
+  ["rehearsal/cluster/facts.ts", "10.0.26100", "expected values are not the program's"],
+  ["rehearsal/checks/pods.ts", "10.0.17763", "expected values are not the program's"],
+  ["rehearsal/clouds/artifacts.ts", "0.0.0", "no version"],
+  ["rehearsal/host/machineRoot.ts", "24.04.4", "the os-release of an Ubuntu that is imitated"],
+  ["rehearsal/machines/windowsKubelet.ts", "2.3.4", "what a simulated node says of its runtime"],
+];
+
+const numbers = [...Object.values(ports), nodePorts.last];
+const portPattern = new RegExp(`(?<![\\d.])(?:${numbers.join("|")})(?!\\d)`, "g");
+const versionPattern = /(?<![\d.])\d+\.\d+\.\d+(?![\d.])/g;
+
+/** Ports and versions in a text that is no comment. */
+function found(text: string): readonly string[] {
+  return [...text.matchAll(portPattern), ...text.matchAll(versionPattern)].map(([match]) => match);
+}
+
+/** The same of TypeScript: numbers, strings, templates and patterns. */
+function literalsOf(text: string): readonly string[] {
+  const literals: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isLiteralExpression(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node))
+      literals.push(...found(node.text));
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile("x.ts", text, ts.ScriptTarget.Latest, true));
+  return literals;
+}
+
+/** The same of bash and PowerShell, whose comments are lines of their own here. */
+function scriptLiterals(text: string): readonly string[] {
+  return text.split("\n").flatMap((line) => (/^\s*#/.test(line) ? [] : found(line)));
+}
+
+function repeated(): readonly string[] {
+  return folders.flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => /\.(ts|sh|ps1)$/.test(name) && !tables.includes(path.posix.join(folder, name)))
+      .flatMap((name) => {
+        const file = path.posix.join(folder, name);
+        const text = readFileSync(path.join(root, file), "utf8");
+        const literals = file.endsWith(".ts") ? literalsOf(text) : scriptLiterals(text);
+        return [...new Set(literals)].map((literal) => `${file}: ${literal}`);
+      }),
+  );
+}
+
+describe("ports and versions", () => {
+  it("stand in their tables alone", () => {
+    assert.deepEqual([...repeated()].sort(), exceptions.map(([file, text]) => `${file}: ${text}`).sort());
+  });
+
+  it("are seen in every kind of literal, and in no comment", () => {
+    const text = `const a = 6443; // 2379\nconst b = \`https://x:\${a}/:10250\`; const c = /v1.2.3/; const d = '1.36.4-rc'; const e = '10.96.0.10';`;
+    assert.deepEqual(literalsOf(text), ["6443", "10250", "1.2.3", "1.36.4"]);
+    assert.deepEqual(scriptLiterals("# 6443\ncurl https://x:2379/ # 2380\n"), ["2379", "2380"]);
+  });
+});
