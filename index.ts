@@ -2,15 +2,15 @@ import { enableCompileCache } from "node:module";
 import * as pulumi from "@pulumi/pulumi";
 import { loadConfig } from "./components/config/load.ts";
 import { ConfigError } from "./components/config/problem.ts";
-import type { Cloud } from "./components/config/schema.ts";
+import type { Cloud, StackConfig } from "./components/config/schema.ts";
 import { type ClusterSpec, clusterSpec } from "./components/model/clusterSpec.ts";
-import type { StackOutputs } from "./stacks/outputs.ts";
+import { type ClusterOutputs, configOutput, type StackOutputs } from "./stacks/outputs.ts";
 
 // Keeps what Node compiles of the chosen cloud's SDK for the next run, under the CLI too, where nobody sets NODE_COMPILE_CACHE.
 enableCompileCache();
 
 /** What each cloud deploys. Only the chosen one is loaded: each SDK costs a good part of a second. */
-const clouds: Readonly<Record<Cloud, () => Promise<(spec: ClusterSpec) => StackOutputs>>> = {
+const clouds: Readonly<Record<Cloud, () => Promise<(spec: ClusterSpec) => ClusterOutputs>>> = {
   aws: async () => (await import("./stacks/aws.ts")).deployAws,
   azure: async () => (await import("./stacks/azure.ts")).deployAzure,
 };
@@ -22,16 +22,17 @@ const clouds: Readonly<Record<Cloud, () => Promise<(spec: ClusterSpec) => StackO
  * (`runtime/debuggable`), which was 40 % of the time of a preview of 268 resources (6.2-7.5 s with traces, 3.8-3.9 s without, SDK 3.270).
  */
 export default async function fenestra(): Promise<StackOutputs> {
-  const spec = readSpec();
+  const config = readConfig();
+  const spec = clusterSpec(config);
   if (process.env.FENESTRA_STACK_TRACES !== "1") Error.stackTraceLimit = 0;
   const deploy = await clouds[spec.cloud]();
-  return deploy(spec);
+  return { ...deploy(spec), config: configOutput(config) };
 }
 
 /** A mistake in the stack file is shown as it is, without the stack trace of this program. */
-function readSpec(): ClusterSpec {
+function readConfig(): StackConfig {
   try {
-    return clusterSpec(loadConfig(pulumi.runtime.allConfig()));
+    return loadConfig(pulumi.runtime.allConfig());
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const shown = new pulumi.RunError(error.message);

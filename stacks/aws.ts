@@ -5,10 +5,10 @@ import { changeGuard } from "../components/gates/changeGuard.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { stateOf } from "../components/model/upgrade.ts";
-import { type StackOutputs, stackOutputs } from "./outputs.ts";
+import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
 
 /** What an environment on AWS is made of. */
-export function deployAws(spec: ClusterSpec): StackOutputs {
+export function deployAws(spec: ClusterSpec): ClusterOutputs {
   const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {}, exampleProblems(spec));
   const provider = new Provider(
     `${spec.name}-aws`,
@@ -30,5 +30,5 @@ export function deployAws(spec: ClusterSpec): StackOutputs {
     pools: cluster.pools,
     nodeEndpoint: cluster.host,
   });
-  return stackOutputs(spec, cluster);
+  return clusterOutputs(spec, cluster);
 }

@@ -5,10 +5,10 @@ import { changeGuard } from "../components/gates/changeGuard.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { stateOf } from "../components/model/upgrade.ts";
-import { type StackOutputs, stackOutputs } from "./outputs.ts";
+import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
 
 /** What an environment on Azure is made of. */
-export function deployAzure(spec: ClusterSpec): StackOutputs {
+export function deployAzure(spec: ClusterSpec): ClusterOutputs {
   const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {}, exampleProblems(spec));
   const provider = new Provider(
     `${spec.name}-azure`,
@@ -31,5 +31,5 @@ export function deployAzure(spec: ClusterSpec): StackOutputs {
     azureCloudConfig: cluster.cloudConfig,
     gmsaObjectId: cluster.gmsaObjectId,
   });
-  return stackOutputs(spec, cluster);
+  return clusterOutputs(spec, cluster);
 }

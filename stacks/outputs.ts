@@ -1,4 +1,7 @@
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
+import type { Attachment as AwsAttachment } from "../components/aws/attachment.ts";
+import type { Attachment as AzureAttachment } from "../components/azure/attachment.ts";
+import type { StackConfig } from "../components/config/schema.ts";
 import { apiUrl } from "../components/gates/adminClient.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../components/model/pools.ts";
@@ -13,8 +16,8 @@ export interface PoolOutput {
   readonly group: pulumi.Output<string>;
 }
 
-/** Outputs of a stack: the same names on every cloud. */
-export interface StackOutputs {
+/** Outputs of a cluster: the same names on every cloud. */
+export interface ClusterOutputs {
   /** Name of the cluster. */
   readonly clusterName: string;
   /** Kubernetes release. */
@@ -26,6 +29,17 @@ export interface StackOutputs {
   /** Kubeconfig of an administrator. Secret: `pulumi stack output kubeconfig --show-secrets`. */
   readonly kubeconfig: pulumi.Output<string>;
   readonly pools: readonly PoolOutput[];
+  /** Resources that a pool of another program needs, under the names of its inputs: see `examples/attach-a-pool`. */
+  readonly attachment: AwsAttachment | AzureAttachment;
+}
+
+/** Outputs of a stack: those of its cluster, and what it was made from. */
+export interface StackOutputs extends ClusterOutputs {
+  /**
+   * The stack's config with its defaults, for programs that attach pools: plain values, known to them before anything is made. Secret where an
+   * address in it holds a password.
+   */
+  readonly config: pulumi.Input<StackConfig>;
 }
 
 /** What the outputs take from a cluster, whatever its cloud. */
@@ -34,10 +48,12 @@ export interface BuiltCluster {
   readonly publicHost: pulumi.Output<string> | undefined;
   readonly kubeconfig: pulumi.Output<string>;
   readonly pools: readonly { readonly spec: PoolSpec; readonly groupName: pulumi.Output<string> }[];
+  readonly attachment: AwsAttachment | AzureAttachment;
 }
 
-/** The outputs of a stack. */
-export function stackOutputs(spec: ClusterSpec, { host, publicHost, kubeconfig, pools }: BuiltCluster): StackOutputs {
+/** The outputs of a cluster. */
+export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): ClusterOutputs {
+  const { host, publicHost, kubeconfig, pools, attachment } = cluster;
   return {
     clusterName: spec.name,
     kubernetesVersion: spec.kubernetes.version,
@@ -45,5 +61,14 @@ export function stackOutputs(spec: ClusterSpec, { host, publicHost, kubeconfig, 
     ...(publicHost === undefined ? {} : { publicEndpoint: apiUrl(publicHost) }),
     kubeconfig,
     pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.release.name, group: pool.groupName })),
+    attachment,
   };
+}
+
+/** A password in an address: `https://user:password@host`. */
+const password = /\/\/[^/\s"]*@/;
+
+/** The output `config` of a stack. */
+export function configOutput(config: StackConfig): StackOutputs["config"] {
+  return password.test(JSON.stringify(config)) ? pulumi.secret(config) : config;
 }

@@ -1,4 +1,5 @@
 import type * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
 
 /**
  * What a pool needs of its cluster's resources on AWS: the inputs of `Pool`, and under the same names the stack output `attachment`, by which
@@ -16,3 +17,12 @@ export interface Attachment {
   /** Host of the API for nodes. They learn it from the join secret; another one must still replace them. */
   readonly apiHost: pulumi.Input<string>;
 }
+
+/** The output `attachment` of a cluster on AWS as another program reads it: known in its preview already. */
+export const attachmentOutput = z.object({
+  accountId: z.string(),
+  secretsKeyArn: z.string(),
+  subnetIds: z.record(z.string(), z.string()),
+  workersGroupId: z.string(),
+  apiHost: z.string(),
+}) satisfies z.ZodType<Attachment>;

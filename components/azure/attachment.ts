@@ -1,13 +1,6 @@
 import type * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
 import type { MachineGroup } from "./security.ts";
-
-/** An identity that machines of several pools have. */
-export interface SharedIdentity {
-  /** Resource id. */
-  readonly identityId: pulumi.Input<string>;
-  /** Its roles, and the right of the controllers to assign it to machines. */
-  readonly ready: readonly pulumi.Resource[];
-}
 
 /**
  * What a pool needs of its cluster's resources on Azure: the inputs of `Pool`, and under the same names the stack output `attachment`, by
@@ -27,6 +20,20 @@ export interface Attachment extends MachineGroup {
   readonly controllerId: pulumi.Input<string>;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
-  /** Identity that reads the secrets of gMSA accounts; only pools with the plug-in have it beside their own. */
-  readonly gmsa?: SharedIdentity;
+  /** Resource id of the identity that reads the secrets of gMSA accounts; only pools with the plug-in have it beside their own. */
+  readonly gmsaIdentityId?: pulumi.Input<string>;
 }
+
+/** The output `attachment` of a cluster on Azure as another program reads it: known in its preview already. */
+export const attachmentOutput = z.object({
+  subscriptionId: z.string(),
+  resourceGroup: z.string(),
+  subnetIds: z.record(z.string(), z.string()),
+  securityGroupId: z.string(),
+  applicationGroupId: z.string(),
+  joinVault: z.string(),
+  joinSecretId: z.string(),
+  controllerId: z.string(),
+  sshKey: z.string(),
+  gmsaIdentityId: z.string().exactOptional(),
+}) satisfies z.ZodType<Attachment>;

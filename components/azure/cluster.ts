@@ -6,7 +6,7 @@ import { azureCloudConfig } from "../kubernetes/addOns/azureCloudController.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { Pki } from "../pki/pki.ts";
-import type { Attachment, SharedIdentity } from "./attachment.ts";
+import type { Attachment } from "./attachment.ts";
 import { controllerGrants } from "./controllerRoles.ts";
 import { ControlPlane } from "./controlPlane.ts";
 import { Identity } from "./identity.ts";
@@ -19,7 +19,11 @@ import { Security, securityGroupName } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
 
 /** The identity that reads the secrets of gMSA accounts. */
-interface GmsaIdentity extends SharedIdentity {
+interface GmsaIdentity {
+  /** Resource id. */
+  readonly id: pulumi.Output<string>;
+  /** Its roles, and the right of the controllers to assign it to machines. */
+  readonly ready: readonly pulumi.Resource[];
   /** Object id. */
   readonly principalId: pulumi.Output<string>;
 }
@@ -90,9 +94,9 @@ export class Cluster extends pulumi.ComponentResource {
       joinSecretId: secrets.joinSecretId,
       controllerId: identity.principalId,
       sshKey,
-      ...(gmsa === undefined ? {} : { gmsa }),
+      ...(gmsa === undefined ? {} : { gmsaIdentityId: gmsa.id }),
     };
-    this.pools = this.#makePools([this.apiGate, ...network.egress, ...security.rules, secrets.join]);
+    this.pools = this.#makePools([this.apiGate, ...network.egress, ...security.rules, secrets.join], gmsa?.ready ?? []);
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
@@ -133,7 +137,7 @@ export class Cluster extends pulumi.ComponentResource {
       { role: "managedIdentityOperator", scope: identity.id },
       { parent: this },
     );
-    return { identityId: identity.id, principalId: identity.principalId, ready: [handedOn, ...identity.roles] };
+    return { id: identity.id, principalId: identity.principalId, ready: [handedOn, ...identity.roles] };
   }
 
   #makeSecrets(network: Network, controlPlane: Identity, pki: Pki): Secrets {
@@ -231,15 +235,15 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makePools(after: readonly pulumi.Resource[]): readonly Pool[] {
+  #makePools(after: readonly pulumi.Resource[], gmsa: readonly pulumi.Resource[]): readonly Pool[] {
     const { attachment, api } = this;
-    return this.#spec.pools.map(
-      (pool) =>
-        new Pool(
-          `${this.#name}-pool-${pool.name}`,
-          { ...attachment, spec: this.#spec, pool, api, after },
-          { parent: this },
-        ),
-    );
+    return this.#spec.pools.map((pool) => {
+      const needed = pool.os === "windows" && pool.ccgPlugin ? [...after, ...gmsa] : after;
+      return new Pool(
+        `${this.#name}-pool-${pool.name}`,
+        { ...attachment, spec: this.#spec, pool, api, after: needed },
+        { parent: this },
+      );
+    });
   }
 }

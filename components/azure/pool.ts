@@ -138,7 +138,7 @@ export class Pool extends pulumi.ComponentResource {
     handedOn: pulumi.Resource,
   ): VirtualMachineScaleSet {
     const { spec, pool, after } = this.#args;
-    const gmsa = pool.os === "windows" && pool.ccgPlugin ? this.#args.gmsa : undefined;
+    const gmsa = pool.os === "windows" && pool.ccgPlugin ? this.#args.gmsaIdentityId : undefined;
     return new VirtualMachineScaleSet(
       `${this.#name}-group`,
       {
@@ -157,7 +157,7 @@ export class Pool extends pulumi.ComponentResource {
         overprovision: false,
         identity: {
           type: "UserAssigned",
-          userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa.identityId])],
+          userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])],
         },
         upgradePolicy: this.#upgradePolicy(),
         automaticRepairsPolicy: { enabled: true, repairAction: "Replace", gracePeriod: repairGrace(pool) },
@@ -166,7 +166,7 @@ export class Pool extends pulumi.ComponentResource {
       {
         parent: this,
         // The controllers' rights too, so that they outlive the set: it is written until it is gone.
-        dependsOn: [...after, handedOn, ...identity.roles, ...(gmsa?.ready ?? [])],
+        dependsOn: [...after, handedOn, ...identity.roles],
         ...this.#autoscaled(),
         replaceOnChanges: [...groupReplaceOnChanges],
         // The name is ours: the engine would make the new one first, and be told that it is there already.

@@ -1,7 +1,8 @@
 import * as pulumi from "@pulumi/pulumi";
+import { parse } from "yaml";
 import { ports } from "../model/ports.ts";
 import type { Pki } from "../pki/pki.ts";
-import type { ApiClient } from "./apiProbe.ts";
+import { type ApiClient, field, list, text } from "./apiProbe.ts";
 
 /** URL of the API on a host. */
 export function apiUrl(host: pulumi.Input<string>): pulumi.Output<string> {
@@ -17,4 +18,20 @@ export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Out
       caCertificate,
       client: { certificate, key },
     }));
+}
+
+/** How the gates ask the API of a cluster of another program, by the administrator's kubeconfig that it exports. The result is secret. */
+export function kubeconfigClient(kubeconfig: string): ApiClient {
+  const config: unknown = parse(kubeconfig);
+  const cluster = field(list(field(config, "clusters"))[0], "cluster");
+  const user = field(list(field(config, "users"))[0], "user");
+  const pem = (value: unknown): string => Buffer.from(text(value), "base64").toString("utf8");
+  return {
+    server: text(field(cluster, "server")),
+    caCertificate: pem(field(cluster, "certificate-authority-data")),
+    client: {
+      certificate: pem(field(user, "client-certificate-data")),
+      key: pem(field(user, "client-key-data")),
+    },
+  };
 }

@@ -1,12 +1,16 @@
 import type { LogRequest } from "@pulumi/pulumi/proto/engine_pb.js";
-import type { RegisterResourceOutputsRequest, RegisterResourceRequest } from "@pulumi/pulumi/proto/resource_pb.js";
+import type {
+  ReadResourceRequest,
+  RegisterResourceOutputsRequest,
+  RegisterResourceRequest,
+} from "@pulumi/pulumi/proto/resource_pb.js";
 import type { ErrorHook, ResourceHook } from "@pulumi/pulumi/resource.js";
 import type { ICallbackServer } from "@pulumi/pulumi/runtime/callbacks.js";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import state from "@pulumi/pulumi/runtime/state.js";
 import type { RecordedMessage, RecordedProgram, RecordedResource } from "./recorded.ts";
 import { stackType } from "./recorded.ts";
-import { type ProgramPlace, type ResourceRequest, readRequest } from "./request.ts";
+import { type ProgramPlace, plainRequest, type ResourceRequest, readRequest, urnOf } from "./request.ts";
 import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 
 /** What a cloud answers when a resource is made. */
@@ -42,6 +46,12 @@ interface RegisterResponse {
   getUnknown(): boolean;
 }
 
+interface ReadResponse {
+  getUrn(): string;
+  getProperties(): { toJavaScript(): unknown };
+  getUnknown(): boolean;
+}
+
 type Callback<T> = (error: Error | null, response: T) => void;
 
 /**
@@ -74,6 +84,8 @@ export class RecordingEngine {
     return {
       registerResource: (request: RegisterResourceRequest, callback: Callback<RegisterResponse | undefined>) =>
         this.#registerResource(request, callback),
+      readResource: (request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>) =>
+        this.#readResource(request, callback),
       registerResourceOutputs: (request: RegisterResourceOutputsRequest, callback: Callback<object>) => {
         this.#registerOutputs(request.getUrn(), request.getOutputs()?.toJavaScript() ?? {});
         callback(null, {});
@@ -134,6 +146,26 @@ export class RecordingEngine {
         getObject: () => ({ toJavaScript: () => wire }),
         getPropertydependenciesMap: () => undefined,
         getResult: () => 0,
+        getUnknown: () => false,
+      });
+    } catch (error) {
+      callback(error instanceof Error ? error : new Error(String(error)), undefined);
+    }
+  }
+
+  /** A resource that another program made, such as a reference to a stack: its outputs are known in a preview as well. */
+  #readResource(request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>): void {
+    try {
+      const [type, name] = [request.getType(), request.getName()];
+      const urn = urnOf(this.place, request.getParent(), type, name);
+      const inputs = mapFromWire(request.getProperties()?.toJavaScript() ?? {});
+      const read = plainRequest({ urn, type, name, inputs });
+      const { id, outputs } = this.#simulate(read);
+      this.#resources.set(urn, { ...read, id, outputs });
+      const wire = toWire(outputs);
+      callback(null, {
+        getUrn: () => urn,
+        getProperties: () => ({ toJavaScript: () => wire }),
         getUnknown: () => false,
       });
     } catch (error) {

@@ -161,6 +161,7 @@ describe("the program on AWS", () => {
     const { outputs } = (await run("aws-dev")).program;
     assert.deepEqual(Object.keys(outputs).sort(), [
       "apiEndpoint",
+      "attachment",
       "clusterName",
       "kubeconfig",
       "kubernetesVersion",

@@ -123,6 +123,7 @@ describe("parity of the clouds", () => {
     assert.deepEqual(shapeOf(azure), shapeOf(aws));
     assert.deepEqual(Object.keys(azure.outputs).sort(), [
       "apiEndpoint",
+      "attachment",
       "clusterName",
       "kubeconfig",
       "kubernetesVersion",

@@ -19,6 +19,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "components/config": ["components/config", "components/model"],
   "components/model": ["components/model", "components/config"],
   ci: ["ci", "components"],
+  examples: ["examples", "components"],
   plan: ["plan", "components", "verify/images.ts"],
   checks: ["checks", "components/gates/poll.ts", "components/gates/messageOf.ts"],
   verify: ["verify", "checks", "components", "cli/exit.ts"],
@@ -52,7 +53,7 @@ function importsOf(file: string): readonly Import[] {
     });
 }
 
-const folders = ["stacks", "components", "plan", "checks", "rehearsal", "verify", "cli", "ci"];
+const folders = ["stacks", "examples", "components", "plan", "checks", "rehearsal", "verify", "cli", "ci"];
 const present = folders.filter((folder) => readdirSync(root).includes(folder));
 const imports = ["index.ts", ...present.flatMap(sourceFiles)].flatMap(importsOf);
 

@@ -1,0 +1,124 @@
+import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
+import { clusterSpec } from "../model/clusterSpec.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
+import { type PoolSpec, poolGroups, poolSpecs } from "../model/pools.ts";
+import { loadConfig, validate } from "./load.ts";
+import { ConfigError, configPrefix, type Problem } from "./problem.ts";
+import type { PoolConfig, StackConfig } from "./schema.ts";
+
+/** Pools that a program attaches to the cluster of another one. */
+export interface AttachedPools {
+  /** The cluster as the nodes of the pools know it. */
+  readonly spec: NodeSettings;
+  readonly pools: readonly PoolSpec[];
+}
+
+/**
+ * The pools of a program that attaches them to a cluster, checked by the same rules as if they stood in the cluster's stack file, and against
+ * what the cluster was made for. Pure.
+ *
+ * @param cluster value of the output `config` of the cluster's stack
+ * @param pools text of `fenestra:pools` in the attaching program's own stack file
+ * @throws ConfigError with every problem at once
+ */
+export function attachedPools(
+  cluster: object,
+  pools: string | undefined,
+  lock: readonly Artifact[] = readArtifactLock(),
+): AttachedPools {
+  const base = clusterConfig(cluster, lock);
+  const own = listOf(pools);
+  const taken = nameProblems(own, base);
+  if (taken.length > 0) throw new ConfigError(taken);
+  // Its own pools come first, so that problems have the paths of its own stack file; together, because the network must have room for all.
+  const text = own === undefined ? (pools ?? "[]") : JSON.stringify([...own, ...base.pools]);
+  const config = loadConfig({ ...textsOf(base), [`${configPrefix}pools`]: text }, lock);
+  const wanted = config.pools.slice(0, own?.length ?? 0);
+  const problems = wanted.flatMap((pool, index) => clusterProblems(pool, index, base, lock));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { spec: clusterSpec(config, lock), pools: poolSpecs({ ...config, pools: wanted }) };
+}
+
+/** The config that the cluster was made from; a release of Fenestra that knows it no longer says so. */
+function clusterConfig(cluster: object, lock: readonly Artifact[]): StackConfig {
+  try {
+    return validate(Object.fromEntries(Object.entries(cluster)), lock);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const path = (problem: Problem) => problem.path.replace(`config.${configPrefix}`, "output config of the cluster: ");
+    throw new ConfigError(error.problems.map((problem) => ({ ...problem, path: path(problem) })));
+  }
+}
+
+/** The items of a list in JSON; `undefined` for anything else, whose problem the loader names. */
+function listOf(text: string | undefined): readonly unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? "");
+    return Array.isArray(value) && value.length > 0 ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The config as Pulumi would hand it to a program. */
+function textsOf(config: StackConfig): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(config)
+      .filter(([, value]) => value !== undefined)
+      .map(([key, value]) => [`${configPrefix}${key}`, typeof value === "string" ? value : JSON.stringify(value)]),
+  );
+}
+
+/** Names of groups are names of resources and labels of nodes, so the cluster's own are taken. */
+function nameProblems(own: readonly unknown[] | undefined, { pools, network }: StackConfig): readonly Problem[] {
+  const groups = pools.flatMap((pool) => [pool.name, ...poolGroups(pool, network.zones).map(({ name }) => name)]);
+  return (own ?? []).flatMap((pool, index) => {
+    const name = typeof pool === "object" && pool !== null && "name" in pool ? pool.name : undefined;
+    return groups.some((group) => group === name)
+      ? [
+          {
+            path: `config.${configPrefix}pools[${index}].name`,
+            value: name,
+            message: "is the name of a pool that the cluster has",
+            allowed: `any but ${[...new Set(groups)].join(", ")}`,
+          },
+        ]
+      : [];
+  });
+}
+
+/** What the cluster must have installed for a pool; the cluster's program decides it by its own pools. */
+function clusterProblems(
+  { os, autoscale }: PoolConfig,
+  index: number,
+  base: StackConfig,
+  lock: readonly Artifact[],
+): readonly Problem[] {
+  const { windows, addons } = clusterSpec(base, lock);
+  const path = `config.${configPrefix}pools[${index}]`;
+  const releases = ["linux", ...windows.map(({ name }) => name)];
+  return [
+    ...(releases.includes(os)
+      ? []
+      : [
+          {
+            path: `${path}.os`,
+            value: os,
+            message: "is a release that the cluster has no network agents and no RuntimeClass for",
+            allowed: `one of ${releases.join(", ")}`,
+            remedy: "add a pool of this release with count: 0 to the cluster's stack file and update it first",
+          },
+        ]),
+    ...(autoscale === undefined || addons.autoscaler
+      ? []
+      : [
+          {
+            path: `${path}.autoscale`,
+            value: autoscale,
+            message: "needs the autoscaler, which the cluster does not run",
+            allowed: "a fixed count",
+            remedy: "set addons.autoscaler: true in the cluster's stack file and update it first",
+          },
+        ]),
+  ];
+}
