@@ -12,7 +12,7 @@ import { clusterFacts, makeNamespace, type Removal, removeNamespace } from "../v
 import { executor } from "../verify/exec.ts";
 import { pauseImage } from "../verify/manifests.ts";
 import { chosenChecks, planChecks } from "../verify/plan.ts";
-import { Stations } from "../verify/stations.ts";
+import { ProbePods } from "../verify/probePods.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { withUserFile } from "./userFiles.ts";
 
@@ -143,10 +143,10 @@ async function verify(
   let results: readonly CheckResult[] = [];
   let removal: Removal = { clean: false, left: undefined };
   try {
-    const stations = new Stations(api, namespace, executor(api.config, namespace));
+    const probePods = new ProbePods(api, namespace, executor(api.config, namespace));
     results = await runChecks(
       checks,
-      { api, namespace, waitingImage: pauseImage, stations },
+      { api, namespace, waitingImage: pauseImage, probePods },
       {
         limitMs,
         interrupted,

@@ -1,13 +1,13 @@
 import type { Check, CheckRun } from "../checks/check.ts";
 import type { ApiTools } from "../checks/cluster/api.ts";
 import type { ClusterApi } from "./api.ts";
-import type { Stations } from "./stations.ts";
+import type { ProbePods } from "./probePods.ts";
 
 /** What checks of a real cluster share. */
 export interface VerifyTools extends ApiTools {
   readonly api: ClusterApi;
   /** Pods that answer and from which is asked. */
-  readonly stations: Pick<Stations, "ready" | "host" | "service" | "run">;
+  readonly probePods: Pick<ProbePods, "ready" | "host" | "service" | "run">;
 }
 
 /** What a check may use. */

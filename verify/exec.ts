@@ -16,7 +16,7 @@ export type Execute = (pod: string, command: readonly string[]) => Promise<ExecR
 const limitMs = 60_000;
 
 /** Commands in pods of a namespace, by the API server and the kubelet, as `kubectl exec` does it. */
-export function executor(config: KubeConfig, namespace: string, container = "station"): Execute {
+export function executor(config: KubeConfig, namespace: string, container = "probe"): Execute {
   return async (pod, command) => {
     // Bytes, since a character may be cut in two between chunks.
     const output: { readonly stdout: Buffer[]; readonly stderr: Buffer[] } = { stdout: [], stderr: [] };

@@ -12,7 +12,7 @@ export interface VerifyImages {
    * Upstream's test image: an HTTP server and curl, for Linux and Windows. 2.62 was the first for Windows 2025
    * (kubernetes/kubernetes#136727); for 2019 an older one is taken, since upstream supports that release no longer (kubernetes/website#55103).
    */
-  readonly station: (release: Release) => string;
+  readonly probePod: (release: Release) => string;
   /** Runs on every Windows build; its few kilobytes hold nothing, so only what is on the node's disk can be run in it. */
   readonly hostProcess: string;
   /** Does nothing, on every system and build (the manifest list has each). */
@@ -25,7 +25,7 @@ export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): Ve
     requireArtifact(lock, { name: "registry.k8s.io/e2e-test-images/agnhost", version, os: "linux" }).url;
   const [recent, old] = [agnhost(otherReleases.agnhost.recent), agnhost(otherReleases.agnhost.windows2019)];
   return {
-    station: (release) => (release?.upstreamSupported === false ? old : recent),
+    probePod: (release) => (release?.upstreamSupported === false ? old : recent),
     hostProcess: lockedImage(
       lock,
       "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image",
@@ -37,6 +37,8 @@ export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): Ve
 
 /** Every image that a verification may run in a cluster with nodes of these releases, and of Linux, which every cluster has. */
 export function verifyImageList(lock: readonly Artifact[], releases: readonly Release[]): readonly string[] {
-  const { station, hostProcess, pause } = verifyImages(lock);
-  return [...new Set([...[undefined, ...releases].map(station), pause, ...(releases.length > 0 ? [hostProcess] : [])])];
+  const { probePod, hostProcess, pause } = verifyImages(lock);
+  return [
+    ...new Set([...[undefined, ...releases].map(probePod), pause, ...(releases.length > 0 ? [hostProcess] : [])]),
+  ];
 }

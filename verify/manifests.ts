@@ -7,7 +7,7 @@ import { verifyImages } from "./images.ts";
 import { controlPlaneId, type NodeGroup } from "./nodes.ts";
 
 /** A pod of this run that answers HTTP with its name, and in which commands can be run. */
-export interface Station {
+export interface ProbePod {
   readonly pod: string;
   readonly group: string;
   readonly os: "linux" | "windows";
@@ -16,18 +16,18 @@ export interface Station {
   readonly host: boolean;
 }
 
-/** Port on which stations answer. */
-export const stationPort = 8080;
-/** A port on which no station listens. A probe that "reaches" it proves nothing. */
+/** Port on which probe pods answer. */
+export const probePort = 8080;
+/** A port on which no probe pod listens. A probe that "reaches" it proves nothing. */
 export const closedPort = 8099;
-/** Port of the Services in front of stations. */
+/** Port of the Services in front of probe pods. */
 export const servicePort = 80;
 
 const images = verifyImages();
 
-/** Image of a group's stations. */
-export function stationImage({ release }: Pick<NodeGroup, "release">): string {
-  return images.station(release);
+/** Image of a group's probe pods. */
+export function probeImage({ release }: Pick<NodeGroup, "release">): string {
+  return images.probePod(release);
 }
 
 /** Image of a pod that only waits. */
@@ -41,16 +41,16 @@ export const verifyNamespaceLabels = {
   [namespaceLabels.controlPlane]: "allowed",
 };
 
-/** The group's stations: two on one node and one on another, as far as there are nodes. */
-export function stationsOf({ id, os, nodes }: NodeGroup): readonly Station[] {
+/** The group's probe pods: two on one node and one on another, as far as there are nodes. */
+export function probePodsOf({ id, os, nodes }: NodeGroup): readonly ProbePod[] {
   const [first, second] = nodes.filter(({ cordoned }) => !cordoned);
-  const on = (suffix: string, node: NodeFacts | undefined): readonly Station[] =>
+  const on = (suffix: string, node: NodeFacts | undefined): readonly ProbePod[] =>
     node === undefined ? [] : [{ pod: `${id}-${suffix}`, group: id, os, node: node.name, host: false }];
   return [...on("a0", first), ...on("a1", first), ...on("b0", second)];
 }
 
-/** The group's station in the network of its first node. */
-export function hostStationOf({ id, os, nodes }: NodeGroup): Station | undefined {
+/** The group's probe pod in the network of its first node. */
+export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefined {
   const node = nodes.find(({ cordoned }) => !cordoned);
   return node === undefined ? undefined : { pod: `${id}-host`, group: id, os, node: node.name, host: true };
 }
@@ -81,33 +81,33 @@ export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Pa
 
 const resources = { requests: { cpu: "10m", memory: "32Mi" }, limits: { memory: "256Mi" } };
 
-/** Pod of a station. */
-export function stationPod(station: Station, group: NodeGroup): V1Pod {
-  if (station.host) return hostPod(station);
+/** Pod of a probe pod. */
+export function probePodManifest(probePod: ProbePod, group: NodeGroup): V1Pod {
+  if (probePod.host) return hostPod(probePod);
   const container = {
-    name: "station",
-    image: stationImage(group),
-    args: ["netexec", `--http-port=${stationPort}`],
-    ports: [{ containerPort: stationPort }],
+    name: "probe",
+    image: probeImage(group),
+    args: ["netexec", `--http-port=${probePort}`],
+    ports: [{ containerPort: probePort }],
     resources,
   };
   return checkPod(
-    station.pod,
-    { ...forGroup(group), ...onNode(station.node), containers: [container] },
-    { "fenestra.dev/station": group.id },
+    probePod.pod,
+    { ...forGroup(group), ...onNode(probePod.node), containers: [container] },
+    { "fenestra.dev/probe-pod": group.id },
   );
 }
 
-function hostPod({ pod, os, node, group }: Station): V1Pod {
+function hostPod({ pod, os, node, group }: ProbePod): V1Pod {
   const windows = os === "windows";
   const container = windows
     ? {
-        name: "station",
+        name: "probe",
         image: images.hostProcess,
         command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", "Start-Sleep -Seconds 86400"],
         resources,
       }
-    : { name: "station", image: stationImage({ release: undefined }), args: ["pause"], resources };
+    : { name: "probe", image: probeImage({ release: undefined }), args: ["pause"], resources };
   return checkPod(pod, {
     os: { name: os },
     hostNetwork: true,
@@ -124,13 +124,13 @@ function hostPod({ pod, os, node, group }: Station): V1Pod {
   });
 }
 
-/** Name of the Service in front of a group's stations. */
+/** Name of the Service in front of a group's probe pods. */
 export function serviceName(group: string): string {
   return `to-${group}`.replaceAll(".", "-");
 }
 
-/** A Service in front of a group's stations. */
-export function stationService(group: string, type: "NodePort" | "LoadBalancer"): V1Service {
+/** A Service in front of a group's probe pods. */
+export function probeService(group: string, type: "NodePort" | "LoadBalancer"): V1Service {
   return {
     apiVersion: "v1",
     kind: "Service",
@@ -140,8 +140,8 @@ export function stationService(group: string, type: "NodePort" | "LoadBalancer")
     },
     spec: {
       type,
-      selector: { "fenestra.dev/station": group },
-      ports: [{ name: "http", port: servicePort, targetPort: stationPort }],
+      selector: { "fenestra.dev/probe-pod": group },
+      ports: [{ name: "http", port: servicePort, targetPort: probePort }],
     },
   };
 }

@@ -7,9 +7,9 @@ import { readMachineFile, writeMachineFile } from "../host/machineFiles.ts";
 import { createMachineRoot } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
 import { runInMachine, startInMachine } from "../host/processes.ts";
+import { controlFolder, diskFolder, fakeCommands } from "./fakeCommands.ts";
 import { imageTable } from "./images.ts";
 import { kubeletDropIn } from "./kubeletOverrides.ts";
-import { controlFolder, diskFolder, standInCommands } from "./standIns.ts";
 import { Systemd } from "./systemd.ts";
 
 /** What a Linux machine of the rehearsal is made of. */
@@ -69,7 +69,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     ...(options.resolvConf === undefined ? {} : { resolvConf: options.resolvConf }),
     extraCa: options.endpointCa,
     hardware: options.hardware,
-    commands: standInCommands,
+    commands: fakeCommands,
     programs: options.programs,
     volumes: { [controlFolder]: controlVolume, ...(options.disk === undefined ? {} : { [diskFolder]: options.disk }) },
   });
@@ -81,7 +81,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
   const control = await serveControl(path.join(workFolder, "volumes", controlVolume), async (command, args) => {
     if (command === "systemctl") return await systemd.systemctl(args);
     if (command === "systemd-notify") return systemd.notified(args.at(-1) ?? "");
-    return { code: 127, text: `no stand-in for ${command}` };
+    return { code: 127, text: `no fake for ${command}` };
   });
   for (const [file, content] of Object.entries({ ...imageTable(), ...kubeletDropIn() }))
     await writeMachineFile(machine.pid, file, content);

@@ -59,8 +59,8 @@ describe("lock file of artifacts", () => {
     for (const os of Object.values(operatingSystems))
       if (os.family === "windows")
         for (const name of ["servercore", "nanoserver", "servercore/iis"] as const) windowsImage(recording, name, os);
-    const { station } = verifyImages(recording);
-    for (const upstreamSupported of [true, false]) station({ upstreamSupported });
+    const { probePod } = verifyImages(recording);
+    for (const upstreamSupported of [true, false]) probePod({ upstreamSupported });
     // Chosen by a stack's registries, and downloaded by a sample (components/kubernetes/samples/logMonitor.ts).
     touch(recording.filter(({ name }) => name.endsWith("-credential-provider") || name === "LogMonitor.exe"));
     const idle = lock.filter(({ url }) => !used.has(url));

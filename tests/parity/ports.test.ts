@@ -7,7 +7,7 @@ import { firewallRules } from "../../components/machine/windows/network.ts";
 import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type MachineGroup, machineGroups, nodePorts, type PortRange } from "../../components/model/ports.ts";
-import { stationService } from "../../verify/manifests.ts";
+import { probeService } from "../../verify/manifests.ts";
 import { combinations, manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
 
@@ -84,7 +84,7 @@ function wanted(spec: ClusterSpec): readonly Wanted[] {
     String(manifest(objects, "ConfigMap", "kube-flannel-cfg").data?.["net-conf.json"]),
   );
   const vxlan = Number(/"Port":\s*(\d+)/.exec(JSON.stringify(netConf))?.[1]);
-  const services = [...objects.filter((each) => each.kind === "Service"), stationService("linux", "NodePort")];
+  const services = [...objects.filter((each) => each.kind === "Service"), probeService("linux", "NodePort")];
   const open = services.filter(({ spec: of }) => of?.type === "NodePort" || of?.type === "LoadBalancer");
   return [
     ...between(machineGroups, "udp", vxlan, "flannel"),

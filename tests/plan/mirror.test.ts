@@ -94,30 +94,30 @@ describe("fenestra mirror", () => {
   it("has the images that a verification runs, from the same entries of the lock file", async () => {
     const { plan, spec } = await planWith({});
     const references = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference));
-    const { station, hostProcess, pause } = verifyImages();
-    const stations = [undefined, ...spec.pools.flatMap(({ os, release }) => (os === "windows" ? [release] : []))].map(
-      station,
+    const { probePod, hostProcess, pause } = verifyImages();
+    const probePods = [undefined, ...spec.pools.flatMap(({ os, release }) => (os === "windows" ? [release] : []))].map(
+      probePod,
     );
     assert.deepEqual(
-      [...new Set(stations)].sort(),
+      [...new Set(probePods)].sort(),
       ["2.55", "2.63.0"].map((version) => `registry.k8s.io/e2e-test-images/agnhost:${version}`),
     );
-    for (const image of [...stations, hostProcess, pause]) assert.ok(references.has(image), image);
+    for (const image of [...probePods, hostProcess, pause]) assert.ok(references.has(image), image);
     for (const image of [hostProcess, pause]) assert.match(image, /@sha256:[0-9a-f]{64}$/);
   });
 
   it("has the older test image only for a pool of Windows 2019, and nothing of Windows without such a pool", () => {
     const lock = readArtifactLock();
-    const { station, pause, hostProcess } = verifyImages(lock);
-    assert.deepEqual(verifyImageList(lock, []), [station(undefined), pause]);
+    const { probePod, pause, hostProcess } = verifyImages(lock);
+    assert.deepEqual(verifyImageList(lock, []), [probePod(undefined), pause]);
     assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2022"]]), [
-      station(undefined),
+      probePod(undefined),
       pause,
       hostProcess,
     ]);
     assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2019"]]), [
-      station(undefined),
-      station(operatingSystems["windows-2019"]),
+      probePod(undefined),
+      probePod(operatingSystems["windows-2019"]),
       pause,
       hostProcess,
     ]);

@@ -9,7 +9,7 @@ import { outboundCheck } from "../../verify/checks/outside.ts";
 import { nodeToPodCheck } from "../../verify/checks/pods.ts";
 import { nodePortCheck, steadiness } from "../../verify/checks/services.ts";
 import { diskDriverOf, registrationProblems, storageClassFor } from "../../verify/checks/storage.ts";
-import { hostStationOf, stationPod, stationsOf, verifyNamespaceLabels } from "../../verify/manifests.ts";
+import { hostProbePodOf, probePodManifest, probePodsOf, verifyNamespaceLabels } from "../../verify/manifests.ts";
 import { controlPlaneGroup, type NodeGroup, nodeGroups } from "../../verify/nodes.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -47,26 +47,26 @@ const groupOf = (id: string): NodeGroup => {
 };
 const closed = ended(7, "", "connection refused");
 
-/** Runs a check among stations that are all Ready; `answer` says how curl ends for a URL that a station asks. What is noted comes back. */
+/** Runs a check among probe pods that are all Ready; `answer` says how curl ends for a URL that a probe pod asks. What is noted comes back. */
 async function run(
   check: VerifyCheck,
-  answer: (url: string, station: string) => ReturnType<typeof ended>,
+  answer: (url: string, probePod: string) => ReturnType<typeof ended>,
 ): Promise<readonly string[]> {
   const notes: string[] = [];
   const ip = (pod: string): string => `10.244.0.${pod}`;
-  const stations: VerifyContext["stations"] = {
-    ready: async (group) => stationsOf(group).map((station) => ({ ...station, ip: ip(station.pod) })),
+  const probePods: VerifyContext["probePods"] = {
+    ready: async (group) => probePodsOf(group).map((probePod) => ({ ...probePod, ip: ip(probePod.pod) })),
     host: async (group) => {
-      const station = hostStationOf(group);
-      assert.ok(station !== undefined);
-      return { ...station, ip: "" };
+      const probePod = hostProbePodOf(group);
+      assert.ok(probePod !== undefined);
+      return { ...probePod, ip: "" };
     },
     service: async () => ({ name: "to-x", clusterIp: "10.96.0.9", nodePort: 30_123 }),
-    run: async (station, command) => {
+    run: async (probePod, command) => {
       const url = command.find((word) => /^https?:/.test(word)) ?? "";
       if (url.includes(":8099/")) return closed;
       const pod = /^http:\/\/10\.244\.0\.([^:]+):8080/.exec(url)?.[1];
-      const said = answer(url, station.pod);
+      const said = answer(url, probePod.pod);
       return said.code === 0 && said.stdout === "" && pod !== undefined ? ended(0, pod) : said;
     },
   };
@@ -74,7 +74,7 @@ async function run(
   const context = {
     api,
     namespace: "n",
-    stations,
+    probePods,
     signal: AbortSignal.timeout(400),
     note: (text: string) => notes.push(text),
   };
@@ -87,17 +87,17 @@ const open = () => ended(0);
 describe("checks of paths", () => {
   it("ask from a control-plane node, which takes the pod for that and is allowed to", () => {
     const group = groupOf("control-plane");
-    const station = hostStationOf(group);
-    assert.ok(station !== undefined);
-    const { spec } = stationPod(station, group);
+    const probePod = hostProbePodOf(group);
+    assert.ok(probePod !== undefined);
+    const { spec } = probePodManifest(probePod, group);
     assert.equal(spec?.hostNetwork, true);
     assert.deepEqual(spec?.tolerations, [
       { key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" },
     ]);
     assert.equal(verifyNamespaceLabels["fenestra.dev/control-plane"], "allowed");
-    const worker = hostStationOf(groupOf("linux"));
+    const worker = hostProbePodOf(groupOf("linux"));
     assert.ok(worker !== undefined);
-    assert.equal(stationPod(worker, groupOf("linux")).spec?.tolerations, undefined);
+    assert.equal(probePodManifest(worker, groupOf("linux")).spec?.tolerations, undefined);
   });
 
   it("fail when a Linux node does not reach a pod, the control plane's included", async () => {
@@ -130,7 +130,7 @@ describe("checks of paths", () => {
     assert.equal(note, "asked from cp and l1: w1, w22");
     for (const deaf of ["control-plane-host", "linux-host"])
       await assert.rejects(
-        run(check, (_url, station) => (station === deaf ? closed : ended(0, "windows-2022-a0"))),
+        run(check, (_url, probePod) => (probePod === deaf ? closed : ended(0, "windows-2022-a0"))),
         /does not reach http:\/\/10\.0\.0\.2:30123/,
       );
   });

@@ -12,12 +12,12 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `logs/${group.id}`,
     title: `kubectl logs shows what a container on each node of ${group.id} that was tried has written`,
-    run: async ({ api, stations, namespace, signal }) => {
-      for (const { pod, node } of await stations.ready(group, signal)) {
+    run: async ({ api, probePods, namespace, signal }) => {
+      for (const { pod, node } of await probePods.ready(group, signal)) {
         await until(
           `the log of pod ${pod} on node ${node}`,
           async () => {
-            const log = await api.core.readNamespacedPodLog({ namespace, name: pod, container: "station" });
+            const log = await api.core.readNamespacedPodLog({ namespace, name: pod, container: "probe" });
             // The test image says on which port it serves.
             if (!log.includes("netexec") && !/serving|started/i.test(log))
               throw new NotYet(`it reads "${log.slice(0, 200)}"`);
@@ -36,20 +36,20 @@ export function execCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `exec/${group.id}`,
     title: `kubectl exec runs commands in containers on ${group.id} and tells their exit code`,
-    run: async ({ stations, signal }) => {
-      for (const station of await stations.ready(group, signal)) {
+    run: async ({ probePods, signal }) => {
+      for (const probePod of await probePods.ready(group, signal)) {
         const run = async (line: string) =>
-          await stations.run(station, shell(line)).catch((error: unknown) => {
-            throw new CheckFailure(`node ${station.node}: ${messageOf(error)}`, kubelet);
+          await probePods.run(probePod, shell(line)).catch((error: unknown) => {
+            throw new CheckFailure(`node ${probePod.node}: ${messageOf(error)}`, kubelet);
           });
         const said = await run("echo fenestra");
         expect(
           said.code === 0 && said.stdout.trim() === "fenestra",
-          `node ${station.node}: echo ended with ${said.code} and "${said.stdout.trim()}"`,
+          `node ${probePod.node}: echo ended with ${said.code} and "${said.stdout.trim()}"`,
           kubelet,
         );
         const ended = await run("exit 7");
-        expect(ended.code === 7, `node ${station.node}: a command that ends with 7 ended with ${ended.code}`, kubelet);
+        expect(ended.code === 7, `node ${probePod.node}: a command that ends with 7 ended with ${ended.code}`, kubelet);
       }
     },
   };

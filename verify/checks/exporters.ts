@@ -22,11 +22,11 @@ export function exporterCheck(group: NodeGroup, askers: readonly NodeGroup[]): V
     id: `metrics/${group.id}`,
     title: `the Prometheus exporters of nodes of ${group.id} answer other nodes`,
     run: async (context) => {
-      const { stations, signal, note } = context;
+      const { probePods, signal, note } = context;
       const targets = group.nodes.filter(({ ready }) => ready).slice(0, 2);
       const pairs: string[] = [];
       for (const asker of askers) {
-        const start = await stations.host(asker, signal);
+        const start = await probePods.host(asker, signal);
         for (const { internalIp, name } of targets.filter((target) => target.name !== start.node)) {
           expect(internalIp !== undefined, `node ${name} has no address`, `kubectl describe node ${name}`);
           await reaches(from(context, start), `http://${internalIp}:${port}/metrics`, {

@@ -24,8 +24,8 @@ export function podsReadyCheck(group: NodeGroup): VerifyCheck {
   return {
     id: podsReadyId(group),
     title: `pods for ${group.id} get to its nodes and are listed as Ready`,
-    run: async ({ stations, signal, note }) => {
-      const ready = await stations.ready(group, signal);
+    run: async ({ probePods, signal, note }) => {
+      const ready = await probePods.ready(group, signal);
       note(ready.map(({ pod, node }) => `${pod} on ${node}`).join(", "));
       if (group.simulated) note("the nodes are simulated: scheduling is real, the start of the containers is not");
     },
@@ -119,8 +119,8 @@ export function podMetricsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `pod-metrics/${group.id}`,
     title: `the metrics API knows what pods of ${group.id} use, so they can be scaled by load`,
-    run: async ({ api, namespace, stations, signal }) => {
-      const pods = await stations.ready(group, signal);
+    run: async ({ api, namespace, probePods, signal }) => {
+      const pods = await probePods.ready(group, signal);
       await until(
         `metrics of pods of ${group.id}`,
         async () => {

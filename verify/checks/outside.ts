@@ -1,7 +1,7 @@
 import { CheckFailure, expect } from "../../checks/check.ts";
 import type { NodeFacts } from "../../checks/cluster/nodes.ts";
 import type { VerifyCheck } from "../check.ts";
-import { stationPort } from "../manifests.ts";
+import { probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
 import { answeredBy, from, hostname } from "./paths.ts";
@@ -32,8 +32,8 @@ export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpM
     title: `a pod of ${group.id} reaches ${url ?? "the outside"}`,
     ...(url === undefined ? { skip: "--outbound none" } : {}),
     run: async (context) => {
-      const { stations, signal } = context;
-      const [asking] = await stations.ready(group, signal);
+      const { probePods, signal } = context;
+      const [asking] = await probePods.ready(group, signal);
       expect(asking !== undefined && url !== undefined, `there is no pod on ${group.id}`);
       const start = from(context, asking);
       const lookAt =
@@ -78,14 +78,14 @@ export function metadataCheck(group: NodeGroup): VerifyCheck {
     title: `a pod of ${group.id} gets no answer from the cloud's metadata service`,
     ...(cloud === undefined ? { skip: "by their provider ids the nodes are neither on AWS nor on Azure" } : {}),
     run: async (context) => {
-      const { stations, signal } = context;
-      const [asking, other] = await stations.ready(group, signal);
+      const { probePods, signal } = context;
+      const [asking, other] = await probePods.ready(group, signal);
       if (asking === undefined || other === undefined) throw new CheckFailure(`there are no two pods on ${group.id}`);
       const start = from(context, asking);
       const lookAt =
         "on Windows the ACL policies of the pod's endpoint (Get-HnsEndpoint); on AWS the hop limit of the instance; on Azure the FORWARD chain";
       // A pod that reaches nothing at all would pass this check for the wrong reason.
-      await reaches(start, hostname(other.ip, stationPort), { signal, judge: answeredBy([other]), lookAt });
+      await reaches(start, hostname(other.ip, probePort), { signal, judge: answeredBy([other]), lookAt });
       for (const [url, options] of metadataTargets(cloud, group.os)) await staysSilent(start, url, lookAt, options);
     },
   };

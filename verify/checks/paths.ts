@@ -1,25 +1,25 @@
 import { ports } from "../../components/model/ports.ts";
 import type { VerifyContext } from "../check.ts";
-import { closedPort, type Station, stationPort } from "../manifests.ts";
+import { closedPort, type ProbePod, probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
 
-/** A station as the start of a probe. */
-export function from({ stations }: VerifyContext, station: Station): ProbeStart {
+/** A probe pod as the start of a probe. */
+export function from({ probePods }: VerifyContext, probePod: ProbePod): ProbeStart {
   return {
-    name: `${station.host ? "node" : "pod"} ${station.host ? station.node : station.pod}`,
-    os: station.os,
-    run: (command) => stations.run(station, command),
+    name: `${probePod.host ? "node" : "pod"} ${probePod.host ? probePod.node : probePod.pod}`,
+    os: probePod.os,
+    run: (command) => probePods.run(probePod, command),
   };
 }
 
-/** The pod of which a station's answer is the name. Windows may shorten a host name to its NetBIOS length of 15. */
+/** The pod of which a probe pod's answer is the name. Windows may shorten a host name to its NetBIOS length of 15. */
 export function answering<Pod extends { readonly pod: string }>(pods: readonly Pod[], answer: string): Pod | undefined {
   const short = (name: string): string => name.toLowerCase().slice(0, 15);
   return pods.find(({ pod }) => short(pod) === short(answer));
 }
 
-/** Judges the name that a station answers. */
+/** Judges the name that a probe pod answers. */
 export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: string) => string | undefined {
   return (answer) =>
     answering(pods, answer) === undefined
@@ -27,7 +27,7 @@ export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: 
       : undefined;
 }
 
-/** Where a station tells its name. */
+/** Where a probe pod tells its name. */
 export const hostname = (address: string, port: number): string => `http://${address}:${port}/hostname`;
 
 /** What to look at when two nodes of these systems do not reach each other's pods. */
@@ -41,11 +41,11 @@ export function routes(groups: readonly NodeGroup[]): string {
 export async function probeAll(
   { signal }: VerifyContext,
   start: ProbeStart,
-  targets: readonly (Station & { readonly ip: string })[],
+  targets: readonly (ProbePod & { readonly ip: string })[],
   lookAt: string,
 ): Promise<void> {
   for (const target of targets) {
-    await reaches(start, hostname(target.ip, stationPort), { signal, judge: answeredBy([target]), lookAt });
+    await reaches(start, hostname(target.ip, probePort), { signal, judge: answeredBy([target]), lookAt });
     await staysSilent(start, hostname(target.ip, closedPort), lookAt);
   }
 }

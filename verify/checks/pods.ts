@@ -1,6 +1,6 @@
 import { CheckFailure, CheckSkipped, expect } from "../../checks/check.ts";
 import type { VerifyCheck, VerifyContext } from "../check.ts";
-import { type Station, stationPort } from "../manifests.ts";
+import { type ProbePod, probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches } from "../probe.ts";
 import { answeredBy, from, hostname, probeAll, routes } from "./paths.ts";
@@ -18,8 +18,8 @@ export function nodeToPodCheck(start: NodeGroup, target: NodeGroup): VerifyCheck
     id: `node-to-pod/${start.id}->${target.id}`,
     title: `a node of ${start.id} reaches pods of ${target.id} by their addresses`,
     run: async (context) => {
-      const { stations, signal, note } = context;
-      const [host, pods] = [await stations.host(start, signal), await stations.ready(target, signal)];
+      const { probePods, signal, note } = context;
+      const [host, pods] = [await probePods.host(start, signal), await probePods.ready(target, signal)];
       const begin = from(context, host);
       const own = pods.filter(({ node }) => node === host.node);
       const others = pods.filter(({ node }) => node !== host.node);
@@ -39,12 +39,12 @@ export function nodeToPodCheck(start: NodeGroup, target: NodeGroup): VerifyCheck
 async function seen(
   { signal }: VerifyContext,
   start: ProbeStart,
-  pods: readonly (Station & { readonly ip: string })[],
+  pods: readonly (ProbePod & { readonly ip: string })[],
 ): Promise<string> {
   const words: string[] = [];
   for (const target of pods) {
     const options = { signal, judge: answeredBy([target]), warmUpMs: 0 };
-    const answered = await reaches(start, hostname(target.ip, stationPort), options).then(
+    const answered = await reaches(start, hostname(target.ip, probePort), options).then(
       () => true,
       (error: unknown) => {
         if (error instanceof CheckFailure) return false;
@@ -62,7 +62,7 @@ export function sameHostCheck(group: NodeGroup): VerifyCheck {
     id: `pod-to-pod/${group.id} same host`,
     title: `a pod of ${group.id} reaches another pod of its own node`,
     run: async (context) => {
-      const [a, b] = await context.stations.ready(group, context.signal);
+      const [a, b] = await context.probePods.ready(group, context.signal);
       expect(a !== undefined && b !== undefined, "there are not two pods on one node");
       await probeAll(context, from(context, a), [b], routes([group]));
     },
@@ -78,8 +78,8 @@ export function acrossHostsCheck(start: NodeGroup, target: NodeGroup): VerifyChe
       ? { skip: `${start.id} has only one node that takes pods` }
       : {}),
     run: async (context) => {
-      const { stations, signal } = context;
-      const [[start0], targets] = [await stations.ready(start, signal), await stations.ready(target, signal)];
+      const { probePods, signal } = context;
+      const [[start0], targets] = [await probePods.ready(start, signal), await probePods.ready(target, signal)];
       expect(start0 !== undefined, `there is no pod on ${start.id}`);
       const others = targets.filter(({ node }) => node !== start0.node);
       expect(others.length > 0, `all pods of ${target.id} are on the asking node`);

@@ -2,10 +2,10 @@ import { get } from "node:http";
 import { CheckFailure, CheckSkipped, expect } from "../../checks/check.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
-import { closedPort, serviceName, servicePort, stationService } from "../manifests.ts";
+import { closedPort, probeService, serviceName, servicePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { curl, reaches, staysSilent } from "../probe.ts";
-import type { ReadyStation } from "../stations.ts";
+import type { ReadyProbePod } from "../probePods.ts";
 import { answeredBy, answering, from, hostname, kubeProxy } from "./paths.ts";
 
 /** A Service's address leads to its pods, from a pod or from a node. */
@@ -21,11 +21,12 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
         }
       : {}),
     run: async (context) => {
-      const { stations, signal } = context;
-      const asking = source === "node" ? await stations.host(start, signal) : (await stations.ready(start, signal))[0];
+      const { probePods, signal } = context;
+      const asking =
+        source === "node" ? await probePods.host(start, signal) : (await probePods.ready(start, signal))[0];
       expect(asking !== undefined, `there is no pod on ${start.id}`);
-      const pods = await stations.ready(target, signal);
-      const { clusterIp } = await stations.service(target);
+      const pods = await probePods.ready(target, signal);
+      const { clusterIp } = await probePods.service(target);
       await reaches(from(context, asking), hostname(clusterIp, servicePort), {
         signal,
         judge: answeredBy(pods),
@@ -45,8 +46,8 @@ export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
     id: `api-from-pod/${group.id}`,
     title: `a pod of ${group.id} reaches the API server by the Service kubernetes.default`,
     run: async (context) => {
-      const { stations, signal } = context;
-      const [asking] = await stations.ready(group, signal);
+      const { probePods, signal } = context;
+      const [asking] = await probePods.ready(group, signal);
       expect(asking !== undefined, `there is no pod on ${group.id}`);
       const start = from(context, asking);
       // The certificate is not the matter here, nor whether somebody without credentials may know.
@@ -87,11 +88,11 @@ export function dnsCheck(group: NodeGroup): VerifyCheck {
     id: `dns/${group.id}`,
     title: `a pod of ${group.id} finds a Service by its short and by its full DNS name, and no Service by a name that is not there`,
     run: async (context) => {
-      const { stations, signal, namespace } = context;
-      const pods = await stations.ready(group, signal);
+      const { probePods, signal, namespace } = context;
+      const pods = await probePods.ready(group, signal);
       const [asking] = pods;
       expect(asking !== undefined, `there is no pod on ${group.id}`);
-      const { name } = await stations.service(group);
+      const { name } = await probePods.service(group);
       const lookAt =
         "kubectl -n kube-system logs -l k8s-app=kube-dns; in the pod: cat /etc/resolv.conf, on Windows Get-DnsClientServerAddress";
       const start = from(context, asking);
@@ -125,15 +126,15 @@ export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): V
     title: `what comes in at a NodePort of the nodes of ${group.id} gets to a pod`,
     ...(others.length === 0 ? { skip } : {}),
     run: async (context) => {
-      const { stations, signal, note } = context;
+      const { probePods, signal, note } = context;
       if (others.length === 0) throw new CheckSkipped(skip);
-      const pods = await stations.ready(group, signal);
-      const { nodePort } = await stations.service(group);
+      const pods = await probePods.ready(group, signal);
+      const { nodePort } = await probePods.service(group);
       const targets = group.nodes.filter(({ ready }) => ready).slice(0, 2);
       expect(targets.length > 0, `no node of ${group.id} is Ready`, "kubectl get nodes");
       const starts: string[] = [];
       for (const asker of others) {
-        const start = await stations.host(asker, signal);
+        const start = await probePods.host(asker, signal);
         for (const { internalIp, name } of targets) {
           expect(internalIp !== undefined, `node ${name} has no address`, `kubectl describe node ${name}`);
           await reaches(from(context, start), hostname(internalIp, nodePort), {
@@ -158,7 +159,7 @@ const steadyAnswers = 20;
  *
  * @returns a function that takes an answer and throws {@link NotYet} until that is so
  */
-export function steadiness(pods: readonly Pick<ReadyStation, "pod" | "node">[]): (answer: string) => void {
+export function steadiness(pods: readonly Pick<ReadyProbePod, "pod" | "node">[]): (answer: string) => void {
   const waiting = new Set(pods.map(({ node }) => node));
   let row = 0;
   return (answer) => {
@@ -193,9 +194,9 @@ export function loadBalancerCheck(group: NodeGroup): VerifyCheck {
     id: `load-balancer/${group.id}`,
     title: `the cloud makes a load balancer for a Service of ${group.id}, and pods of every node answer where verify runs, steadily`,
     run: async (context) => {
-      const { api, stations, signal, namespace, note } = context;
-      const pods = await stations.ready(group, signal);
-      const body = stationService(group.id, "LoadBalancer");
+      const { api, probePods, signal, namespace, note } = context;
+      const pods = await probePods.ready(group, signal);
+      const body = probeService(group.id, "LoadBalancer");
       const name = `${serviceName(group.id)}-lb`;
       await api.core.createNamespacedService({ namespace, body });
       const lookAt = `kubectl -n ${namespace} describe service ${name} (while verify runs); kubectl -n kube-system logs -l app.kubernetes.io/name=cloud-controller-manager`;

@@ -7,7 +7,7 @@ import { podProblem } from "../../checks/cluster/workloads.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
 import { executor } from "../exec.ts";
-import { forGroup, stationImage } from "../manifests.ts";
+import { forGroup, probeImage } from "../manifests.ts";
 import { type NodeGroup, nodeGroups } from "../nodes.ts";
 
 /** Drivers of the clouds' disks, with the label in which each keeps a node's zone. */
@@ -146,8 +146,8 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined):
           ...forGroup(group),
           containers: [
             {
-              name: "station",
-              image: stationImage(group),
+              name: "probe",
+              image: probeImage(group),
               args: ["pause"],
               // The root of a new NTFS volume lets only administrators make files.
               ...(group.os === "windows"

@@ -149,7 +149,7 @@ describe("bootstrap of a Linux machine", function () {
 
   it("leaves a volume alone that holds something else", () => {
     const here = machine(exampleControlPlane(spec));
-    here.write("/store/formatted", "xfs\n");
+    here.write("/store/disk/formatted", "xfs\n");
     const { code, output, calls } = here.run(entry);
     assert.equal(code, 20, output);
     assert.match(output, /holds 'xfs', neither nothing nor ext4/);
@@ -161,7 +161,7 @@ describe("bootstrap of a Linux machine", function () {
 
   it("formats nothing that has been written to", () => {
     const here = machine(exampleControlPlane(spec));
-    here.write("/store/dirty", "");
+    here.write("/store/disk/dirty", "");
     const { code, output, calls } = here.run(entry);
     assert.equal(code, 20, output);
     assert.match(output, /holds no file system that is known, but it is not empty; it is left alone/);

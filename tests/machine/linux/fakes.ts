@@ -1,6 +1,10 @@
+import path from "node:path";
+import { kernelAndDisk } from "../../../rehearsal/machines/fakeCommands.ts";
+
 /**
- * Commands of a machine, replaced by scripts that note each call in `$STORE/calls` and do just enough for the stages. A line of
- * `$STORE/fail` is a regular expression of calls that fail; one of `$STORE/cut` of a call at which the whole run is killed.
+ * Commands of a machine, replaced by scripts that note each call in `$STORE/calls` and do just enough for the stages; those of its kernel and
+ * disk are the same as in the rehearsal. A line of `$STORE/fail` is a regular expression of calls that fail; one of `$STORE/cut` of a call at
+ * which the whole run is killed.
  */
 const preamble = `#!/bin/bash
 STORE=@STORE@
@@ -16,21 +20,9 @@ if [ -s "$STORE/fail" ] && grep -qEf "$STORE/fail" <<<"$call"; then exit 1; fi
 
 const scripts: Readonly<Record<string, string>> = {
   systemctl: "",
-  modprobe: "",
-  sysctl: "",
-  swapoff: "",
-  crictl: "",
-  udevadm: "",
-  iptables: '[[ "$*" != *--check* ]]',
   sleep: '[ ! -x "$STORE/on-sleep" ] || "$STORE/on-sleep"',
-  blkid: '[ -e "$STORE/formatted" ] || exit 2\n[ -s "$STORE/formatted" ] && cat "$STORE/formatted" || echo ext4',
-  "mkfs.ext4": 'touch "$STORE/formatted"',
-  cmp: '[ ! -e "$STORE/dirty" ]',
-  resize2fs: "",
   df: 'if [ -e "$STORE/free" ]; then echo Avail; cat "$STORE/free"; else exec /bin/df "$@"; fi',
-  mount: 'touch "$STORE/mounted"',
-  mountpoint: '[ -e "$STORE/mounted" ]',
-  umount: 'rm -f "$STORE/mounted"',
+  mountpoint: 'exec /bin/mountpoint "$@"',
   kubeadm: `
 case "$*" in
   *"certs all"*)
@@ -135,9 +127,12 @@ case $url in
 esac`,
 };
 
-/** The scripts by name, for a store at this path. */
+/** The scripts by name, for a store at this path; the machine's disk is the folder `disk` in it. */
 export function fakes(store: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(scripts).map(([name, text]) => [name, `${preamble.replace("@STORE@", store)}${text}\n`]),
+    Object.entries({ ...kernelAndDisk(path.join(store, "disk")), ...scripts }).map(([name, text]) => [
+      name,
+      `${preamble.replace("@STORE@", store)}${text}\n`,
+    ]),
   );
 }

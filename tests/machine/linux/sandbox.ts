@@ -36,7 +36,7 @@ export interface Run {
   readonly calls: readonly string[];
 }
 
-/** A machine in a mount namespace: real scripts at their real paths, with the commands of `linuxFakes.ts`. */
+/** A machine in a mount namespace: real scripts at their real paths, with the commands of `fakes.ts`. */
 export class Sandbox {
   readonly #root: string;
 
@@ -110,7 +110,11 @@ export class Sandbox {
   /** Runs a command on the machine. */
   run(...command: readonly string[]): Run {
     this.write("/store/calls", "");
-    const setup = privateFolders.map((folder) => `/bin/mount --bind '${this.#at(folder)}' ${folder}`).join(" && ");
+    // The data disk stays mounted between two runs.
+    const disk = this.has("/store/disk/content") ? [["/store/disk/content", "/var/lib/etcd-data"] as const] : [];
+    const setup = [...privateFolders.map((folder) => [folder, folder] as const), ...disk]
+      .map(([source, target]) => `/bin/mount --bind '${this.#at(source)}' ${target}`)
+      .join(" && ");
     const { status, stdout, stderr } = spawnSync(
       "unshare",
       ["--mount", "--map-root-user", "setsid", "--wait", "bash", "-c", `${setup} && exec "$@" 2>&1`, "run", ...command],

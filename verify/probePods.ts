@@ -6,23 +6,30 @@ import { NotYet, until } from "../checks/poll.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "./api.ts";
 import type { ExecResult, Execute } from "./exec.ts";
-import { hostStationOf, type Station, serviceName, stationPod, stationService, stationsOf } from "./manifests.ts";
+import {
+  hostProbePodOf,
+  type ProbePod,
+  probePodManifest,
+  probePodsOf,
+  probeService,
+  serviceName,
+} from "./manifests.ts";
 import type { NodeGroup } from "./nodes.ts";
 
-/** A station whose pod is Ready. */
-export interface ReadyStation extends Station {
+/** A probe pod whose pod is Ready. */
+export interface ReadyProbePod extends ProbePod {
   readonly ip: string;
 }
 
-/** The Service in front of a group's stations. */
-export interface StationService {
+/** The Service in front of a group's probe pods. */
+export interface ProbeService {
   readonly name: string;
   readonly clusterIp: string;
   readonly nodePort: number;
 }
 
 /** The pods of a run that answer and ask. Each group's are made when the first check needs them, and stay until the end. */
-export class Stations {
+export class ProbePods {
   readonly #api: ClusterApi;
   readonly #namespace: string;
   readonly #execute: Execute;
@@ -33,28 +40,28 @@ export class Stations {
     this.#execute = execute;
   }
 
-  /** The group's stations when all are Ready. Throws CheckFailure with the reason of the first that is not, when the signal ends the waiting. */
-  async ready(group: NodeGroup, signal: AbortSignal): Promise<readonly ReadyStation[]> {
-    const wanted = stationsOf(group);
+  /** The group's probe pods when all are Ready. Throws CheckFailure with the reason of the first that is not, when the signal ends the waiting. */
+  async ready(group: NodeGroup, signal: AbortSignal): Promise<readonly ReadyProbePod[]> {
+    const wanted = probePodsOf(group);
     if (wanted.length === 0) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");
-    await Promise.all(wanted.map((station) => this.#create(stationPod(station, group))));
-    return await Promise.all(wanted.map((station) => this.#untilReady(station, signal)));
+    await Promise.all(wanted.map((probePod) => this.#create(probePodManifest(probePod, group))));
+    return await Promise.all(wanted.map((probePod) => this.#untilReady(probePod, signal)));
   }
 
-  /** The station in the network of the group's first node. */
-  async host(group: NodeGroup, signal: AbortSignal): Promise<ReadyStation> {
-    const station = hostStationOf(group);
-    if (station === undefined) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");
-    await this.#create(stationPod(station, group));
-    return await this.#untilReady(station, signal);
+  /** The probe pod in the network of the group's first node. */
+  async host(group: NodeGroup, signal: AbortSignal): Promise<ReadyProbePod> {
+    const probePod = hostProbePodOf(group);
+    if (probePod === undefined) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");
+    await this.#create(probePodManifest(probePod, group));
+    return await this.#untilReady(probePod, signal);
   }
 
-  /** The Service in front of the group's stations, by cluster address and node port. */
-  async service(group: NodeGroup): Promise<StationService> {
+  /** The Service in front of the group's probe pods, by cluster address and node port. */
+  async service(group: NodeGroup): Promise<ProbeService> {
     const name = serviceName(group.id);
     const namespace = this.#namespace;
     await this.#api.core
-      .createNamespacedService({ namespace, body: stationService(group.id, "NodePort") })
+      .createNamespacedService({ namespace, body: probeService(group.id, "NodePort") })
       .catch(unlessPresent);
     const { spec } = await this.#api.core.readNamespacedService({ namespace, name });
     const nodePort = spec?.ports?.[0]?.nodePort;
@@ -63,30 +70,30 @@ export class Stations {
     return { name, clusterIp: spec.clusterIP, nodePort };
   }
 
-  /** Runs a command in a station. */
-  async run(station: Station, command: readonly string[]): Promise<ExecResult> {
-    return await this.#execute(station.pod, command);
+  /** Runs a command in a probe pod. */
+  async run(probePod: ProbePod, command: readonly string[]): Promise<ExecResult> {
+    return await this.#execute(probePod.pod, command);
   }
 
   async #create(body: V1Pod): Promise<void> {
     await this.#api.core.createNamespacedPod({ namespace: this.#namespace, body }).catch(unlessPresent);
   }
 
-  async #untilReady(station: Station, signal: AbortSignal): Promise<ReadyStation> {
-    const [namespace, name] = [this.#namespace, station.pod];
+  async #untilReady(probePod: ProbePod, signal: AbortSignal): Promise<ReadyProbePod> {
+    const [namespace, name] = [this.#namespace, probePod.pod];
     return await until(
-      `pod ${name} on node ${station.node} to be Ready`,
+      `pod ${name} on node ${probePod.node} to be Ready`,
       async () => {
         const pod = await this.#api.core.readNamespacedPod({ namespace, name });
         const problem = podProblem(pod);
         if (problem !== undefined) throw new NotYet(problem);
         const ip = pod.status?.podIP;
         if (ip === undefined) throw new NotYet("it has no address");
-        return { ...station, ip };
+        return { ...probePod, ip };
       },
       {
         signal,
-        lookAt: `kubectl -n ${namespace} describe pod ${name} (while verify runs), and the node ${station.node}`,
+        lookAt: `kubectl -n ${namespace} describe pod ${name} (while verify runs), and the node ${probePod.node}`,
       },
     );
   }
