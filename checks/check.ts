@@ -6,7 +6,7 @@ export interface CheckRun {
   readonly note: (text: string) => void;
 }
 
-/** One check. What it may look at is `Context`, which whoever runs it provides. */
+/** One check. What it may look at is `Context`, which the caller of the run provides. */
 export interface Check<Context = object> {
   /** Stable name, by which it is chosen and referred to: `pod-to-pod/linux->windows-2022`. */
   readonly id: string;

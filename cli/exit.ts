@@ -22,11 +22,11 @@ export class UsageError extends Error {
 
 /** Where a command writes: the process's own streams, or a test's. */
 export interface Terminal {
-  /** Result: what somebody asked for. */
+  /** The result that was asked for. */
   readonly out: (text: string) => void;
   /** Progress and mistakes. */
   readonly err: (text: string) => void;
-  /** Asks a person and returns the line; left out where nobody can answer, as in a pipeline. */
+  /** Asks a person and returns the line; absent where no person can answer, as in a pipeline. */
   readonly ask?: (question: string) => Promise<string>;
   /** Colours of what is written. Default: none. */
   readonly paint?: Paint;

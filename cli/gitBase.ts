@@ -23,7 +23,7 @@ export interface CheckoutOptions {
   readonly stackDir?: string | undefined;
 }
 
-/** A commit of the repository in a folder of its own. */
+/** A commit of the repository in a temporary folder. */
 export interface Checkout {
   /** Names of the stacks that it has. */
   readonly stacks: readonly string[];
@@ -54,7 +54,7 @@ export function planAtRef(ref: string, stack: string, options: CheckoutOptions =
 /**
  * Checks a commit out, in a worktree in the temporary folder. Whoever opens it closes it again, whatever happens.
  *
- * @throws UsageError when there is no such commit, or it wants other packages and nobody installs them.
+ * @throws UsageError when there is no such commit, or it wants other packages and they are not installed.
  */
 export function openCheckout(ref: string, options: CheckoutOptions = {}): Checkout {
   const { repository = root, option = "--diff", install, stackDir } = options;
@@ -63,7 +63,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   const same = hasSamePackages(commit, repository);
   if (!same && install === undefined)
     throw new UsageError(
-      `${named}: package-lock.json differs there, and the installed packages fit only one of both; make its plan in a clone of its own (npm ci, fenestra plan --json) and give that file`,
+      `${named}: package-lock.json differs there, and the installed packages fit only one of both; make its plan in a separate clone (npm ci, fenestra plan --json) and give that file`,
     );
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-base-"));
   const tree = path.join(folder, "tree");
@@ -96,7 +96,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
 
 function commitOf(ref: string, option: string, repository: string): string {
   try {
-    // After --end-of-options nothing is taken for an option of git.
+    // After --end-of-options nothing is read as an option of git.
     return git(repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", `${ref}^{commit}`]).trim();
   } catch {
     const commit = "a commit, branch or tag of this repository";

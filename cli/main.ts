@@ -64,7 +64,7 @@ export function usage(): string {
     "Commands:",
     ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`),
     "",
-    "fenestra <command> --help tells the options of a command; fenestra --version the version.",
+    "fenestra <command> --help shows the options of a command, fenestra --version the version.",
     "Exit code: 0 fine, 1 findings or failed checks, 2 a mistake in the command line or the stack file.",
     "",
   ].join("\n");
@@ -108,9 +108,9 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       return exitCodes.badConfig;
     }
     if (isArgumentError(error)) {
-      // Without the rest, which tells how an argument may begin with a hyphen; ours do not.
+      // Without the rest, which says how an argument may begin with a hyphen; ours do not.
       const [mistake = ""] = error.message.split(/\.\s/);
-      terminal.err(`fenestra: ${mistake}; fenestra ${name} --help tells what is allowed\n`);
+      terminal.err(`fenestra: ${mistake}; fenestra ${name} --help shows what is allowed\n`);
       return exitCodes.badConfig;
     }
     throw error;

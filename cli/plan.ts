@@ -30,7 +30,7 @@ ${stackHelp(19)}
   --fail-on LEVEL    exit with 1 when a finding is at this level or worse: error (default), warning, note
   --as-of DATE       judge what is out of support as of this day (2026-11-30); without it nothing is said of it
 
-Values that only the cloud can tell are stand-ins of the same form and length.
+Values that only the cloud knows are fakes of the same form and length.
 `;
 
 /** \`fenestra plan\`. */
@@ -41,7 +41,7 @@ export const planCommand: Command = {
     try {
       return await plan(args, terminal);
     } catch (error) {
-      // The program or a payload is broken: the worst of findings, told by the error itself.
+      // The program or a payload is broken: the worst of findings, as the error itself says.
       if (!(error instanceof ProgramError || error instanceof ShapeError || error instanceof UserDataError))
         throw error;
       terminal.err(`fenestra: ${error.message}\n`);

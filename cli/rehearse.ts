@@ -29,7 +29,7 @@ the containers of add-ons, packets and Windows are simulated. The last line of t
 
 ${stackHelp(17)}
   --every-add-on   Switch every add-on and all samples on, with a node in every pool
-  --keep           Leave everything running until Ctrl-C, and tell how to use kubectl
+  --keep           Leave everything running until Ctrl-C, and print how to use kubectl
   --full           Run the slow checks too: those that wait for time to pass
   --only <checks>  Run only the checks whose id begins with this text
   --break <name>   Break one thing on purpose and see a check fail: ${Object.keys(breakages).join(", ")}
@@ -44,7 +44,7 @@ export const rehearseCommand: Command = {
     try {
       return await runRehearsal(settings);
     } catch (error) {
-      // A mistake in the stack file or the command line is told by the caller; anything else ends with the counts, as a rehearsal always does.
+      // A mistake in the stack file or the command line is printed by the caller; anything else ends with the counts, as a rehearsal always does.
       if (error instanceof ConfigError || error instanceof UsageError) throw error;
       console.log(`The rehearsal broke off: ${messageOf(error)}`);
       console.log("0 passed, 1 failed");
@@ -155,7 +155,7 @@ async function checkersFor(programs: Programs, progress: Progress): Promise<Chec
   }
 }
 
-/** Tells how to look around and waits for Ctrl-C. */
+/** Prints how to look around and waits for Ctrl-C. */
 async function untilInterrupted(
   progress: Progress,
   view: { readonly kubeconfigFile: string; readonly kubectl: string },

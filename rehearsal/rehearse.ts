@@ -20,8 +20,8 @@ import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
 import { CheckSession, selected } from "./checks/session.ts";
 import { trustChecks } from "./checks/trust.ts";
-import type { CloudSide } from "./clouds/cloud.ts";
-import { sideOf } from "./clouds/clouds.ts";
+import type { CloudSimulation } from "./clouds/cloud.ts";
+import { simulateCloud } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
 import { type Applied, isGate } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
@@ -85,7 +85,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     simulate: simulatedCloud(placeOf(config), "real"),
   });
   progress.line(`program: ${program.resources.length} resources registered, outputs simulated`);
-  const cloud = sideOf(program, spec);
+  const cloud = simulateCloud(program, spec);
   const decoded = cloud.machines.map((machine) => decode(machine, cloud, options.breakage));
   progress.line(
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
@@ -227,7 +227,11 @@ function withVersionOf(
   return { ...config, [key]: JSON.stringify({ ...(typeof present === "object" ? present : {}), version }) };
 }
 
-function decode(machine: DecodedMachine["machine"], cloud: CloudSide, breakage: Breakage | undefined): DecodedMachine {
+function decode(
+  machine: DecodedMachine["machine"],
+  cloud: CloudSimulation,
+  breakage: Breakage | undefined,
+): DecodedMachine {
   const decoded = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
   return breakage?.payload === undefined ? decoded : { machine, payload: breakage.payload(decoded) };
 }

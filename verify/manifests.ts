@@ -81,7 +81,7 @@ export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Pa
 
 const resources = { requests: { cpu: "10m", memory: "32Mi" }, limits: { memory: "256Mi" } };
 
-/** Pod of a probe pod. */
+/** The pod itself. */
 export function probePodManifest(probePod: ProbePod, group: NodeGroup): V1Pod {
   if (probePod.host) return hostPod(probePod);
   const container = {

@@ -16,7 +16,7 @@ import {
 } from "./manifests.ts";
 import type { NodeGroup } from "./nodes.ts";
 
-/** A probe pod whose pod is Ready. */
+/** A probe pod that is Ready. */
 export interface ReadyProbePod extends ProbePod {
   readonly ip: string;
 }

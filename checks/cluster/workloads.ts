@@ -9,7 +9,7 @@ export interface WorkloadProblem {
   readonly what: string;
   /** What the scheduler or the kubelet says of one of its pods. */
   readonly reason: string | undefined;
-  /** Command that tells more. */
+  /** Command that shows more. */
   readonly lookAt: string;
 }
 

@@ -75,7 +75,7 @@ export function changesJson(stacks: readonly StackChange[]): string {
 }
 
 /**
- * Reads that file, whoever wrote it: nothing of its form is taken for granted.
+ * Reads that file without trust in its author: nothing of its form is assumed.
  *
  * @throws TypeError when it has another form
  */

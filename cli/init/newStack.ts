@@ -28,7 +28,7 @@ export function zonesOf(cloud: Cloud, region: string, count: number): readonly s
   return (cloud === "aws" ? ["a", "b", "c"].map((letter) => `${region}${letter}`) : ["1", "2", "3"]).slice(0, count);
 }
 
-/** Text of the stack file, with comments where the reader decides next. It may still break a rule: whoever writes it checks it first. */
+/** Text of the stack file, with comments where the reader decides next. It may still break a rule: the caller checks it before it is written. */
 export function newStackText(stack: NewStack): string {
   const { cloud, production } = stack;
   const account = cloud === "aws" ? "AWS account" : "Azure subscription";

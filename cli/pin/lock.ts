@@ -4,7 +4,7 @@ import { compareVersions, defaultRelease, minorOf, minors, releasePrograms } fro
 /** What a publisher says of an artifact. */
 export type Answer =
   | { readonly kind: "digest"; readonly digest: string; readonly from: string }
-  /** The publisher was reached and tells no digest. */
+  /** The publisher was reached and gives no digest. */
   | { readonly kind: "none"; readonly from: string }
   /** The publisher has no such file, or could not be reached. */
   | { readonly kind: "failed"; readonly from: string; readonly reason: string };
@@ -57,7 +57,7 @@ export function judge(artifact: Artifact, answer: Answer, acceptMoved: boolean):
   if (answer.kind === "failed")
     return { artifact, outcome: "failed", message: `${what}: ${answer.from}: ${answer.reason}` };
   if (answer.kind === "none")
-    return { artifact, outcome: "unverified", message: `${what}: ${answer.from} tells no digest of it` };
+    return { artifact, outcome: "unverified", message: `${what}: ${answer.from} gives no digest of it` };
   if (artifact.digest === answer.digest) return { artifact, outcome: "verified", message: "" };
   if (artifact.digest === null)
     return { artifact: recorded(artifact, answer.digest, answer.from), outcome: "recorded", message: "" };

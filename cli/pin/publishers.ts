@@ -1,6 +1,6 @@
 import type { Artifact } from "../../components/model/artifacts.ts";
 
-/** Where and how a publisher tells the digest of a file. */
+/** Where and how a publisher gives the digest of a file. */
 export interface Published {
   /** Checksum file, or description of a release. */
   readonly url: string;
@@ -31,7 +31,7 @@ export function imageReference(reference: string): ImageReference {
   return { registry, repository, tag, digest };
 }
 
-/** Where the publisher of a file tells its digest. `undefined` for a publisher that nobody has described here. */
+/** Where the publisher of a file gives its digest. `undefined` for a publisher that is not described here. */
 export function publishedChecksum({ url, algorithm }: Pick<Artifact, "url" | "algorithm">): Published | undefined {
   const { host, pathname } = new URL(url);
   const file = pathname.split("/").at(-1) ?? "";
@@ -53,7 +53,7 @@ export function publishedChecksum({ url, algorithm }: Pick<Artifact, "url" | "al
     case "etcd-io/etcd":
       return { url: `${folder}/SHA256SUMS`, digestIn: line };
     default:
-      // No checksum file: GitHub itself tells the digest of a release's files (REST API, "Get a release by tag name").
+      // No checksum file: GitHub itself gives the digest of a release's files (REST API, "Get a release by tag name").
       return {
         url: `https://api.github.com/repos/${owner}/${repository}/releases/tags/${tag}`,
         digestIn: (text) => assetDigest(text, file),

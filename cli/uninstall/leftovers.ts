@@ -15,7 +15,7 @@ export interface FoundObject {
 export interface FoundVolume extends FoundObject {
   /** `Delete`, `Retain` or `Recycle`. */
   readonly reclaimPolicy: string;
-  /** Where the volume lies in the cloud: volume handle, or the driver's own name. */
+  /** The volume in the cloud: volume handle, or the driver's own name. */
   readonly handle: string | undefined;
   /** Claim that it is bound to: `namespace/name`. */
   readonly claim: string | undefined;
@@ -80,7 +80,7 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
       .filter((service) => !isOwn(service))
       .map((service) => ({
         object: nameOf(service),
-        problem: `its load balancer${service.address === undefined ? "" : ` (${service.address})`} stays in the cloud and holds its subnets and security groups: nobody is left to remove it`,
+        problem: `its load balancer${service.address === undefined ? "" : ` (${service.address})`} stays in the cloud and holds its subnets and security groups: nothing is left that removes it`,
         fix: deleteCommand(service),
       })),
     ...claims
@@ -99,7 +99,7 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
         volume.reclaimPolicy === "Delete"
           ? `its disk${inCloud(volume)} stays in the cloud unless its claim${inClaim(volume)} is deleted while the storage driver runs`
           : goesWithGroup(volume)
-            ? `its reclaim policy is ${volume.reclaimPolicy}, but its disk${inCloud(volume)} lies in the cluster's resource group and is deleted with that`
+            ? `its reclaim policy is ${volume.reclaimPolicy}, but its disk${inCloud(volume)} is in the cluster's resource group and is deleted with that`
             : `its reclaim policy is ${volume.reclaimPolicy}: its disk${inCloud(volume)} stays in the cloud in any case`,
       fix:
         volume.reclaimPolicy === "Delete"

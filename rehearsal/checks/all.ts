@@ -17,7 +17,7 @@ import { secretChecks } from "./secrets.ts";
 import { staticPods } from "./staticPods.ts";
 import { verifyChecks } from "./verify.ts";
 
-/** The pools that a stack file asks for, as the user wrote them: the wanted side of the checks does not come from the program. */
+/** The pools that a stack file asks for, as the user wrote them: what checks expect does not come from the program. */
 export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "network">): readonly ExpectedPool[] {
   return pools.flatMap((pool) => {
     const year = /^windows-(\d{4})$/.exec(pool.os)?.[1];

@@ -1,7 +1,7 @@
 import type { Check, CheckRun } from "../../checks/check.ts";
 import type { ApiTools } from "../../checks/cluster/api.ts";
 import type { CloudCall } from "../clouds/calls.ts";
-import type { CloudSide } from "../clouds/cloud.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { Api } from "../cluster/api.ts";
 import type { Kubectl } from "../cluster/apply.ts";
 
@@ -34,7 +34,7 @@ export interface RehearsalTools extends ApiTools {
   readonly creators: ReadonlyMap<string, string>;
   /** Nodes as they were at the moment of their registration, before the cloud controller touched them. */
   readonly registered: ReadonlyMap<string, RegisteredNode>;
-  readonly cloud: CloudSide;
+  readonly cloud: CloudSimulation;
   /** Calls to the cloud that machines had made when the checks began. */
   readonly callsOfBoot: readonly CloudCall[];
   /** What the API server refused when the program's objects were applied. */

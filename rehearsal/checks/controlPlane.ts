@@ -45,7 +45,7 @@ export class ControlPlaneLab {
     await this.#cluster.powerOff(this.#member(index), disk);
   }
 
-  /** Makes the machine anew, as a replacement by the program does. */
+  /** Replaces the machine, as the program does. */
   async replace(index: number): Promise<void> {
     this.#members[index] = await this.#cluster.replaceMachine(this.#member(index));
   }

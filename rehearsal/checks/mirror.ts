@@ -120,7 +120,7 @@ function urlsBelow(base: string, text: string): readonly string[] {
 
 function expectNoPublisher({ files }: MirrorList, who: string, texts: readonly DecodedFile[]): void {
   for (const { path, content } of texts)
-    for (const { url } of files) expect(!content.includes(url), `${who}: ${path} names ${url}, which nobody reaches`);
+    for (const { url } of files) expect(!content.includes(url), `${who}: ${path} names ${url}, which is out of reach`);
 }
 
 function nothingElseCheck({ mirror, running }: MirrorSources): RehearsalCheck {
@@ -136,7 +136,7 @@ function nothingElseCheck({ mirror, running }: MirrorSources): RehearsalCheck {
       const names = lookUps.map(({ caller, name }) => `${name} by ${caller}`);
       expectEqual([...new Set(names)], [], "names that machines looked up and that this network does not have");
       const refused = proxied.filter((request) => request.refused);
-      expectEqual([...new Set(refused.map(({ target }) => target))], [], "hosts that the proxy was asked for in vain");
+      expectEqual([...new Set(refused.map(({ target }) => target))], [], "hosts that the proxy refused");
       const machines = running();
       if (httpProxy !== undefined) {
         const callers = [...new Set(proxied.map(({ caller }) => caller))].sort();

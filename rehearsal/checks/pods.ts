@@ -208,7 +208,7 @@ export function policyGateCheck(gate: string, runtimeClass: string): RehearsalCh
         const passing = passGate(gate).then(() => {
           opened = true;
         });
-        // Its failure is told where it is awaited.
+        // Its failure is reported where it is awaited.
         passing.catch(() => undefined);
         await new Promise((resolve) => setTimeout(resolve, 3_000));
         expect(!opened, "the gate is open although the policy has no binding");

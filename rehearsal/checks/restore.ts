@@ -13,12 +13,12 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         const good = await writes(context, "kept", 3);
         expectEqual(good, 3, "writes before the snapshot");
         await lab.script(0, "etcd-snapshot.sh");
-        const told = await context.api.core.readNamespacedConfigMap({
+        const noted = await context.api.core.readNamespacedConfigMap({
           namespace: "kube-system",
           name: "fenestra-etcd-snapshots",
         });
-        const [time = "", name = ""] = (told.data?.["cp-0"] ?? "").split(" ");
-        expect(Date.now() - Date.parse(time) < 60_000, `the cluster was told of a snapshot of ${time}`);
+        const [time = "", name = ""] = (noted.data?.["cp-0"] ?? "").split(" ");
+        expect(Date.now() - Date.parse(time) < 60_000, `the last snapshot noted in the cluster is of ${time}`);
         expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
         await lab.onAll("etcd-restore.sh", "--stop");
         // Nothing of the old data may be of use to anybody.
@@ -40,7 +40,7 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         "new machines with empty volumes wait for data; a copy that was made before etcd's first start brings the objects of then back",
       run: async (context) => {
         expectEqual(await readBack(context, "kept"), 3, "objects that are not in the copy");
-        // The machines that all were made anew at once have each sent what they found.
+        // The machines that were all replaced at once have each sent what they found.
         const { stdout } = await lab.script(0, "etcd-restore.sh", "--list");
         const copy = stdout
           .trim()

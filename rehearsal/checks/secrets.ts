@@ -53,7 +53,7 @@ export const secretChecks: readonly RehearsalCheck[] = [
   },
   {
     id: "encryption at rest",
-    title: "Secrets lie encrypted in etcd",
+    title: "Secrets are encrypted in etcd",
     run: async ({ api, rawEtcd }) => {
       const name = "encryption-check";
       await api.core.createNamespacedSecret({

@@ -10,7 +10,7 @@ export interface SharedFile {
   readonly content: string;
 }
 
-/** Reads a file and tells what is wrong with it. */
+/** Reads a file and returns what is wrong with it. */
 export type Reader = (file: SharedFile) => Promise<readonly string[]>;
 
 /** Files that fulfil a condition, each text once. */

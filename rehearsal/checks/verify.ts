@@ -56,7 +56,7 @@ const unanswerable: readonly string[] = [
   "volume",
 ];
 
-/** `fenestra verify` passes what the API server can tell, and skips the rest with the reason. */
+/** `fenestra verify` passes what the API server alone can answer, and skips the rest with the reason. */
 function verifyPasses(pools: readonly ExpectedPool[]): RehearsalCheck {
   const groups = [...new Set(pools.filter(({ count }) => count > 0).map((pool) => pool.runtimeClass ?? "linux"))];
   const windows = groups.filter((group) => group !== "linux");

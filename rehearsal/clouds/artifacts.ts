@@ -32,18 +32,18 @@ export function parseArtifacts(text: string): readonly ArtifactLine[] {
 /** Files that stand in for the publishers' downloads, by artifact name. */
 export type ArtifactFiles = ReadonlyMap<string, Buffer>;
 
-/** A program that does nothing but tell that it is a stand-in. */
+/** A program that does nothing but say that it is a fake. */
 const standInProgram = (name: string): string =>
-  `#!/bin/sh\n# Stand-in of the rehearsal: ${name} is simulated.\ncase "$*" in *version*) echo "${name} stand-in";; esac\n`;
+  `#!/bin/sh\n# Fake of the rehearsal: ${name} is simulated.\ncase "$*" in *version*) echo "${name} fake";; esac\n`;
 
-/** A launcher of a program that lies outside of the machine's own folders: copies for every machine would cost time and memory. */
+/** A launcher of a program outside of the machine's own folders: copies for every machine would cost time and memory. */
 const launcher = (name: string): string =>
   `#!/bin/sh\n# Launcher of the rehearsal: the real program, the same for all machines.\nexec ${programFolder}/${name} "$@"\n`;
 
 /** Launchers of programs that are started with more than their own command line. */
 const launchers: Readonly<Record<string, string>> = { kubelet: kubeletLauncher, containerd: runtimeLauncher };
 
-/** What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are stand-ins. */
+/** What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are fakes. */
 const archives: Readonly<Record<string, (version: string) => Readonly<Record<string, string>>>> = {
   containerd: () => ({
     "bin/containerd": "containerd",
@@ -69,7 +69,7 @@ function programFile(name: string): string {
   return launchers[name] ?? (isProgram(name) ? launcher(name) : standInProgram(name));
 }
 
-/** Makes the files that the simulated publishers serve: launchers of real programs where the rehearsal has them, else stand-ins. */
+/** Makes the files that the simulated publishers serve: launchers of real programs where the rehearsal has them, else fakes. */
 export async function artifactFiles(lines: readonly ArtifactLine[], workFolder: string): Promise<ArtifactFiles> {
   const files = new Map<string, Buffer>();
   for (const { name, url } of lines) {

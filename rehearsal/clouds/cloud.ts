@@ -5,7 +5,7 @@ import type { CloudInstance } from "./cloudController.ts";
 import type { EndpointHandler } from "./server.ts";
 
 /** A load balancer of the program. */
-export interface BalancerSide {
+export interface SimulatedBalancer {
   readonly dnsName: string;
   readonly port: number;
   readonly targets: readonly { readonly host: string; readonly port: number }[];
@@ -30,11 +30,11 @@ export interface NodeTemplate {
   readonly taints: Readonly<Record<string, string>>;
 }
 
-/** The part of a cloud that machines talk to, made from what the program registered; the same for both clouds. */
-export interface CloudSide {
+/** A simulated cloud: the part that machines talk to, made from what the program registered; the same for both clouds. */
+export interface CloudSimulation {
   readonly machines: readonly SimulatedMachine[];
   /**
-   * Makes a machine anew as the cloud does when a program replaces it: same address, zone and disks, another instance. The old one is gone
+   * Replaces a machine as the cloud does when a program replaces it: same address, zone and disks, another instance. The old one is gone
    * from `machines`, which is a live list.
    */
   readonly replace: (machine: SimulatedMachine) => SimulatedMachine;
@@ -43,7 +43,7 @@ export interface CloudSide {
   /** Names of the cloud's own TLS endpoints. */
   readonly hosts: readonly string[];
   readonly endpoints: EndpointHandler;
-  readonly balancers: readonly BalancerSide[];
+  readonly balancers: readonly SimulatedBalancer[];
   readonly identity: (machine: SimulatedMachine) => BootIdentity;
   /** What the cloud controller would find for a machine. */
   readonly instance: (machine: SimulatedMachine) => CloudInstance;

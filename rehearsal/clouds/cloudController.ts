@@ -15,7 +15,7 @@ export interface CloudInstance {
 }
 
 /**
- * Stand-in for the cloud controller manager: it finds the instance by the node's provider id, sets zone, region and type labels, and removes
+ * Fake of the cloud controller manager: it finds the instance by the node's provider id, sets zone, region and type labels, and removes
  * the `uninitialized` taint. A node whose provider id it cannot find keeps the taint, as with the real one.
  *
  * @returns names of the nodes that it initialised

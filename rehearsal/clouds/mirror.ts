@@ -26,7 +26,7 @@ export class MirrorLacksError extends Error {
   }
 }
 
-/** Where a publisher's file lies on a mirror, as the help of `fenestra mirror` has it: below its base URL, host and path. */
+/** Where a mirror holds a publisher's file, as the help of `fenestra mirror` has it: below its base URL, host and path. */
 export function placeOnMirror(base: string, url: string): string {
   const { host, pathname } = new URL(url);
   return `${base.replace(/\/+$/, "")}/${host}${pathname}`;

@@ -12,7 +12,7 @@ export interface MirrorSettings {
   readonly artifacts: string;
   /** URL of a proxy in front of it. */
   readonly httpProxy: string | undefined;
-  /** What `fenestra mirror --list` tells of the stack. */
+  /** What `fenestra mirror --list` prints for the stack. */
   readonly list: MirrorList;
 }
 
@@ -44,7 +44,7 @@ export interface MirrorParts {
 }
 
 /**
- * Starts a mirror that is filled from the list alone, the proxy that the stack names, and a name server that knows nobody. Publishers have
+ * Starts a mirror that is filled from the list alone, the proxy that the stack names, and a name server that knows no other host. Publishers have
  * no address in this network.
  */
 export async function startMirrorOnly({ settings, newAddress, authority, contents }: MirrorParts): Promise<MirrorOnly> {

@@ -22,12 +22,12 @@ const definition = {
   },
 };
 
-/** Stand-in for the Prometheus operator of a cluster whose stack asks for ServiceMonitors: the definition that comes with it. */
+/** Fake of the Prometheus operator of a cluster whose stack asks for ServiceMonitors: the definition that comes with it. */
 export async function defineServiceMonitors({ resources }: RecordedProgram, kubectl: Kubectl): Promise<void> {
   if (!resources.some(({ type }) => type === "kubernetes:monitoring.coreos.com/v1:ServiceMonitor")) return;
   // The administrator has no rights before kubeadm has bound them, a moment after the API server is ready.
   await waitFor(
-    "the stand-in definition of ServiceMonitor to be taken",
+    "the fake definition of ServiceMonitor to be taken",
     async () => {
       const { code, stderr } = await kubectl(["apply", "--server-side", "--filename=-"], JSON.stringify(definition));
       if (code !== 0) throw new Error(stderr.trim());

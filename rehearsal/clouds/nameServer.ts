@@ -1,6 +1,6 @@
 import { createSocket } from "node:dgram";
 
-/** A name that somebody looked up. */
+/** A name that was looked up. */
 export interface LookUp {
   /** Address of the machine that asked. */
   readonly caller: string;

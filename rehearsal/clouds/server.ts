@@ -3,7 +3,7 @@ import { createServer as createHttpsServer } from "node:https";
 
 /** A request to a simulated endpoint. */
 export interface EndpointRequest {
-  /** Address of the machine that calls: machines are told apart by it, as the cloud's fabric does. */
+  /** Address of the machine that calls: it identifies the machine, as the cloud's fabric does. */
   readonly caller: string;
   readonly method: string;
   /** Name of the server that the caller meant. */

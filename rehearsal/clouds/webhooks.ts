@@ -8,8 +8,8 @@ const service = { namespace: "kube-system", name: "gmsa-webhook" };
 const httpsPort = 443;
 
 /**
- * Stand-in for the container of the gMSA webhook, since no container starts here and the API server refuses pods with an account while
- * nobody answers. It answers at the address of the webhook's Service with the certificate of its Secret, which the API server checks against
+ * Fake of the container of the gMSA webhook, since no container starts here and the API server refuses pods with an account while
+ * nothing answers. It answers at the address of the webhook's Service with the certificate of its Secret, which the API server checks against
  * name and authority of the webhook's configuration, and lets every pod in unchanged.
  *
  * @returns whether there is such a webhook to answer for

@@ -11,7 +11,7 @@ import {
   parseArtifacts,
   substituteDigests,
 } from "../clouds/artifacts.ts";
-import type { CloudSide } from "../clouds/cloud.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
 import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirrorOnly.ts";
 import { type EndpointRequest, listen } from "../clouds/server.ts";
 import { runOrFail } from "../host/command.ts";
@@ -54,7 +54,7 @@ export interface Surroundings {
  * @param mirror the stack's mirror; with it publishers cannot be reached.
  */
 export async function buildSurroundings(
-  cloud: CloudSide,
+  cloud: CloudSimulation,
   decoded: readonly DecodedMachine[],
   networkCidr: string,
   workFolder: string,
@@ -103,7 +103,7 @@ export async function buildSurroundings(
           contents: (place) => {
             const file = files.get(lines.find(({ url }) => url === place)?.name ?? "");
             // Windows does not run here: nothing but its digest in the list is looked at.
-            return file ?? Buffer.from(`Stand-in of the rehearsal for ${place}\n`);
+            return file ?? Buffer.from(`Fake of the rehearsal for ${place}\n`);
           },
         });
   const balancers = await Promise.all(

@@ -3,9 +3,9 @@ import path from "node:path";
 import { expect } from "../../checks/check.ts";
 import { machineSize } from "../../components/model/pools.ts";
 import type { RegisteredNode } from "../checks/context.ts";
-import type { CloudSide } from "../clouds/cloud.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
 import { initialiseNodes, removeGoneNodes } from "../clouds/cloudController.ts";
-import { giveBalancers, provideVolumes } from "../clouds/standIns.ts";
+import { giveBalancers, provideVolumes } from "../clouds/controllers.ts";
 import { answerForWebhook } from "../clouds/webhooks.ts";
 import { messageOf } from "../host/errors.ts";
 import type { Hardware } from "../host/hardware.ts";
@@ -36,7 +36,7 @@ const readyLimitMs = 180_000;
 
 /** What a cluster is brought up from. */
 export interface ClusterParts {
-  readonly cloud: CloudSide;
+  readonly cloud: CloudSimulation;
   readonly surroundings: Surroundings;
   readonly programs: Programs;
   /** Path of the rehearsal's own container runtime. */
@@ -214,7 +214,7 @@ export class Cluster {
       },
       { timeoutMs: 120_000, intervalMs: 500 },
     );
-    progress.line(`nodes: ${state}; the cloud controller is a stand-in`);
+    progress.line(`nodes: ${state}; the cloud controller is a fake`);
   }
 
   /** Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, the gMSA webhook, new nodes. */

@@ -2,18 +2,18 @@ import { mkdir } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import path from "node:path";
 
-/** The answer to a stand-in's call. */
+/** The answer to a fake command's call. */
 export interface ControlAnswer {
-  /** Exit code of the stand-in. */
+  /** Exit code of the fake command. */
   readonly code: number;
   /** Its standard output. */
   readonly text?: string;
 }
 
-/** Carries out a call of a stand-in: the command's name and its arguments. */
+/** Carries out a call of a fake command: the command's name and its arguments. */
 export type ControlHandler = (command: string, args: readonly string[]) => Promise<ControlAnswer>;
 
-/** Listens for the stand-ins of one machine on a socket in `folder`, which the machine sees too. */
+/** Listens for the fake commands of one machine on a socket in `folder`, which the machine sees too. */
 export async function serveControl(folder: string, handle: ControlHandler): Promise<Server> {
   await mkdir(folder, { recursive: true });
   const server = createServer(async (request, response) => {

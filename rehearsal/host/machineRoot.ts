@@ -18,7 +18,7 @@ export interface MachineRootOptions {
   readonly extraCa?: string;
   /** What the machine is made of, as its programs see it. Default: what the host is made of. */
   readonly hardware?: Hardware;
-  /** Stand-ins for commands, name to script; they come first on PATH. */
+  /** Fake commands, name to script; they come first on PATH. */
   readonly commands?: Readonly<Record<string, string>>;
   /** Host programs that launchers and containers of the machine start, name to path; read-only and not on PATH. */
   readonly programs?: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ const harnessFolder = "/.rehearsal";
 /** Files about the machine's hardware by their path in the machine. */
 const hardwareFolder = `${harnessFolder}/hardware`;
 
-/** PATH of what runs in a machine: stand-ins, what the machine installed itself, the system's programs. */
+/** PATH of what runs in a machine: fake commands, what the machine installed itself, the system's programs. */
 export const machinePath = `${harnessFolder}/commands:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
 
 /** Where a machine finds the harness's programs. */

@@ -125,7 +125,7 @@ describe("fenestra pin", () => {
     assert.equal(asked.length, 1);
   });
 
-  it("keeps an artifact whose publisher tells no digest, and says so", async () => {
+  it("keeps an artifact whose publisher gives no digest, and says so", async () => {
     answers.set(
       "/api.github.com/repos/o/r/releases/tags/v1",
       text(JSON.stringify({ assets: [{ name: "f", digest: null }] })),
@@ -135,7 +135,7 @@ describe("fenestra pin", () => {
     assert.equal(code, 0);
     assert.match(
       err,
-      /· f 1\.36\.4 \(linux\/amd64\): https:\/\/api\.github\.com\/repos\/o\/r\/releases\/tags\/v1 tells no digest/,
+      /· f 1\.36\.4 \(linux\/amd64\): https:\/\/api\.github\.com\/repos\/o\/r\/releases\/tags\/v1 gives no digest/,
     );
     assert.equal(lock, renderLock(before));
   });

@@ -127,9 +127,9 @@ describe("fenestra plan", () => {
       [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "2026-02-30"], /--as-of 2026-02-30 is not a date/],
       [
         ["plan", "--stakc", "aws-dev"],
-        /^fenestra: Unknown option '--stakc'; fenestra plan --help tells what is allowed\n$/,
+        /^fenestra: Unknown option '--stakc'; fenestra plan --help shows what is allowed\n$/,
       ],
-      [["pin", "--bogus"], /^fenestra: Unknown option '--bogus'; fenestra pin --help tells what is allowed\n$/],
+      [["pin", "--bogus"], /^fenestra: Unknown option '--bogus'; fenestra pin --help shows what is allowed\n$/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
       [
         ["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile],

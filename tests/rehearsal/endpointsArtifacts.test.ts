@@ -131,7 +131,7 @@ describe("the files that stand in", () => {
       return execFileSync(path, args, { encoding: "utf8" });
     };
     assert.match(String(files.get("kubectl")), /^exec \/\.rehearsal\/programs\/kubectl "\$@"$/m);
-    assert.equal(run("runc", "--version"), "runc stand-in\n");
+    assert.equal(run("runc", "--version"), "runc fake\n");
     // The only thing that the rehearsal adds to a kubelet's command line.
     assert.match(
       String(files.get("kubelet")),

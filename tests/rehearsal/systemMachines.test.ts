@@ -65,7 +65,7 @@ for (const user of scenarioUsers) {
         nothingOfTheHost: "/home:\n\n/mnt:\nx\n\n/opt:\nx\n\n/root:\nx\n\n/srv:",
         identity: "cp-0\n127.0.0.1 localhost\n::1 localhost\n10.0.0.100 api.example\nnameserver 10.0.0.2",
         hostName: "cp-0",
-        commands: "stand-in start etcd\nthe real etcd\n/.rehearsal/commands/systemctl",
+        commands: "fake start etcd\nthe real etcd\n/.rehearsal/commands/systemctl",
         programReadOnly: "refused",
         caOfA: true,
         publicCasOfA: true,
@@ -88,7 +88,7 @@ describe("machines", () => {
     assert.equal(macOf("10.0.255.9"), "02:fe:0a:00:ff:09");
   });
 
-  it("look for stand-ins first, and do not find the harness's programs by name", () => {
+  it("look for fakes first, and do not find the harness's programs by name", () => {
     const folders = machinePath.split(":");
     assert.deepEqual([folders[0], folders[1]], ["/.rehearsal/commands", "/usr/local/sbin"]);
     assert.ok(!folders.includes("/.rehearsal/programs"));

@@ -182,7 +182,7 @@ async function roots(inside: Inside): Promise<unknown> {
   writeFileSync(program, "#!/bin/bash\necho the real etcd\n", { mode: 0o755 });
   const options = {
     workFolder,
-    commands: { systemctl: "#!/bin/bash\necho stand-in $*\n" },
+    commands: { systemctl: "#!/bin/bash\necho fake $*\n" },
     programs: { etcd: program },
     volumes: { "/var/lib/etcd-disk": "disk-0" },
     extraCa: "-----BEGIN CERTIFICATE-----\nZmVuZXN0cmE=\n-----END CERTIFICATE-----\n",

@@ -150,7 +150,7 @@ describe("checks of paths", () => {
     );
     await assert.rejects(
       run(check, () => ended(0, "node_load1 1")),
-      /no metric of its own/,
+      /none of its metrics in "node_load1 1"/,
     );
   });
 

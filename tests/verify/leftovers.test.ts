@@ -50,7 +50,7 @@ describe("leftovers", () => {
   it("are retained disks that go all the same, with Azure's resource group", () => {
     const handle = "/subscriptions/0123/resourceGroups/fenestra-azure-dev/providers/Microsoft.Compute/disks/pvc-1";
     const [left] = leftovers({ ...nothing, volumes: [{ ...volume, reclaimPolicy: "Retain", handle }] });
-    assert.match(left?.problem ?? "", /lies in the cluster's resource group and is deleted with that$/);
+    assert.match(left?.problem ?? "", /is in the cluster's resource group and is deleted with that$/);
     assert.match(left?.fix ?? "", new RegExp(`az snapshot create .* --name pv-1 --source ${handle}$`));
   });
 

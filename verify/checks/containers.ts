@@ -29,13 +29,13 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
   };
 }
 
-/** `kubectl exec` works for pods of the group, and tells how a command ended. */
+/** `kubectl exec` works for pods of the group, and reports how a command ended. */
 export function execCheck(group: NodeGroup): VerifyCheck {
   const shell = (line: string): readonly string[] =>
     group.os === "windows" ? ["cmd.exe", "/c", line] : ["sh", "-c", line];
   return {
     id: `exec/${group.id}`,
-    title: `kubectl exec runs commands in containers on ${group.id} and tells their exit code`,
+    title: `kubectl exec runs commands in containers on ${group.id} and reports their exit code`,
     run: async ({ probePods, signal }) => {
       for (const probePod of await probePods.ready(group, signal)) {
         const run = async (line: string) =>

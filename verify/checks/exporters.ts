@@ -5,7 +5,7 @@ import type { NodeGroup } from "../nodes.ts";
 import { reaches } from "../probe.ts";
 import { from } from "./paths.ts";
 
-/** Port of each exporter, and how the names of its own metrics begin. */
+/** Port of each exporter, and how the names of its metrics begin. */
 const exporters = {
   linux: { port: ports.nodeExporter, metric: /^node_/m },
   windows: { port: ports.windowsExporter, metric: /^windows_/m },
@@ -31,7 +31,7 @@ export function exporterCheck(group: NodeGroup, askers: readonly NodeGroup[]): V
           expect(internalIp !== undefined, `node ${name} has no address`, `kubectl describe node ${name}`);
           await reaches(from(context, start), `http://${internalIp}:${port}/metrics`, {
             signal,
-            judge: (answer) => (metric.test(answer) ? undefined : `no metric of its own in "${answer.slice(0, 100)}"`),
+            judge: (answer) => (metric.test(answer) ? undefined : `none of its metrics in "${answer.slice(0, 100)}"`),
             lookAt: `kubectl -n fenestra-monitoring get pods -o wide; the firewall between the nodes, and on Windows that of the node, for port ${port}`,
           });
           pairs.push(`${start.node} -> ${name}`);

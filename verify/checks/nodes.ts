@@ -81,7 +81,7 @@ function age({ metadata }: { readonly metadata?: { readonly creationTimestamp?: 
   return metadata?.creationTimestamp?.getTime() ?? 0;
 }
 
-/** Whether the metrics API has told a use of memory. */
+/** Whether the metrics API has a value for memory. */
 function isMeasured(usage: { readonly memory: string } | undefined): boolean {
   return usage !== undefined && usage.memory !== "0" && usage.memory !== "";
 }

@@ -13,13 +13,13 @@ export function from({ probePods }: VerifyContext, probePod: ProbePod): ProbeSta
   };
 }
 
-/** The pod of which a probe pod's answer is the name. Windows may shorten a host name to its NetBIOS length of 15. */
+/** The pod that an answer names. Windows may shorten a host name to its NetBIOS length of 15. */
 export function answering<Pod extends { readonly pod: string }>(pods: readonly Pod[], answer: string): Pod | undefined {
   const short = (name: string): string => name.toLowerCase().slice(0, 15);
   return pods.find(({ pod }) => short(pod) === short(answer));
 }
 
-/** Judges the name that a probe pod answers. */
+/** Judges the name in the answer of a probe pod. */
 export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: string) => string | undefined {
   return (answer) =>
     answering(pods, answer) === undefined
@@ -27,7 +27,7 @@ export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: 
       : undefined;
 }
 
-/** Where a probe pod tells its name. */
+/** URL at which a probe pod answers its name. */
 export const hostname = (address: string, port: number): string => `http://${address}:${port}/hostname`;
 
 /** What to look at when two nodes of these systems do not reach each other's pods. */

@@ -50,7 +50,7 @@ export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
       const [asking] = await probePods.ready(group, signal);
       expect(asking !== undefined, `there is no pod on ${group.id}`);
       const start = from(context, asking);
-      // The certificate is not the matter here, nor whether somebody without credentials may know.
+      // Neither the certificate matters here, nor whether callers without credentials may know.
       const run: typeof start.run = (command) => start.run([...command, "-k"]);
       await reaches({ ...start, run }, apiService, {
         signal,
@@ -116,7 +116,7 @@ export function dnsCheck(group: NodeGroup): VerifyCheck {
 /**
  * Nodes of a group hand what comes in at a NodePort to pods.
  *
- * @param askers groups from whose nodes is asked; a group asks no node of its own
+ * @param askers groups from whose nodes the request comes; a group asks none of its own nodes
  */
 export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): VerifyCheck {
   const others = askers.filter(({ id }) => id !== group.id);
@@ -172,7 +172,7 @@ export function steadiness(pods: readonly Pick<ReadyProbePod, "pod" | "node">[])
   };
 }
 
-/** The body of an answer, by a connection of its own: a balancer of connections gives every request of one connection to the same pod. */
+/** The body of an answer over a new connection: a balancer of connections gives every request of one connection to the same pod. */
 async function ask(url: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const request = get(url, { agent: false, signal: AbortSignal.timeout(10_000) }, (response) => {

@@ -63,7 +63,7 @@ export function registrationProblems(
   });
 }
 
-/** The driver of disks runs on the nodes of a group, and knows their zones: a kubelet keeps what it was told at first. */
+/** The driver of disks runs on the nodes of a group, and knows their zones: a kubelet keeps what it got first. */
 export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyCheck {
   return {
     id: `disk-driver/${group.id}`,
@@ -101,7 +101,7 @@ const commands = {
   windows: {
     folder: "C:\\data",
     shell: ["cmd.exe", "/c"],
-    // The redirection first: a digit right before it would be taken for the number of a stream.
+    // The redirection first: a digit right before it would be read as the number of a stream.
     write: (text: string) => `>C:\\data\\probe.txt echo ${text}`,
     read: "type C:\\data\\probe.txt",
   },

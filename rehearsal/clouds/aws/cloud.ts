@@ -6,13 +6,13 @@ import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { listOf, mapOf, textOf } from "../../../plan/program/values.ts";
 import type { CloudCall } from "../calls.ts";
-import type { BalancerSide, CloudSide, NodeTemplate } from "../cloud.ts";
+import type { CloudSimulation, NodeTemplate, SimulatedBalancer } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
 import { type AwsMachine, awsMetadata, newCredentials } from "./metadata.ts";
 import { sign } from "./sigv4.ts";
 
 /** AWS as the machines of a program see it. */
-export function awsSide(program: RecordedProgram, clusterName: string): CloudSide {
+export function simulateAws(program: RecordedProgram, clusterName: string): CloudSimulation {
   const machines = [...collectAwsMachines(program)];
   const region = machines[0]?.region ?? "";
   const byAddress = new Map(machines.map((machine) => [machine.privateIp, asAwsMachine(machine)]));
@@ -142,7 +142,7 @@ function getParameter(machine: AwsMachine | undefined, region: string, name: str
   return { ...request, caller: machine.address, host };
 }
 
-function balancers(program: RecordedProgram): readonly BalancerSide[] {
+function balancers(program: RecordedProgram): readonly SimulatedBalancer[] {
   const listeners = resourcesOfType(program, "aws:lb/listener:Listener");
   const groups = new Map(
     resourcesOfType(program, "aws:lb/targetGroup:TargetGroup").map((group) => [textOf(group.outputs.arn) ?? "", group]),
@@ -150,16 +150,16 @@ function balancers(program: RecordedProgram): readonly BalancerSide[] {
   return resourcesOfType(program, "aws:lb/loadBalancer:LoadBalancer").flatMap((balancer) =>
     listeners
       .filter(({ inputs }) => textOf(inputs.loadBalancerArn) === textOf(balancer.outputs.arn))
-      .map((listener) => balancerSide(program, balancer, listener, groups)),
+      .map((listener) => simulatedBalancer(program, balancer, listener, groups)),
   );
 }
 
-function balancerSide(
+function simulatedBalancer(
   program: RecordedProgram,
   balancer: RecordedResource,
   listener: RecordedResource,
   groups: ReadonlyMap<string, RecordedResource>,
-): BalancerSide {
+): SimulatedBalancer {
   const arn = textOf(mapOf(listOf(listener.inputs.defaultActions)[0]).targetGroupArn) ?? "";
   const group = groups.get(arn);
   const targets = resourcesOfType(program, "aws:lb/targetGroupAttachment:TargetGroupAttachment")

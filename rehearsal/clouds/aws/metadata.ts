@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import type { AwsCredentials } from "./sigv4.ts";
 
-/** What the metadata service tells a machine about itself. */
+/** What a machine learns about itself from the metadata service. */
 export interface AwsMachine {
   readonly id: string;
   readonly zone: string;

@@ -75,7 +75,7 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
   return { status: 202 };
 }
 
-/** An instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs - Get), with what somebody reads of it. */
+/** An instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs - Get), with what its readers use. */
 function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): EndpointAnswer {
   const action = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read";
   if (!by.allowed({ action, plane: "control", resource: id }))

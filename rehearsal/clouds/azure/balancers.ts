@@ -1,7 +1,7 @@
 import { same } from "../../../plan/fakes/azureAccess.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../../plan/program/values.ts";
-import type { BalancerSide } from "../cloud.ts";
+import type { SimulatedBalancer } from "../cloud.ts";
 
 /**
  * The load balancers of a program on Azure, one per rule. The name of an internal one is that of the record in a private DNS zone with its
@@ -9,13 +9,13 @@ import type { BalancerSide } from "../cloud.ts";
  *
  * @throws Error when a load balancer has no name that machines could resolve, or a probe that is not HTTPS.
  */
-export function azureBalancers(program: RecordedProgram): readonly BalancerSide[] {
+export function azureBalancers(program: RecordedProgram): readonly SimulatedBalancer[] {
   return resourcesOfType(program, "azure-native:network:LoadBalancer").flatMap((balancer) =>
-    listOf(balancer.inputs.loadBalancingRules).map((rule) => balancerSide(program, balancer, mapOf(rule))),
+    listOf(balancer.inputs.loadBalancingRules).map((rule) => simulatedBalancer(program, balancer, mapOf(rule))),
   );
 }
 
-function balancerSide(program: RecordedProgram, balancer: RecordedResource, rule: PropertyMap): BalancerSide {
+function simulatedBalancer(program: RecordedProgram, balancer: RecordedResource, rule: PropertyMap): SimulatedBalancer {
   const { outputs, name } = balancer;
   const frontend = part(outputs.frontendIPConfigurations, rule.frontendIPConfiguration, name);
   const pool = part(outputs.backendAddressPools, rule.backendAddressPool, name);

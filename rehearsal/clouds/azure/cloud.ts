@@ -15,7 +15,7 @@ import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { mapOf, textOf } from "../../../plan/program/values.ts";
 import { parseEnvironmentFile } from "../../machines/units.ts";
-import type { CloudSide, NodeTemplate } from "../cloud.ts";
+import type { CloudSimulation, NodeTemplate } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureApi, managementHost } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
@@ -28,7 +28,7 @@ import { TokenIssuer } from "./tokens.ts";
  *
  * @param events what the platform is about to do; none by default.
  */
-export function azureSide(program: RecordedProgram, events: ScheduledEvents = new Map()): CloudSide {
+export function simulateAzure(program: RecordedProgram, events: ScheduledEvents = new Map()): CloudSimulation {
   const hosts = new Map(collectAzureHosts(program).map((host) => [host.machine.privateIp, host]));
   const machines = [...hosts.values()].map(({ machine }) => machine);
   for (const { os, machine } of hosts.values()) if (os === "windows") startedScript(machine.startCommand);

@@ -20,12 +20,12 @@ export interface ScheduledEvent {
 }
 
 /**
- * Events by the placement group: the name of the scale set, or of a machine outside of one. Every machine of the group is told of all of
+ * Events by the placement group: the name of the scale set, or of a machine outside of one. Every machine of the group sees all of
  * them, and may approve any (MicrosoftDocs/azure-compute-docs: articles/virtual-machines/linux/scheduled-events.md, "Scope").
  */
 export type ScheduledEvents = Map<string, readonly ScheduledEvent[]>;
 
-/** What the metadata service tells. */
+/** What the metadata service answers. */
 export interface AzureMetadata {
   readonly subscriptionId: string;
   readonly hostAt: (address: string) => AzureHost | undefined;

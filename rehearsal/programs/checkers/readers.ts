@@ -100,7 +100,7 @@ export async function shellcheckProblems(
   });
 }
 
-/** Stand-ins for what a machine fills into kubeadm's configuration when it boots. */
+/** Fakes of what a machine fills into kubeadm's configuration when it boots. */
 const filled: Readonly<Record<string, string>> = {
   "@NODE_NAME@": "node-0",
   "@NODE_IP@": "10.0.0.10",

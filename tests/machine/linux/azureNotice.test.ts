@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, before, describe, it } from "mocha";
 import { collectAzureHosts } from "../../../plan/fakes/azureMachines.ts";
-import { azureSide } from "../../../rehearsal/clouds/azure/cloud.ts";
+import { simulateAzure } from "../../../rehearsal/clouds/azure/cloud.ts";
 import type { ScheduledEvent } from "../../../rehearsal/clouds/azure/metadata.ts";
 import { azureCluster } from "../../rehearsal/azureCluster.ts";
 import { exampleSpec } from "../../support/stacks.ts";
@@ -25,9 +25,9 @@ describe("a drain on Azure", function () {
   async function drain(index: number, events: readonly ScheduledEvent[]): Promise<Run & { readonly left: string[] }> {
     const host = hosts[index] ?? assert.fail("no such machine");
     const scheduled = new Map([["dev-linux", events]]);
-    const side = azureSide(program, scheduled);
+    const cloud = simulateAzure(program, scheduled);
     const ask = (method: string, path: string, body = "") =>
-      side.metadata({
+      cloud.metadata({
         caller: host.machine.privateIp,
         method,
         host: "169.254.169.254",

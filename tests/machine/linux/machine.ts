@@ -4,15 +4,15 @@ import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "./examples.ts";
-import { Sandbox, standInArtifacts } from "./sandbox.ts";
+import { fakeArtifacts, Sandbox } from "./sandbox.ts";
 
 /** Path of what starts the bootstrap. */
 export const entry = "/opt/fenestra/bootstrap.sh";
 
 const original = exampleSpec("aws-prod");
-const standIn = standInArtifacts(original.artifacts);
-/** A production cluster on AWS whose downloads are stand-ins. */
-export const spec: ClusterSpec = { ...original, artifacts: standIn.lock };
+const fake = fakeArtifacts(original.artifacts);
+/** A production cluster on AWS whose downloads are fakes. */
+export const spec: ClusterSpec = { ...original, artifacts: fake.lock };
 /** What the names of its parameters begin with. */
 export const secretPrefix = `/fenestra/${spec.name}`;
 
@@ -36,7 +36,7 @@ let sandbox: Sandbox | undefined;
 export function machine(payload: MachinePayload): Sandbox {
   const made = new Sandbox(payload);
   sandbox = made;
-  for (const [name, content] of standIn.contents) made.artifact(name, content);
+  for (const [name, content] of fake.contents) made.artifact(name, content);
   for (const name of ["kubernetes-ca", "etcd-ca", "front-proxy-ca", "service-account"])
     made.secret(`${secretPrefix}/${name}`, ca);
   made.secret(`${secretPrefix}/encryption-key`, Buffer.alloc(32, 7).toString("base64"));

@@ -152,7 +152,7 @@ export class Sandbox {
 }
 
 /** Downloads that stand for the real ones, by the last part of their URL, and a lock file that has their digests. */
-export function standInArtifacts(lock: readonly Artifact[]): {
+export function fakeArtifacts(lock: readonly Artifact[]): {
   readonly lock: readonly Artifact[];
   readonly contents: ReadonlyMap<string, Buffer>;
 } {

@@ -6,7 +6,7 @@ import type { Api } from "../cluster/api.ts";
 const firstBalancer = 10;
 
 /**
- * Stand-in for the service controller of the cloud controller manager: gives every Service of type LoadBalancer an address. No packet gets
+ * Fake of the service controller of the cloud controller manager: gives every Service of type LoadBalancer an address. No packet gets
  * there.
  */
 export async function giveBalancers({ core }: Api): Promise<void> {
@@ -28,7 +28,7 @@ export async function giveBalancers({ core }: Api): Promise<void> {
 }
 
 /**
- * Stand-in for the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that belongs to it and
+ * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that belongs to it and
  * to that node's zone.
  */
 export async function provideVolumes({ core }: Api): Promise<void> {
@@ -65,7 +65,7 @@ function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string)
   };
 }
 
-/** Two rounds may see the same object: the second is told so and has nothing left to do. */
+/** Two rounds may see the same object: the second gets a conflict and has nothing left to do. */
 async function ignoringConflict(call: Promise<unknown>): Promise<void> {
   try {
     await call;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { listOf, mapOf, type PropertyMap, textOf } from "../../plan/program/values.ts";
-import { azureSide } from "../../rehearsal/clouds/azure/cloud.ts";
-import type { CloudSide } from "../../rehearsal/clouds/cloud.ts";
+import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";
+import type { CloudSimulation } from "../../rehearsal/clouds/cloud.ts";
 import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
 import { azureCluster, type Changes, group, inside, subscription } from "./azureCluster.ts";
 
@@ -14,18 +14,18 @@ const vaultAudience = "https://vault.azure.net";
 
 /** A machine that talks to its cloud. */
 class Caller {
-  readonly #side: CloudSide;
+  readonly #cloud: CloudSimulation;
   readonly machine: SimulatedMachine;
 
-  constructor(side: CloudSide, id: string) {
-    const machine = side.machines.find((item) => item.id === id);
+  constructor(cloud: CloudSimulation, id: string) {
+    const machine = cloud.machines.find((item) => item.id === id);
     assert.ok(machine !== undefined, `no machine ${id}`);
-    this.#side = side;
+    this.#cloud = cloud;
     this.machine = machine;
   }
 
   async metadata(url: string, headers: Readonly<Record<string, string>> = { metadata: "true" }, body?: string) {
-    return await this.#side.metadata({
+    return await this.#cloud.metadata({
       caller: this.machine.privateIp,
       method: body === undefined ? "GET" : "POST",
       host: "169.254.169.254",
@@ -42,7 +42,7 @@ class Caller {
     more: { readonly headers?: Readonly<Record<string, string>>; readonly body?: string } = {},
   ): Promise<EndpointAnswer> {
     const { hostname, pathname, search } = new URL(url);
-    return await this.#side.endpoints({
+    return await this.#cloud.endpoints({
       caller: this.machine.privateIp,
       method,
       host: hostname,
@@ -69,9 +69,9 @@ function codeOf(answer: EndpointAnswer): readonly [number, unknown] {
 }
 
 function start(changes: Changes = {}) {
-  const side = azureSide(azureCluster(changes));
-  const machine = (id: string) => new Caller(side, id);
-  return { side, machine, controlPlane: machine("dev-cp-0"), worker: machine("linux000000") };
+  const cloud = simulateAzure(azureCluster(changes));
+  const machine = (id: string) => new Caller(cloud, id);
+  return { cloud, machine, controlPlane: machine("dev-cp-0"), worker: machine("linux000000") };
 }
 
 describe("Azure's metadata service", () => {
@@ -112,7 +112,7 @@ describe("Azure's metadata service", () => {
   });
 
   it("gives a token for the machine's own identity only", async () => {
-    const { worker, side } = start();
+    const { worker, cloud } = start();
     const ask = (client: string) =>
       worker.metadata(`identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fx&client_id=${client}`);
     const program = azureCluster();
@@ -125,22 +125,22 @@ describe("Azure's metadata service", () => {
     );
     const other = await ask(clientOf("control-plane-identity"));
     assert.deepEqual([other.status, documentOf(other).error_description], [400, "Identity not found"]);
-    assert.equal(side.calls.length, 0);
+    assert.equal(cloud.calls.length, 0);
   });
 
   it("knows nothing of an address that no machine has", () => {
     const request = { method: "GET", host: "", url: "/", headers: {}, body: Buffer.alloc(0) };
-    assert.deepEqual(start().side.metadata({ ...request, caller: "10.9.9.9" }), { status: 404 });
+    assert.deepEqual(start().cloud.metadata({ ...request, caller: "10.9.9.9" }), { status: 404 });
   });
 
   it("tells every machine of a set of every event in it, and no other machine; any may approve", async () => {
     const event = { EventId: "a", EventType: "Terminate", Resources: ["dev-linux_1"] } as const;
-    const side = azureSide(azureCluster(), new Map([["dev-linux", [event]]]));
+    const cloud = simulateAzure(azureCluster(), new Map([["dev-linux", [event]]]));
     const ask = async (id: string, body?: string) =>
-      await new Caller(side, id).metadata("scheduledevents?api-version=2020-07-01", { metadata: "true" }, body);
+      await new Caller(cloud, id).metadata("scheduledevents?api-version=2020-07-01", { metadata: "true" }, body);
     const told = async () =>
       await Promise.all(
-        side.machines.map(async ({ id }) => [id, Object(documentOf(await ask(id)).Events).length] as const),
+        cloud.machines.map(async ({ id }) => [id, Object(documentOf(await ask(id)).Events).length] as const),
       );
     const others = [
       ["dev-cp-0", 0],
@@ -175,10 +175,10 @@ describe("Azure's Key Vault", () => {
   const put = (value: string) => ({ body: JSON.stringify({ value }) });
 
   it("gives a secret to the identity that has the role", async () => {
-    const { controlPlane, side } = start();
+    const { controlPlane, cloud } = start();
     const answer = await controlPlane.call("GET", at(caUrl), await controlPlane.token(vaultAudience));
     assert.deepEqual([answer.status, documentOf(answer).value], [200, "not a key"]);
-    assert.deepEqual(side.calls, [
+    assert.deepEqual(cloud.calls, [
       {
         machine: "dev-cp-0",
         action: "Microsoft.KeyVault/vaults/secrets/getSecret/action",
@@ -208,7 +208,7 @@ describe("Azure's Key Vault", () => {
     assert.equal(second.status, 403);
     assert.equal(Object(documentOf(second).error).innererror.code, "ForbiddenByRbac");
     assert.deepEqual(
-      open.side.calls.map(({ machine, allowed, status }) => [machine, allowed, status]),
+      open.cloud.calls.map(({ machine, allowed, status }) => [machine, allowed, status]),
       [["linux000000", false, 403]],
     );
   });
@@ -259,8 +259,8 @@ describe("Azure's Key Vault", () => {
 
   it("does not guess at roles and conditions that it does not know", async () => {
     const readAs = async (change: PropertyMap) => {
-      const { side, worker } = start({ "worker-join": (inputs) => ({ ...inputs, ...change }) });
-      return await side.readSecret(worker.machine, joinUrl);
+      const { cloud, worker } = start({ "worker-join": (inputs) => ({ ...inputs, ...change }) });
+      return await cloud.readSecret(worker.machine, joinUrl);
     };
     await assert.rejects(readAs({ roleDefinitionId: "/x/ffffffff" }), /is not known to the rehearsal/);
     await assert.rejects(readAs({ condition: "@Resource" }), /has a condition, of which there is no simulation/);
@@ -386,10 +386,10 @@ describe("Azure's resource manager, asked who a machine is", () => {
 
 describe("Azure as the machines of a program see it", () => {
   it("names nodes by the computer, and machines as the cloud controller does", () => {
-    const { side } = start();
+    const { cloud } = start();
     const scale = `azure:///subscriptions/${subscription}/resourceGroups/dev-rg/providers/Microsoft.Compute`;
     assert.deepEqual(
-      side.machines.map((machine) => side.identity(machine)),
+      cloud.machines.map((machine) => cloud.identity(machine)),
       [
         { nodeName: "dev-cp-0", providerId: `${scale}/virtualMachines/dev-cp-0` },
         { nodeName: "linux000000", providerId: `${scale}/virtualMachineScaleSets/dev-linux/virtualMachines/0` },
@@ -398,7 +398,7 @@ describe("Azure as the machines of a program see it", () => {
       ],
     );
     assert.deepEqual(
-      side.machines.map(side.instance).map(({ zone, region, ofCluster }) => [zone, region, ofCluster]),
+      cloud.machines.map(cloud.instance).map(({ zone, region, ofCluster }) => [zone, region, ofCluster]),
       [
         ["westeurope-1", "westeurope", true],
         ["westeurope-1", "westeurope", true],
@@ -416,8 +416,8 @@ describe("Azure as the machines of a program see it", () => {
           ? { ...resource, inputs: { ...resource.inputs, stringData: { "cloud-config": JSON.stringify(config) } } }
           : resource,
       );
-      const side = azureSide({ ...program, resources });
-      return side.machines.map(side.instance).map(({ ofCluster }) => ofCluster);
+      const cloud = simulateAzure({ ...program, resources });
+      return cloud.machines.map(cloud.instance).map(({ ofCluster }) => ofCluster);
     };
     assert.deepEqual(covered({ resourceGroup: "other", vmType: "vmss" }), [false, false, false, false]);
     assert.deepEqual(covered({ resourceGroup: "DEV-rg", vmType: "standard" }), [true, false, false, false]);
@@ -430,7 +430,7 @@ describe("Azure as the machines of a program see it", () => {
   });
 
   it("has the internal load balancer under its private name, which its own machines do not reach", () => {
-    assert.deepEqual(start().side.balancers, [
+    assert.deepEqual(start().cloud.balancers, [
       {
         dnsName: "api.dev.internal",
         port: 6443,
@@ -453,7 +453,7 @@ describe("Azure as the machines of a program see it", () => {
       id,
       outputs: { dnsSettings: { fqdn: "dev.westeurope.cloudapp.azure.com" } },
     };
-    const [balancer] = azureSide({ ...program, resources: [...program.resources, address] }).balancers;
+    const [balancer] = simulateAzure({ ...program, resources: [...program.resources, address] }).balancers;
     assert.deepEqual([balancer?.dnsName, balancer?.answersTargets], ["dev.westeurope.cloudapp.azure.com", true]);
   });
 
@@ -484,42 +484,45 @@ describe("Azure as the machines of a program see it", () => {
   }
 
   it("knows the join secret by the control plane's payload, and the others by the program", () => {
-    assert.deepEqual(start().side.secretNames, [joinUrl, caUrl]);
+    assert.deepEqual(start().cloud.secretNames, [joinUrl, caUrl]);
   });
 
   it("reads a secret as a machine would, or tells why not", async () => {
-    const { side, controlPlane, worker } = start();
-    assert.equal(await side.readSecret(controlPlane.machine, caUrl), "not a key");
-    await assert.rejects(side.readSecret(worker.machine, caUrl), /kubernetes-ca for linux000000: 403/);
+    const { cloud, controlPlane, worker } = start();
+    assert.equal(await cloud.readSecret(controlPlane.machine, caUrl), "not a key");
+    await assert.rejects(cloud.readSecret(worker.machine, caUrl), /kubernetes-ca for linux000000: 403/);
     const bare = start({ linux: (inputs) => inside(inputs, ["identity"], {}) });
-    await assert.rejects(bare.side.readSecret(bare.worker.machine, caUrl), /linux000000 has no identity/);
+    await assert.rejects(bare.cloud.readSecret(bare.worker.machine, caUrl), /linux000000 has no identity/);
   });
 
   it("makes a machine anew under the same name", async () => {
-    const { side, controlPlane } = start();
-    const successor = side.replace(controlPlane.machine);
-    assert.deepEqual(side.identity(successor), side.identity(controlPlane.machine));
-    assert.deepEqual([side.machines.includes(successor), side.machines.includes(controlPlane.machine)], [true, false]);
-    assert.equal(await side.readSecret(successor, caUrl), "not a key");
+    const { cloud, controlPlane } = start();
+    const successor = cloud.replace(controlPlane.machine);
+    assert.deepEqual(cloud.identity(successor), cloud.identity(controlPlane.machine));
+    assert.deepEqual(
+      [cloud.machines.includes(successor), cloud.machines.includes(controlPlane.machine)],
+      [true, false],
+    );
+    assert.equal(await cloud.readSecret(successor, caUrl), "not a key");
   });
 
   it("makes an instance of a scale set anew under a name of its own", () => {
-    const { side, worker } = start();
-    const successor = side.replace(worker.machine);
+    const { cloud, worker } = start();
+    const successor = cloud.replace(worker.machine);
     assert.deepEqual([successor.id, successor.privateIp, successor.zone], ["linux000005", "10.0.0.4", "1"]);
-    assert.deepEqual(side.identity(successor), {
+    assert.deepEqual(cloud.identity(successor), {
       nodeName: "linux000005",
       providerId: `azure://${group.replace("Dev-RG", "dev-rg")}/providers/Microsoft.Compute/virtualMachineScaleSets/dev-linux/virtualMachines/5`,
     });
     assert.deepEqual(
-      side.machines.map(({ id }) => id),
+      cloud.machines.map(({ id }) => id),
       ["dev-cp-0", "linux000005", "linux000001", "win2022000000"],
     );
-    assert.equal(side.replace(successor).id, "linux000006");
+    assert.equal(cloud.replace(successor).id, "linux000006");
   });
 
   it("sees machines whose health nobody watches", () => {
-    const all = [...start().side.launched()];
+    const all = [...start().cloud.launched()];
     assert.deepEqual(all, ["linux000000", "linux000001", "win2022000000"]);
     const probe = (settings: PropertyMap) => (inputs: PropertyMap) =>
       inside(
@@ -528,7 +531,7 @@ describe("Azure as the machines of a program see it", () => {
         [{ publisher: "Microsoft.ManagedServices", type: "ApplicationHealthLinux", settings }],
       );
     const watched = (settings: PropertyMap) =>
-      [...start({ linux: probe(settings) }).side.launched()].includes("linux000000");
+      [...start({ linux: probe(settings) }).cloud.launched()].includes("linux000000");
     assert.deepEqual(
       [
         watched({ protocol: "tcp", port: 10250 }),
