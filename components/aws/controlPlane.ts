@@ -3,12 +3,12 @@ import type { ApiClient } from "../gates/apiProbe.ts";
 import { controlPlaneChain, type GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 export interface ControlPlaneArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: ControlPlaneSettings;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
   /** How the deployer asks the API whether it is well. */

@@ -11,7 +11,7 @@ import { packLinuxAws } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
@@ -19,7 +19,7 @@ import { clusterTag } from "./policies.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 export interface ControlPlaneMachineArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;

@@ -9,7 +9,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ports } from "../model/ports.ts";
 
 export interface LoadBalancerArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: Pick<ClusterSpec, "name" | "controlPlane">;
   readonly vpcId: pulumi.Input<string>;
   /** One subnet per zone for the internal load balancer. */
   readonly privateSubnetIds: readonly pulumi.Input<string>[];

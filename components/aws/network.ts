@@ -18,7 +18,7 @@ import { clusterTag } from "./policies.ts";
 
 export interface NetworkArgs {
   /** Name, zones, address plan and NAT mode come from here. */
-  readonly spec: ClusterSpec;
+  readonly spec: Pick<ClusterSpec, "name" | "region" | "network" | "registryAccess" | "httpProxy">;
 }
 
 /** The subnets of one zone. */
@@ -57,7 +57,7 @@ export class Network extends pulumi.ComponentResource {
   readonly egress: readonly pulumi.Resource[];
 
   readonly #name: string;
-  readonly #spec: ClusterSpec;
+  readonly #spec: NetworkArgs["spec"];
   readonly #vpc: Vpc;
   readonly #associations: RouteTableAssociation[] = [];
 

@@ -8,7 +8,7 @@ import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 
 export interface SecretsArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: Pick<ClusterSpec, "name" | "environment">;
   /** Authorities and keys to place. */
   readonly pki: Pki;
 }
@@ -41,7 +41,7 @@ export class Secrets extends pulumi.ComponentResource {
     this.registerOutputs({ keyArn: this.keyArn });
   }
 
-  #makeKey(spec: ClusterSpec): Key {
+  #makeKey(spec: SecretsArgs["spec"]): Key {
     const key = new Key(
       `${this.#name}-key`,
       {

@@ -4,10 +4,16 @@ import { SecurityGroupIngressRule } from "@pulumi/aws/vpc/securityGroupIngressRu
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { clusterTag } from "./policies.ts";
-import { type GroupName, groupNames, type SecurityRule, securityRules } from "./securityRules.ts";
+import {
+  type GroupName,
+  groupNames,
+  type SecurityRule,
+  type SecuritySettings,
+  securityRules,
+} from "./securityRules.ts";
 
 export interface SecurityArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: SecuritySettings & Pick<ClusterSpec, "name">;
   readonly vpcId: pulumi.Input<string>;
 }
 

@@ -4,6 +4,9 @@ import { type MachineGroup, machineTraffic, ports } from "../model/ports.ts";
 /** The security groups of a cluster. */
 export type GroupName = MachineGroup | "api-internal" | "api-public";
 
+/** What the rules depend on. */
+export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons">;
+
 /** One rule with one purpose. */
 export interface SecurityRule {
   /** Name, unique. */
@@ -21,7 +24,7 @@ export interface SecurityRule {
 }
 
 /** Groups of a cluster; the public one only with a public endpoint. */
-export function groupNames(spec: ClusterSpec): readonly GroupName[] {
+export function groupNames(spec: SecuritySettings): readonly GroupName[] {
   return [
     "control-plane",
     "workers",
@@ -34,7 +37,7 @@ export function groupNames(spec: ClusterSpec): readonly GroupName[] {
  * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people come in by Session Manager. The cloud controller adds the rules of
  * Services of type LoadBalancer to the workers' group by itself.
  */
-export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
+export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   const api = [ports.api, ports.api] as const;
   const controlPlane = { group: "control-plane" } as const;
   const workers = { group: "workers" } as const;
@@ -117,7 +120,7 @@ export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
   ];
 }
 
-function publicRules(spec: ClusterSpec): readonly SecurityRule[] {
+function publicRules(spec: SecuritySettings): readonly SecurityRule[] {
   if (spec.publicAccess === undefined) return [];
   const api = [ports.api, ports.api] as const;
   return [

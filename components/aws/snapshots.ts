@@ -6,7 +6,7 @@ import { snapshotDays } from "../model/timings.ts";
 import { privateBucket } from "./privateBucket.ts";
 
 export interface SnapshotsArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: Pick<ClusterSpec, "environment">;
 }
 
 /** Bucket for etcd snapshots: encrypted, private, HTTPS only, old ones expire. */

@@ -3,13 +3,13 @@ import type { ApiClient } from "../gates/apiProbe.ts";
 import { controlPlaneChain, type GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { ControlPlaneMachine, type MachineAccess } from "./controlPlaneMachine.ts";
 import type { ResourceGroupContext } from "./resourceGroup.ts";
 import type { MachineGroup } from "./security.ts";
 
 export interface ControlPlaneArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: ControlPlaneSettings;
   readonly resourceGroup: ResourceGroupContext;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;

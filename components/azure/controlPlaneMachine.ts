@@ -9,7 +9,7 @@ import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import {
   acceleratedNetworking,
@@ -36,7 +36,7 @@ export interface MachineAccess {
 }
 
 export interface ControlPlaneMachineArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: ControlPlaneSettings;
   readonly resourceGroup: ResourceGroupContext;
   readonly member: ControlPlaneMember;
   /** Names of the API; they go into the certificates. */

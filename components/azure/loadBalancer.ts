@@ -14,7 +14,7 @@ import { type ClusterResourceGroup, inDns, inResourceGroup } from "./resourceGro
 import { suffixLength } from "./secretNames.ts";
 
 export interface LoadBalancerArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: Pick<ClusterSpec, "name" | "network" | "publicAccess">;
   readonly resourceGroup: ClusterResourceGroup;
   /** Network whose machines can resolve the name of the internal load balancer. */
   readonly networkId: pulumi.Input<string>;

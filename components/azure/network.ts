@@ -10,7 +10,7 @@ import { type ClusterResourceGroup, inResourceGroup } from "./resourceGroup.ts";
 
 export interface NetworkArgs {
   /** Name, zones, address plan and NAT mode come from here. */
-  readonly spec: ClusterSpec;
+  readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network">;
 }
 
 /** The subnets for the machines of one zone. On Azure a subnet spans all zones; one per zone is what gives each its own way out. */
@@ -50,7 +50,7 @@ export class Network extends pulumi.ComponentResource {
   readonly egress: readonly pulumi.Resource[];
 
   readonly #name: string;
-  readonly #spec: ClusterSpec;
+  readonly #spec: NetworkArgs["spec"];
   readonly #network: VirtualNetwork;
   readonly #subnets: Subnet[] = [];
 

@@ -12,7 +12,7 @@ import { assignRole, type Grant } from "./roles.ts";
 import { controlPlaneSecrets, joinSecret, suffixLength, vaultName, vaultUri } from "./secretNames.ts";
 
 export interface SecretsArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly resourceGroup: ResourceGroupContext;
   /** Authorities and keys to place. */
   readonly pki: Pki;

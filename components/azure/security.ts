@@ -4,10 +4,10 @@ import { SecurityRule as AzureSecurityRule } from "@pulumi/azure-native/network/
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { type GroupName, type SecurityRule, securityRules } from "./securityRules.ts";
+import { type GroupName, type SecurityRule, type SecuritySettings, securityRules } from "./securityRules.ts";
 
 export interface SecurityArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: SecuritySettings & Pick<ClusterSpec, "name">;
   readonly resourceGroup: ResourceGroupContext;
 }
 

@@ -5,6 +5,9 @@ import { type MachineGroup, machineTraffic, nodePorts, type PortRange, ports } f
 export type GroupName = MachineGroup;
 
 /** One inbound rule with one purpose. What goes out is free: Azure's own rules allow the network and the internet. */
+/** What the rules depend on. */
+export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons">;
+
 export interface SecurityRule {
   /** Name, unique. */
   readonly name: string;
@@ -50,7 +53,7 @@ const anybody = { tag: "*" } as const;
  * own addresses: traffic to a Service of type LoadBalancer has the frontend's address, passes our rules by, and is judged by those that
  * the cloud controller writes. Where a Service switches the floating address off, it arrives at a NodePort, which the refusal leaves out.
  */
-export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
+export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   const allow = (
     priority: number,
     name: string,
@@ -131,12 +134,12 @@ export function securityRules(spec: ClusterSpec): readonly SecurityRule[] {
  * else can reach it. The tag may hold a default route that such a gateway announces (Azure documentation, service tags), so that beside a
  * public endpoint it could make the allow-list void.
  */
-function network({ publicAccess, network: { cidr } }: ClusterSpec): SecurityRule["peer"] {
+function network({ publicAccess, network: { cidr } }: SecuritySettings): SecurityRule["peer"] {
   return publicAccess === undefined ? { tag: "VirtualNetwork" } : { cidrs: [cidr] };
 }
 
 /** What the machines of a group take from others. */
-function traffic(spec: ClusterSpec, group: GroupName): readonly SecurityRule[] {
+function traffic(spec: SecuritySettings, group: GroupName): readonly SecurityRule[] {
   return machineTraffic(spec)
     .filter(({ to, ports: range }) => to === group && range !== nodePorts)
     .map(({ name, from, protocol, ports: range, purpose }) => {

@@ -11,7 +11,7 @@ import { assignRole } from "./roles.ts";
 import { storageAccountName, suffixLength } from "./secretNames.ts";
 
 export interface SnapshotsArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly resourceGroup: ResourceGroupContext;
   /** Identity of the control-plane machines, which write and read snapshots. */
   readonly controlPlane: Identity;

@@ -22,7 +22,7 @@ export interface ChainMachine {
 
 /** What `controlPlaneChain` is made from. */
 export interface ChainArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane">;
   /** How the deployer asks the API whether it is well. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before the API can be reached: listeners and targets. */

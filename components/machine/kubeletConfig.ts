@@ -1,4 +1,4 @@
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
 import type { PoolSpec, Taint } from "../model/pools.ts";
@@ -10,7 +10,7 @@ import { placeholders } from "./placeholders.ts";
 /** What the kubelet of a machine depends on: that of a worker on its pool, that of a control-plane machine on the control plane's size. */
 export type KubeletArgs =
   | { readonly spec: Pick<NodeSettings, "kubernetes">; readonly pool: PoolSpec }
-  | { readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane">; readonly pool?: undefined };
+  | { readonly spec: Pick<ControlPlaneSettings, "kubernetes" | "controlPlane">; readonly pool?: undefined };
 
 /** Taint of control-plane nodes; kubeadm sets the same one (`mark-control-plane`). */
 export const controlPlaneTaint: Taint = {

@@ -56,6 +56,9 @@ export interface ClusterSpec extends NodeSettings {
   readonly addons: AddOns;
 }
 
+/** What the machines of a control plane may depend on: nothing of the pools, so that a changed pool never touches them. */
+export type ControlPlaneSettings = Omit<ClusterSpec, "pools" | "windows">;
+
 /** The description of the cluster that a validated config asks for. Pure; throws only on a config that the rules would have refused. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
   const { kubernetes, network, controlPlane } = config;

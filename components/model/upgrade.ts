@@ -28,7 +28,12 @@ const clusterState = z.object({
 export type ClusterState = z.infer<typeof clusterState>;
 
 /** The state of a cluster of this description. */
-export function stateOf({ kubernetes, controlPlane, network, region }: ClusterSpec) {
+export function stateOf({
+  kubernetes,
+  controlPlane,
+  network,
+  region,
+}: Pick<ClusterSpec, "kubernetes" | "controlPlane" | "network" | "region">) {
   return {
     version: kubernetes.version,
     replicas: controlPlane.members.length,

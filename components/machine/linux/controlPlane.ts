@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Cloud } from "../../config/schema.ts";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours } from "../../model/timings.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
@@ -16,7 +16,7 @@ import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits
 
 /** What the payload of a control-plane machine depends on. Nothing here depends on the pools: a changed pool never touches it. */
 export interface ControlPlanePayloadArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: ControlPlaneSettings;
   /** Which of the machines this is. */
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
@@ -57,7 +57,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
  * @param identity ARN of the instance profile on AWS: a template with another one does not reach a running machine, which would be left with
  *   one that is deleted.
  */
-export function machineFingerprint(spec: ClusterSpec, payload: MachinePayload, identity?: string): string {
+export function machineFingerprint(spec: ControlPlaneSettings, payload: MachinePayload, identity?: string): string {
   const { image, size, osDiskGb } = spec.controlPlane;
   return createHash("sha256")
     .update(JSON.stringify([payload, image, size.name, osDiskGb, spec.encryptionAtHost, identity]))

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
@@ -9,7 +9,7 @@ import { placeholders } from "../placeholders.ts";
 
 /** What kubeadm's configuration depends on. */
 export interface KubeadmArgs {
-  readonly spec: ClusterSpec;
+  readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
 }
@@ -36,7 +36,7 @@ const args = (values: Readonly<Record<string, string | number>>): readonly Extra
   Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));
 
 /** Every machine has the same list of members, so none of them is special. */
-export function etcdMembers(spec: ClusterSpec): string {
+export function etcdMembers(spec: ControlPlaneSettings): string {
   return spec.controlPlane.members
     .map(({ etcdName, address }) => `${etcdName}=https://${address}:${ports.etcdPeer}`)
     .join(",");
