@@ -83,7 +83,7 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
 }
 
 /** Policies, with the proof that Windows pods get their RuntimeClass. */
-function guardRails(spec: ClusterSpec): PlannedAddOn {
+function guardRails(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PlannedAddOn {
   const proof = runtimeClassProof(spec);
   return {
     ...system("guard-rails", guardRailManifests(spec), ["runtime-classes", "networking"]),
@@ -92,14 +92,19 @@ function guardRails(spec: ClusterSpec): PlannedAddOn {
 }
 
 /** Accounts for pods; nothing when the switch is off. */
-function gmsa(spec: ClusterSpec, { gmsaCertificate, gmsaObjectId }: InClusterValues): readonly PlannedAddOn[] {
+function gmsa(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud">,
+  { gmsaCertificate, gmsaObjectId }: InClusterValues,
+): readonly PlannedAddOn[] {
   if (spec.addons.gmsa === undefined) return [];
   if (gmsaCertificate === undefined) throw new RangeError("the gMSA webhook needs a certificate");
   return [system("gmsa", gmsaManifests(spec, gmsaCertificate, gmsaObjectId), ["networking", "cloud-controller"])];
 }
 
 /** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
-function samples(spec: ClusterSpec): PlannedAddOn {
+function samples(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "httpProxy" | "mirror" | "network" | "pools" | "windows">,
+): PlannedAddOn {
   return {
     name: "samples",
     manifests: sampleManifests(spec),

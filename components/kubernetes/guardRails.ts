@@ -6,12 +6,12 @@ import { validationPolicies } from "./guardRails/validationPolicies.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** Whether the cluster's API server can set the RuntimeClass of a Windows pod by itself. */
-export function setsRuntimeClass(spec: ClusterSpec): boolean {
+export function setsRuntimeClass(spec: Pick<ClusterSpec, "kubernetes">): boolean {
   return requireMinorFacts(spec.kubernetes.version).mutatingAdmissionPolicy;
 }
 
 /** What a reader of the plan should know about the guard rails: what this version cannot do. */
-export function guardRailFindings(spec: ClusterSpec): readonly string[] {
+export function guardRailFindings(spec: Pick<ClusterSpec, "addons" | "kubernetes" | "windows">): readonly string[] {
   if (!spec.addons.guardRails || spec.windows.length === 0 || setsRuntimeClass(spec)) return [];
   return [
     `Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): Windows pods must name their RuntimeClass themselves`,
@@ -19,12 +19,12 @@ export function guardRailFindings(spec: ClusterSpec): readonly string[] {
 }
 
 /** Admission policies inside the API server; no webhook that could be down. */
-export function guardRailManifests(spec: ClusterSpec): readonly Manifest[] {
+export function guardRailManifests(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): readonly Manifest[] {
   return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec, setsRuntimeClass(spec))];
 }
 
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
-export function runtimeClassProof(spec: ClusterSpec): PolicyProof | undefined {
+export function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "windows">): PolicyProof | undefined {
   if (!placesPods(spec)) return undefined;
   return {
     policy: runtimeClassPolicyName,
@@ -33,6 +33,6 @@ export function runtimeClassProof(spec: ClusterSpec): PolicyProof | undefined {
   };
 }
 
-function placesPods(spec: ClusterSpec): boolean {
+function placesPods(spec: Pick<ClusterSpec, "kubernetes" | "windows">): boolean {
   return spec.windows.length > 0 && setsRuntimeClass(spec);
 }

@@ -56,8 +56,11 @@ export function addOnImages(): readonly { readonly name: string; readonly versio
   );
 }
 
+/** Where the references of images come from. */
+export type ImageSource = Pick<ClusterSpec, "artifacts">;
+
 /** Reference of an add-on's image. */
-export function image(spec: ClusterSpec, name: ImageName, os: "linux" | "windows" = "linux"): string {
+export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows" = "linux"): string {
   return lockedImage(spec.artifacts, name, os);
 }
 

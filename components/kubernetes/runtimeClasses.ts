@@ -3,7 +3,7 @@ import { type RuntimeClassFacts, runtimeClass } from "../model/pools.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** RuntimeClasses of the builds in use, and the Hyper-V isolated ones of the pools that enable it. */
-export function runtimeClassFacts(spec: ClusterSpec): readonly RuntimeClassFacts[] {
+export function runtimeClassFacts(spec: Pick<ClusterSpec, "pools" | "windows">): readonly RuntimeClassFacts[] {
   return spec.windows.flatMap((os) => {
     const hyperV = spec.pools.some((pool) => pool.os === "windows" && pool.release.name === os.name && pool.hyperV);
     const classes = [runtimeClass(os, "process"), hyperV ? runtimeClass(os, "hyperv") : undefined];
@@ -18,7 +18,7 @@ export function runtimeClassFacts(spec: ClusterSpec): readonly RuntimeClassFacts
 const hyperVOverhead = { podFixed: { memory: "320Mi" } };
 
 /** One RuntimeClass per Windows build in use: a pod that names it gets the node selector and the toleration from the API server. */
-export function runtimeClassManifests(spec: ClusterSpec): readonly Manifest[] {
+export function runtimeClassManifests(spec: Pick<ClusterSpec, "pools" | "windows">): readonly Manifest[] {
   return runtimeClassFacts(spec).map(({ name, handler, nodeSelector, tolerations }) => ({
     apiVersion: "node.k8s.io/v1",
     kind: "RuntimeClass",

@@ -12,7 +12,9 @@ import { samplesNamespaceManifest } from "./samples/sampleSite.ts";
 import { winWebserverManifests } from "./samples/winWebserver.ts";
 
 /** The samples of a cluster: each per Windows build in use, and only those whose add-on is there. None without Windows nodes. */
-export function sampleManifests(spec: ClusterSpec): readonly Manifest[] {
+export function sampleManifests(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "httpProxy" | "mirror" | "network" | "pools" | "windows">,
+): readonly Manifest[] {
   if (spec.windows.length === 0) return [];
   return [
     samplesNamespaceManifest(),

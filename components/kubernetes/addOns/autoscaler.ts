@@ -80,7 +80,7 @@ function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
 }
 
 /** Flags and environment by which it finds the pools' groups of machines. */
-function cloudPart(spec: ClusterSpec): Pick<Container, "args" | "env"> {
+function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<Container, "args" | "env"> {
   if (spec.cloud === "aws") {
     const tags = `k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/${spec.name}`;
     return {
@@ -103,7 +103,9 @@ function cloudPart(spec: ClusterSpec): Pick<Container, "args" | "env"> {
 }
 
 /** The cluster autoscaler, on a control-plane machine whose identity may change the size of the pools. */
-export function autoscalerManifests(spec: ClusterSpec): readonly Manifest[] {
+export function autoscalerManifests(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "name" | "region">,
+): readonly Manifest[] {
   const { args = [], env = [] } = cloudPart(spec);
   const secret = spec.cloud === "azure";
   return [

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import {
   type Account,
@@ -63,7 +63,10 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
 }
 
 /** Azure's controllers: one for load balancers and node life cycle, and one per node that initialises it from the metadata service. */
-export function azureCloudControllerManifests(spec: ClusterSpec, values: CloudValues): readonly Manifest[] {
+export function azureCloudControllerManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name" | "windows">,
+  values: CloudValues,
+): readonly Manifest[] {
   if (values.azureCloudConfig === undefined)
     throw new RangeError("the cloud controller on Azure needs a cloud configuration");
   const windows = spec.windows.length > 0;
@@ -96,7 +99,10 @@ const nodeManagerRules = [
   rule("", ["nodes/status"], ["patch"]),
 ];
 
-function controllerDaemonSet(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
+function controllerDaemonSet(
+  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name">,
+  nodeEndpoint: Text,
+): Manifest {
   return daemonSet(controller, {
     ...onControlPlane,
     hostNetwork: true,
@@ -137,7 +143,7 @@ function controllerDaemonSet(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
   });
 }
 
-function linuxNodeManager(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
+function linuxNodeManager(spec: ImageSource, nodeEndpoint: Text): Manifest {
   return daemonSet(nodeManager, {
     nodeSelector: linuxOnly,
     tolerations: everyTaint,
@@ -158,7 +164,7 @@ function linuxNodeManager(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
 }
 
 /** As HostProcess pod, since an ordinary Windows pod cannot reach the metadata service (kubernetes-sigs/cloud-provider-azure PR#3283). */
-function windowsNodeManagerDaemonSet(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
+function windowsNodeManagerDaemonSet(spec: ImageSource, nodeEndpoint: Text): Manifest {
   return daemonSet(windowsNodeManager, {
     ...hostProcessPod,
     serviceAccountName: windowsNodeManager.name,

@@ -1,5 +1,4 @@
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import { nodeName, rule, small } from "../workload.ts";
 import { diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
 import type { CsiDriver } from "./csiDriver.ts";
@@ -14,7 +13,7 @@ const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 const nodeFromLabels = "--get-node-info-from-labels=true";
 
 /** The Azure Disk driver of a cluster. The cloud controller's Secret tells it of the subscription. */
-export function azureDiskDriver(spec: ClusterSpec): CsiDriver {
+export function azureDiskDriver(spec: ImageSource): CsiDriver {
   return {
     name: driverName,
     prefix: "csi-azuredisk",

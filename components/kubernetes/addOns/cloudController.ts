@@ -17,7 +17,10 @@ import { apiByName } from "./networking.ts";
 const account: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
 
 /** The cloud controller manager: it removes the `uninitialized` taint from nodes and makes load balancers for Services. */
-export function cloudControllerManifests(spec: ClusterSpec, values: CloudValues): readonly Manifest[] {
+export function cloudControllerManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "cloud" | "kubernetes" | "name" | "windows">,
+  values: CloudValues,
+): readonly Manifest[] {
   if (spec.cloud === "azure") return azureCloudControllerManifests(spec, values);
   return [
     serviceAccount(account),
@@ -29,7 +32,7 @@ export function cloudControllerManifests(spec: ClusterSpec, values: CloudValues)
 }
 
 /** Host network, because it runs before the pod network and because the machines answer metadata requests at one hop only. */
-function awsCloudController(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
+function awsCloudController(spec: Pick<ClusterSpec, "artifacts" | "name">, nodeEndpoint: Text): Manifest {
   return daemonSet(account, {
     ...onControlPlane,
     hostNetwork: true,

@@ -55,7 +55,11 @@ function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[]
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
-export function csiManifests(spec: ClusterSpec, driver: CsiDriver, nodeEndpoint: Text): readonly Manifest[] {
+export function csiManifests(
+  spec: Pick<ClusterSpec, "controlPlane" | "windows">,
+  driver: CsiDriver,
+  nodeEndpoint: Text,
+): readonly Manifest[] {
   const account = (role: string): Account => ({ name: `${driver.prefix}-${role}`, namespace: "kube-system" });
   const [controller, node, windowsNode] = [account("controller"), account("node"), account("node-windows")];
   return [
@@ -77,7 +81,7 @@ export function csiManifests(spec: ClusterSpec, driver: CsiDriver, nodeEndpoint:
 }
 
 /** Machines that run a controller: one control-plane machine one pod, three machines two. */
-function controllerReplicas(spec: ClusterSpec): number {
+function controllerReplicas(spec: Pick<ClusterSpec, "controlPlane">): number {
   return Math.min(2, spec.controlPlane.members.length);
 }
 

@@ -32,7 +32,9 @@ export interface ApproverRules {
  *
  * On Azure a control-plane machine bears its resource's name, and a machine of a scale set its computer-name prefix and six characters of base 36.
  */
-export function approverRules(spec: ClusterSpec): ApproverRules {
+export function approverRules(
+  spec: Pick<ClusterSpec, "cloud" | "name" | "network" | "pools" | "region">,
+): ApproverRules {
   const networks = spec.network.zones.flatMap((zone) => [zone.private, zone.controlPlane]);
   if (spec.cloud === "aws") {
     const domain = spec.region === "us-east-1" ? "ec2.internal" : `${spec.region}.compute.internal`;
@@ -48,7 +50,9 @@ export function approverRules(spec: ClusterSpec): ApproverRules {
 }
 
 /** Approves the serving certificates that kubelets ask for (postfinance/kubelet-csr-approver): without it no logs, exec or metrics. */
-export function csrApproverManifests(spec: ClusterSpec): readonly Manifest[] {
+export function csrApproverManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "cloud" | "controlPlane" | "name" | "network" | "pools" | "region">,
+): readonly Manifest[] {
   const { nodeName, networks, maxDnsNames } = approverRules(spec);
   return [
     serviceAccount(account),

@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import {
   type Account,
@@ -18,7 +18,7 @@ const linux: Account = { name: "node-exporter", namespace: monitoringNamespace }
 const windows: Account = { name: "windows-exporter", namespace: monitoringNamespace };
 
 /** Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted. */
-export function exporterManifests(spec: ClusterSpec): readonly Manifest[] {
+export function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
   const hasWindows = spec.windows.length > 0;
   const accounts = [linux, ...(hasWindows ? [windows] : [])];
   return [
@@ -29,7 +29,7 @@ export function exporterManifests(spec: ClusterSpec): readonly Manifest[] {
   ];
 }
 
-function linuxExporter(spec: ClusterSpec): Manifest {
+function linuxExporter(spec: ImageSource): Manifest {
   return daemonSet(
     linux,
     {
@@ -84,7 +84,7 @@ const windowsConfiguration: Manifest = {
 };
 
 /** Upstream's DaemonSet has no toleration for the taint of Windows nodes; this one has (prometheus-community/windows_exporter: kubernetes/). */
-function windowsExporter(spec: ClusterSpec): Manifest {
+function windowsExporter(spec: ImageSource): Manifest {
   const exporter = image(spec, "ghcr.io/prometheus-community/windows-exporter", "windows");
   const openPort = [
     `if (-not (Get-NetFirewallRule -Name windows-exporter -ErrorAction SilentlyContinue)) {`,

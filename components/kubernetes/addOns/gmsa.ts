@@ -1,7 +1,7 @@
 import type { AddOns } from "../../model/addOns.ts";
 import { awsPluginInput, azurePluginInput, ccgPlugins } from "../../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import {
   type Account,
@@ -42,7 +42,7 @@ export function credentialSpecRole(name: string): string {
  * (kubernetes-sigs/windows-gmsa: charts/gmsa).
  */
 export function gmsaManifests(
-  spec: ClusterSpec,
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud">,
   certificate: ServerCertificate,
   objectId: Text | undefined,
 ): readonly Manifest[] {
@@ -193,7 +193,7 @@ function credentialSpecManifests(credentialSpec: CredentialSpec, host: PluginHos
   ];
 }
 
-function webhook(spec: ClusterSpec): readonly Manifest[] {
+function webhook(spec: ImageSource): readonly Manifest[] {
   return replicated(account, 2, {
     ...onAnyLinux,
     priorityClassName: "system-cluster-critical",

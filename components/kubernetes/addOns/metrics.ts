@@ -1,5 +1,4 @@
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import {
   type Account,
@@ -20,7 +19,7 @@ const account: Account = { name: "metrics-server", namespace: "kube-system" };
  * metrics-server for `kubectl top` and the horizontal autoscaler, on both systems: Windows kubelets serve /metrics/resource too. It trusts
  * the cluster's CA, so it needs the approver of serving certificates, and no flag that turns checks off.
  */
-export function metricsServerManifests(spec: ClusterSpec): readonly Manifest[] {
+export function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
   return [
     serviceAccount(account),
     ...clusterRights(account, "fenestra:metrics-server", [
@@ -69,7 +68,7 @@ export function metricsServerManifests(spec: ClusterSpec): readonly Manifest[] {
   ];
 }
 
-function metricsServer(spec: ClusterSpec): Manifest {
+function metricsServer(spec: ImageSource): Manifest {
   return deployment(account, 1, {
     ...onAnyLinux,
     priorityClassName: "system-cluster-critical",

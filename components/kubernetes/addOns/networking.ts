@@ -3,7 +3,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { flannelNetConf } from "../../model/overlay.ts";
 import { ports } from "../../model/ports.ts";
 import { cniSpecVersion } from "../../model/releases.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
 import {
   type Account,
@@ -31,7 +31,10 @@ const proxy: Account = { name: "kube-proxy-windows", namespace: "kube-system" };
 /**
  * flannel on both systems and kube-proxy on Windows. CoreDNS and kube-proxy on Linux come from kubeadm, which keeps the latter off Windows.
  */
-export function networkingManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Manifest[] {
+export function networkingManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
+  nodeEndpoint: Text,
+): readonly Manifest[] {
   return [
     namespace(networkNamespace, "privileged"),
     {
@@ -68,7 +71,7 @@ function linuxCniConf(): string {
 }
 
 /** flanneld on every Linux node, control plane included. It speaks to the API by its host name, so it need not wait for kube-proxy. */
-function linuxFlannel(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
+function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
   const configuration = { name: "flannel-cfg", mountPath: "/etc/kube-flannel/" };
   return daemonSet(linux, {
     nodeSelector: linuxOnly,
@@ -132,7 +135,7 @@ export function apiByName(nodeEndpoint: Text): { name: string; value: Text }[] {
 }
 
 /** flanneld and kube-proxy on Windows: HostProcess pods that run the programs on the node's disk, which have the node's own version. */
-function windowsAgents(spec: ClusterSpec): readonly Manifest[] {
+function windowsAgents(spec: ImageSource): readonly Manifest[] {
   return [
     serviceAccount(windows),
     boundClusterRole(windows, "fenestra:flannel-windows", "fenestra:flannel"),
@@ -159,7 +162,7 @@ const tokenVolume: Volume = {
 
 /** A program of the node's disk as a HostProcess DaemonSet. The kubelet restarts it when it ends, which flanneld relies on. */
 function windowsAgent(
-  spec: ClusterSpec,
+  spec: ImageSource,
   account: Account,
   script: string,
   resources: NonNullable<Container["resources"]>,

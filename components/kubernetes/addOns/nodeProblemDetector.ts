@@ -2,7 +2,7 @@ import { windowsPrograms } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { operatingSystems } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text } from "../manifest.ts";
 import {
   type Account,
@@ -44,7 +44,10 @@ const withoutDetector = operatingSystems["windows-2019"];
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
-export function nodeProblemDetectorManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Manifest[] {
+export function nodeProblemDetectorManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "windows">,
+  nodeEndpoint: Text,
+): readonly Manifest[] {
   return [
     serviceAccount(linux),
     boundClusterRole(linux, "fenestra:node-problem-detector", "system:node-problem-detector"),
@@ -60,7 +63,7 @@ export function nodeProblemDetectorManifests(spec: ClusterSpec, nodeEndpoint: Te
   ];
 }
 
-function linuxDetector(spec: ClusterSpec): Manifest {
+function linuxDetector(spec: ImageSource): Manifest {
   return daemonSet(
     linux,
     {
@@ -131,7 +134,7 @@ function windowsConfiguration(): Manifest {
   };
 }
 
-function windowsDetector(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
+function windowsDetector(spec: ImageSource, nodeEndpoint: Text): Manifest {
   const folder = "C:\\config";
   const container: Container = {
     name: windows.name,

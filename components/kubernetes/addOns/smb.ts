@@ -1,6 +1,6 @@
 import type { AddOns } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import { nodeName, rule, small } from "../workload.ts";
 import { csiManifests } from "./csi.ts";
@@ -18,7 +18,10 @@ type Share = NonNullable<AddOns["smb"]>["shares"][number];
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
-export function smbManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Manifest[] {
+export function smbManifests(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "controlPlane" | "windows">,
+  nodeEndpoint: Text,
+): readonly Manifest[] {
   return spec.addons.smb === undefined ? [] : csiManifests(spec, smbDriver(spec, spec.addons.smb.shares), nodeEndpoint);
 }
 
@@ -26,7 +29,7 @@ export function smbManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Ma
  * The SMB driver of a cluster (deploy/csi-smb-controller.yaml, csi-smb-node.yaml, csi-smb-node-windows-hostprocess.yaml). A share is not
  * attached to a machine, so there is no attacher, and it has the size of its disk, so there is no resizer.
  */
-function smbDriver(spec: ClusterSpec, shares: readonly Share[]): CsiDriver {
+function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
   const secrets = [...new Set(shares.map(({ secret }) => secret))];
   const plugin = {
     name: "smb",

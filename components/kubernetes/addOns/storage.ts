@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import { nodeName, small } from "../workload.ts";
 import { azureDiskDriver } from "./azureStorage.ts";
@@ -11,18 +11,21 @@ import type { CsiDriver } from "./csiDriver.ts";
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
-export function storageManifests(spec: ClusterSpec, nodeEndpoint: Text): readonly Manifest[] {
+export function storageManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "cloud" | "controlPlane" | "name" | "region" | "windows">,
+  nodeEndpoint: Text,
+): readonly Manifest[] {
   return csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec), nodeEndpoint);
 }
 
-const driverImage = (spec: ClusterSpec, os: "linux" | "windows"): string =>
+const driverImage = (spec: ImageSource, os: "linux" | "windows"): string =>
   image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", os);
 const driverName = "ebs.csi.aws.com";
 const logging = ["--logging-format=text", "--v=2"];
 const nodeEnvironment = { ...nodeName, name: "CSI_NODE_NAME" };
 
 /** The EBS driver of a cluster. */
-function ebsDriver(spec: ClusterSpec): CsiDriver {
+function ebsDriver(spec: Pick<ClusterSpec, "artifacts" | "name" | "region">): CsiDriver {
   return {
     name: driverName,
     prefix: "ebs-csi",

@@ -23,7 +23,7 @@ const notAllowed = (key: string): Requirement => ({ key, operator: "NotIn", valu
  *
  * @param setsClass whether the cluster has the policy that sets the RuntimeClass: a workload's pods then need not name theirs.
  */
-function windowsLimitsPolicy(spec: ClusterSpec, setsClass: boolean): PodPolicy {
+function windowsLimitsPolicy(spec: Pick<ClusterSpec, "windows">, setsClass: boolean): PodPolicy {
   const own = `has(${pod}.runtimeClassName) ? ${pod}.runtimeClassName`;
   return {
     name: "fenestra-windows-limits",
@@ -43,7 +43,7 @@ function windowsLimitsPolicy(spec: ClusterSpec, setsClass: boolean): PodPolicy {
  * Pods that are meant for Windows but do not say so. The API server then judges them as Linux pods: fields that Windows refuses pass, and
  * the pod fails on the node instead.
  */
-function osNamePolicy(spec: ClusterSpec): PodPolicy {
+function osNamePolicy(spec: Pick<ClusterSpec, "pools" | "windows">): PodPolicy {
   const classes = runtimeClassFacts(spec).map(({ name }) => name);
   const wants = [
     `(has(${pod}.nodeSelector) && "kubernetes.io/os" in ${pod}.nodeSelector && ${pod}.nodeSelector["kubernetes.io/os"] == "windows")`,
@@ -133,7 +133,10 @@ const controlPlanePolicy: PodPolicy = {
  *
  * @param setsClass whether the cluster has the policy that sets the RuntimeClass of Windows pods
  */
-export function validationPolicies(spec: ClusterSpec, setsClass: boolean): readonly Manifest[] {
+export function validationPolicies(
+  spec: Pick<ClusterSpec, "pools" | "windows">,
+  setsClass: boolean,
+): readonly Manifest[] {
   const windows = runtimeClassFacts(spec).length > 0;
   const policies = [
     ...(windows ? [windowsLimitsPolicy(spec, setsClass), osNamePolicy(spec), hostProcessPolicy] : []),

@@ -24,7 +24,7 @@ const probes = ["livenessProbe", "readinessProbe", "startupProbe"]
  * What the API server accepts for a Windows pod although Windows does not do it (kubernetes/website: concepts/windows/intro.md,
  * "Compatibility and limitations"). What it refuses by itself is not repeated.
  */
-export function windowsLimits(spec: ClusterSpec): readonly WindowsLimit[] {
+export function windowsLimits(spec: Pick<ClusterSpec, "windows">): readonly WindowsLimit[] {
   const deaf = spec.windows.filter(({ hostReachesOwnPods }) => !hostReachesOwnPods).map(({ name }) => name);
   return [
     {

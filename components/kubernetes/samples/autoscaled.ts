@@ -4,7 +4,7 @@ import { sampleLabels, samplesNamespace, yearOf } from "./sampleSite.ts";
 import { winWebserverName } from "./winWebserver.ts";
 
 /** Scales the PowerShell web servers by their use of processors: two pods when idle, at most four. */
-export function autoscaledManifests(spec: ClusterSpec): readonly Manifest[] {
+export function autoscaledManifests(spec: Pick<ClusterSpec, "windows">): readonly Manifest[] {
   return spec.windows.map((os): Manifest => {
     const name = winWebserverName(yearOf(os));
     return {

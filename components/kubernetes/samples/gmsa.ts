@@ -10,7 +10,9 @@ import { samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
  * A pod per Windows build that acts in the domain as the first configured account, and says whether the domain answers. With an account that
  * the plug-in fetches, only where a pool has it.
  */
-export function gmsaSampleManifests(spec: ClusterSpec): readonly Manifest[] {
+export function gmsaSampleManifests(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "pools" | "windows">,
+): readonly Manifest[] {
   const [first] = spec.addons.gmsa?.credentialSpecs ?? [];
   if (first === undefined) return [];
   const needsPlugin = first.secret !== undefined;

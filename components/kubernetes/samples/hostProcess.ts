@@ -1,6 +1,5 @@
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { namespaceLabels } from "../guardRails/namespaces.ts";
-import { image } from "../images.ts";
+import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import { namespace, small } from "../workload.ts";
 import { sampleLabels } from "./sampleSite.ts";
@@ -9,7 +8,7 @@ import { sampleLabels } from "./sampleSite.ts";
 export const hostSamplesNamespace = "fenestra-samples-host";
 
 /** A HostProcess container per Windows node that lists the node's services once a minute. One image for every build. */
-export function hostProcessManifests(spec: ClusterSpec): readonly Manifest[] {
+export function hostProcessManifests(spec: ImageSource): readonly Manifest[] {
   const name = "host-process";
   const labels = sampleLabels(name);
   const list =

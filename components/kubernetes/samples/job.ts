@@ -4,7 +4,7 @@ import type { Manifest } from "../manifest.ts";
 import { sampleLabels, samplesNamespace, windowsPod, yearOf } from "./sampleSite.ts";
 
 /** A program that ends per Windows build: its log has the build that it ran on. */
-export function jobManifests(spec: ClusterSpec): readonly Manifest[] {
+export function jobManifests(spec: Pick<ClusterSpec, "artifacts" | "windows">): readonly Manifest[] {
   return spec.windows.map((os): Manifest => {
     const name = `job-${yearOf(os)}`;
     const labels = sampleLabels(name);

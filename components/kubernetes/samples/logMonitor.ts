@@ -56,7 +56,7 @@ const serve =
   "C:\\Windows\\System32\\inetsrv\\appcmd.exe set config /section:system.applicationHost/sites /siteDefaults.logFile.logTargetW3C:File,ETW /commit:apphost && C:\\ServiceMonitor.exe w3svc";
 
 /** Where the init container finds LogMonitor.exe, and the digest it must have. */
-function download(spec: ClusterSpec) {
+function download(spec: Pick<ClusterSpec, "artifacts" | "httpProxy" | "mirror" | "network">) {
   const artifact = requireArtifact(spec.artifacts, {
     name: "LogMonitor.exe",
     version: otherReleases["LogMonitor.exe"],
@@ -75,7 +75,9 @@ function download(spec: ClusterSpec) {
  * IIS per Windows build whose files, events and traces come to `kubectl logs` by LogMonitor. No image with LogMonitor is published: an init
  * container fetches it, and the web server never starts with a file that has another digest.
  */
-export function logMonitorManifests(spec: ClusterSpec): readonly Manifest[] {
+export function logMonitorManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "httpProxy" | "mirror" | "network" | "windows">,
+): readonly Manifest[] {
   return [
     {
       apiVersion: "v1",

@@ -8,7 +8,7 @@ const keepDiary =
   'while ($true) { Add-Content -Path C:\\data\\diary.txt -Value "$(Get-Date -Format o) $env:COMPUTERNAME"; Get-Content -Path C:\\data\\diary.txt -Tail 1; Start-Sleep -Seconds 30 }';
 
 /** A claim on an NTFS disk of the cloud per Windows build, and a pod that writes to it. */
-export function persistentManifests(spec: ClusterSpec): readonly Manifest[] {
+export function persistentManifests(spec: Pick<ClusterSpec, "artifacts" | "windows">): readonly Manifest[] {
   return spec.windows.flatMap((os): Manifest[] => {
     const name = `persistent-${yearOf(os)}`;
     return [

@@ -7,7 +7,7 @@ import { windowsDeployment, yearOf } from "./sampleSite.ts";
 const user = "ContainerUser";
 
 /** A container that runs as an ordinary user per Windows build: its log says as whom, and stays empty of "ContainerAdministrator". */
-export function runAsUserManifests(spec: ClusterSpec): readonly Manifest[] {
+export function runAsUserManifests(spec: Pick<ClusterSpec, "artifacts" | "windows">): readonly Manifest[] {
   return spec.windows.map((os) =>
     windowsDeployment({
       name: `run-as-user-${yearOf(os)}`,

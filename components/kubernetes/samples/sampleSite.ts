@@ -97,6 +97,6 @@ export function sampleService(site: string, type: "NodePort" | "LoadBalancer"): 
 }
 
 /** The sample's Service of type LoadBalancer; none without a cloud controller, since nobody would make its load balancer. */
-export function loadBalancer(spec: ClusterSpec, site: string): readonly Manifest[] {
+export function loadBalancer(spec: Pick<ClusterSpec, "addons">, site: string): readonly Manifest[] {
   return spec.addons.cloudController ? [sampleService(site, "LoadBalancer")] : [];
 }

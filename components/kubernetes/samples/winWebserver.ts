@@ -16,7 +16,9 @@ export function winWebserverName(year: string): string {
  * A web server in PowerShell per Windows build in use, two pods at least, with a NodePort and a LoadBalancer Service each. No probe by pod address: a
  * Windows 2019 node cannot reach its own pods by it, for want of the HostRoute policy of HNS.
  */
-export function winWebserverManifests(spec: ClusterSpec): readonly Manifest[] {
+export function winWebserverManifests(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">,
+): readonly Manifest[] {
   const builds = spec.windows;
   if (builds.length === 0) return [];
   return [
