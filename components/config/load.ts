@@ -30,7 +30,10 @@ export function loadConfig(
   const problems: Problem[] = [];
   const values: [string, unknown][] = [];
   for (const [key, text] of Object.entries(all)) {
-    if (!key.startsWith(configPrefix)) continue;
+    if (!key.startsWith(configPrefix)) {
+      problems.push(...mistypedPrefix(key, text));
+      continue;
+    }
     const name = key.slice(configPrefix.length);
     const own = propertyOf(schema, name);
     const read = readValue(own, text);
@@ -69,6 +72,16 @@ export function validate(
 
 /** What must fit together, beyond what the schema says of each value. */
 const rules = [...stackRules, ...networkRules, ...poolRules, ...addOnRules];
+
+/** Keys of other projects are theirs; one that is a slip away from ours would be left out without a word. */
+function mistypedPrefix(key: string, text: string): readonly Problem[] {
+  const own = configPrefix.slice(0, -1);
+  const [namespace = "", ...rest] = key.split(":");
+  const remedy = rest.length === 0 ? undefined : didYouMean(namespace, [own]);
+  if (remedy === undefined) return [];
+  const allowed = `${configPrefix} before a setting of Fenestra`;
+  return [{ path: `config.${key}`, value: text, message: "begins nearly as Fenestra's keys", allowed, remedy }];
+}
 
 /** Pulumi keeps structured values as JSON text and scalars as they are written. */
 function readValue(

@@ -290,6 +290,10 @@ export const stackSchema = z.strictObject({
     .record(z.string().min(1), z.string())
     .default({})
     .meta({ description: "Tags on every cloud resource: at most 40, on Azure 13." }),
+  acknowledge: z.record(z.string().min(1), z.string().min(10)).default({}).meta({
+    description:
+      "Findings of the plan that somebody has looked at and accepts, by their names, each with a reason of at least 10 characters. They stay in the plan and fail no check.",
+  }),
 });
 
 /** A stack's config after defaults. */

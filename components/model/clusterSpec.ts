@@ -54,6 +54,8 @@ export interface ClusterSpec extends NodeSettings {
   /** Networks that may reach the public API endpoint; `undefined` when there is none. */
   readonly publicAccess: readonly string[] | undefined;
   readonly addons: AddOns;
+  /** Reasons for findings of the plan that are accepted, by the names of the findings. */
+  readonly acknowledge: Readonly<Record<string, string>>;
 }
 
 /** What the machines of a control plane may depend on: nothing of the pools, so that a changed pool never touches them. */
@@ -100,6 +102,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     httpProxy: config.httpProxy,
     encryptionAtHost: config.encryptionAtHost,
     tags: { "fenestra:cluster": config.name, "fenestra:environment": config.environment, ...config.tags },
+    acknowledge: config.acknowledge,
     artifacts,
   };
 }

@@ -63,11 +63,21 @@ export function awsMachineSize(name: string): MachineSize | undefined {
   };
 }
 
+/** The sizes that are known by their names, in words. */
+export const sizesInWords = {
+  aws: "c5, m4, r5 and later from large on, t3 and later from medium to 2xlarge",
+  azure: "B, F, and D and E from version 3 on",
+} as const;
+
+/** Numbers before `xlarge` that AWS has given to sizes so far (Amazon EC2 instance types guide, specifications). */
+const awsMultiples = [1, 2, 3, 4, 6, 8, 9, 10, 12, 16, 18, 24, 32, 48, 64, 96];
+
 /** Processors of a size word. Only AMD (a) and Arm (g) families have a medium. */
 function awsVcpus(size: string, attributes: string): number | undefined {
   if (size === "medium") return /[ag]/.test(attributes) ? 1 : undefined;
   if (size === "large") return 2;
-  return 4 * Number(size.replace("xlarge", "") || "1");
+  const multiple = Number(size.replace("xlarge", "") || "1");
+  return awsMultiples.includes(multiple) ? 4 * multiple : undefined;
 }
 
 /** First version of Azure's B sizes, whose names do not tell the memory (Azure documentation, B-series). GiB. */
@@ -98,6 +108,8 @@ export function azureMachineSize(name: string): MachineSize | undefined {
   if (match === null) return undefined;
   const [, family = "", count = "", constrained, features = "", versionText = "1"] = match;
   const version = Number(versionText);
+  // Sizes have 1, 2 or a multiple of 4 processors, but for B10 and F10 of early versions, which are gone.
+  if (Number(count) > 2 && Number(count) % 4 !== 0) return undefined;
   const memoryGib = azureMemory(name, family, Number(count), features, version);
   if (memoryGib === undefined) return undefined;
   const arch = features.includes("p") ? "arm64" : "amd64";

@@ -16,8 +16,37 @@ export const findingSchema = z
     path: z.string().describe("Where: a path in the stack file, or the name of a resource or machine."),
     message: z.string().describe("What is so, one sentence."),
     remedy: z.string().describe("How to fix it, one sentence."),
+    acknowledged: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe("Why the stack file accepts it (acknowledge); null when it does not."),
   })
   .readonly();
 
 /** Something that a reviewer should look at. */
 export type Finding = z.output<typeof findingSchema>;
+
+/** Findings of one rule that say the same of several places. */
+export interface FindingGroup extends Omit<Finding, "path"> {
+  readonly paths: readonly string[];
+}
+
+/** Findings that say the same, together; in the order of the first of each. */
+export function groupFindings(findings: readonly Finding[]): readonly FindingGroup[] {
+  const groups = Map.groupBy(findings, ({ id, level, message, remedy }) => [id, level, message, remedy].join("\n"));
+  return [...groups.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return [];
+    const { path, ...rest } = first;
+    return [{ ...rest, paths: [path, ...others.map((other) => other.path)] }];
+  });
+}
+
+/** Most places of one finding that are named. */
+const mostPlaces = 4;
+
+/** Places of a finding in words: `a, b, c, d and 8 more`. */
+export function placesOf({ paths }: FindingGroup): string {
+  const shown = paths.slice(0, mostPlaces).join(", ");
+  return paths.length <= mostPlaces ? shown : `${shown} and ${paths.length - mostPlaces} more`;
+}

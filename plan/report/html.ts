@@ -1,3 +1,4 @@
+import { groupFindings } from "./finding.ts";
 import { highlight } from "./highlight.ts";
 import { escapeHtml } from "./markdown.ts";
 import { pageScript, pageStyle } from "./page.ts";
@@ -47,11 +48,11 @@ function findings({ findings: all }: Plan): string {
   return table(
     "Findings",
     ["Level", "Finding", "Where", "What and how to fix it"],
-    all.map(({ level, id, path, message, remedy }) => [
-      `<strong class="${level}">${level}</strong>`,
+    groupFindings(all).map(({ level, id, paths, message, remedy, acknowledged }) => [
+      acknowledged === null ? `<strong class="${level}">${level}</strong>` : `accepted ${level}`,
       code(id),
-      code(path),
-      `${escapeHtml(message)} ${escapeHtml(remedy)}`,
+      paths.map(code).join("<br>"),
+      `${escapeHtml(message)} ${escapeHtml(acknowledged === null ? remedy : `Accepted: ${acknowledged}`)}`,
     ]),
   );
 }

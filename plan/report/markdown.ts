@@ -1,4 +1,5 @@
 import { ports } from "../../components/model/ports.ts";
+import { groupFindings } from "./finding.ts";
 import type { Plan, PlanMachine } from "./plan.ts";
 import { countByProvider, criticalPaths } from "./summary.ts";
 import { apiAccess } from "./tree.ts";
@@ -72,7 +73,13 @@ function findingTable({ findings }: Plan): readonly string[] {
   if (findings.length === 0) return ["None."];
   return table(
     ["Level", "Finding", "Where", "What", "How to fix it"],
-    findings.map(({ level, id, path, message, remedy }) => [level, code(id), code(path), message, remedy]),
+    groupFindings(findings).map(({ level, id, paths, message, remedy, acknowledged }) => [
+      acknowledged === null ? level : `accepted ${level}`,
+      code(id),
+      paths.map(code).join(" "),
+      message,
+      acknowledged === null ? remedy : `Accepted: ${acknowledged}`,
+    ]),
   );
 }
 

@@ -1,4 +1,5 @@
 import { formatCriticalPath } from "../../components/machine/windows/criticalPath.ts";
+import { groupFindings, placesOf } from "./finding.ts";
 import type { Plan } from "./plan.ts";
 import { nodeTree } from "./tree.ts";
 
@@ -84,13 +85,18 @@ function resourceCounts(plan: Plan): readonly string[] {
 }
 
 function findingLines({ findings }: Plan): readonly string[] {
-  if (findings.length === 0) return ["No findings."];
-  const count = (level: string) => findings.filter((finding) => finding.level === level).length;
+  const open = findings.filter(({ acknowledged }) => acknowledged === null);
+  const accepted = findings.filter(({ acknowledged }) => acknowledged !== null);
+  const count = (level: string) => open.filter((finding) => finding.level === level).length;
   return [
-    `${findings.length} findings: ${count("error")} errors, ${count("warning")} warnings, ${count("note")} notes`,
-    ...findings.map(
-      ({ id, level, path, message, remedy }) => `  ${marks[level]} ${id} at ${path}\n      ${message} ${remedy}`,
-    ),
+    open.length === 0
+      ? "No findings."
+      : `${open.length} findings: ${count("error")} errors, ${count("warning")} warnings, ${count("note")} notes`,
+    ...groupFindings(open).flatMap((group) => [
+      `  ${marks[group.level]} ${group.id} at ${placesOf(group)}`,
+      `      ${group.message} ${group.remedy}`,
+    ]),
+    ...groupFindings(accepted).map((group) => `  accepted: ${group.id} at ${placesOf(group)}: ${group.acknowledged}`),
   ];
 }
 

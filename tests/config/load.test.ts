@@ -71,8 +71,15 @@ describe("loading a stack's config", () => {
   });
 
   it("leaves keys of other namespaces to others", () => {
-    const config = loadConfig({ ...texts, "aws:region": "x", "pulumi:tags": "{", fenestra: "x", "fenestral:x": "y" });
+    const config = loadConfig({ ...texts, "aws:region": "x", "pulumi:tags": "{", fenestra: "x", "shop:tags": "y" });
     assert.equal(config.name, "test");
+  });
+
+  it("takes a namespace that is a slip away for a mistyped one", () => {
+    assert.deepEqual(
+      problemsOf(() => loadConfig({ ...texts, "fenstra:tags": "{}" })),
+      [["config.fenstra:tags", "{}", "begins nearly as Fenestra's keys"]],
+    );
   });
 
   it("tells broken JSON, and JSON of the wrong kind, by its key", () => {

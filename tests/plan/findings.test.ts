@@ -4,6 +4,7 @@ import { windowsCriticalPath } from "../../components/machine/windows/criticalPa
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import { groupFindings, placesOf } from "../../plan/report/finding.ts";
 import { type FindingInput, findings, reaches } from "../../plan/report/findings.ts";
 import type { PlanMachine } from "../../plan/report/plan.ts";
 import { Recording } from "../rehearsal/recording.ts";
@@ -62,7 +63,36 @@ describe("findings", () => {
   });
 
   const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
+  const linux = { name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" };
   const cases: readonly (readonly [given: FindingInput, expected: readonly string[]])[] = [
+    [input({ pools: [{ ...linux, count: 48 }] }), [`warning size-tier-too-small ${key("kubernetes.sizeTier")}`]],
+    [input({ pools: [{ ...linux, count: 47 }] }), []],
+    [
+      input({
+        kubernetes: { sizeTier: "medium", podCidr: "10.192.0.0/14" },
+        pools: [{ ...linux, autoscale: { min: 0, max: 400 } }],
+      }),
+      [`warning size-tier-too-small ${key("kubernetes.sizeTier")}`, `note no-autoscaler ${key("pools[0].autoscale")}`],
+    ],
+    [
+      input({ pools: [linux, { ...pool, size: "t3.medium", diskGb: 30 }] }),
+      [`warning windows-machine-small ${key("pools[1]")}`],
+    ],
+    [
+      input({ region: "eu-west-9", network: { zones: ["eu-west-9a", "eu-west-9b", "eu-west-9c"], nat: "perZone" } }),
+      [`warning region-unknown ${key("region")}`],
+    ],
+    [input({ addons: { csrApprover: false } }), [`warning metrics-without-approver ${key("addons.csrApprover")}`]],
+    [input({ addons: { cloudController: false } }), [`warning no-cloud-controller ${key("addons.cloudController")}`]],
+    [input({ addons: { autoscaler: true } }), [`warning autoscaler-without-pool ${key("addons.autoscaler")}`]],
+    [
+      input({ addons: { serviceMonitors: true } }),
+      [`warning service-monitor-definition ${key("addons.serviceMonitors")}`],
+    ],
+    [
+      input({ addons: { serviceMonitors: true, exporters: true } }),
+      [`note service-monitor-definition ${key("addons.serviceMonitors")}`],
+    ],
     [input({ access: { public: { allow: ["0.0.0.0/0"] } } }), [`error public-api-open ${key("access.public.allow")}`]],
     [input({ access: {} }), [`note private-api ${key("access")}`]],
     ...(["westcentralus", "westeurope"] as const).map((region): readonly [FindingInput, readonly string[]] => [
@@ -205,49 +235,43 @@ describe("findings", () => {
     assert.match(finding?.message ?? "", /downloads 512 MB and reboots 1 times .* target is 400 MB and 1\.$/);
   });
 
-  it("tell of files without a digest one by one, and of images by tag all together", () => {
-    const tag = "mcr.microsoft.com/windows/servercore:ltsc2019";
-    const log = lock.find(({ name, version }) => name === "kube-log-runner.exe" && version === "1.36.4")?.url ?? "";
-    const files = [
-      { path: "C:\\fenestra\\machine.json", mode: null, bytes: 0, sha256: "", content: `"${tag}" "${log}"` },
-    ];
-    const machine: PlanMachine = {
-      name: "win",
-      role: "windows",
-      count: 1,
-      size: "m7i.large",
-      image: "ami-0a1b2c3d4e5f60719",
-      zones: [],
-      userData: { bytes: 1, limit: 100, sha256: "" },
-      entry: "",
-      files,
-    };
-    const objects = new Recording({ region: "eu-central-1", accountId: "123456789012" });
-    objects.add("kubernetes:apps/v1:Deployment", "d", { spec: { image: "ghcr.io/flannel-io/flannel:v0.28.9" } });
-    const all = findings(input(production, { machines: [machine] }));
+  it("are in the order that a reader counts, each once, and said together", () => {
+    const pools = Array.from({ length: 11 }, (_, index) => ({
+      ...pool,
+      name: `win${index}`,
+      image: "latest",
+      perZone: true,
+      count: 3,
+    }));
+    const all = findings(input({ pools: [{ name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" }, ...pools] }));
+    const latest = all.filter(({ id }) => id === "image-latest");
     assert.deepEqual(
-      all.map(({ level, id, path }) => [level, id, path]),
+      latest.map(({ path }) => path),
+      pools.map((_, index) => key(`pools[${index + 1}].image`)),
+    );
+    const [group, ...more] = groupFindings(latest);
+    assert.ok(group !== undefined && more.length === 0);
+    assert.equal(placesOf(group), `${[1, 2, 3, 4].map((index) => key(`pools[${index}].image`)).join(", ")} and 7 more`);
+  });
+
+  it("that the stack file accepts stay, with the reason, and fail no check; other reasons are found", () => {
+    const reason = "Clients are all over the world.";
+    const given = input({
+      access: { public: { allow: ["0.0.0.0/0"] } },
+      acknowledge: { "public-api-open": reason, "image-latst": reason, "secret-in-the-open": reason },
+    });
+    const all = findings({ ...given, leaks: [{ resource: "r", path: "p", what: "a secret" }] });
+    assert.deepEqual(
+      all.map(({ id, acknowledged }) => [id, acknowledged]),
       [
-        ["warning", "artifact-without-digest", "kube-log-runner.exe 1.36.4 (windows)"],
-        ["warning", "image-without-digest", "components/model/artifacts.lock.json"],
+        ["public-api-open", reason],
+        ["secret-in-the-open", null],
+        ["acknowledged-nothing", null],
+        ["acknowledged-nothing", null],
       ],
     );
-    assert.match(all[1]?.message ?? "", /may move: mcr\.microsoft\.com\/windows\/servercore:ltsc2019\.$/);
-    assert.deepEqual(
-      findings(input({}, { program: objects.program() })).map(({ level, message }) => [level, message.split(": ")[1]]),
-      [["note", "ghcr.io/flannel-io/flannel:v0.28.9."]],
-    );
-    // From a mirror the file comes by another URL, and an object of the cluster can name one too.
-    const mirror = { artifacts: "https://mirror.corp.test/files" };
-    const mirrored = log.replace("https://", `${mirror.artifacts}/`);
-    objects.add("kubernetes:core/v1:ConfigMap", "c", { data: { run: `curl ${mirrored}` } });
-    assert.deepEqual(
-      findings(input({ mirror }, { program: objects.program() })).map(({ level, id }) => [level, id]),
-      [
-        ["warning", "artifact-without-digest"],
-        ["note", "image-without-digest"],
-      ],
-    );
+    assert.equal(reaches(findings(given), "error"), false);
+    assert.equal(reaches(all, "error"), true);
   });
 
   it("judge the size of user data by the limit", () => {

@@ -57,7 +57,7 @@ const plan: Plan = {
   ],
   outputs: [],
   messages: [],
-  findings: [{ id: "f", level: "note", path: hostile, message: "M.", remedy: "R." }],
+  findings: [{ acknowledged: null, id: "f", level: "note", path: hostile, message: "M.", remedy: "R." }],
 };
 
 /** The text of HTML that holds nothing but spans. */

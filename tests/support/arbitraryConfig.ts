@@ -140,7 +140,10 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
     }),
     httpProxy: fc.constant("http://proxy.example.com:3128"),
     encryptionAtHost: cloud === "aws" ? fc.constant(false) : fc.boolean(),
-    tags: fc.dictionary(fc.constantFrom("owner", "cost-center", "Umgebung"), fc.string({ maxLength: 256 })),
+    tags: fc.dictionary(
+      fc.constantFrom("owner", "cost-center", "Umgebung"),
+      fc.string({ unit: fc.constantFrom(..."aZß9 _.:/=+-@"), maxLength: 256 }),
+    ),
   });
   const machines = fc.option(network([16, 17, 18, 19, 20, 21, ...(cloud === "azure" ? [22] : [])], 7, true), {
     nil: undefined,

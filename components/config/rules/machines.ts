@@ -1,4 +1,4 @@
-import type { MachineSize } from "../../model/machineSizes.ts";
+import { type MachineSize, sizesInWords } from "../../model/machineSizes.ts";
 import { defaultSizes, machineSize } from "../../model/pools.ts";
 import type { Problem } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
@@ -41,10 +41,7 @@ const sizes = poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) 
         path: at,
         value: name,
         message: "is not a machine size that Fenestra knows",
-        allowed:
-          cloud === "aws"
-            ? "a size of the families c, m, r, t, or any with capacity"
-            : "a size of the families B, D, E, F, or any with capacity",
+        allowed: `${sizesInWords[cloud]}; or any with capacity`,
         remedy: "state its processors and memory in capacity",
       },
     ];

@@ -1,6 +1,10 @@
+import { sizesInWords } from "../../model/machineSizes.ts";
 import { defaultSizes, machineSize } from "../../model/pools.ts";
+import { knownRegions } from "../../model/regions.ts";
 import { selectableVersions } from "../../model/releases.ts";
+import { didYouMean } from "../didYouMean.ts";
 import { childPath, type Problem } from "../problem.ts";
+import type { Cloud } from "../schema.ts";
 import { imageProblems, premiumDiskProblems } from "./machines.ts";
 import { type Rule, rule } from "./rule.ts";
 
@@ -48,7 +52,16 @@ const region = rule(["cloud", "region"], ({ cloud, region: name }) => {
     const message = `is a region ${name.startsWith("cn-") ? "in China" : "of its own network"}, where endpoints have a domain that Fenestra's machines do not use`;
     return [{ path: key("region"), value: name, message, allowed }];
   }
-  if (pattern.test(name)) return [];
+  if (pattern.test(name)) {
+    // Digits apart, since a cloud opens regions of a known name: eu-west-4 is not a mistyped eu-west-3.
+    const bare = (text: string): string => text.replaceAll(/\d/g, "");
+    const known = knownRegions[cloud];
+    if (known.some((each) => bare(each) === bare(name))) return [];
+    const remedy = didYouMean(name, known);
+    return remedy === undefined
+      ? []
+      : [{ path: key("region"), value: name, message: `is not a region of ${title}`, allowed, remedy }];
+  }
   return [{ path: key("region"), value: name, message: `is not a region of ${title}`, allowed }];
 });
 
@@ -64,7 +77,8 @@ const zones = rule(["cloud", "region", "network.zones"], ({ cloud, region: name,
     }
     // Of a region that is none, nothing can be said about its zones.
     const known = zone.startsWith(name) && /^[a-z]$/.test(zone.slice(name.length));
-    return known || !regionForms.aws.pattern.test(name)
+    const isRegion = knownRegions.aws.includes(name) || didYouMean(name, knownRegions.aws) === undefined;
+    return known || !isRegion || !regionForms.aws.pattern.test(name)
       ? []
       : [{ path, value: zone, message: "is not a zone of the region", allowed: `${name}a, ${name}b and so on` }];
   }),
@@ -94,7 +108,7 @@ const controlPlaneSize = rule(["cloud", "controlPlane.size"], ({ cloud, "control
       path: key("controlPlane.size"),
       value: name,
       message: known === undefined ? "is not a machine size that Fenestra knows" : "is an Arm size",
-      allowed: cloud === "aws" ? "an x86 size of the families c, m, r, t" : "an x86 size of the families B, D, E, F",
+      allowed: `an x86 size: ${sizesInWords[cloud]}`,
     });
   } else if (known.vcpus < 2 || known.memoryGib < 2) {
     problems.push({
@@ -128,17 +142,17 @@ const oneCloudOnly = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtH
 /** Most tags of a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add their own. */
 const mostTags = 40;
 
-const tags = rule(["tags"], ({ tags: all }) => {
+const tags = rule(["cloud", "tags"], ({ cloud, tags: all }) => {
   const names = Object.keys(all);
   const many: Problem[] =
     names.length > mostTags
       ? [{ path: key("tags"), value: names.length, message: "has too many tags", allowed: `at most ${mostTags}` }]
       : [];
-  return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names))];
+  return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names, cloud))];
 });
 
 /** Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 and names without regard to case. */
-function tag(name: string, value: string, names: readonly string[]): readonly Problem[] {
+function tag(name: string, value: string, names: readonly string[], cloud: Cloud): readonly Problem[] {
   const path = childPath(key("tags"), name);
   const twin = names.find((other) => other.toLowerCase() === name.toLowerCase());
   const checks: readonly (readonly [boolean, string, string])[] = [
@@ -150,6 +164,13 @@ function tag(name: string, value: string, names: readonly string[]): readonly Pr
     // Azure refuses these characters in tag names; AWS refuses "/" as soon as instance metadata tags are on.
     [/[<>%&\\?/]/.test(name), "has a character that a cloud refuses in a name", "names without < > % & \\ ? /"],
     [name.length > 128, "has a name that is too long", "at most 128 characters"],
+    // Tags are those of roles too, whose names and values IAM holds to these (IAM API Reference, Tag).
+    [
+      cloud === "aws" && !/^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u.test(name + value),
+      "has a character that AWS refuses in tags of roles",
+      "letters, digits, spaces and _ . : / = + - @",
+    ],
+    [cloud === "azure" && /\p{Cc}/u.test(value), "has a control character in its value", "values on one line"],
     [value.length > 256, "has a value that is too long", "at most 256 characters"],
     [
       twin !== name,

@@ -1,10 +1,9 @@
 import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
 import { criticalPathTarget } from "../../../components/machine/windows/criticalPath.ts";
-import { downloadUrl, isImage } from "../../../components/model/artifacts.ts";
 import { imagesIn } from "../../program/images.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
 import { mapOf, textOf } from "../../program/values.ts";
-import { type FindingInput, key, type Rule, worse } from "./rule.ts";
+import { key, type Rule } from "./rule.ts";
 
 /** Part of the limit from which on user data counts as nearly full. */
 const nearlyFull = 0.9;
@@ -50,39 +49,6 @@ export const contentRules: readonly Rule[] = [
         message: `By the model a machine of ${release.name} downloads ${megabytes} MB and reboots ${reboots} times before it is Ready; the target is ${criticalPathTarget.megabytes} MB and ${criticalPathTarget.reboots}.`,
         remedy: "Use a mirror near the machines, and look in the plan which download grew.",
       })),
-  (input) => {
-    const texts = textsOf(input);
-    const { spec } = input;
-    return spec.artifacts
-      .filter((artifact) => artifact.digest === null && !isImage(artifact))
-      .filter(({ url }) => texts.some((text) => text.includes(downloadUrl(url, spec.mirror.artifacts))))
-      .map(({ name, version, os }) => ({
-        id: "artifact-without-digest",
-        level: "warning",
-        path: `${name} ${version} (${os})`,
-        message: "The lock file has no digest; the machine trusts the checksum file of the publisher at download.",
-        remedy: "Run fenestra pin where the publisher can be reached.",
-      }));
-  },
-  (input) => {
-    const texts = textsOf(input);
-    const { spec } = input;
-    const tags = spec.artifacts
-      .filter((artifact) => artifact.digest === null && isImage(artifact))
-      .filter(({ url }) => texts.some((text) => text.includes(`"${url}"`)))
-      .map(({ url }) => url);
-    return tags.length === 0
-      ? []
-      : [
-          {
-            id: "image-without-digest",
-            level: worse(spec),
-            path: "components/model/artifacts.lock.json",
-            message: `Images that are named by tag alone, which a registry may move: ${tags.join(", ")}.`,
-            remedy: "Run fenestra pin where the registries can be reached.",
-          },
-        ];
-  },
   ({ program }) =>
     program.resources
       .filter(({ type, inputs }) => type === "aws:ebs/volume:Volume" && inputs.encrypted !== true)
@@ -111,16 +77,6 @@ export const contentRules: readonly Rule[] = [
       }));
   },
 ];
-
-/** Everything that can name a file or an image: objects of the cluster and files of the machines. */
-function textsOf({ program, machines }: FindingInput): readonly string[] {
-  return [
-    ...program.resources
-      .filter(({ type }) => type.startsWith("kubernetes:"))
-      .map(({ inputs }) => JSON.stringify(inputs)),
-    ...machines.flatMap(({ files }) => files.map(({ content }) => content)),
-  ];
-}
 
 function hasAutoscaler(program: RecordedProgram): boolean {
   return program.resources.some(

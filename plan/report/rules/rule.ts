@@ -18,8 +18,11 @@ export interface FindingInput {
   readonly asOf: string | undefined;
 }
 
+/** A finding before it is known whether the stack file accepts it. */
+export type Found = Omit<Finding, "acknowledged">;
+
 /** Looks at one thing; no finding when it is as it should be. */
-export type Rule = (input: FindingInput) => readonly Finding[];
+export type Rule = (input: FindingInput) => readonly Found[];
 
 /** Path of a setting in the stack file. */
 export const key = (name: string): string => `config.fenestra:${name}`;

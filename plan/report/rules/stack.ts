@@ -2,8 +2,7 @@ import { exampleProblems } from "../../../components/config/exampleValues.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
-import type { Finding } from "../finding.ts";
-import { key, production, type Rule, worse } from "./rule.ts";
+import { type Found, key, production, type Rule, worse } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
 
@@ -130,7 +129,7 @@ export const stackRules: readonly Rule[] = [
           },
         ],
   ({ spec }) =>
-    spec.pools.flatMap((pool): readonly Finding[] =>
+    spec.pools.flatMap((pool): readonly Found[] =>
       pool.os === "windows" && !pool.release.upstreamSupported
         ? [
             {
@@ -144,7 +143,7 @@ export const stackRules: readonly Rule[] = [
         : [],
     ),
   ({ spec }) =>
-    spec.pools.flatMap(({ release, image, path }): readonly Finding[] => {
+    spec.pools.flatMap(({ release, image, path }): readonly Found[] => {
       if (release.family !== "windows" || release.overlayRepaired === undefined || image === "latest") return [];
       const made = imageDate(image);
       if (made !== undefined && made >= release.overlayRepaired) return [];

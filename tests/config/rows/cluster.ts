@@ -283,7 +283,14 @@ export const clusterRows: readonly Row[] = [
     "a control plane on Arm",
     "aws",
     { "controlPlane.size": "m7g.large" },
-    [["controlPlane.size", "m7g.large", "is an Arm size", "an x86 size of the families c, m, r, t"]],
+    [
+      [
+        "controlPlane.size",
+        "m7g.large",
+        "is an Arm size",
+        "an x86 size: c5, m4, r5 and later from large on, t3 and later from medium to 2xlarge",
+      ],
+    ],
   ],
   [
     "a control plane that is too small",
@@ -307,7 +314,7 @@ export const clusterRows: readonly Row[] = [
         "controlPlane.size",
         "Standard_L8s_v3",
         "is not a machine size that Fenestra knows",
-        "an x86 size of the families B, D, E, F",
+        "an x86 size: B, F, and D and E from version 3 on",
       ],
     ],
   ],

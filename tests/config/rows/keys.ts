@@ -13,7 +13,7 @@ export const keyRows: readonly Row[] = [
         "nodes",
         1,
         "is not a key that Fenestra knows",
-        "one of fenestra:cloud, fenestra:name, fenestra:region, fenestra:accountId, fenestra:environment, fenestra:kubernetes, fenestra:network, fenestra:controlPlane, fenestra:pools, fenestra:access, fenestra:addons, fenestra:mirror, fenestra:registryAccess, fenestra:httpProxy, fenestra:encryptionAtHost, fenestra:tags",
+        "one of fenestra:cloud, fenestra:name, fenestra:region, fenestra:accountId, fenestra:environment, fenestra:kubernetes, fenestra:network, fenestra:controlPlane, fenestra:pools, fenestra:access, fenestra:addons, fenestra:mirror, fenestra:registryAccess, fenestra:httpProxy, fenestra:encryptionAtHost, fenestra:tags, fenestra:acknowledge",
       ],
     ],
   ],

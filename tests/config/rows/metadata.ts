@@ -273,6 +273,35 @@ export const metadataRows: readonly Row[] = [
     [['tags["a/b"]', "x", "has a character that a cloud refuses in a name", "names without < > % & \\ ? /"]],
   ],
   [
+    "tag values that IAM refuses",
+    "aws",
+    { tags: { owner: "Web Shop & Co", cost: "a\u0000b", fine: "Größe 1/2: a@b_c.d=+-" } },
+    ["cost", "owner"].map((name) => [
+      `tags.${name}`,
+      name === "owner" ? "Web Shop & Co" : "a\u0000b",
+      "has a character that AWS refuses in tags of roles",
+      "letters, digits, spaces and _ . : / = + - @",
+    ]),
+  ],
+  [
+    "a tag value of two lines",
+    "azure",
+    { tags: { owner: "a\r\nb", cost: "Web Shop & Co" } },
+    [["tags.owner", "a\r\nb", "has a control character in its value", "values on one line"]],
+  ],
+  [
+    "a mistyped region, whose zones are then not to blame",
+    "aws",
+    { region: "eu-centrall-1" },
+    [["region", "eu-centrall-1", "is not a region of AWS", "the name of a region of AWS, such as eu-central-1"]],
+  ],
+  [
+    "a mistyped region of Azure",
+    "azure",
+    { region: "westeuroope" },
+    [["region", "westeuroope", "is not a region of Azure", "the name of a region of Azure, such as westeurope"]],
+  ],
+  [
     "a tag value that is too long",
     "aws",
     { tags: { a: "x".repeat(257) } },
