@@ -1,3 +1,7 @@
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { CheckResult } from "../checks/check.ts";
 import { type Paint, paintFor, plain, recapLines, summaryLine } from "../checks/report.ts";
@@ -19,6 +23,8 @@ import { type Command, type ExitCode, exitCodes, UsageError } from "./exit.ts";
 import { readStack, type Stack, stackHelp, stackOptions } from "./stackOptions.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
+/** Names the file by which the outer process says that the checkers are built, or why not. */
+const builtVariable = "FENESTRA_REHEARSAL_BUILT";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--keep] [--full] [--only <checks>]
                          [--break <name>]
@@ -115,9 +121,20 @@ async function runRehearsal({
     if (lack !== undefined) throw idsProblem(lack);
     const programs = await obtainPrograms({ progress });
     await obtainContainerRuntime(progress);
-    await checkersFor(programs, progress);
-    const code = await runInsideNamespaces(ownCommand(), { env: { [startVariable]: String(progress.startedAt) } });
-    return code === 0 ? exitCodes.fine : exitCodes.findings;
+    // What reads the machines' files is not needed before the cluster comes up.
+    const built = builtFile();
+    const building = checkersFor(programs, progress)
+      .catch(messageOf)
+      .then((checkers) => announceBuilt(built, checkers));
+    try {
+      const code = await runInsideNamespaces(ownCommand(), {
+        env: { [startVariable]: String(progress.startedAt), [builtVariable]: built },
+      });
+      return code === 0 ? exitCodes.fine : exitCodes.findings;
+    } finally {
+      await building;
+      await rm(built, { force: true });
+    }
   }
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const programs = await obtainPrograms({ progress: quiet });
@@ -128,7 +145,7 @@ async function runRehearsal({
     config,
     programs,
     containerRuntime: await obtainContainerRuntime(quiet),
-    checkers: await checkersFor(programs, quiet),
+    checkers: untilBuilt(process.env[builtVariable] ?? "").then((lack) => lack ?? checkersFor(programs, quiet)),
     progress,
     workFolder: inside.workFolder,
     paint,
@@ -142,6 +159,26 @@ async function runRehearsal({
   for (const line of lines) console.log(line);
   // Machines and servers would keep this process alive; with its end the kernel takes all of them down.
   process.exit(code);
+}
+
+/** A file that exists once the checkers are there. */
+function builtFile(): string {
+  return path.join(tmpdir(), `fenestra-rehearsal-${process.pid}-built`);
+}
+
+/** Says in one step that the checkers are built, or why there are none. */
+async function announceBuilt(file: string, checkers: Checkers | string): Promise<void> {
+  await writeFile(`${file}.partial`, typeof checkers === "string" ? checkers : "");
+  await rename(`${file}.partial`, file);
+}
+
+/** Waits until the outer process has built the checkers. It has the network. @returns why there are none */
+async function untilBuilt(file: string): Promise<string | undefined> {
+  for (;;) {
+    const text = await readFile(file, "utf8").catch(() => undefined);
+    if (text !== undefined) return text === "" ? undefined : text;
+    await sleep(250, undefined, { ref: false });
+  }
 }
 
 /** Programs that read the machines' files for this control plane's version, or why there are none. */

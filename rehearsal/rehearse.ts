@@ -42,6 +42,8 @@ export interface Breakage {
   readonly mirror?: (list: MirrorList) => MirrorList;
 }
 
+/** Longest that a check of files may take, in milliseconds: its reader may still be built. */
+const filesLimitMs = 1_800_000;
 /** Longest that one step to a running cluster may take, in milliseconds. */
 const stepLimitMs = 300_000;
 const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
@@ -55,7 +57,7 @@ export interface RehearsalOptions {
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
   /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
-  readonly checkers: Checkers | string;
+  readonly checkers: Promise<Checkers | string>;
   readonly progress: Progress;
   /** Private folder in memory that goes with the process. */
   readonly workFolder: string;
@@ -176,8 +178,8 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     options.paint ?? plain,
     files.length + bringUp.filter(isAsked).length + acceptance.length,
   );
-  await session.run(files, {});
-
+  // The readers of the files may still be built, and a cluster that comes up mostly waits.
+  const filesRead = session.run(files, {}, { limitMs: filesLimitMs });
   await session.run(
     bringUp,
     {},
@@ -200,6 +202,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     rawEtcd: (key) => rawEtcd(lab.machine(0), key),
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   });
+  await filesRead;
   progress.line(await nodesText(cluster.api));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
   return session.results;

@@ -48,7 +48,7 @@ export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.Cust
       return problems.filter((each) => each !== undefined).join("; ") || undefined;
     };
     const what = `the control plane beside ${member.etcdName}`;
-    await waitFor(what, problem, { everySeconds: 2, limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
+    await waitFor(what, problem, { limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
       throw new Error(advice(member, messageOf(error)));
     });
     refuseRelease(nodes, version);

@@ -2,7 +2,7 @@ import { type Clock, GaveUp, poll } from "./poll.ts";
 
 /** How long to wait and how often to look. */
 export interface Patience {
-  /** Seconds between two looks. Default 5. */
+  /** Seconds between two looks. Default 2. */
   readonly everySeconds?: number;
   /**
    * Seconds until giving up, counted from the start or from the last sign of progress. Default 1800: a machine that was just replaced
@@ -22,7 +22,7 @@ export interface Patience {
 export async function waitFor(
   what: string,
   probe: (progress: () => void) => Promise<string | undefined>,
-  { everySeconds = 5, limitSeconds = 1800 }: Patience = {},
+  { everySeconds = 2, limitSeconds = 1800 }: Patience = {},
   clock?: Clock,
 ): Promise<void> {
   await poll(

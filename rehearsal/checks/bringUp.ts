@@ -26,6 +26,12 @@ export interface BringUp {
 export function bringUpChecks(of: BringUp): readonly Check[] {
   const { cluster, program, controlPlane, workers, progress, unlessLacking } = of;
   const count = controlPlane.length + workers.length;
+  const ready = Promise.withResolvers<void>();
+  // The hook of a pool's gate looks every 15 seconds; it is called when there is something to see.
+  const passGate = async (name: string): Promise<void> => {
+    if (name.includes("-in-pool-")) await ready.promise;
+    await of.passGate(name);
+  };
   let applying: Promise<Applied> | undefined;
   return inOrder<object>([
     {
@@ -39,7 +45,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       run: async ({ note }) => {
         if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
         await defineServiceMonitors(program, cluster.kubectl);
-        applying = applyAll(program, cluster.kubectl, of.passGate);
+        applying = applyAll(program, cluster.kubectl, passGate);
         // Its failure is seen where it is awaited, if the nodes come so far.
         applying.catch(() => undefined);
         await cluster.startWorkers(workers);
@@ -54,6 +60,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       run: async () => {
         await unlessLacking(cluster.untilNodesReady(count));
         cluster.playCloud();
+        ready.resolve();
       },
     },
     {

@@ -21,7 +21,7 @@ import { onePer, type Reader, readAll, type SharedFile, shared, sources } from "
 export interface FileSources {
   readonly machines: readonly DecodedMachine[];
   /** Programs that are built from upstream's code; the reason in words where they are not at hand. */
-  readonly checkers: Checkers | string;
+  readonly checkers: Checkers | string | Promise<Checkers | string>;
   /** Path of kubeadm. */
   readonly kubeadm: string;
   /** Kubernetes minor of the cluster: `1.36`. */
@@ -169,9 +169,10 @@ function upstreamCheck(
     title,
     run: async ({ note }) => {
       const files = onePer(machines, `${kind} configuration`, wanted);
-      if (typeof checkers === "string") throw new CheckSkipped(checkers);
+      const built = await checkers;
+      if (typeof built === "string") throw new CheckSkipped(built);
       const found = await checkConfigs(
-        checkers,
+        built,
         files.map(({ os, content }, index) => ({ id: String(index), kind, os, minor, text: content })),
       );
       await readAll(files, async (file) => found.get(String(files.indexOf(file))) ?? ["not read"]);

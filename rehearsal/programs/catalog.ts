@@ -33,26 +33,39 @@ export interface CatalogEntry {
   readonly goPackage: string;
   /** Arguments that make it print its version. */
   readonly versionArguments: readonly string[];
+  /** About how long a first build takes on two processors, in seconds, after those before it in the catalogue: they share most packages. */
+  readonly buildSeconds: number;
 }
 
-const kubernetes = (name: string, versionArguments: readonly string[]): CatalogEntry => ({
+const kubernetes = (name: string, versionArguments: readonly string[], buildSeconds: number): CatalogEntry => ({
   project: "kubernetes",
   goPackage: `k8s.io/kubernetes/cmd/${name}`,
   versionArguments,
+  buildSeconds,
 });
 
 /** All programs. */
 export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
-  "kube-apiserver": kubernetes("kube-apiserver", ["--version"]),
-  "kube-controller-manager": kubernetes("kube-controller-manager", ["--version"]),
-  "kube-scheduler": kubernetes("kube-scheduler", ["--version"]),
-  kubeadm: kubernetes("kubeadm", ["version", "--output=short"]),
-  kubectl: kubernetes("kubectl", ["version", "--client"]),
-  kubelet: kubernetes("kubelet", ["--version"]),
-  etcd: { project: "etcd", goPackage: "go.etcd.io/etcd/server/v3", versionArguments: ["--version"] },
-  etcdctl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdctl/v3", versionArguments: ["version"] },
-  etcdutl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdutl/v3", versionArguments: ["version"] },
-  kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"] },
+  "kube-apiserver": kubernetes("kube-apiserver", ["--version"], 300),
+  "kube-controller-manager": kubernetes("kube-controller-manager", ["--version"], 85),
+  "kube-scheduler": kubernetes("kube-scheduler", ["--version"], 60),
+  kubeadm: kubernetes("kubeadm", ["version", "--output=short"], 25),
+  kubectl: kubernetes("kubectl", ["version", "--client"], 30),
+  kubelet: kubernetes("kubelet", ["--version"], 90),
+  etcd: { project: "etcd", goPackage: "go.etcd.io/etcd/server/v3", versionArguments: ["--version"], buildSeconds: 15 },
+  etcdctl: {
+    project: "etcd",
+    goPackage: "go.etcd.io/etcd/etcdctl/v3",
+    versionArguments: ["version"],
+    buildSeconds: 10,
+  },
+  etcdutl: {
+    project: "etcd",
+    goPackage: "go.etcd.io/etcd/etcdutl/v3",
+    versionArguments: ["version"],
+    buildSeconds: 10,
+  },
+  kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"], buildSeconds: 20 },
 };
 
 const modules: Readonly<Record<Project, string>> = {

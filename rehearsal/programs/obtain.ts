@@ -98,7 +98,13 @@ export async function obtainPrograms(options: ObtainOptions): Promise<Programs> 
   if (missing().length > 0) {
     await withWorkFolder(search.folder, async (work) => {
       await downloadAll(missing(), work, search, report);
-      for (const name of missing()) await buildOne(name, work, search, report);
+      const toBuild = missing();
+      for (const [index, name] of toBuild.entries()) {
+        search.progress.line(
+          `${name}: building, ${index + 1} of ${toBuild.length}; about ${duration(toBuild.slice(index))} to go`,
+        );
+        await buildOne(name, work, search, report);
+      }
     });
   }
   return programsOf(found);
@@ -167,10 +173,16 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
   const waiting = names.filter((name) => problems.has(catalog[name].project) && !existsSync(join(search.folder, name)));
   search.progress.line(
     [
-      `official download not reachable, building from tools/: ${waiting.join(", ")} (6-8 minutes the first time on 2 cores)`,
+      `official download not reachable, building from tools/: ${waiting.join(", ")} (about ${duration(waiting)} the first time on 2 processors)`,
       ...problems.values(),
     ].join("\n"),
   );
+}
+
+/** About how long the builds of programs take together. */
+function duration(names: readonly ProgramName[]): string {
+  const seconds = names.reduce((sum, name) => sum + catalog[name].buildSeconds, 0);
+  return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
 }
 
 async function buildOne(name: ProgramName, work: string, search: Search, report: Report): Promise<void> {

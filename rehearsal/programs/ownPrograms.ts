@@ -51,7 +51,8 @@ export async function obtainOwnPrograms(options: OwnProgramOptions): Promise<Rea
     if (go === undefined) throw goMissing(label, names);
     progress.line(`building from ${label}: ${names}`);
     await withWorkFolder(folder, async (work) => {
-      for (const { name, goPackage, modFile } of missing) {
+      for (const [index, { name, goPackage, modFile }] of missing.entries()) {
+        if (missing.length > 1) progress.line(`${name}: building, ${index + 1} of ${missing.length}`);
         const flags = ["-ldflags", "-s -w", ...(modFile === undefined ? [] : [`-modfile=${modFile}`])];
         const target = join(work, name);
         const took = await withHeartbeat(name, { progress, heartbeatMs: options.heartbeatMs ?? 15_000 }, () =>

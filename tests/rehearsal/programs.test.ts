@@ -193,7 +193,7 @@ describe("obtainPrograms", () => {
     assert.deepEqual([programs.kwok.origin, programs.etcd.origin], ["built", "download"]);
     assert.equal(
       lines.find((line) => line.startsWith("official"))?.replace(bases.kwokRelease, "BASE"),
-      "official download not reachable, building from tools/: kwok (6-8 minutes the first time on 2 cores)\nBASE/v0.8.0: HTTP 404",
+      "official download not reachable, building from tools/: kwok (about 20 s the first time on 2 processors)\nBASE/v0.8.0: HTTP 404",
     );
     const flags =
       "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1" +
