@@ -79,7 +79,7 @@ describe("the rehearsal's checks of files", () => {
       [
         "a key that it does not know",
         (text: string) => text.replace("\nruncmd:", "\nruncmds:"),
-        /^cp-0: user data: runcmd: .*\n +cp-0: user data: : Unrecognized key: "runcmds"/,
+        /^cp-0: user data: runcmd: .*\ncp-0: user data: : Unrecognized key: "runcmds"/,
       ],
       [
         "a mode that YAML 1.1 reads as a number",
