@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -115,6 +117,8 @@ func (s *standIns) read(ctx context.Context, namespace, name string) (*core.Pod,
 		return nil, err
 	}
 	config.Timeout = 5 * time.Second
+	// The proxy in the environment is containerd's, for images; a kubelet has none either.
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	client, err := corev1.NewForConfig(config)
 	if err != nil {
 		return nil, err
