@@ -2,7 +2,7 @@ import { GaveUp, poll } from "../components/gates/poll.ts";
 import { CheckFailure } from "./check.ts";
 
 /** Settings of {@link until}. */
-export interface UntilOptions {
+interface UntilOptions {
   /** Ends the waiting; a check passes on its own. */
   readonly signal: AbortSignal;
   /** Longest wait in milliseconds. Default: as long as the signal allows. */

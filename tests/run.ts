@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 import { stackNames } from "../components/config/stackFile.ts";
-import { messageOf } from "../rehearsal/host/errors.ts";
+import { messageOf } from "../components/gates/messageOf.ts";
 import { createProgress } from "../rehearsal/host/progress.ts";
 import { obtainCheckers } from "../rehearsal/programs/checkers/obtain.ts";
 import { obtainPrograms } from "../rehearsal/programs/obtain.ts";

@@ -4,7 +4,7 @@ import type { ClusterApi } from "./api.ts";
 import type { ProbePods } from "./probePods.ts";
 
 /** What checks of a real cluster share. */
-export interface VerifyTools extends ApiTools {
+interface VerifyTools extends ApiTools {
   readonly api: ClusterApi;
   /** Pods that answer and from which is asked. */
   readonly probePods: Pick<ProbePods, "ready" | "host" | "service" | "run">;

@@ -4,7 +4,7 @@ import { messageOf } from "../components/gates/messageOf.ts";
 import type { ExecResult } from "./exec.ts";
 
 /** Runs a command where the probe starts. */
-export type RunThere = (command: readonly string[]) => Promise<ExecResult>;
+type RunThere = (command: readonly string[]) => Promise<ExecResult>;
 
 /** Where a probe starts. */
 export interface ProbeStart {
@@ -15,7 +15,7 @@ export interface ProbeStart {
 }
 
 /** Settings of {@link reaches}. */
-export interface ReachOptions {
+interface ReachOptions {
   readonly signal: AbortSignal;
   /** What the answer must be, as `undefined`, or why it is wrong. */
   readonly judge: (answer: string) => string | undefined;

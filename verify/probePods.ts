@@ -22,7 +22,7 @@ export interface ReadyProbePod extends ProbePod {
 }
 
 /** The Service in front of a group's probe pods. */
-export interface ProbeService {
+interface ProbeService {
   readonly name: string;
   readonly clusterIp: string;
   readonly nodePort: number;

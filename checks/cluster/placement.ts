@@ -66,7 +66,7 @@ async function withPlaced(
 }
 
 /** What is expected of pods that say nothing about their system. */
-export interface PlainPods {
+interface PlainPods {
   /** How many are made: more than there are nodes in a small cluster, so that chance does not decide. */
   readonly count: number;
   /** Whether every one must get a node and start there. A cluster in use may have no room for them. */
@@ -122,7 +122,7 @@ export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<A
 }
 
 /** What is expected of a RuntimeClass. */
-export interface WantedClass {
+interface WantedClass {
   readonly name: string;
   /** Build of the nodes to which it leads: `10.0.20348`. */
   readonly build: string;

@@ -4,7 +4,7 @@ import { NotYet, until } from "../poll.ts";
 import type { ApiClients, ApiTools } from "./api.ts";
 
 /** A workload that does not have its pods. */
-export interface WorkloadProblem {
+interface WorkloadProblem {
   /** `Deployment fenestra-samples/iis-2022 has 0 of 1 pods available`. */
   readonly what: string;
   /** What the scheduler or the kubelet says of one of its pods. */
@@ -14,7 +14,7 @@ export interface WorkloadProblem {
 }
 
 /** Every workload of a cluster with its pods. */
-export interface Workloads {
+interface Workloads {
   readonly deployments: readonly V1Deployment[];
   readonly statefulSets: readonly V1StatefulSet[];
   readonly daemonSets: readonly V1DaemonSet[];
@@ -160,7 +160,7 @@ async function allWorkloads({ core, apps }: ApiClients): Promise<Workloads> {
 }
 
 /** Which workloads must have their pods, and how far these must be. */
-export interface WantedWorkloads {
+interface WantedWorkloads {
   /** Default: `workloads`. */
   readonly id?: string;
   /** Default: as long as a check may take. */

@@ -10,7 +10,7 @@ export interface Clock {
 }
 
 /** Settings of {@link poll}. */
-export interface PollOptions {
+interface PollOptions {
   /** Pause between two attempts, in milliseconds. */
   readonly intervalMs: number;
   /** Longest wait in milliseconds, counted from the start or from the last progress. Default: as long as the signal allows. */

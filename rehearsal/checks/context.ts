@@ -5,15 +5,6 @@ import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { Api } from "../cluster/api.ts";
 import type { Kubectl } from "../cluster/apply.ts";
 
-/** A worker or control-plane machine as it was simulated, for comparison with its Node. */
-export interface ExpectedNode {
-  readonly name: string;
-  /** Pool as the stack file names it, zone suffix included; `undefined` for the control plane. */
-  readonly pool: string | undefined;
-  readonly os: "linux" | "windows";
-  readonly build: string | undefined;
-}
-
 /** A pool as the stack file asks for it. */
 export interface ExpectedPool {
   readonly name: string;

@@ -1,5 +1,6 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
+import { messageOf } from "../../components/gates/messageOf.ts";
 
 /** A request to a simulated endpoint. */
 export interface EndpointRequest {
@@ -41,7 +42,7 @@ export async function listen(
     answer(request, handle).then(
       ({ status, headers, body }) =>
         response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body ?? "") }).end(body ?? ""),
-      (error: unknown) => response.writeHead(500).end(error instanceof Error ? error.message : String(error)),
+      (error: unknown) => response.writeHead(500).end(messageOf(error)),
     );
   };
   const server = tls === undefined ? createHttpServer(onRequest) : createHttpsServer({ ...tls }, onRequest);

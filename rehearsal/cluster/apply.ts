@@ -1,7 +1,7 @@
+import { messageOf } from "../../components/gates/messageOf.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../plan/program/values.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
-import { messageOf } from "../host/errors.ts";
 
 /** Runs kubectl with the program's own admin kubeconfig. */
 export type Kubectl = (args: readonly string[], stdin?: string) => Promise<CommandResult>;

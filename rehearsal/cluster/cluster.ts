@@ -1,13 +1,13 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "../../checks/check.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
 import { machineSize } from "../../components/model/pools.ts";
 import type { RegisteredNode } from "../checks/context.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { initialiseNodes, removeGoneNodes } from "../clouds/cloudController.ts";
 import { giveBalancers, provideVolumes } from "../clouds/controllers.ts";
 import { answerForWebhook } from "../clouds/webhooks.ts";
-import { messageOf } from "../host/errors.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { logTail, startInMachine, waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";

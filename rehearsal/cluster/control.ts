@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import path from "node:path";
+import { messageOf } from "../../components/gates/messageOf.ts";
 
 /** The answer to a fake command's call. */
 export interface ControlAnswer {
@@ -22,7 +23,7 @@ export async function serveControl(folder: string, handle: ControlHandler): Prom
     const [command = "", ...args] = body.replace(/\n$/, "").split("\n");
     const { code, text } = await handle(command, args).catch((error: unknown) => ({
       code: 1,
-      text: `rehearsal: ${error instanceof Error ? error.message : String(error)}`,
+      text: `rehearsal: ${messageOf(error)}`,
     }));
     response.end(`${code}\n${text ?? ""}`);
   });

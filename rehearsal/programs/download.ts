@@ -4,8 +4,9 @@ import { chmod, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { messageOf } from "../../components/gates/messageOf.ts";
 import { runOrFail } from "../host/command.ts";
-import { messageOf, RehearsalError } from "../host/errors.ts";
+import { RehearsalError } from "../host/errors.ts";
 import { catalog, type ProgramName, type Versions } from "./catalog.ts";
 
 /** Base addresses of the official downloads, without a slash at the end; parameters, so that mirrors and tests can stand in. */
@@ -174,7 +175,6 @@ async function open(url: string, limits: DownloadLimits) {
     return { response, rearm, done };
   } catch (error) {
     done();
-    const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-    throw new NotReachable(`${url}: ${messageOf(error)}${cause}`);
+    throw new NotReachable(`${url}: ${messageOf(error)}`);
   }
 }

@@ -255,7 +255,7 @@ describe("the gate before a control-plane machine", () => {
     serving(answer, async (api) => {
       const [member] = members;
       assert.ok(member !== undefined);
-      const patience = { everySeconds: 0.001, limitSeconds: 0.2 };
+      const patience = { everySeconds: 0.001, limitSeconds: 1 };
       const recorded = await withMocks(
         () => void othersGate("gate", { fingerprint: "b", member, members, version, api, patience }, {}),
       );
