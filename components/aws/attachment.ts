@@ -14,7 +14,7 @@ export interface Attachment {
   readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
   /** Security group of workers. */
   readonly workersGroupId: pulumi.Input<string>;
-  /** Host of the API for nodes. They learn it from the join secret; another one must still replace them. */
+  /** Host of the API for nodes. Machines read it from the join secret; a changed host still replaces them. */
   readonly apiHost: pulumi.Input<string>;
 }
 

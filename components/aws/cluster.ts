@@ -49,7 +49,7 @@ export class Cluster extends pulumi.ComponentResource {
   readonly publicHost: pulumi.Output<string> | undefined;
   /** Kubeconfig of an administrator. Secret. */
   readonly kubeconfig: pulumi.Output<string>;
-  /** What tells this cluster from every other: a new authority is a new cluster. */
+  /** Identifies this cluster: a new certificate authority means a new cluster. */
   readonly identifier: pulumi.Output<string>;
   /** The API for gates, as the administrator. Secret. */
   readonly api: pulumi.Output<ApiClient>;

@@ -11,7 +11,7 @@ export interface ControlPlaneArgs {
   readonly spec: ControlPlaneSettings;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
-  /** How the deployer asks the API whether it is well. */
+  /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** Control-plane subnets in the order of the zones. */
   readonly subnetIds: readonly pulumi.Input<string>[];
@@ -21,7 +21,7 @@ export interface ControlPlaneArgs {
   readonly secretsKeyArn: pulumi.Input<string>;
   /** Bucket for etcd snapshots. */
   readonly snapshotBucket: pulumi.Input<string>;
-  /** Where the scripts of the machines lie. */
+  /** Location of the machines' scripts in S3. */
   readonly scripts: MachineScripts;
   /** What must exist before a machine boots: secrets, rights, a way out. */
   readonly after: readonly pulumi.Resource[];

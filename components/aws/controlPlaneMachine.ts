@@ -31,7 +31,7 @@ export interface ControlPlaneMachineArgs {
   readonly secretsKeyArn: pulumi.Input<string>;
   /** Bucket for etcd snapshots. */
   readonly snapshotBucket: pulumi.Input<string>;
-  /** Where the scripts of the payload lie. */
+  /** Location of the payload's scripts in S3. */
   readonly scripts: MachineScripts;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
@@ -50,8 +50,8 @@ export function volumePath(volumeId: string): string {
 }
 
 /**
- * One control-plane machine. Address and etcd disk are resources of their own that outlive it, so the machine is replaced in place: the old
- * one goes first, since neither can belong to two.
+ * One control-plane machine. Its address and etcd disk are separate resources that outlive it, so it is replaced in place: the old machine
+ * is deleted first, because neither can be attached to two machines.
  */
 export class ControlPlaneMachine extends pulumi.ComponentResource {
   /** Id of the instance, which is also the name of its node. */
@@ -87,7 +87,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         type: "gp3",
         size: spec.controlPlane.etcdDiskGb,
         encrypted: true,
-        // Not the cluster's tag: by that the EBS driver knows the volumes that are its own.
+        // Without the cluster's tag, by which the EBS driver identifies the volumes that it manages.
         tags: { Name: `${this.#name}-etcd` },
       },
       { parent: this, protect: spec.environment === "production" },

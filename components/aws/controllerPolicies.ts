@@ -141,7 +141,7 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string): Policy
  * The driver marks what it makes with `ebs.csi.aws.com/cluster` and, given `--k8s-tag-cluster-id`, with the cluster's tag. The volumes of
  * etcd carry neither, so no pod can reach them.
  *
- * At its start the driver asks for the limits of a volume type by a CreateVolume that makes nothing and has no such tag. It is refused, is
+ * When it starts, the driver queries the limits of a volume type by a CreateVolume that creates nothing and has no such tag. It is refused, is
  * seen in CloudTrail as UnauthorizedOperation, and the driver takes the limits that it knows (pkg/cloud/cloud.go, getVolumeLimits).
  */
 export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {

@@ -6,14 +6,14 @@ import * as pulumi from "@pulumi/pulumi";
 import { machineTrust, type PolicyDocument } from "./policies.ts";
 
 export interface IdentityArgs {
-  /** What the role may do, by purpose: each becomes a policy of its own. None of AWS's managed policies is attached. */
+  /** What the role may do, by purpose: each becomes a separate policy. None of AWS's managed policies is attached. */
   readonly policies: Readonly<Record<string, pulumi.Input<PolicyDocument>>>;
 }
 
 /**
- * The identity of a kind of machine: a role, its policies and the instance profile that hands it to machines. The policies are resources of
- * their own and not inline: all inline ones of a role together may have 10,240 characters, which the controllers' exceed; a policy of its own
- * may have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
+ * The identity of a kind of machine: a role, its policies and the instance profile that hands it to machines. The policies are separate
+ * resources and not inline: all inline policies of a role together may have 10,240 characters, which the controllers' exceed; a separate
+ * policy may have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
  */
 export class Identity extends pulumi.ComponentResource {
   /** ARN of the instance profile. */

@@ -16,7 +16,7 @@ export interface LoadBalancerArgs {
   /** One subnet per zone for the public load balancer. */
   readonly publicSubnetIds: readonly pulumi.Input<string>[];
   /**
-   * The way to the internet. The public load balancer is made after it and goes before it: AWS answers "VPC has no internet gateway"
+   * The way to the internet. The public load balancer is created after it and deleted before it: AWS answers "VPC has no internet gateway"
    * otherwise (kinvolk/lokomotive#389), and no gateway leaves a network that has public addresses.
    */
   readonly internet: pulumi.Resource;
@@ -93,7 +93,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
         ipAddressType: "ipv4",
         subnets: [...subnets],
         securityGroups: [groupId],
-        // Without it a zone that has no healthy control-plane machine answers nobody.
+        // Without it a zone without a healthy control-plane machine does not answer.
         enableCrossZoneLoadBalancing: true,
         tags: { Name: `${this.#name}-${role}` },
       },

@@ -18,7 +18,7 @@ export interface MachineTemplateArgs {
   /** Tags of disks and network interfaces: the provider's default tags do not reach what a template launches. */
   readonly tags: Readonly<Record<string, string>>;
   /**
-   * Whether a launch makes the network interface. A launch that takes one that exists must not name tags for it: EC2 refuses it with "You
+   * Whether a launch creates the network interface. A launch that uses an existing one must not name tags for it: EC2 refuses it with "You
    * cannot specify tags for network interfaces if there are no network interfaces being created by the request"
    * (kubernetes-sigs/cluster-api-provider-aws#5594).
    */
@@ -26,7 +26,7 @@ export interface MachineTemplateArgs {
 }
 
 /**
- * Image of a machine. `latest` is resolved by EC2 at every launch, so a newer image changes nothing in the program. The id stands in the
+ * Image of a machine. `latest` is resolved by EC2 at every launch, so a newer image changes nothing in the program. The id is in the
  * template and never on an instance, where it would replace the machine at every update (hashicorp/terraform-provider-aws#43364).
  */
 export function imageId(os: OperatingSystem, image: string): string {
@@ -68,7 +68,7 @@ export function machineTemplate(args: MachineTemplateArgs) {
     metadataOptions: {
       httpEndpoint: "enabled",
       httpTokens: "required",
-      // Whoever asks the metadata service is on the host network; a pod behind the bridge is one hop further away.
+      // Callers of the metadata service must be on the host network; a pod behind the bridge is one hop further away.
       httpPutResponseHopLimit: 1,
       // A tag key with a slash, as the cluster's own has, makes every launch fail otherwise (kubernetes/cloud-provider-aws#762).
       instanceMetadataTags: "disabled",

@@ -47,7 +47,7 @@ export const interfaceEndpoints = ["ssm", "ssmmessages", "kms", "ec2", "autoscal
  */
 export class Network extends pulumi.ComponentResource {
   readonly vpcId: pulumi.Output<string>;
-  /** The account this runs in: the owner of the VPC, so that nothing need be asked of the cloud beforehand. */
+  /** The account this runs in: the owner of the VPC, so that no lookup is needed before the first update. */
   readonly accountId: pulumi.Output<string>;
   /** In the order of the zones of the stack file. */
   readonly zones: readonly ZoneSubnets[];

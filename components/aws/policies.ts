@@ -68,7 +68,7 @@ export function ownedRequest(cluster: string): Condition {
 }
 
 /**
- * The calls that know no resource-level rights, or list what exists, and therefore stand with resource `*` (Service Authorization
+ * The calls without resource-level permissions, or that list what exists, and therefore have resource `*` (Service Authorization
  * Reference). Nothing else may; a test holds every policy against this list.
  */
 export const unscopedActions: readonly string[] = [
@@ -249,7 +249,7 @@ function fetchScripts(scripts: string): Statement {
 
 /**
  * Pulling images of these repositories (Amazon ECR User Guide, "Private repository policy examples"). The token itself is good for whatever
- * its holder may pull and is asked for without a resource.
+ * its holder may pull; the call takes no resource.
  */
 function pullImages(repositories: readonly string[]): readonly Statement[] {
   if (repositories.length === 0) return [];
@@ -323,7 +323,7 @@ export function controlPlanePolicy(
     },
     { Sid: "ListEtcdSnapshots", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [buckets.snapshots] },
     {
-      // The approver of first certificates asks whether a name is that of a new worker.
+      // The approver of first certificates checks whether a name is that of a new worker.
       Sid: "KnowWorkers",
       Effect: "Allow",
       Action: ["ec2:DescribeInstances"],

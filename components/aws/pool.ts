@@ -28,7 +28,7 @@ export interface PoolArgs extends Attachment {
   readonly pool: PoolSpec;
   /** What the machines receive: `poolPayload`. */
   readonly payload: WorkerPayload;
-  /** Where the scripts of the payload lie. */
+  /** Location of the payload's scripts in S3. */
   readonly scripts: MachineScripts;
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
@@ -37,7 +37,7 @@ export interface PoolArgs extends Attachment {
 /** Tag of a worker with the host of the API that it uses. */
 export const apiHostTag = "fenestra:api";
 
-/** What a pool's machines are told of AWS. */
+/** AWS settings in a pool machine's payload. */
 function poolAccess(spec: ClusterIdentity, pool: PoolSpec): PoolAccess {
   return {
     cloud: { kind: "aws", region: spec.region, joinSecret: joinParameter(spec.name) },
@@ -65,8 +65,8 @@ function userData(payload: WorkerPayload, object: ScriptsReference, bucket: stri
 }
 
 /**
- * A group of equal worker machines: launch template, Auto Scaling group, an identity of its own. A changed template replaces the machines one
- * at a time, a new one before an old one goes; each joins and drains by itself.
+ * A group of equal worker machines: launch template, Auto Scaling group and a separate identity. A changed template replaces the machines one
+ * at a time, starting a new one before an old one is terminated; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
   /** Name of the Auto Scaling group. */
@@ -135,7 +135,7 @@ export class Pool extends pulumi.ComponentResource {
       `${this.#name}-template`,
       {
         ...machine,
-        // A load balancer that was made again has another name, and nodes that know the old one reach no API: the tag rolls them.
+        // A replaced load balancer has another name, and nodes with the old name cannot reach the API: the changed tag rolls them.
         tagSpecifications: [
           ...machine.tagSpecifications,
           { resourceType: "instance", tags: { [apiHostTag]: apiHost } },
@@ -167,13 +167,13 @@ export class Pool extends pulumi.ComponentResource {
         // The number and not $Latest, or a new version would start no refresh (terraform-aws-modules/terraform-aws-eks, release 16.1.0).
         launchTemplate: { id: template.id, version: pulumi.interpolate`${template.latestVersion}` },
         healthCheckType: "EC2",
-        // Nodes are Ready only with the pod network, which comes later in the same update: waiting here would never end.
+        // Nodes become Ready only with the pod network, which is created later in the same update: waiting here would never end.
         waitForCapacityTimeout: "0",
-        // As part of the group: a hook made afterwards would miss the first machines.
+        // As part of the group: a hook created afterwards would miss the first machines.
         initialLifecycleHooks: [...groupHooks(pool)],
         instanceMaintenancePolicy: healthy,
         instanceRefresh: { strategy: "Rolling", preferences: { ...healthy, instanceWarmup: "0" } },
-        // Rebalancing would end machines that run well; it neither asks nor waits for the drain of a pod with a zonal disk.
+        // Rebalancing would terminate healthy machines; it does not wait until a pod with a zonal disk is drained.
         suspendedProcesses: ["AZRebalance"],
         capacityRebalance: pool.spot,
         terminationPolicies: ["OldestLaunchTemplate", "Default"],
@@ -182,7 +182,7 @@ export class Pool extends pulumi.ComponentResource {
       {
         parent: this,
         dependsOn: [...after, ...identity.ready],
-        // Other hooks would replace the group, the old one with all its machines first; they are changed by `#makeHooks`.
+        // Changed hooks would replace the group, deleting the old one with all its machines first; `#makeHooks` changes them instead.
         ignoreChanges: ["initialLifecycleHooks", ...(pool.autoscale === undefined ? [] : ["desiredCapacity"])],
         // Every machine may take its whole time to drain.
         customTimeouts: { delete: "60m" },
@@ -191,8 +191,8 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /**
-   * The hooks once more, for what changes after the group was made: they are written over those of the same name
-   * (hashicorp/terraform-provider-aws, internal/service/autoscaling/lifecycle_hook.go). They go with the group and not before it, or its
+   * The hooks again, for changes after the group was created: they overwrite those of the same name
+   * (hashicorp/terraform-provider-aws, internal/service/autoscaling/lifecycle_hook.go). They are deleted with the group and not before it, or its
    * last machines would not drain.
    */
   #makeHooks(): void {

@@ -9,7 +9,7 @@ import { clusterTag } from "./policies.ts";
 /** Names of the lifecycle hooks that a machine completes itself: at launch when its node has joined, at the end when it is drained. */
 export const lifecycleHooks = { launch: "join", terminate: "drain" } as const;
 
-/** A lifecycle hook as both the group and the resource of its own take it. */
+/** A lifecycle hook in the form that both the group and the separate resource accept. */
 export interface Hook {
   readonly name: string;
   readonly lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING" | "autoscaling:EC2_INSTANCE_TERMINATING";
@@ -17,7 +17,7 @@ export interface Hook {
   readonly heartbeatTimeout: number;
 }
 
-/** Hooks of a pool's group: a machine that does not join is given up, one that does not drain goes all the same. */
+/** Hooks of a pool's group: a machine that does not join is abandoned, one that does not drain is terminated anyway. */
 export function groupHooks(pool: PoolSpec): readonly Hook[] {
   return [
     {
@@ -43,7 +43,7 @@ export function rollingMaximum(pool: PoolSpec): number {
   return 100 + Math.ceil(100 / Math.max(1, groupSize(pool).maxSize));
 }
 
-/** How the pool's machines come and go, and where that can be seen. */
+/** How the pool's machines are replaced, and the commands that show it. */
 export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   const group = `--region ${spec.region} --auto-scaling-group-name ${groupName(spec.name, pool.name)}`;
   return {
@@ -64,7 +64,7 @@ export interface GroupTag {
   readonly propagateAtLaunch: boolean;
 }
 
-/** Tags of a group: those of its machines, and the hints by which the autoscaler knows a node that does not exist yet. */
+/** Tags of a group: those of its machines, and the hints that describe a future node to the autoscaler. */
 export function groupTags(spec: ClusterIdentity, pool: PoolSpec): readonly GroupTag[] {
   const machine = {
     ...spec.tags,
@@ -86,7 +86,7 @@ const autoscalerPrefix = "k8s.io/cluster-autoscaler";
  */
 function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
-  const { kubeletLabels, ownLabels, taints } = pool.contract;
+  const { kubeletLabels, ownLabels, taints } = pool.scheduling;
   const template = `${autoscalerPrefix}/node-template`;
   return {
     [`${autoscalerPrefix}/enabled`]: "true",
@@ -95,7 +95,7 @@ function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record
       Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${template}/label/${key}`, value]),
     ),
     ...Object.fromEntries(taints.map(({ key, value, effect }) => [`${template}/taint/${key}`, `${value}:${effect}`])),
-    // Without them it takes the whole machine for what pods can have.
+    // Without them it assumes that pods can use the whole machine.
     ...Object.fromEntries(
       Object.entries(allocatable(pool)).map(([key, value]) => [`${template}/resources/${key}`, value]),
     ),

@@ -4,11 +4,11 @@ import type { ScriptsObject } from "../machine/bundle.ts";
 import { privateBucket } from "./privateBucket.ts";
 
 export interface ScriptsArgs {
-  /** What lies in the bucket; those with the same key are one. */
+  /** Objects of the bucket; those with the same key are one object. */
   readonly objects: readonly ScriptsObject[];
 }
 
-/** Where the scripts of one kind of machine lie. */
+/** Location of the scripts of one kind of machine. */
 export interface MachineScripts {
   readonly bucketName: pulumi.Input<string>;
   readonly bucketArn: pulumi.Input<string>;
@@ -20,7 +20,7 @@ export interface MachineScripts {
  * SHA-256, and a machine fetches it by its role.
  */
 export class Scripts extends pulumi.ComponentResource {
-  /** What must be there before a machine fetches from it. */
+  /** What must exist before a machine fetches from it. */
   readonly ready: readonly pulumi.Resource[];
 
   readonly #bucketName: pulumi.Output<string>;
@@ -33,7 +33,7 @@ export class Scripts extends pulumi.ComponentResource {
     this.ready = [...unique.values()].map(
       ({ key, content, sha256 }) =>
         new BucketObjectv2(
-          // The digest is part of the name: another content is another object, made before the old one goes.
+          // The digest is part of the name: changed content is a new object, created before the old one is deleted.
           `${name}-object-${sha256.slice(0, 12)}`,
           {
             bucket: bucket.id,
@@ -43,8 +43,8 @@ export class Scripts extends pulumi.ComponentResource {
             // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have more.
             overrideProvider: { defaultTags: { tags: {} } },
           },
-          // A group goes on starting machines of its old template while its refresh runs, long after the update: they still fetch the old
-          // object. It goes with the bucket; it must not expire, since the age of an object does not tell whether it is in use.
+          // A group keeps starting machines from its old template while its refresh runs, long after the update: they still fetch the old
+          // object. It is deleted with the bucket; it must not expire, because an object's age does not show whether it is in use.
           { parent: this, retainOnDelete: true },
         ),
     );
@@ -53,7 +53,7 @@ export class Scripts extends pulumi.ComponentResource {
     this.registerOutputs({ bucketName: this.#bucketName });
   }
 
-  /** What a machine needs to know of its object. */
+  /** Location of an object, for the machines that fetch it. */
   of(object: ScriptsObject): MachineScripts {
     return { bucketName: this.#bucketName, bucketArn: this.#bucketArn, object };
   }

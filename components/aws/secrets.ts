@@ -3,7 +3,7 @@ import { Key } from "@pulumi/aws/kms/key.js";
 import { Parameter } from "@pulumi/aws/ssm/parameter.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { unwritten } from "../model/unwritten.ts";
+import { secretPlaceholder } from "../model/secretPlaceholder.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 
@@ -65,14 +65,14 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   /**
-   * A parameter that machines write: it is a resource so that destroying the stack removes it. Nothing of it is ever changed but its tags: the
-   * provider writes all of a parameter at once, with the value that it knows, which is the placeholder
+   * A parameter that machines write: it is a resource so that destroying the stack removes it. Only its tags are ever updated: the
+   * provider writes a whole parameter at once, with the value in its state, which is the placeholder
    * (hashicorp/terraform-provider-aws, internal/service/ssm/parameter.go). The next machine that writes it names the key of that day.
    */
   #makeWritten(role: string, name: string, key: Key): Parameter {
     return new Parameter(
       `${this.#name}-${role}`,
-      { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(unwritten) },
+      { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(secretPlaceholder) },
       { parent: this, ignoreChanges: ["value", "keyId", "type", "tier"] },
     );
   }

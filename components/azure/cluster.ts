@@ -41,7 +41,7 @@ export class Cluster extends pulumi.ComponentResource {
   readonly publicHost: pulumi.Output<string> | undefined;
   /** Kubeconfig of an administrator. Secret. */
   readonly kubeconfig: pulumi.Output<string>;
-  /** What tells this cluster from every other: a new authority is a new cluster. */
+  /** Identifies this cluster: a new certificate authority means a new cluster. */
   readonly identifier: pulumi.Output<string>;
   /** The API for gates, as the administrator. Secret. */
   readonly api: pulumi.Output<ApiClient>;
@@ -49,7 +49,7 @@ export class Cluster extends pulumi.ComponentResource {
   readonly apiGate: pulumi.Resource;
   /** The pools, in the order of the description. */
   readonly pools: readonly Pool[];
-  /** What the controllers in the cluster must know of Azure: `azure.json`. */
+  /** Azure settings of the controllers in the cluster: `azure.json`. */
   readonly cloudConfig: pulumi.Output<string>;
   /** What pools need of the cluster's resources, those of other programs too. */
   readonly attachment: Attachment;
@@ -130,7 +130,7 @@ export class Cluster extends pulumi.ComponentResource {
     const grants = secrets.map((scope, index) => [`read-${index}`, { role: "keyVaultSecretsUser", scope }] as const);
     const name = `${this.#name}-gmsa`;
     const identity = new Identity(name, { resourceGroup, grants: Object.fromEntries(grants) }, { parent: this });
-    // Whoever writes the model of a scale set must be allowed to hand its identities to machines.
+    // To update a scale set's model, the controllers need the right to assign its identities to machines.
     const handedOn = assignRole(
       `${name}-controllers`,
       { principalId, subscriptionId: resourceGroup.subscriptionId },

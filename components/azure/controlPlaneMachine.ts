@@ -75,7 +75,7 @@ export function controlPlaneName(cluster: string, member: ControlPlaneMember): s
 }
 
 /**
- * What Azure refuses to change on a VM ("PropertyChangeNotAllowed"). azure-native knows none of it and would show an update in the preview
+ * What Azure refuses to change on a VM ("PropertyChangeNotAllowed"). azure-native does not know this and would show an update in the preview
  * (pulumi/pulumi-azure-native#577).
  */
 const machineReplaceOnChanges: readonly string[] = [
@@ -97,8 +97,8 @@ const cardReplaceOnChanges: readonly string[] = ["enableAcceleratedNetworking", 
 const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zones"];
 
 /**
- * One control-plane machine. Address and etcd disk are resources of their own that outlive it, so the machine is replaced in place: the old
- * one goes first, since neither can belong to two.
+ * One control-plane machine. Its address and etcd disk are separate resources that outlive it, so it is replaced in place: the old machine
+ * is deleted first, because neither can be attached to two machines.
  */
 export class ControlPlaneMachine extends pulumi.ComponentResource {
   /** Unique id of the machine: unlike its resource id and its name, a replaced machine has another one. */
@@ -119,7 +119,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     this.#nodeName = controlPlaneName(args.spec.name, args.member);
     const payload = this.#payload();
     const fingerprint = payload.apply((known) => machineFingerprint(args.spec, known));
-    // Disk and card wait for it too: where one of them is replaced, the machine goes before.
+    // Disk and network interface depend on it too: when one of them is replaced, the machine is deleted first.
     const before = args.gate(fingerprint);
     const disk = this.#makeDisk(before);
     const card = this.#makeCard(before);
@@ -141,7 +141,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         creationData: { createOption: "Empty" },
         diskSizeGB: spec.controlPlane.etcdDiskGb,
         sku: { name: "Premium_LRS" },
-        // Nobody exports its content over a link.
+        // Its content cannot be exported by a link.
         networkAccessPolicy: "DenyAll",
         publicNetworkAccess: "Disabled",
       },
@@ -150,7 +150,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         dependsOn: [before],
         protect: spec.environment === "production",
         replaceOnChanges: [...diskReplaceOnChanges],
-        // The name is ours: the engine would make the new one first, and be told that it is there already.
+        // The name is fixed: creating the new one first would fail because the name exists.
         deleteBeforeReplace: true,
       },
     );
@@ -218,7 +218,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         parent: this,
         dependsOn: [...after, before],
         replaceOnChanges: [...cardReplaceOnChanges],
-        // The name is ours: the engine would make the new one first, and be told that it is there already.
+        // The name is fixed: creating the new one first would fail because the name exists.
         deleteBeforeReplace: true,
       },
     );

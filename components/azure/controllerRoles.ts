@@ -3,8 +3,8 @@ import type { Grant } from "./roles.ts";
 
 /**
  * What the cloud controller, the disk driver, the autoscaler and the watcher of dead nodes do in Azure: on the cluster's own resource
- * group only, and never with Contributor, which may also read and change the vaults and the storage account. Making a scale set anew
- * takes the right to hand its identity on as well; each pool gives that for its own.
+ * group only, and never with Contributor, which may also read and change the vaults and the storage account. Creating a scale set
+ * also requires the right to assign its identity; each pool grants that for its own.
  */
 export function controllerGrants({ id }: ClusterResourceGroup): Readonly<Record<"machines" | "networking", Grant>> {
   return {

@@ -14,11 +14,11 @@ export interface IdentityArgs {
 export class Identity extends pulumi.ComponentResource {
   /** Resource id. */
   readonly id: pulumi.Output<string>;
-  /** What a machine asks the metadata service for. */
+  /** The identity's name in requests to the metadata service. */
   readonly clientId: pulumi.Output<string>;
-  /** What roles are given to. */
+  /** Principal that roles are assigned to. */
   readonly principalId: pulumi.Output<string>;
-  /** Tenant of the subscription: told by what was made in it, since nothing is asked of the cloud beforehand. */
+  /** Tenant of the subscription, from the created identity, so that no lookup is needed. */
   readonly tenantId: pulumi.Output<string>;
   /** What must exist before a machine with this identity boots. */
   readonly roles: readonly RoleAssignment[];

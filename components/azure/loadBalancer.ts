@@ -150,9 +150,9 @@ export class LoadBalancer extends pulumi.ComponentResource {
             backendAddressPool: { id: pulumi.interpolate`${own}/backendAddressPools/${part.pool}` },
             probe: { id: pulumi.interpolate`${own}/probes/${part.probe}` },
             enableFloatingIP: false,
-            // What goes out goes by the NAT gateway.
+            // Outbound traffic uses the NAT gateway.
             disableOutboundSnat: true,
-            // A quiet `kubectl exec` learns of its end, instead of waiting for ever.
+            // An idle `kubectl exec` is reset instead of hanging for ever.
             enableTcpReset: true,
             idleTimeoutInMinutes: idleMinutes,
           },
@@ -161,8 +161,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
       {
         parent: this,
         dependsOn: [...after],
-        // Never replaced by an option of ours: one of the same name has the same id, so nobody would put the interfaces into its pools
-        // again. Azure fills these in when the interfaces join, after the provider has looked; a refresh would take them for a change.
+        // Never replaced by an option of ours: one of the same name has the same id, so the interfaces would not be put into its pools
+        // again. Azure sets these when the interfaces join, after the provider has read them; a refresh would show a change.
         ignoreChanges: ["backendAddressPools[*].loadBalancerBackendAddresses"],
       },
     );

@@ -4,7 +4,7 @@ import type { MachineSize } from "../model/machineSizes.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
 
-/** Name of the administrator that Azure wants on every machine; nothing lets anybody log in by it from outside. */
+/** Name of the administrator that Azure requires on every machine; no port is open to log in with it. */
 const adminName = "fenestra";
 
 /**
@@ -15,7 +15,7 @@ export function imageReference(os: OperatingSystem, image: string) {
   return { ...os.azureImage, version: image };
 }
 
-/** How people get in to look: the serial console and the log of the boot, kept by Azure itself. */
+/** Access for debugging: the serial console and the boot log, kept by Azure. */
 export const bootDiagnostics = { bootDiagnostics: { enabled: true } } as const;
 
 /** Encryption of caches and temporary disks on the host; a subscription without that feature refuses the machine. */
@@ -24,7 +24,7 @@ export function hostEncryption({ encryptionAtHost }: Pick<NodeSettings, "encrypt
 }
 
 /**
- * Whether the network interface of a machine bypasses the host, which spares processor time, most of all for VXLAN; the default is no. A size
+ * Whether the network interface of a machine bypasses the host, which saves processor time, most of all for VXLAN; the default is no. A size
  * that cannot is refused, so only series whose every size of so many processors is known to can (Azure documentation, feature support of the
  * series; accelerated networking overview): version 3 and Fsv2 are not certain with two processors, and most of B cannot.
  */
@@ -35,7 +35,7 @@ export function acceleratedNetworking({ name, vcpus }: MachineSize): boolean {
   return Number(version) > least ? vcpus >= 2 : Number(version) === least && vcpus >= 4;
 }
 
-/** The system disk. That of a machine in a scale set goes with it by default; of another one only when told so. */
+/** The system disk. In a scale set it is deleted with the machine by default; of a single machine only by an option. */
 export function osDisk(diskGb: number) {
   return {
     createOption: "FromImage",
@@ -45,7 +45,7 @@ export function osDisk(diskGb: number) {
   } as const;
 }
 
-/** Login of a Linux machine: Azure wants a key or a password. The key's private half is nowhere but in the state. */
+/** Login of a Linux machine: Azure requires a key or a password. The private key is only in the state. */
 export function linuxLogin(publicKey: pulumi.Input<string>) {
   return {
     adminUsername: adminName,

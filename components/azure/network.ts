@@ -22,7 +22,7 @@ export interface ZoneSubnets {
   readonly controlPlane: Subnet;
 }
 
-/** Name of the resource group: known beforehand, and so is everything in it that others know by name. */
+/** Name of the resource group. It is fixed, as are the names in it that other resources refer to. */
 export function resourceGroupName(cluster: string): string {
   return `fenestra-${cluster}`;
 }
@@ -78,7 +78,7 @@ export class Network extends pulumi.ComponentResource {
     return {
       name: group.name,
       id: group.id,
-      // The group's id names the subscription, so nothing need be asked of the cloud beforehand.
+      // The group's id contains the subscription, so no lookup is needed.
       subscriptionId: group.id.apply(subscriptionOf),
       location,
       tags,
@@ -93,7 +93,7 @@ export class Network extends pulumi.ComponentResource {
         virtualNetworkName: this.networkName,
         addressSpace: { addressPrefixes: [this.#spec.network.cidr] },
       },
-      // Subnets are resources of their own: what lies inside the network's body stays as it is.
+      // Subnets are separate resources: an update of the network leaves them alone.
       { parent: this },
     );
   }
@@ -115,7 +115,7 @@ export class Network extends pulumi.ComponentResource {
         publicIPAllocationMethod: "Static",
         zones: [zone],
       },
-      // Azure fills it in when the gateway takes the address, after the provider has looked; a refresh would take it for a change.
+      // Azure sets it when the gateway takes the address, after the provider has read it; a refresh would show a change.
       { parent: this, ignoreChanges: ["natGateway"] },
     );
     return new NatGateway(
@@ -162,7 +162,7 @@ export class Network extends pulumi.ComponentResource {
         subnetName: subnetName(role, zone),
         addressPrefix,
         defaultOutboundAccess: false,
-        // By these the firewalls of vaults and storage know the subnet.
+        // The firewalls of vaults and storage identify the subnet by these.
         serviceEndpoints: services.map((service) => ({ service })),
         ...(gateway === undefined ? {} : { natGateway: { id: gateway.id } }),
       },

@@ -36,7 +36,7 @@ export interface PoolArgs extends Attachment {
   /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
-  /** The API, which tells how many machines an autoscaled pool has. */
+  /** API client, to count the machines of an autoscaled pool. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
@@ -51,8 +51,8 @@ export function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAcce
 }
 
 /**
- * What Azure refuses to change on a scale set. Zones are not among them: one more is taken over, and one less is refused by Azure, where a
- * replacement would take all machines of the pool away at once.
+ * What Azure refuses to change on a scale set. Zones are not among them: Azure accepts one more and refuses one less, and a replacement would
+ * delete all machines of the pool at once.
  */
 const groupReplaceOnChanges: readonly string[] = [
   "location",
@@ -72,8 +72,8 @@ const groupReplaceOnChanges: readonly string[] = [
 ];
 
 /**
- * A group of equal worker machines: uniform scale set and an identity of its own. A changed model replaces the machines one at a time, a new
- * one before an old one goes; each joins and drains by itself.
+ * A group of equal worker machines: uniform scale set and a separate identity. A changed model replaces the machines one at a time, starting
+ * a new one before an old one is deleted; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
   /** Name of the scale set. */
@@ -121,7 +121,7 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  /** Whoever writes the model of a scale set must be allowed to hand its identity to machines (Azure/aad-pod-identity: role assignments). */
+  /** To update a scale set's model, the controllers need the right to assign its identity to machines (Azure/aad-pod-identity: role assignments). */
   #letControllersAssign(identity: Identity): pulumi.Resource {
     const { controllerId, subscriptionId } = this.#args;
     return assignRole(
@@ -153,7 +153,7 @@ export class Pool extends pulumi.ComponentResource {
         platformFaultDomainCount: 1,
         // Up to 1000 machines instead of 100.
         singlePlacementGroup: false,
-        // Otherwise Azure starts more machines than wanted; each of them would join and vanish.
+        // Otherwise Azure starts more machines than wanted; the surplus would join and be deleted.
         overprovision: false,
         identity: {
           type: "UserAssigned",
@@ -165,11 +165,11 @@ export class Pool extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        // The controllers' rights too, so that they outlive the set: it is written until it is gone.
+        // The controllers' rights too, so that they outlive the set: the controllers write to it until it is deleted.
         dependsOn: [...after, handedOn, ...identity.roles],
         ...this.#autoscaled(),
         replaceOnChanges: [...groupReplaceOnChanges],
-        // The name is ours: the engine would make the new one first, and be told that it is there already.
+        // The name is fixed: creating the new one first would fail because the name exists.
         deleteBeforeReplace: true,
         hideDiffs: ["virtualMachineProfile.osProfile.customData"],
         customTimeouts: { create: "90m", update: `${updateMinutes(pool)}m`, delete: "90m" },
@@ -186,8 +186,8 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /**
-   * New machines before old ones go, and those with notice, so that they drain. A spot machine gets none (Azure documentation, terminate
-   * notification): there a changed model reaches only the machines that are started from then on.
+   * New machines start before old ones are deleted, and old ones get a notice, so that they drain. A spot machine gets none (Azure documentation, terminate
+   * notification): there a changed model reaches only machines that are started later.
    */
   #upgradePolicy(): inputs.compute.UpgradePolicyArgs {
     const { pool } = this.#args;
@@ -197,7 +197,7 @@ export class Pool extends pulumi.ComponentResource {
       rollingUpgradePolicy: {
         maxSurge: true,
         maxBatchInstancePercent: rollingBatch(pool),
-        // A sick pool must be allowed to receive the model that cures it; a model that makes machines sick stops at the first batch.
+        // An unhealthy pool must be able to receive the model that fixes it; a model that makes machines unhealthy stops at the first batch.
         maxUnhealthyInstancePercent: 100,
         maxUnhealthyUpgradedInstancePercent: 20,
         prioritizeUnhealthyInstances: true,
@@ -258,7 +258,7 @@ export class Pool extends pulumi.ComponentResource {
   #login() {
     const { pool, sshKey } = this.#args;
     if (pool.os === "linux") return linuxLogin(sshKey);
-    // Three of the four kinds of characters are asked for; with one of each at least, every password passes.
+    // Azure requires three of the four kinds of characters; with at least one of each, every password passes.
     const password = new random.RandomPassword(
       `${this.#name}-password`,
       { length: 32, minLower: 1, minUpper: 1, minNumeric: 1, minSpecial: 1 },
@@ -291,7 +291,7 @@ export class Pool extends pulumi.ComponentResource {
   }
 }
 
-/** Time after a change in which Azure leaves a machine alone: as long as it may take to join; 10 to 90 minutes are allowed. */
+/** Time after a change in which Azure does not repair a machine: as long as it may take to join; 10 to 90 minutes are allowed. */
 function repairGrace({ os }: PoolSpec): string {
   return `PT${joinSeconds[os] / 60}M`;
 }

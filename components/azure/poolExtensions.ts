@@ -7,9 +7,9 @@ import { joinSeconds } from "../model/timings.ts";
 type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
 
 /**
- * How Azure tells a good machine from a bad one: something listens on the kubelet's port, which it does as soon as the node has joined. Version 2.0 of the extension knows a time of
- * grace, in which a machine that joins counts as starting and not as sick. By HTTP it wants an answer in a form of its own that the
- * kubelet's /healthz does not give, and every machine would be replaced for ever (Azure documentation, application health extension).
+ * Health check of a machine: something listens on the kubelet's port, which is so as soon as the node has joined. Version 2.0 of the
+ * extension has a grace period, in which a joining machine counts as starting and not as unhealthy. By HTTP it expects its own answer format,
+ * which the kubelet's /healthz does not have, and every machine would be replaced for ever (Azure documentation, application health extension).
  */
 function health({ os }: PoolSpec): Extension {
   return {
@@ -29,7 +29,7 @@ function health({ os }: PoolSpec): Extension {
 }
 
 /**
- * Starts the bootstrap of a Windows machine, whose custom data nobody runs by itself. The command is the same for all pools and holds no
+ * Starts the bootstrap of a Windows machine, whose custom data is not run automatically. The command is the same for all pools and holds no
  * secret; as a protected setting it is not shown in the portal either.
  */
 function bootstrap(): Extension {

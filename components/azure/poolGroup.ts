@@ -7,8 +7,8 @@ import { joinSeconds, terminationSeconds } from "../model/timings.ts";
 import { resourceGroupName } from "./network.ts";
 
 /**
- * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it is
- * the same for no two sets of a resource group; the names of pools are.
+ * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it must
+ * be unique in a resource group, as pool names are.
  */
 export function computerNamePrefix(pool: PoolSpec): string {
   return pool.name;
@@ -26,8 +26,8 @@ export function rollingBatch(pool: PoolSpec): number {
 const leastUpdate = 120;
 
 /**
- * Time limit of a scale set's update in minutes. Azure answers when the last batch is through, and azure-native gives up before if it is not
- * told to wait that long. A batch takes as long as its machines may take to join, and those that they replace to drain and to go.
+ * Time limit of a scale set's update in minutes. Azure answers when the last batch is done, and azure-native gives up earlier by
+ * default. A batch takes as long as its machines may take to join, and the replaced ones to drain and be deleted.
  */
 export function updateMinutes(pool: PoolSpec): number {
   const most = Math.max(1, groupSize(pool).maxSize);
@@ -37,7 +37,7 @@ export function updateMinutes(pool: PoolSpec): number {
   return Math.max(leastUpdate, batches * batch);
 }
 
-/** How the pool's machines come and go, and where that can be seen. */
+/** How the pool's machines are replaced, and the commands that show it. */
 export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   const group = groupName(spec.name, pool.name);
   const set = `--resource-group ${resourceGroupName(spec.name)} --name ${group}`;
@@ -62,14 +62,14 @@ export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   };
 }
 
-/** Instance of a set that a node says it is; a node may write anything there. */
+/** Instance of a scale set that a node claims to be; a node may write anything there. */
 function instanceOf(providerId: string, set: string): string | undefined {
   const [, name, id] =
     /^azure:\/\/\/[\w./-]+\/virtualMachineScaleSets\/([\w-]+)\/virtualMachines\/(\d{1,6})$/.exec(providerId) ?? [];
   return name === set ? id : undefined;
 }
 
-/** Tags of a scale set: those of the cluster, and the hints by which the autoscaler knows the set and a node that does not exist yet. */
+/** Tags of a scale set: those of the cluster, and the hints that describe the set and a future node to the autoscaler. */
 export function groupTags(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
   return { ...spec.tags, ...autoscalerHints(spec, pool) };
 }
@@ -83,12 +83,11 @@ export function hintKey(key: string): string {
 
 /**
  * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/azure/README.md).
- * The resources are told, since it takes the capacity of its own list of sizes for what pods can have, and knows no size that is younger than
- * the list.
+ * The resources are given, because the autoscaler otherwise assumes the full capacity from its own list of sizes, which lacks newer sizes.
  */
 function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
-  const { kubeletLabels, ownLabels, taints } = pool.contract;
+  const { kubeletLabels, ownLabels, taints } = pool.scheduling;
   const { minSize, maxSize } = groupSize(pool);
   return {
     "cluster-autoscaler-enabled": "true",

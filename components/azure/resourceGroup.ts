@@ -1,6 +1,6 @@
 import type * as pulumi from "@pulumi/pulumi";
 
-/** The resource group that resources lie in, with what they all have. */
+/** The resource group of resources, with what they have in common. */
 export interface ResourceGroupContext {
   readonly name: pulumi.Input<string>;
   readonly subscriptionId: pulumi.Input<string>;

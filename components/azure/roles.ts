@@ -12,7 +12,7 @@ export const roles = {
   virtualMachineContributor: "9980e02c-c2be-4d73-94e8-173b1dc7cf3c",
 } as const;
 
-/** Name of a built-in role that Fenestra gives to somebody. */
+/** Name of a built-in role that Fenestra assigns. */
 export type RoleName = keyof typeof roles;
 
 /** A role on a resource and everything below it. */
@@ -22,7 +22,7 @@ export interface Grant {
   readonly scope: pulumi.Input<string>;
 }
 
-/** Who gets a role. */
+/** Identity that a role is assigned to. */
 export interface Grantee {
   /** Object id of the identity. */
   readonly principalId: pulumi.Input<string>;
@@ -34,7 +34,7 @@ export function roleDefinitionId(subscriptionId: string, role: RoleName): string
   return `/subscriptions/${subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${roles[role]}`;
 }
 
-/** Gives an identity a role. */
+/** Assigns a role to an identity. */
 export function assignRole(
   name: string,
   { principalId, subscriptionId }: Grantee,

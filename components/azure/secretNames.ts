@@ -19,7 +19,7 @@ export const suffixLength = 8;
 /**
  * Name of a vault: 3 to 24 letters, digits and single hyphens, unique in the whole of Azure (Azure documentation, resource name rules).
  *
- * @param suffix random, since the name of a deleted vault stays taken for its retention time.
+ * @param suffix random, because the name of a deleted vault stays reserved for its retention time.
  */
 export function vaultName(cluster: string, purpose: "ca" | "join", suffix: string): string {
   const stem = cluster.replaceAll(/-+/g, "-").slice(0, 10).replace(/-$/, "");

@@ -4,7 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { unwritten } from "../model/unwritten.ts";
+import { secretPlaceholder } from "../model/secretPlaceholder.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import type { Identity } from "./identity.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
@@ -14,7 +14,7 @@ import { controlPlaneSecrets, joinSecret, suffixLength, vaultName, vaultUri } fr
 export interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly resourceGroup: ResourceGroupContext;
-  /** Authorities and keys to place. */
+  /** Authorities and keys to store. */
   readonly pki: Pki;
   /** Identity of the control-plane machines. */
   readonly controlPlane: Identity;
@@ -100,7 +100,7 @@ export class Secrets extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        // A soft-deleted vault loses its roles; in production nobody deletes it by mistake.
+        // A soft-deleted vault loses its role assignments; in production it is protected from deletion.
         protect: production && purpose === "ca",
         // Fixed when the vault is made: another environment would be refused (Azure documentation, Key Vault soft-delete overview).
         ignoreChanges: ["properties.softDeleteRetentionInDays"],
@@ -123,14 +123,14 @@ export class Secrets extends pulumi.ComponentResource {
         properties: { value: pulumi.secret(value) },
         tags: { ...this.#args.resourceGroup.tags },
       },
-      // azure-native deletes a secret at the vault itself, where the deployer has neither a way nor a right.
+      // azure-native deletes a secret through the vault's own endpoint, which the deployer can neither reach nor use.
       { parent: this, deletedWith: vault },
     );
   }
 
   /**
-   * A secret that machines write. It is a resource, so that a role can name it before anybody has written it, and its value means nothing.
-   * Nothing of it is ever updated: each update would write the value again, over that of the machines.
+   * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value is a placeholder.
+   * It is never updated: an update would overwrite the machines' value with the placeholder.
    */
   #makeWritten(role: string, name: string, vault: Vault): Secret {
     return new Secret(
@@ -139,7 +139,7 @@ export class Secrets extends pulumi.ComponentResource {
         resourceGroupName: this.#args.resourceGroup.name,
         vaultName: vault.name,
         secretName: name,
-        properties: { value: pulumi.secret(unwritten) },
+        properties: { value: pulumi.secret(secretPlaceholder) },
         tags: { ...this.#args.resourceGroup.tags },
       },
       { parent: this, deletedWith: vault, ignoreChanges: ["properties", "tags"] },

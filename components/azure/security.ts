@@ -15,18 +15,18 @@ export interface SecurityArgs {
 export interface MachineGroup {
   /** Id of the security group: the rules. */
   readonly securityGroupId: pulumi.Input<string>;
-  /** Id of the application security group: the name by which rules know the machine. */
+  /** Id of the application security group, by which rules refer to the machine. */
   readonly applicationGroupId: pulumi.Input<string>;
 }
 
-/** Name of a group's security group, which the cloud controller is told for the workers. */
+/** Name of a group's security group; that of the workers is part of the cloud controller's configuration. */
 export function securityGroupName(cluster: string, group: GroupName): string {
   return `${cluster}-${group}`;
 }
 
 /**
- * Security groups and their rules, one rule for one purpose. The rules are data: see `securityRules`. Each is a resource of its own, or an
- * update of a group would wipe the rules that the cloud controller has written.
+ * Security groups and their rules, one rule for one purpose. The rules are data: see `securityRules`. Each is a separate resource,
+ * because an update of a group would delete the rules that the cloud controller has written.
  */
 export class Security extends pulumi.ComponentResource {
   readonly controlPlane: MachineGroup;

@@ -4,7 +4,7 @@ import { type MachineGroup, machineTraffic, nodePorts, type PortRange, ports } f
 /** The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security group, their target. */
 export type GroupName = MachineGroup;
 
-/** One inbound rule with one purpose. What goes out is free: Azure's own rules allow the network and the internet. */
+/** One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the internet. */
 /** What the rules depend on. */
 export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons">;
 

@@ -9,7 +9,7 @@ export function apiUrl(host: pulumi.Input<string>): pulumi.Output<string> {
   return pulumi.interpolate`https://${host}:${ports.api}`;
 }
 
-/** How the gates ask the API: as the administrator, trusting the cluster's own authority. */
+/** API client of the gates: the administrator's certificate, trusting only the cluster's own authority. */
 export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Output<ApiClient> {
   return pulumi
     .all([server, pki.kubernetesCa.certificate, pki.admin.certificate, pki.admin.key])
@@ -20,7 +20,7 @@ export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Out
     }));
 }
 
-/** How the gates ask the API of a cluster of another program, by the administrator's kubeconfig that it exports. The result is secret. */
+/** The same for a cluster of another program, from the administrator's kubeconfig that it exports. The result is secret. */
 export function kubeconfigClient(kubeconfig: string): ApiClient {
   const config: unknown = parse(kubeconfig);
   const cluster = field(list(field(config, "clusters"))[0], "cluster");

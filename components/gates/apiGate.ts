@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, apiProblem, type MemberNode, memberProblem } from "./apiProbe.ts";
-import { known } from "./known.ts";
+import { settled } from "./settled.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 export interface ApiGateArgs {
@@ -19,8 +19,8 @@ export interface ApiGateArgs {
  */
 export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {
-    const api = await known(args.api);
-    const members = await Promise.all(args.members.map((member) => known(member)));
+    const api = await settled(args.api);
+    const members = await Promise.all(args.members.map((member) => settled(member)));
     await waitFor(`the Kubernetes API at ${api.server}`, () => controlPlaneProblem(api, members), args.patience);
   });
   return new pulumi.Stash(

@@ -1,6 +1,6 @@
 import { request } from "node:https";
 
-/** How to reach a Kubernetes API and who asks. */
+/** Address and credentials of a Kubernetes API client. */
 export interface ApiClient {
   /** `https://host:6443`. */
   readonly server: string;
@@ -52,7 +52,7 @@ export function askApi(api: ApiClient, path: string, body?: object): Promise<Api
   });
 }
 
-/** Asks whether the client may do everything. */
+/** Review of whether the client may do everything. */
 const mayDoAll = {
   apiVersion: "authorization.k8s.io/v1",
   kind: "SelfSubjectAccessReview",

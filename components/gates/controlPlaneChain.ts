@@ -23,7 +23,7 @@ export interface ChainMachine {
 /** What `controlPlaneChain` is made from. */
 export interface ChainArgs {
   readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane">;
-  /** How the deployer asks the API whether it is well. */
+  /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before the API can be reached: listeners and targets. */
   readonly reachable: readonly pulumi.Resource[];

@@ -5,8 +5,8 @@ import { compareVersions } from "../model/releases.ts";
 import { reachedProblems } from "../model/upgrade.ts";
 import { type ApiClient, addressProblem, type ControlPlaneNode, controlPlaneNodes, field } from "./apiProbe.ts";
 import { controlPlaneIsDown, downVariable } from "./controlPlaneIsDown.ts";
-import { known } from "./known.ts";
 import { messageOf } from "./messageOf.ts";
+import { settled } from "./settled.ts";
 import { signsOfLife } from "./signOfLife.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
@@ -39,7 +39,7 @@ export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.Cust
     const present = field(oldInputs?.input, "replicas");
     const others = members.filter(({ index }) => index !== member.index && index < Number(present));
     if (others.length === 0) return;
-    const api = await known(args.api);
+    const api = await settled(args.api);
     const lives = signsOfLife(api);
     let nodes: readonly ControlPlaneNode[] = [];
     const problem = async (): Promise<string | undefined> => {

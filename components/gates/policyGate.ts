@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, askApi, field, parsed } from "./apiProbe.ts";
-import { known } from "./known.ts";
+import { settled } from "./settled.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
-/** A Windows pod that says nothing but its image, and the RuntimeClass that the API server must give it. */
+/** A Windows pod with nothing but an image, and the RuntimeClass that the API server must give it. */
 export interface ClassProbe {
   readonly image: string;
   /** `undefined` where the pod must be left without. */
@@ -15,7 +15,7 @@ export interface ClassProbe {
 export interface PolicyProof {
   /** Name of the policy, and of its binding. */
   readonly policy: string;
-  /** The policy and its binding: the proof is asked for again when they change. */
+  /** The policy and its binding: the proof is repeated when they change. */
   readonly objects: readonly object[];
   readonly probes: readonly ClassProbe[];
 }
@@ -24,9 +24,9 @@ export interface PolicyGateArgs {
   readonly proof: PolicyProof;
   /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
-  /** What tells this cluster from any other: a new cluster has to prove it anew. */
+  /** Identifier of the cluster: a new cluster has to prove it again. */
   readonly cluster: pulumi.Input<string>;
-  /** How many API servers there are behind the load balancer. Each learns of a policy by itself. */
+  /** Number of API servers behind the load balancer. Each loads a policy on its own schedule. */
   readonly apiServers: number;
   /** Default: every half second, for two minutes. A policy is in force a second after it was made. */
   readonly patience?: Patience;
@@ -49,7 +49,7 @@ const roundsOfSeveral = 8;
 export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { policy, objects, probes } = args.proof;
   const hook = new pulumi.ResourceHook(name, async () => {
-    const api = await known(args.api);
+    const api = await settled(args.api);
     const kinds = "mutatingadmissionpolicy,mutatingadmissionpolicybinding";
     await waitFor(
       `admission policy ${policy} at ${api.server} (look at: kubectl get ${kinds} ${policy} -o yaml)`,
@@ -96,7 +96,7 @@ export async function classesProblem(api: ApiClient, probes: readonly ClassProbe
   return undefined;
 }
 
-/** Says all that a strict namespace may ask for, so that no quota or Pod Security level is in its way. */
+/** Sets everything that a strict namespace may require, so that no quota or Pod Security level refuses it. */
 function probePod(image: string): object {
   const amounts = { cpu: "10m", memory: "64Mi" };
   return {

@@ -3,13 +3,13 @@ import { groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { type ApiClient, askApi, field, list, parsed } from "./apiProbe.ts";
-import { known } from "./known.ts";
 import { type PoolNode, poolNodes, poolState } from "./poolProbe.ts";
+import { settled } from "./settled.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
-/** What the gate of a pool must know of the cloud. */
+/** How a cloud replaces the machines of a pool, for the gate behind it. */
 export interface PoolRoll {
-  /** Time that a machine has to drain before it goes, in seconds. */
+  /** Time that a machine has to drain before it is terminated, in seconds. */
   readonly drainSeconds: number;
   /** Whether a change replaces the machines that are there. */
   readonly replaces: boolean;
@@ -29,7 +29,7 @@ export interface PoolGateArgs {
   readonly roll: PoolRoll;
   /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
-  /** Default: every 15 seconds, until no node has come or gone for as long as one may take to drain and another to join. */
+  /** Default: every 15 seconds, until no node has joined or left for as long as one may take to drain and another to join. */
   readonly patience?: Patience;
 }
 
@@ -37,9 +37,9 @@ export interface PoolGateArgs {
 const slackSeconds = 300;
 
 /**
- * The gate behind a pool: it opens when as many nodes as wanted are Ready, with the kubelet and from the payload that the program says, and
- * none is left of an older one. Without it an update ends well on a pool without a single node. It is passed again when the payload or the
- * wanted number changed; a failed wait leaves the old state, so the next update waits again.
+ * The gate behind a pool: it opens when as many nodes as wanted are Ready, with the kubelet and the payload of the program, and
+ * none is left of an older one. Without it an update would succeed on a pool without a single node. It waits again when the payload or the
+ * wanted number changes; a failed wait leaves the old state, so the next update repeats it.
  *
  * Nodes are Ready only with the pod network and the cloud controller: they must not depend on this gate, and it depends on them.
  */
@@ -48,8 +48,8 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
   const count = groupSize(pool).minSize;
   const limitSeconds = joinSeconds[pool.os] + roll.drainSeconds + slackSeconds;
   const hook = new pulumi.ResourceHook(name, async () => {
-    const api = await known(args.api);
-    const fingerprint = roll.replaces ? await known(args.fingerprint) : undefined;
+    const api = await settled(args.api);
+    const fingerprint = roll.replaces ? await settled(args.fingerprint) : undefined;
     const wanted = { pool: pool.name, count, release, fingerprint };
     let best = Number.NEGATIVE_INFINITY;
     await waitFor(
@@ -64,7 +64,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
           ...(problems.length > mostLines ? [`and ${problems.length - mostLines} more`] : []),
           ...(old.length === 0 ? [] : [roll.oldHelp(old)]),
           ...(missing === 0 ? [] : [await requestsHelp(api), roll.joinHelp]),
-          `Whoever does not want to wait for this pool sets waitForNodes: false at ${pool.path}.`,
+          `To skip this wait, set waitForNodes: false at ${pool.path}.`,
         ].join("\n  ");
       },
       { everySeconds: 15, limitSeconds, ...args.patience },
@@ -77,7 +77,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
 /** Problems that are shown; a pool may have a thousand machines. */
 const mostLines = 10;
 
-/** Whether machines wait for somebody to approve them. */
+/** Whether certificate requests of machines are waiting for approval. */
 async function requestsHelp(api: ApiClient): Promise<string> {
   const { body } = await askApi(api, "/apis/certificates.k8s.io/v1/certificatesigningrequests");
   const open = list(field(parsed(body), "items")).filter(

@@ -13,7 +13,7 @@ export interface WantedNodes {
   readonly fingerprint: string | undefined;
 }
 
-/** A node of a pool. A node may write all of this itself, so it is matched before it is shown, and decides about nothing but this gate. */
+/** A node of a pool. A node may write all of this itself, so it is sanitised before it is shown, and decides nothing but this gate. */
 export interface PoolNode {
   readonly name: string;
   readonly providerId: string;
@@ -25,7 +25,7 @@ export interface PoolNode {
   readonly sick: string | undefined;
 }
 
-/** The nodes that say they are of a pool, those that are not Ready among them. Throws when the API does not list them. */
+/** The nodes that claim to be of a pool, including those that are not Ready. Throws when the API does not list them. */
 export async function poolNodes(api: ApiClient, pool: string): Promise<readonly PoolNode[]> {
   const selector = encodeURIComponent(`${poolLabel}=${pool}`);
   const { status, body } = await askApi(api, `/api/v1/nodes?labelSelector=${selector}`);

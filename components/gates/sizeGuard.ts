@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, field } from "./apiProbe.ts";
-import { known } from "./known.ts";
 import { poolNodes } from "./poolProbe.ts";
+import { settled } from "./settled.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 export interface SizeGuardArgs {
@@ -17,11 +17,11 @@ export interface SizeGuardArgs {
  * A `beforeUpdate` hook for a scale set that the autoscaler sizes. The program leaves the number alone (`ignoreChanges`), so the engine hands
  * the provider the one in the state; Azure's provider sends the whole set, that number included, and a set that has grown since would lose
  * machines in use (pulumi/pulumi: pkg/resource/deploy, processIgnoreChanges; pulumi/pulumi-azure-native: provider.go, defaultUpdate). The
- * hook refuses that. A number that is too large costs a while; the autoscaler takes it back.
+ * hook refuses that. A number that is too large costs extra machines until the autoscaler reduces it again.
  */
 export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHook {
   return new pulumi.ResourceHook(name, async ({ urn, newInputs }) => {
-    const api = await known(args.api);
+    const api = await settled(args.api);
     let nodes = 0;
     const count = async (): Promise<undefined> => {
       nodes = (await poolNodes(api, args.pool)).length;

@@ -4,7 +4,6 @@ import { createObject } from "./createObject.ts";
 import { replacedOnChange } from "./fixedFields.ts";
 import { type Manifest, podSpec } from "./manifest.ts";
 
-/** Arguments of an add-on. */
 export interface AddOnArgs {
   /** Its objects. Order does not matter: namespaces and definitions are made first, workloads last. */
   readonly manifests: readonly Manifest[];

@@ -2,7 +2,7 @@ import type { CustomResourceOptions } from "@pulumi/pulumi";
 import type { Manifest } from "./manifest.ts";
 
 /**
- * Fields that the API server refuses to change although the provider would send the change as an update: it judges by a list of its own
+ * Fields that the API server refuses to change although the provider would send the change as an update: it uses its own list
  * (pulumi/pulumi-kubernetes: provider/pkg/provider/diff.go, `forceNew`) and asks no server. The server's rules are in kubernetes/kubernetes,
  * pkg/apis/storage/validation and pkg/apis/node/validation. None of these objects holds data, and volumes outlive their class and driver.
  *

@@ -3,7 +3,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { flannelReleases } from "../model/releases.ts";
 
 /**
- * Versions of the images that add-ons run; a pair where Windows has a tag of its own. The lock file has the reference of each, with its
+ * Versions of the images that add-ons run; a pair where Windows has a different tag. The lock file has the reference of each, with its
  * digest where one was recorded.
  */
 const versions = {
@@ -64,7 +64,7 @@ export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows
   return lockedImage(spec.artifacts, name, os);
 }
 
-/** The same for who has a lock file and no cluster. */
+/** The same from a lock file alone. */
 export function lockedImage(lock: readonly Artifact[], name: ImageName, os: "linux" | "windows" = "linux"): string {
   const version = versions[name];
   return requireArtifact(lock, {

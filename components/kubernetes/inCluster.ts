@@ -15,7 +15,7 @@ export interface WorkerPool {
   readonly spec: PoolSpec;
   /** What makes and replaces its machines. */
   readonly group: pulumi.Resource;
-  /** What its nodes say that they were made from, see `fingerprinted`. */
+  /** Payload fingerprint that its nodes have as a label, see `fingerprinted`. */
   readonly fingerprint: pulumi.Input<string>;
   readonly roll: PoolRoll;
 }
@@ -23,17 +23,16 @@ export interface WorkerPool {
 /** Add-ons without which no node gets Ready. */
 const joiningAddOns: readonly string[] = ["networking", "cloud-controller"];
 
-/** Arguments of the in-cluster layer. */
 export interface InClusterArgs {
   /** The cluster; its `addons` say which add-ons are made. */
   readonly spec: ClusterSpec;
-  /** Kubeconfig of an administrator. It is made secret here whatever comes in. */
+  /** Kubeconfig of an administrator. It is marked as secret here in any case. */
   readonly kubeconfig: pulumi.Input<string>;
-  /** How the gates ask the API. */
+  /** API client of the gates. */
   readonly api: pulumi.Input<ApiClient>;
-  /** What tells this cluster from any other, such as a hash of its CA. Only a change of it replaces the provider and all objects. */
+  /** Identifier of the cluster, such as a hash of its CA. Only a change of it replaces the provider and all objects. */
   readonly clusterIdentifier: pulumi.Input<string>;
-  /** Resource that is there once the Kubernetes API answers. */
+  /** Resource that exists once the Kubernetes API answers. */
   readonly apiGate: pulumi.Resource;
   /** Pools of workers. System objects do not wait for them, or the first `up` could not end: nodes are Ready only with a network. */
   readonly pools: readonly WorkerPool[];
@@ -63,10 +62,10 @@ export class InCluster extends pulumi.ComponentResource {
         kubeconfig: pulumi.secret(args.kubeconfig),
         clusterIdentifier: args.clusterIdentifier,
         enableServerSideApply: true,
-        // Objects of an update that was cut off exist in the cluster and not in the state. Without this the next update stops at each of
-        // them: `deployments.apps "x" already exists`. Every object here is ours by its name, and no name is given twice.
+        // Objects of an interrupted update exist in the cluster and not in the state. Without this the next update stops at each of
+        // them: `deployments.apps "x" already exists`. Every object here belongs to Fenestra by its name, and names are unique.
         upsertExistingObjects: true,
-        // By default a changed one is deleted and made anew, and pods that start in between fail (pulumi/pulumi-kubernetes: provider/diff.go).
+        // By default a changed one is deleted and created again, and pods that start in between fail (pulumi/pulumi-kubernetes: provider/diff.go).
         enableConfigMapMutable: true,
         enableSecretMutable: true,
       },
@@ -111,7 +110,7 @@ export class InCluster extends pulumi.ComponentResource {
     this.#addOns.set(entry.name, addOn);
   }
 
-  /** The gates behind the pools, and the pools themselves: what waits for them needs their nodes, and goes before them. */
+  /** The gates behind the pools, and the pools themselves: what depends on them needs their nodes, and is deleted before them. */
   #makePoolGates(): readonly pulumi.Resource[] {
     const { spec, pools, api } = this.#args;
     return pools.flatMap(({ spec: pool, group, fingerprint, roll }) => {

@@ -26,7 +26,7 @@ export type Plain<T> =
           ? { [Key in keyof T]: Plain<T[Key]> }
           : T;
 
-/** Arguments of a resource class with its kind said and its metadata plain. */
+/** Inputs of a resource class with a literal kind and plain metadata. */
 type Of<Version extends string, Kind extends string, Args> = Plain<Omit<Args, "apiVersion" | "kind" | "metadata">> & {
   readonly apiVersion: Version;
   readonly kind: Kind;

@@ -5,14 +5,13 @@ import type { ServerCertificate } from "./addOns/gmsa.ts";
 const hoursPerYear = 365 * 24;
 const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
 
-/** Arguments of a webhook's certificate. */
 export interface WebhookCertificateArgs {
   /** Host name by which the API server calls the webhook: `<service>.<namespace>.svc`. */
   readonly host: string;
 }
 
 /**
- * A server certificate for a webhook in the cluster, of an authority of its own, so that no certificate manager is needed. It lasts two
+ * A server certificate for a webhook in the cluster, of a separate authority, so that no certificate manager is needed. It lasts two
  * years and is renewed by an update in its second one; the authority lasts ten.
  */
 export class WebhookCertificate extends pulumi.ComponentResource implements ServerCertificate {

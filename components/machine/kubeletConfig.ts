@@ -92,7 +92,7 @@ function logQueryFields(minor: string): Readonly<Record<string, unknown>> {
  * Node with two taints of one key and effect (pkg/apis/core/validation, `validateNodeTaints`).
  */
 function taints(pool: PoolSpec | undefined): readonly { key: string; value?: string; effect: string }[] {
-  const registered = pool?.contract.taints ?? [controlPlaneTaint];
+  const registered = pool?.scheduling.taints ?? [controlPlaneTaint];
   return registered.map(({ key, value, effect }) => (value === "" ? { key, effect } : { key, value, effect }));
 }
 

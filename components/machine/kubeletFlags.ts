@@ -97,8 +97,8 @@ export function kubeletFlags({ os, minor, bootstrap, labels, credentials = [] }:
 }
 
 /** Labels that the kubelet of a pool's machine registers: the pool's own, and what the machine was made from. */
-export function workerLabels({ contract }: PoolSpec): Readonly<Record<string, string>> {
-  return { ...contract.kubeletLabels, [payloadLabel]: placeholders.payload };
+export function workerLabels({ scheduling }: PoolSpec): Readonly<Record<string, string>> {
+  return { ...scheduling.kubeletLabels, [payloadLabel]: placeholders.payload };
 }
 
 /** Returns the flags when the minor still has them all; a flag that it lost is a fault of the program, not of the user. */

@@ -20,7 +20,7 @@ export const buildLabel = "node.kubernetes.io/windows-build";
 export const poolLabel = "fenestra.dev/pool";
 
 /**
- * Label that names what a node's machine was made from. No promise to the scheduler: it changes with every payload, and two groups of one
+ * Label that names what a node's machine was made from. Pods must not select it: it changes with every payload, and two groups of one
  * pool may differ in it.
  */
 export const payloadLabel = "fenestra.dev/payload";
@@ -29,7 +29,7 @@ export const payloadLabel = "fenestra.dev/payload";
  * What the nodes of a pool promise to the scheduler. Labels, taints, the RuntimeClass and the hints for the autoscaler all come from
  * here, so that they cannot drift apart.
  */
-export interface PoolContract {
+export interface PoolScheduling {
   /** Labels that the kubelet is told to set (`--node-labels`). */
   readonly kubeletLabels: Readonly<Record<string, string>>;
   /** Labels that the kubelet sets by itself, from the machine. */
@@ -70,7 +70,7 @@ interface CommonPool {
   readonly waitForNodes: boolean;
   readonly spot: boolean;
   readonly reservations: Reservations;
-  readonly contract: PoolContract;
+  readonly scheduling: PoolScheduling;
 }
 
 /** A group of equal Linux machines in one or more zones, fully decided. */
@@ -156,11 +156,11 @@ export const hyperVLabel = "fenestra.dev/hyperv";
 export const ccgPluginLabel = "fenestra.dev/ccg-plugin";
 
 /** The promise of one group of machines. */
-export function poolContract(
+export function poolScheduling(
   pool: Pick<PoolConfig, "os" | "labels" | "taints" | "hyperV" | "ccgPlugin">,
   group: string,
   size: MachineSize,
-): PoolContract {
+): PoolScheduling {
   const os = operatingSystem(pool.os);
   const windows = os.family === "windows";
   const taints: Taint[] = [...(windows ? [windowsTaint] : []), ...pool.taints];
@@ -214,7 +214,7 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
         waitForNodes: pool.waitForNodes,
         spot: pool.spot,
         reservations: reservations(release, size),
-        contract: poolContract(pool, name, size),
+        scheduling: poolScheduling(pool, name, size),
       };
       if (release.family === "linux") return { ...common, os: "linux", release };
       const { hyperV, metadataAcl, ccgPlugin } = pool;

@@ -4,7 +4,7 @@ const dayMs = 86_400_000;
 export const warningDays = 90;
 
 /**
- * What to say of an authority that runs out soon; nothing while there is time.
+ * Warning about an authority that expires soon; `undefined` before that.
  *
  * @param name as people know it: `kubernetes`
  * @param end last moment of its validity, RFC 3339, as the tls provider gives it

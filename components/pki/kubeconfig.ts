@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 
-/** What a kubeconfig says. */
+/** Values of a kubeconfig. */
 export interface KubeconfigArgs {
   /** Name of cluster, user and context. */
   readonly cluster: string;

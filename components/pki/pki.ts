@@ -36,7 +36,7 @@ const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
 
 /**
  * The keys of a cluster, made before any machine exists: so the kubeconfig is an output of the program, and every control-plane machine
- * finds its authorities ready. The price is that the keys lie, encrypted, in the Pulumi state.
+ * finds its authorities ready. The price is that the keys are stored, encrypted, in the Pulumi state.
  *
  * Nothing here renews by itself except the administrator's certificate: a new authority would lock every node out.
  */
@@ -48,7 +48,7 @@ export class Pki extends pulumi.ComponentResource {
   readonly serviceAccountKey: pulumi.Output<string>;
   /** Key of the encryption of Secrets at rest: 32 random bytes in base64. Secret. */
   readonly encryptionKey: pulumi.Output<string>;
-  /** What tells this cluster from every other: the serial number of its authority. */
+  /** Identifies this cluster: the serial number of its authority. */
   readonly identifier: pulumi.Output<string>;
   /** Client certificate of the group `kubeadm:cluster-admins`. */
   readonly admin: KeyPair;
@@ -114,7 +114,7 @@ export class Pki extends pulumi.ComponentResource {
         ignoreChanges: ["allowedUses", "earlyRenewalHours", "setSubjectKeyId", "subject", "validityPeriodHours"],
       },
     );
-    // In a preview before the first update the end is not known, and nothing is said.
+    // In a preview before the first update the end is not known, and there is no message.
     certificate.validityEndTime.apply((end) => {
       const warning = expiryWarning(commonName, end, Date.now());
       if (warning !== undefined) void pulumi.log.warn(warning, this);

@@ -93,9 +93,11 @@ function planPool(pool: PoolSpec, toReady: CriticalPath | undefined): PlanPool {
     image: pool.image,
     diskGb: pool.diskGb,
     spot: pool.spot,
-    labels: { ...pool.contract.ownLabels, ...pool.contract.kubeletLabels },
-    taints: pool.contract.taints.map(({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`),
-    runtimeClass: pool.contract.runtimeClass?.name ?? null,
+    labels: { ...pool.scheduling.ownLabels, ...pool.scheduling.kubeletLabels },
+    taints: pool.scheduling.taints.map(
+      ({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`,
+    ),
+    runtimeClass: pool.scheduling.runtimeClass?.name ?? null,
     toReady: toReady ?? null,
   };
 }

@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { etcdDevice } from "../../components/azure/controlPlaneMachine.ts";
 import { storageAccountName, vaultName } from "../../components/azure/secretNames.ts";
 import { securityRules } from "../../components/azure/securityRules.ts";
-import { unwritten } from "../../components/model/unwritten.ts";
+import { secretPlaceholder } from "../../components/model/secretPlaceholder.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, reveal, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, specOf } from "../support/mocks.ts";
@@ -105,7 +105,7 @@ describe("the secrets on Azure", () => {
       return [
         name.replace("azure-prod-secrets-", ""),
         textOf(inputs.vaultName)?.split("-").at(-2),
-        value === unwritten,
+        value === secretPlaceholder,
         options.ignoreChanges.join(),
         nameOfUrn(options.deletedWith ?? ""),
       ];

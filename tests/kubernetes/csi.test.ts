@@ -44,8 +44,8 @@ describe("CSI drivers", () => {
         assert.deepEqual(pod?.tolerations, [{ operator: "Exists" }], `${title}: ${each.metadata.name}`);
       }
       // Were the label a kubelet's own it would tell nothing.
-      for (const { contract } of spec.pools)
-        assert.ok(![contract.kubeletLabels, contract.ownLabels].some((labels) => initialised.key in labels));
+      for (const { scheduling } of spec.pools)
+        assert.ok(![scheduling.kubeletLabels, scheduling.ownLabels].some((labels) => initialised.key in labels));
     }
   });
 

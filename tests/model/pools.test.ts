@@ -42,7 +42,7 @@ describe("operating systems", () => {
 
 describe("pools", () => {
   it("promise what a Windows node needs, from one object", () => {
-    const { contract } = one({
+    const { scheduling } = one({
       name: "win",
       os: "windows-2022",
       size: "m8i.large",
@@ -52,7 +52,7 @@ describe("pools", () => {
     });
     const dedicated = { key: "dedicated", value: "x", effect: "NoExecute" };
     const windows = { key: "os", value: "windows", effect: "NoSchedule" };
-    assert.deepEqual(contract, {
+    assert.deepEqual(scheduling, {
       kubeletLabels: { "fenestra.dev/pool": "win", "fenestra.dev/hyperv": "true", "example.com/team": "a" },
       ownLabels: {
         "kubernetes.io/os": "windows",
@@ -74,7 +74,7 @@ describe("pools", () => {
   });
 
   it("promise little of a Linux node", () => {
-    assert.deepEqual(one({ name: "linux", os: "linux" }).contract, {
+    assert.deepEqual(one({ name: "linux", os: "linux" }).scheduling, {
       kubeletLabels: { "fenestra.dev/pool": "linux" },
       ownLabels: { "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" },
       taints: [],
@@ -91,12 +91,12 @@ describe("pools", () => {
         for (const nodeOf of names) {
           for (const hyperV of [false, true]) {
             if (found === undefined || (nodeOf === "linux" && hyperV)) continue;
-            const { contract } = one({ name: "p", os: nodeOf, hyperV });
-            const labels: Record<string, string> = { ...contract.kubeletLabels, ...contract.ownLabels };
+            const { scheduling } = one({ name: "p", os: nodeOf, hyperV });
+            const labels: Record<string, string> = { ...scheduling.kubeletLabels, ...scheduling.ownLabels };
             const selected = Object.entries(found.nodeSelector).every(([key, value]) => labels[key] === value);
             assert.equal(selected, nodeOf === classOf && (isolation === "process" || hyperV));
             if (!selected) continue;
-            const left = contract.taints.filter(
+            const left = scheduling.taints.filter(
               (taint) =>
                 !found.tolerations.some(
                   ({ key, value, effect }) => key === taint.key && value === taint.value && effect === taint.effect,
@@ -163,7 +163,7 @@ describe("pools", () => {
   it("carry their group's own name in the pool label", () => {
     const specs = poolSpecs(stackOf([{ name: "win", os: "windows-2022", perZone: true }]));
     assert.deepEqual(
-      specs.map(({ name, contract }) => [name, contract.kubeletLabels["fenestra.dev/pool"]]),
+      specs.map(({ name, scheduling }) => [name, scheduling.kubeletLabels["fenestra.dev/pool"]]),
       [
         ["win-a", "win-a"],
         ["win-b", "win-b"],

@@ -1,4 +1,4 @@
-import { defaultSizes, machineSize, poolContract, poolGroups, windowsTaint } from "../../model/pools.ts";
+import { defaultSizes, machineSize, poolGroups, poolScheduling, windowsTaint } from "../../model/pools.ts";
 import { childPath, type Problem } from "../problem.ts";
 import { hasFields, hasSettings } from "../settings.ts";
 import { machineRules } from "./machines.ts";
@@ -199,7 +199,7 @@ const hints = poolRule(
   (pool, path, { cloud, tags }) => {
     const size = machineSize(cloud, pool.size ?? defaultSizes[cloud], pool.capacity);
     if (pool.autoscale === undefined || size === undefined) return [];
-    const { kubeletLabels, ownLabels, taints } = poolContract(pool, pool.name, size);
+    const { kubeletLabels, ownLabels, taints } = poolScheduling(pool, pool.name, size);
     const keys = [...Object.keys({ ...ownLabels, ...kubeletLabels }), ...new Set(taints.map(({ key }) => key))];
     const free = mostGroupTags - ownTags[cloud] - Object.keys(tags).length;
     const long = cloud === "aws" ? keys.filter((key) => key.length > longestKey) : [];

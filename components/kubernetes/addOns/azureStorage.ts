@@ -12,7 +12,7 @@ const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
  */
 const nodeFromLabels = "--get-node-info-from-labels=true";
 
-/** The Azure Disk driver of a cluster. The cloud controller's Secret tells it of the subscription. */
+/** The Azure Disk driver of a cluster. The cloud controller's Secret names the subscription. */
 export function azureDiskDriver(spec: ImageSource): CsiDriver {
   return {
     name: driverName,

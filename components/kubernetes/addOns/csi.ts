@@ -30,7 +30,7 @@ const leaseRules: PolicyRule[] = [
 ];
 
 /**
- * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to take a taint of their own away
+ * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to remove their own taint
  * (`agent-not-ready`) that no node of ours has; a token on every worker that may patch every Node is too much for that.
  */
 export const diskNodeRules: PolicyRule[] = [
@@ -39,7 +39,7 @@ export const diskNodeRules: PolicyRule[] = [
   rule("storage.k8s.io", ["volumeattachments"], ["get", "list", "watch"]),
 ];
 
-/** What the cluster is told of a driver of disks. */
+/** Registration of a disk driver in the cluster. */
 export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: "File" };
 
 /** A service account of a driver, with its rights in the whole cluster; without a right it gets no role. */
@@ -51,7 +51,7 @@ function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[]
 }
 
 /**
- * Every object of a driver: what the cluster is told of it, its StorageClasses, the controller, and the node plug-ins of the systems in use.
+ * Every object of a driver: its registration, its StorageClasses, the controller, and the node plug-ins of the systems in use.
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */

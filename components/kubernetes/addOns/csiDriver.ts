@@ -17,7 +17,7 @@ export interface CsiDriver {
   /** Begin of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`. */
   readonly prefix: string;
   readonly sidecars: CsiSidecars;
-  /** What the cluster is told of it. */
+  /** Its registration in the cluster. */
   readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;
   readonly controller: {
     /** The driver itself; its socket and its grace are added. */
@@ -31,7 +31,7 @@ export interface CsiDriver {
     readonly plugin: Container;
     /** Whether it needs the node's network. */
     readonly hostNetwork: boolean;
-    /** Port of the liveness probe; with the node's network one that nobody else on the node has. */
+    /** Port of the liveness probe; with the host network it must be unique on the node. */
     readonly healthPort: number;
   };
   /** Makes the driver's container of the socket's address on a node. */

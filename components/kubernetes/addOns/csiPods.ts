@@ -18,7 +18,7 @@ const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";
 
 /**
- * How long a controller works on after it was told to go. Deleting a claim does not wait for the disk: a controller that went at once
+ * How long a controller keeps working after SIGTERM. Deleting a claim does not wait for the disk: a controller that stopped at once
  * would leave the disk behind when the cluster is destroyed. The provisioner tries again 1, 2, 4, ... seconds after a disk was still attached
  * (kubernetes-csi/external-provisioner, --retry-interval-start), so its seventh time comes after 63 seconds and its eighth after 127: by then
  * a disk of a Windows node is detached as well.
@@ -99,7 +99,7 @@ export function controllerPod(driver: CsiDriver, account: Account): PodSpec {
 }
 
 /**
- * A node plug-in's pod on Linux workers: the driver, and the registrar that tells the kubelet of it.
+ * A node plug-in's pod on Linux workers: the driver, and the registrar that registers it with the kubelet.
  *
  * It waits until the node is initialised. The Azure driver takes the node's zone from its label, and an absent label for "no zone", without
  * an error (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk, `GetNodeInfoFromLabels`). The kubelet would keep that answer: disks without a

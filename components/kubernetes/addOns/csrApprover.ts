@@ -18,7 +18,7 @@ const account: Account = { name: "kubelet-csr-approver", namespace: "kube-system
 export interface ApproverRules {
   /** Anchored expression that every DNS name in a request fulfils: the node's name, and what the cloud controller adds to it. */
   readonly nodeName: string;
-  /** Networks of the nodes; each address in a request lies in one of them. */
+  /** Networks of the nodes; each address in a request must be in one of them. */
   readonly networks: readonly string[];
   /** Most DNS names in one request. Each must begin with the node's name. */
   readonly maxDnsNames: number;

@@ -118,7 +118,7 @@ const definition: Manifest = {
 /** How a node that has not joined the domain fetches an account. */
 export interface PluginHost {
   readonly classId: string;
-  /** What the plug-in reads: where the secret lies, never a secret. */
+  /** Input of the plug-in: the location of the secret, never the secret. */
   readonly input: Text;
 }
 

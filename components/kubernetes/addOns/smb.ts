@@ -95,7 +95,7 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
   };
 }
 
-/** A StorageClass of a share. With the secret of the provisioner each volume is a folder of its own; without it all would be the share itself. */
+/** A StorageClass of a share. With the provisioner's secret each volume is a separate folder; without it every volume would be the whole share. */
 function shareClass({ name, source, secret, mountOptions }: Share): Manifest {
   return {
     apiVersion: "storage.k8s.io/v1",

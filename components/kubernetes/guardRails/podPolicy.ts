@@ -14,10 +14,10 @@ export interface PodPolicy {
   readonly name: string;
   /** CEL under which it looks at a pod at all; `variables.pod` is the pod's spec. */
   readonly when: string;
-  /** Variables of its own, in the order in which they refer to each other. `pod` and `before` are there already. */
+  /** Additional variables, in the order in which they refer to each other. `pod` and `before` exist already. */
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
   readonly checks: readonly Check[];
-  /** What is done to a Pod when it looks. To workloads it looks whenever their pods are described anew. */
+  /** Operations on Pods that are checked; workloads are checked whenever their pod template changes. */
   readonly operations: ("CREATE" | "UPDATE")[];
   readonly bindings: readonly Binding[];
 }
@@ -39,7 +39,7 @@ export interface Requirement {
 /** The pod's spec in a policy's expressions. */
 export const pod = "variables.pod";
 
-/** Where a workload's pods are described. Whoever applies it hears of what is wrong; the controller that makes the pods tells nobody. */
+/** Path of a workload's pod template. Its author sees the warnings; those that the workload's controller gets are not shown. */
 const workloadRules = [
   {
     apiGroups: ["apps"],

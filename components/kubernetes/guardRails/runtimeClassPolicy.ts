@@ -76,7 +76,7 @@ export function runtimeClassVariables(
 
 /**
  * Pods by which the policy can be seen to be in force: an image of every known release and one of none, each with the class that it must
- * get. Whatever builds a cluster gains or loses, one of the answers changes, so that the policy of an earlier update is not taken for the
+ * get. Whatever builds a cluster gains or loses, one of the answers changes, so that the policy of an earlier update is not mistaken for the
  * present one.
  */
 export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly ClassProbe[] {
@@ -100,7 +100,7 @@ const releasesExpression = `[${knownReleases
 const setClass = '[JSONPatch{op: "add", path: "/spec/runtimeClassName", value: variables.runtimeClass}]';
 
 /**
- * Keeps a pod whose build cannot be told off Linux nodes: the scheduler does not look at `spec.os`, so the pod would land there and be
+ * Keeps a pod whose build is unknown off Linux nodes: the scheduler does not look at `spec.os`, so the pod would land there and be
  * turned away by the kubelet again and again. With this selector and without a toleration it stays Pending, with the reason.
  */
 const holdBack = [

@@ -19,7 +19,7 @@ const notSystem: Requirement = {
 const notAllowed = (key: string): Requirement => ({ key, operator: "NotIn", values: ["allowed"] });
 
 /**
- * What Windows ignores or cannot do: the pod is let in, and whoever made it is told.
+ * What Windows ignores or cannot do: the pod is admitted with a warning to the client.
  *
  * @param setsClass whether the cluster has the policy that sets the RuntimeClass: a workload's pods then need not name theirs.
  */

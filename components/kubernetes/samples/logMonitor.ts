@@ -10,7 +10,7 @@ import { sampleResources, sampleService, samplesNamespace, windowsDeployment, ye
 const script = readFileSync(new URL("logMonitor.ps1", import.meta.url), "utf8");
 const configMap = "log-monitor";
 const setupFolder = "C:\\setup";
-/** LogMonitor's own folder, where it looks for its configuration unless it is told another file; newer releases refuse files elsewhere. */
+/** LogMonitor's own folder, where it looks for its configuration by default; newer releases refuse files elsewhere. */
 const toolFolder = "C:\\LogMonitor";
 
 /**
@@ -51,7 +51,7 @@ export const logMonitorConfig = {
   },
 };
 
-/** IIS traces its requests only when told to (IIS documentation, `logFile` element, `logTargetW3C`); the monitor ends with the service. */
+/** IIS traces its requests only when this is set (IIS documentation, `logFile` element, `logTargetW3C`); the monitor ends with the service. */
 const serve =
   "C:\\Windows\\System32\\inetsrv\\appcmd.exe set config /section:system.applicationHost/sites /siteDefaults.logFile.logTargetW3C:File,ETW /commit:apphost && C:\\ServiceMonitor.exe w3svc";
 

@@ -73,7 +73,7 @@ export function windowsDeployment(site: WindowsSite): Manifest {
     kind: "Deployment",
     metadata: { name: site.name, namespace: samplesNamespace, labels },
     spec: {
-      // Whoever names the number owns it: with an autoscaler the next server-side apply would end in a conflict (pulumi/pulumi-kubernetes#2491).
+      // Setting the number means owning the field: with an autoscaler the next server-side apply would end in a conflict (pulumi/pulumi-kubernetes#2491).
       ...(site.replicas === "autoscaled" ? {} : { replicas: site.replicas ?? 1 }),
       ...(site.strategy === undefined ? {} : { strategy: { type: site.strategy } }),
       selector: { matchLabels: labels },
@@ -96,7 +96,7 @@ export function sampleService(site: string, type: "NodePort" | "LoadBalancer"): 
   };
 }
 
-/** The sample's Service of type LoadBalancer; none without a cloud controller, since nobody would make its load balancer. */
+/** The sample's Service of type LoadBalancer; none without a cloud controller, which creates the load balancer. */
 export function loadBalancer(spec: Pick<ClusterSpec, "addons">, site: string): readonly Manifest[] {
   return spec.addons.cloudController ? [sampleService(site, "LoadBalancer")] : [];
 }

@@ -71,13 +71,13 @@ describe("the payload of a Windows worker", () => {
     }
   });
 
-  it("says taints and labels of the pool's contract to the kubelet", () => {
+  it("gives the kubelet the taints and labels of the pool", () => {
     for (const { pool, payload } of windowsExamples("azure")) {
       const { kubelet } = JSON.parse(fileOf(payload, machinePath));
       const flag = (name: string): string | undefined =>
         kubelet.arguments.find((argument: string) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
       const labels = Object.fromEntries((flag("node-labels") ?? "").split(",").map((pair) => pair.split("=")));
-      assert.deepEqual(labels, { ...pool.contract.kubeletLabels, "fenestra.dev/payload": payload.fingerprint });
+      assert.deepEqual(labels, { ...pool.scheduling.kubeletLabels, "fenestra.dev/payload": payload.fingerprint });
       assert.equal(flag("hostname-override"), "@NODE_NAME@");
       const config = parse(fileOf(payload, flag("config") ?? ""));
       assert.deepEqual(config.registerWithTaints, [{ key: "os", value: "windows", effect: "NoSchedule" }]);
@@ -96,9 +96,9 @@ describe("the payload of a Windows worker", () => {
     const [pool] = spec.pools.filter((pool) => pool.os === "windows");
     assert.ok(pool !== undefined);
     const own = { key: "team", value: "a", effect: "NoExecute" } as const;
-    const contract = { ...pool.contract, taints: [...pool.contract.taints, own] };
+    const scheduling = { ...pool.scheduling, taints: [...pool.scheduling.taints, own] };
     const access = exampleAccess("aws", spec.name, pool.name);
-    const payload = windowsWorkerPayload({ spec, pool: { ...pool, contract }, access });
+    const payload = windowsWorkerPayload({ spec, pool: { ...pool, scheduling }, access });
     const config = parse(fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml"));
     assert.deepEqual(config.registerWithTaints.at(-1), own);
   });
