@@ -9,6 +9,8 @@ import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { minorOf } from "../components/model/releases.ts";
+import { withoutExamples } from "../plan/providers/engineProject.ts";
+import type { EngineAccess } from "../rehearsal/engine.ts";
 import { withEveryAddOn } from "../rehearsal/everyAddOn.ts";
 import { RehearsalError } from "../rehearsal/host/errors.ts";
 import { idsProblem, lackOfIds } from "../rehearsal/host/hostCheck.ts";
@@ -28,7 +30,7 @@ const startVariable = "FENESTRA_REHEARSAL_STARTED";
 const builtVariable = "FENESTRA_REHEARSAL_BUILT";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--keep] [--full] [--only <checks>]
-                         [--break <name>]
+                         [--break <name>] [--engine]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets of Linux machines and the scripts of the machines. Cloud APIs, kernels,
@@ -37,6 +39,7 @@ the containers of add-ons, packets and Windows are simulated. The last line of t
 ${stackHelp(17)}
   --every-add-on   Switch every add-on and all samples on, with a node in every pool
   --keep           Leave everything running until Ctrl-C, and print how to use kubectl
+  --engine         Build nothing yet, but serve the simulated clouds to the official Pulumi CLI until Ctrl-C: its pulumi up boots the machines
   --full           Run the slow checks too: those that wait for time to pass
   --only <checks>  Run only the checks whose id begins with this text
   --break <name>   Break one thing on purpose and see a check fail: ${Object.keys(breakages).join(", ")}
@@ -64,6 +67,7 @@ export const rehearseCommand: Command = {
 interface Settings extends Stack {
   readonly everyAddOn: boolean;
   readonly keep: boolean;
+  readonly engine: boolean;
   readonly full: boolean;
   readonly only: string;
   readonly broken: string | undefined;
@@ -76,16 +80,18 @@ function parseArguments(args: readonly string[]): Settings {
       ...stackOptions,
       "every-add-on": { type: "boolean", default: false },
       keep: { type: "boolean", default: false },
+      engine: { type: "boolean", default: false },
       full: { type: "boolean", default: false },
       only: { type: "string", default: "" },
       break: { type: "string" },
     },
   });
-  const { keep, full, only, break: broken } = values;
+  const { keep, engine, full, only, break: broken } = values;
   return {
     ...readStack("rehearse needs --stack NAME", values),
     everyAddOn: values["every-add-on"],
     keep,
+    engine,
     full,
     only,
     broken,
@@ -97,6 +103,7 @@ async function runRehearsal({
   config: written,
   everyAddOn,
   keep,
+  engine,
   full,
   only,
   broken,
@@ -107,7 +114,8 @@ async function runRehearsal({
     ...(started === undefined ? {} : { startedAt: Number(started) }),
   });
   loadConfig(written);
-  const config = everyAddOn ? withEveryAddOn(written) : written;
+  const asked = everyAddOn ? withEveryAddOn(written) : written;
+  const config = engine ? withoutExamples(asked) : asked;
   loadConfig(config);
   const breakage = broken === undefined ? undefined : breakages[broken];
   if (broken !== undefined && breakage === undefined) {
@@ -154,6 +162,9 @@ async function runRehearsal({
     only,
     ...(breakage === undefined ? {} : { breakage }),
     ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
+    ...(engine
+      ? { onEngine: async (access) => untilEngineIsDone(progress, stack, access, inside.enterCommand() ?? []) }
+      : {}),
   });
   progress.line(memory.text());
   const { lines, code } = summary(reports, only, paint);
@@ -205,6 +216,23 @@ async function untilInterrupted(
       [...enter, view.kubectl, "--kubeconfig", view.kubeconfigFile, "get", "nodes"].join(" "),
     ].join("\n"),
   );
+  await interruption();
+}
+
+/** Tells how to run the engine and waits for Ctrl-C. */
+async function untilEngineIsDone(
+  progress: Progress,
+  stack: string,
+  { variables, folder }: EngineAccess,
+  enter: readonly string[],
+): Promise<void> {
+  progress.line("the simulated clouds wait for an engine; press Ctrl-C to end. In another terminal, as the same user:");
+  console.log(`${variables}pulumi="${[...enter, "pulumi", "-C", folder].join(" ")}"`);
+  console.log(`$pulumi stack init ${stack}; $pulumi up`);
+  await interruption();
+}
+
+async function interruption(): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => undefined, 60_000);
     for (const signal of ["SIGINT", "SIGTERM"] as const) {

@@ -27,6 +27,7 @@ import { type Applied, isGate } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
+import { type EngineAccess, serveEngine } from "./engine.ts";
 import type { Progress } from "./host/progress.ts";
 import { overridesText } from "./machines/kubeletOverrides.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
@@ -68,6 +69,8 @@ export interface RehearsalOptions {
   readonly breakage?: Breakage;
   /** Colours of the report. Default: none. */
   readonly paint?: Paint;
+  /** Called in place of the bring-up: an engine does it. What it is left with is not checked. */
+  readonly onEngine?: (access: EngineAccess) => Promise<void>;
   /** Called when the checks are done, before everything is taken down, so that a person can look around. */
   readonly onReady?: (view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>;
 }
@@ -79,12 +82,13 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const config = withVersionOf(options.config, programs, progress);
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);
+  const simulate = simulatedCloud(placeOf(config), "real");
   const { program, hooks } = await runProgramWithHooks({
     entry,
     stack,
     config,
     mode: "known-outputs",
-    simulate: simulatedCloud(placeOf(config), "real"),
+    simulate,
   });
   progress.line(`program: ${program.resources.length} resources registered, outputs simulated`);
   const cloud = simulateCloud(program, spec);
@@ -129,6 +133,13 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     selection,
     progress,
   );
+  if (options.onEngine !== undefined) {
+    const session = new CheckSession(progress, options.paint ?? plain, files.length);
+    await session.run(files, {});
+    const parts = { stack, config, program, simulate, cluster, machines: decoded, workFolder, progress };
+    await options.onEngine(await serveEngine(parts));
+    return session.results;
+  }
   const passGate = async (name: string, kept?: unknown): Promise<void> => {
     const hook = hooks.get(name);
     if (hook === undefined) throw new Error(`the program registered no hook ${name}`);

@@ -123,19 +123,3 @@ export function azurePath(
   const group = `${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}`;
   return at(`${group}/providers/${namespace}${parents.join("")}/${lastType}`, own(lastInput));
 }
-
-/** Inputs that are a part of a resource's id. */
-export function azurePathInputs(kind: string): readonly string[] {
-  switch (kind) {
-    case "resources:ResourceGroup":
-      return ["resourceGroupName"];
-    case "authorization:RoleAssignment":
-      return ["scope", "roleAssignmentName"];
-    case "authorization:RoleDefinition":
-      return ["scope", "roleDefinitionId"];
-    case "privatedns:PrivateRecordSet":
-      return ["resourceGroupName", "privateZoneName", "recordType", "relativeRecordSetName"];
-  }
-  const [, ...segments] = paths[kind] ?? [""];
-  return ["resourceGroupName", ...segments.map(([, input]) => input)];
-}

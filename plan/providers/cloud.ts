@@ -1,10 +1,10 @@
 import { readBack } from "../fakes/readBack.ts";
-import type { SimulatedCloud, SimulatedResource } from "../program/engine.ts";
-import type { RecordedProgram } from "../program/recorded.ts";
+import type { SimulatedCloud } from "../program/engine.ts";
+import type { RecordedResource } from "../program/recorded.ts";
 import { plainRequest, type ResourceRequest } from "../program/request.ts";
 import { type PropertyMap, type PropertyValue, unknown } from "../program/values.ts";
 import { declaredResource } from "./declared.ts";
-import { type DiffQuestion, difference } from "./diff.ts";
+import { type DiffQuestion, difference, differentPaths, refusedInputs } from "./diff.ts";
 
 /** Which resource a call is about. */
 export interface Subject {
@@ -26,6 +26,13 @@ const counters: Readonly<Record<string, { readonly output: string; readonly unco
   "aws:ssm/parameter:Parameter": { output: "version", uncounted: ["tags"] },
 };
 
+/** Who wants to know what an engine does to the simulated clouds. */
+export interface CloudWatch {
+  /** A resource was made. `differences` are the paths at which its inputs differ from the recorded ones; `undefined` where none was recorded. */
+  readonly created?: (urn: string, differences: readonly string[] | undefined) => void;
+  readonly deleted?: (urn: string) => void;
+}
+
 /** Kinds that live in the state only: no cloud has them, so they are read as the state has them. */
 const onlyInState = /^(tls|random):/;
 
@@ -38,11 +45,19 @@ const namedOnce = /^(arn:[^:]*:elasticloadbalancing:.*:(?:loadbalancer|targetgro
  */
 export class ServedCloud {
   readonly #simulate: SimulatedCloud;
+  readonly #watch: CloudWatch;
+  readonly #recorded: Map<string, RecordedResource>;
   readonly #made = new Map<string, Made>();
   readonly #lives = new Map<string, number>();
 
-  constructor(simulate: SimulatedCloud) {
+  /**
+   * @param recorded resources of an earlier run of the same program. Each is answered as it was then, once and if it is asked for with the same
+   *   inputs: another engine gets the same keys and certificates, so what was made from them fits.
+   */
+  constructor(simulate: SimulatedCloud, recorded: readonly RecordedResource[] = [], watch: CloudWatch = {}) {
     this.#simulate = simulate;
+    this.#watch = watch;
+    this.#recorded = new Map(recorded.map((resource) => [resource.urn, resource]));
   }
 
   /** How many resources there are now. */
@@ -55,13 +70,20 @@ export class ServedCloud {
     const life = (this.#lives.get(subject.urn) ?? 0) + 1;
     // Ids follow from the URN; a resource that takes the place of another one of the same URN needs an id of its own.
     const request = plainRequest({ ...subject, urn: life === 1 ? subject.urn : `${subject.urn}#${life}`, inputs });
-    const { id, outputs } = this.#simulate(request);
+    const recorded = this.#recorded.get(subject.urn);
+    this.#recorded.delete(subject.urn);
+    const differences = recorded === undefined ? undefined : differentPaths(recorded.inputs, inputs);
+    const { id, outputs } =
+      recorded?.id !== undefined && differences?.length === 0
+        ? { id: recorded.id, outputs: recorded.outputs }
+        : this.#simulate(request);
     if (onlyInState.test(subject.type)) return { id, outputs: { ...inputs, ...outputs } };
     const key = keyOf(subject, id, inputs);
     if (this.#made.has(key)) throw new Error(`${subject.type} ${id} exists already`);
     this.#lives.set(subject.urn, life);
     const made = { request, id, outputs: this.#withReadBack(request, { ...inputs, ...outputs }, "create") };
     this.#made.set(key, made);
+    this.#watch.created?.(subject.urn, differences);
     return made;
   }
 
@@ -73,13 +95,15 @@ export class ServedCloud {
     return { inputs: made.request.inputs, outputs: this.#withReadBack(made.request, made.outputs, "refresh") };
   }
 
-  /** Changes a resource in place. Throws where there is none. */
+  /** Changes a resource in place. Throws where there is none, and where the cloud refuses a change that its provider takes for an update. */
   update(subject: Subject, id: string, question: Omit<DiffQuestion, "type">): PropertyMap {
     const { inputs, oldInputs, oldOutputs } = question;
     if (onlyInState.test(subject.type)) return { ...oldOutputs, ...inputs };
     const key = keyOf(subject, id, oldInputs);
     const old = this.#made.get(key);
     if (old === undefined) throw new Error(`${subject.type} ${id} does not exist`);
+    const refused = refusedInputs({ type: subject.type, ...question });
+    if (refused.length > 0) throw new Error(`${id}: changing ${refused.join(", ")} is not allowed`);
     const request = { ...old.request, inputs };
     const made = this.#simulate(request);
     const counter = counters[subject.type]?.output;
@@ -100,7 +124,7 @@ export class ServedCloud {
 
   /** Takes a resource away; one that is not there is no mistake, as with the real providers. */
   delete(subject: Subject, id: string, inputs: PropertyMap): void {
-    this.#made.delete(keyOf(subject, id, inputs));
+    if (this.#made.delete(keyOf(subject, id, inputs))) this.#watch.deleted?.(subject.urn);
   }
 
   #withReadBack(request: ResourceRequest, outputs: PropertyMap, at: "create" | "refresh"): PropertyMap {
@@ -151,22 +175,4 @@ export function previewUpdate(type: string, question: Omit<DiffQuestion, "type">
   }
   const counted = countedOutput(type, question);
   return { ...oldOutputs, ...inputs, ...(counted === undefined ? {} : { [counted]: unknown }) };
-}
-
-/**
- * A simulated cloud that answers for the resources of a recorded program as it did then, once each and as long as they are asked for with the
- * same inputs: a second run of the program, by another engine, gets the same keys and certificates.
- */
-export function answersAgain(program: RecordedProgram, simulate: SimulatedCloud): SimulatedCloud {
-  const recorded = new Map(program.resources.map((resource) => [resource.urn, resource]));
-  return (request): SimulatedResource => {
-    const known = recorded.get(request.urn);
-    recorded.delete(request.urn);
-    if (known?.id === undefined || !sameInputs(known.inputs, request.inputs)) return simulate(request);
-    return { id: known.id, outputs: known.outputs };
-  };
-}
-
-function sameInputs(a: PropertyMap, b: PropertyMap): boolean {
-  return difference({ type: "", oldInputs: a, oldOutputs: {}, inputs: b, ignoreChanges: [] }).changes.length === 0;
 }

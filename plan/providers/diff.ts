@@ -1,14 +1,16 @@
 import { childPath } from "../../components/config/problem.ts";
+import { valueAt } from "../diff/leaves.ts";
 import { readBack } from "../fakes/readBack.ts";
-import { deletedFirst, replacedBy } from "../fakes/replacement.ts";
 import {
   isPropertyList,
   isPropertyMap,
   type PropertyMap,
   type PropertyValue,
   reveal,
+  textOf,
   Unknown,
 } from "../program/values.ts";
+import { concerns, replacementRow } from "../replacement/table.ts";
 
 /** A changed input. */
 export interface Change {
@@ -53,6 +55,46 @@ export function difference({ type, oldInputs, oldOutputs, inputs, ignoreChanges 
     changes,
     deleteBeforeReplace: changes.some(({ replaces }) => replaces) && deletedFirst(type, old, now),
   };
+}
+
+/** Paths at which two sets of inputs differ. */
+export function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
+  return changesIn(plain(old), plain(now), "").map(({ path }) => path);
+}
+
+/** Inputs whose change the provider takes for an update and the cloud refuses. */
+export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
+  const [old, now] = [plain(oldInputs), plain(inputs)];
+  const paths = differentPaths(old, now);
+  return Object.entries(replacementRow(type)?.refuses ?? {})
+    .filter(([key, judge]) => paths.some((path) => concerns(path, key)) && judge(valueAt(old, key), valueAt(now, key)))
+    .map(([key]) => key);
+}
+
+/** Whether the provider replaces a resource because the input at a path has changed. What the program's options add is the engine's work. */
+function replacedBy(type: string, path: string, old: PropertyMap, now: PropertyMap): boolean {
+  const row = replacementRow(type);
+  if (row === undefined && type.startsWith("pulumi:providers:")) return false;
+  if (row === undefined) throw new Error(`what replaces ${type} is not known: it needs a row in plan/replacement`);
+  return row.replaces.some((key) => {
+    const judge = row.when?.[key];
+    if (!concerns(path, key) || judge === undefined) return concerns(path, key);
+    // What is not known yet is shown as an update where the provider would look at the values.
+    const value = valueAt(now, key);
+    const known = !(Array.isArray(value) ? value : [value]).some((item) => item instanceof Unknown);
+    return known && judge(valueAt(old, key), value);
+  });
+}
+
+/**
+ * Whether the provider itself asks for the old one to be deleted first. AWS: a name that Pulumi could have made up is given and stays
+ * (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, `nameRequiresDeleteBeforeReplace`). Azure: whenever no name is made up at random,
+ * which is that of role assignments only (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Diff`).
+ */
+function deletedFirst(type: string, old: PropertyMap, now: PropertyMap): boolean {
+  if (type.startsWith("azure-native:"))
+    return !type.endsWith(":RoleAssignment") || now.roleAssignmentName !== undefined;
+  return type.startsWith("aws:") && now.name !== undefined && textOf(old.name) === textOf(now.name);
 }
 
 function after(path: string, beginning: string): string {

@@ -15,9 +15,6 @@ import { type Change, difference } from "./diff.ts";
 /** Packages whose place the simulated clouds take. The Kubernetes provider is real: it needs no cloud, but an API server. */
 export const servedPackages = ["aws", "azure-native", "tls", "random"] as const;
 
-/** Inputs of a provider whose change makes all of its resources anew (pulumi/pulumi-aws, provider/resources.go: ForcesProviderReplace). */
-const providerReplacedBy: readonly string[] = ["region"];
-
 /** Providers that listen. */
 export interface ServedProviders {
   /** Port on the loopback by package. */
@@ -103,14 +100,8 @@ function methods(packageName: string, cloud: ServedCloud) {
     }),
     checkConfig: unary((request: messages.CheckRequest) => checked(request, withoutVersion(read(request.getNews())))),
     diffConfig: unary((request: messages.DiffRequest) => {
-      const { changes } = difference({ ...questionOf(request), type: "" });
-      return different(
-        changes.map((change) => ({
-          ...change,
-          replaces: providerReplacedBy.includes(change.path) && packageName === "aws",
-        })),
-        false,
-      );
+      const { changes } = difference({ ...questionOf(request), type: request.getType() });
+      return different(changes, false);
     }),
     configure: unary((_: messages.ConfigureRequest) => {
       const answer = new messages.ConfigureResponse();

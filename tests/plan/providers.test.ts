@@ -337,6 +337,9 @@ for (const { stack, region, deploy } of clouds)
         assert.deepEqual(told.replaces, replaces ? [input] : [], kind);
         // The name of a role assignment is random: the new one comes first.
         assert.equal(told.deleteFirst, replaces && kind !== "authorization:RoleAssignment", kind);
+        if (replaces) continue;
+        const update = client(one).update(one, state(one), { ...one.inputs, [input]: value });
+        await assert.rejects(update, /loadBalancers\/\S+: changing sku is not allowed/);
       }
     });
 

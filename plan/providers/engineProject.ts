@@ -1,0 +1,61 @@
+import { randomBytes } from "node:crypto";
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/**
+ * The config with values of documentation replaced by others of their form that lead nowhere either: the program refuses the former in front
+ * of an engine (`components/config/exampleValues.ts`), since nobody can use them. Here nobody does.
+ */
+export function withoutExamples(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(config).map(([key, text]) => [
+      key,
+      text
+        // RFC 2544, networks for measurements.
+        .replaceAll(/\b(?:192\.0|198\.51|203\.0)\.(2|100|113)\.(\d)/g, "198.18.$1.$2")
+        .replaceAll("ami-0123456789abc", "ami-0fedcba987654")
+        .replaceAll(/\bexample\.(?:com|net|org)\b/g, "example.test"),
+    ]),
+  );
+}
+
+/** What is made for an engine. */
+export interface EngineProject {
+  /** An empty folder, for the project and its state. */
+  readonly folder: string;
+  readonly stack: string;
+  /** Config of the stack as the program reads it. */
+  readonly config: Readonly<Record<string, string>>;
+  /** Port of each served package. */
+  readonly ports: ReadonlyMap<string, number>;
+}
+
+/**
+ * A project of Pulumi that is this program with a stack file and a state of its own, so that an engine writes nothing into the real ones.
+ *
+ * Without the automatic acquisition of plug-ins the engine downloads none of those whose place is taken: what is attached or installed is used
+ * (pulumi/pulumi v3.260.0, sdk/go/common/env/env.go; pkg/engine/plugins.go goes on without what is missing).
+ *
+ * @returns lines for a shell that make the engine use it.
+ */
+export function makeEngineProject({ folder, stack, config, ports }: EngineProject): string {
+  for (const inner of ["state", "stacks"]) mkdirSync(path.join(folder, inner), { mode: 0o700 });
+  copyFileSync(path.join(root, "Pulumi.yaml"), path.join(folder, "Pulumi.yaml"));
+  for (const own of ["index.ts", "package.json", "node_modules"])
+    symlinkSync(path.join(root, own), path.join(folder, own));
+  // JSON is YAML. The program gets structures as JSON text in any case.
+  writeFileSync(path.join(folder, "stacks", `Pulumi.${stack}.yaml`), `${JSON.stringify({ config }, null, 2)}\n`);
+  const variables = {
+    PULUMI_DEBUG_PROVIDERS: [...ports].map(([name, port]) => `${name}:${port}`).join(","),
+    PULUMI_BACKEND_URL: `file://${path.join(folder, "state")}`,
+    PULUMI_CONFIG_PASSPHRASE: randomBytes(16).toString("hex"),
+    PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true",
+    PULUMI_SKIP_UPDATE_CHECK: "true",
+  };
+  return Object.entries(variables)
+    .map(([name, value]) => `export ${name}=${value}\n`)
+    .join("");
+}
