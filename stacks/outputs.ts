@@ -1,10 +1,11 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { Attachment as AwsAttachment } from "../components/aws/attachment.ts";
 import type { Attachment as AzureAttachment } from "../components/azure/attachment.ts";
-import type { StackConfig } from "../components/config/schema.ts";
+import type { IssuerConfig, StackConfig } from "../components/config/schema.ts";
 import { apiUrl } from "../components/gates/adminClient.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../components/model/pools.ts";
+import { signInKubeconfig } from "../components/pki/kubeconfig.ts";
 
 /** One pool as the outputs of a stack name it. */
 export interface PoolOutput {
@@ -28,6 +29,8 @@ export interface ClusterOutputs {
   readonly publicEndpoint?: pulumi.Output<string>;
   /** Kubeconfig of an administrator. Secret: `pulumi stack output kubeconfig --show-secrets`. */
   readonly kubeconfig: pulumi.Output<string>;
+  /** Kubeconfigs for people by the name of their issuer, no secret; absent when nobody signs in. */
+  readonly signInKubeconfigs?: Readonly<Record<string, pulumi.Output<string>>>;
   readonly pools: readonly PoolOutput[];
   /** Resources that a pool of another program needs, under the names of its inputs: see `examples/attach-a-pool`. */
   readonly attachment: AwsAttachment | AzureAttachment;
@@ -47,19 +50,32 @@ export interface BuiltCluster {
   readonly host: pulumi.Input<string>;
   readonly publicHost: pulumi.Output<string> | undefined;
   readonly kubeconfig: pulumi.Output<string>;
+  readonly caCertificate: pulumi.Output<string>;
   readonly pools: readonly { readonly spec: PoolSpec; readonly groupName: pulumi.Output<string> }[];
   readonly attachment: AwsAttachment | AzureAttachment;
+}
+
+function signInOutput(
+  cluster: string,
+  issuer: IssuerConfig,
+  { host, publicHost, caCertificate }: BuiltCluster,
+): pulumi.Output<string> {
+  return pulumi
+    .all([apiUrl(publicHost ?? host), caCertificate])
+    .apply(([server, ca]) => signInKubeconfig({ cluster, server, caCertificate: ca, issuer }));
 }
 
 /** The outputs of a cluster. */
 export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): ClusterOutputs {
   const { host, publicHost, kubeconfig, pools, attachment } = cluster;
+  const signIn = spec.signIn.map((issuer) => [issuer.name, signInOutput(spec.name, issuer, cluster)] as const);
   return {
     clusterName: spec.name,
     kubernetesVersion: spec.kubernetes.version,
     apiEndpoint: apiUrl(host),
     ...(publicHost === undefined ? {} : { publicEndpoint: apiUrl(publicHost) }),
     kubeconfig,
+    ...(signIn.length === 0 ? {} : { signInKubeconfigs: Object.fromEntries(signIn) }),
     pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.release.name, group: pool.groupName })),
     attachment,
   };

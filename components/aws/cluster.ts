@@ -49,6 +49,8 @@ export class Cluster extends pulumi.ComponentResource {
   readonly publicHost: pulumi.Output<string> | undefined;
   /** Kubeconfig of an administrator. Secret. */
   readonly kubeconfig: pulumi.Output<string>;
+  /** Certificate of the cluster's authority, PEM. */
+  readonly caCertificate: pulumi.Output<string>;
   /** Identifies this cluster: a new certificate authority means a new cluster. */
   readonly identifier: pulumi.Output<string>;
   /** The API for gates, as the administrator. Secret. */
@@ -76,6 +78,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.publicHost = balancer.publicHost;
     const server = apiUrl(this.publicHost ?? this.host);
     this.kubeconfig = pki.adminKubeconfig(server);
+    this.caCertificate = pki.kubernetesCa.certificate;
     this.identifier = pki.identifier;
     this.api = adminClient(server, pki);
 

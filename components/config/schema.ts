@@ -180,6 +180,59 @@ export const poolSchema = z
   })
   .meta({ description: "A pool of equal worker machines." });
 
+/** An OpenID Connect issuer whose people may sign in. */
+const issuerSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(dnsName, "is not a lower-case name")
+    .max(20)
+    .meta({
+      ...nameForm,
+      examples: ["entra"],
+      description:
+        "Short name, unique. Names and groups of its people begin with it and a colon in Kubernetes, so that no issuer can speak for another one or for the system.",
+    }),
+  issuer: z.url({ protocol: /^https$/ }).meta({
+    patternErrorMessage: "an https URL",
+    examples: ["https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/v2.0"],
+    description:
+      "URL of the issuer, exactly as its tokens have it in iss. The control plane fetches /.well-known/openid-configuration below it.",
+  }),
+  clientId: z
+    .string()
+    .min(1)
+    .meta({ description: "The application that people sign in to. Tokens must be for it: it is the audience." }),
+  usernameClaim: z.string().min(1).default("sub").meta({
+    description:
+      "Claim with the person's name. sub never changes hands; with email the issuer must also say that the address is verified.",
+  }),
+  groupsClaim: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "Claim with the person's groups: groups, or cognito:groups. Without it people have none." }),
+  requiredClaims: z
+    .record(z.string().min(1), z.string())
+    .default({})
+    .meta({ description: "Claims that a token must have, with their values: hd to a domain of your company." }),
+  certificateAuthority: z
+    .string()
+    .regex(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM")
+    .optional()
+    .meta({
+      patternErrorMessage: "certificates in PEM",
+      examples: ["-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----"],
+      description: "Authority that issued the issuer's own certificate. Default those of the API server's image.",
+    }),
+  roles: z
+    .record(z.string().min(1), z.array(z.string().min(1)).min(1))
+    .default({})
+    .meta({
+      description:
+        "ClusterRole (view, edit, admin, cluster-admin or one of yours) to the groups that have it in every namespace, named as the issuer names them. Rights in single namespaces are RoleBindings of your own.",
+    }),
+});
+
 /** Who reaches the Kubernetes API from outside. */
 export const accessSchema = z
   .strictObject({
@@ -192,6 +245,10 @@ export const accessSchema = z
         description:
           "A second, public load balancer for the API. Without it the API is reachable from the private network only.",
       }),
+    signIn: z.array(issuerSchema).max(64).default([]).meta({
+      description:
+        "OpenID Connect issuers whose people sign in to the API with their own names. The administrator's certificate works beside them.",
+    }),
   })
   .meta({ description: "Who reaches the Kubernetes API from outside." });
 
@@ -302,5 +359,7 @@ export type StackConfig = z.output<typeof stackSchema>;
 export type StackConfigInput = z.input<typeof stackSchema>;
 /** One pool after defaults. */
 export type PoolConfig = z.output<typeof poolSchema>;
+/** An issuer whose people may sign in, after defaults. */
+export type IssuerConfig = z.output<typeof issuerSchema>;
 /** Name of a cloud. */
 export type Cloud = StackConfig["cloud"];

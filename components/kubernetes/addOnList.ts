@@ -9,6 +9,7 @@ import { metricsServerManifests } from "./addOns/metrics.ts";
 import { monitoringNamespaceManifest } from "./addOns/monitoring.ts";
 import { networkingManifests } from "./addOns/networking.ts";
 import { nodeProblemDetectorManifests } from "./addOns/nodeProblemDetector.ts";
+import { signInManifests } from "./addOns/signIn.ts";
 import { smbManifests } from "./addOns/smb.ts";
 import { storageManifests } from "./addOns/storage.ts";
 import { guardRailManifests, runtimeClassProof } from "./guardRails.ts";
@@ -52,6 +53,7 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
   const { addons } = spec;
   const plan: readonly PlannedAddOn[] = [
     system("runtime-classes", runtimeClassManifests(spec)),
+    system("sign-in", signInManifests(spec)),
     system("networking", networkingManifests(spec, values.nodeEndpoint)),
     ...(addons.cloudController
       ? [{ ...system("cloud-controller", cloudControllerManifests(spec, values)), cleansUp: true }]

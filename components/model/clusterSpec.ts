@@ -1,4 +1,4 @@
-import type { StackConfig } from "../config/schema.ts";
+import type { IssuerConfig, StackConfig } from "../config/schema.ts";
 import { type AddOns, addOns } from "./addOns.ts";
 import { type AddressPlan, addressPlan, type ControlPlaneMember, controlPlaneMembers } from "./addressPlan.ts";
 import { type Artifact, readArtifactLock } from "./artifacts.ts";
@@ -53,6 +53,8 @@ export interface ClusterSpec extends NodeSettings {
   readonly windows: readonly WindowsFacts[];
   /** Networks that may reach the public API endpoint; `undefined` when there is none. */
   readonly publicAccess: readonly string[] | undefined;
+  /** Issuers whose people sign in. */
+  readonly signIn: readonly IssuerConfig[];
   readonly addons: AddOns;
   /** Reasons for findings of the plan that are accepted, by the names of the findings. */
   readonly acknowledge: Readonly<Record<string, string>>;
@@ -96,6 +98,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     pools,
     windows: windowsBuilds(pools),
     publicAccess: config.access.public?.allow,
+    signIn: config.access.signIn,
     addons: addOns(config),
     mirror: config.mirror,
     registryAccess: registryAccess(config, artifacts),

@@ -18,8 +18,61 @@ export interface KubeconfigArgs {
 
 /** A kubeconfig with an embedded client certificate, as YAML. Pure. The result is a secret. */
 export function kubeconfig(args: KubeconfigArgs): string {
+  return render(args, `${args.cluster}-admin`, {
+    "client-certificate-data": base64(args.clientCertificate),
+    "client-key-data": base64(args.clientKey),
+  });
+}
+
+/** An OpenID Connect issuer as a person's kubectl needs it. */
+export interface SignInIssuer {
+  /** Name of the user in the kubeconfig. */
+  readonly name: string;
+  /** URL of the issuer. */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly usernameClaim: string;
+  /** Authority of the issuer's certificate, PEM. Default: those of the person's machine. */
+  readonly certificateAuthority?: string | undefined;
+}
+
+/** What a kubeconfig for people says. */
+export interface SignInKubeconfigArgs extends Pick<KubeconfigArgs, "cluster" | "server" | "caCertificate"> {
+  readonly issuer: SignInIssuer;
+}
+
+/**
+ * A kubeconfig without a secret: kubectl asks its plug-in `oidc-login` (int128/kubelogin, docs/usage.md) for a token, which lets the person
+ * sign in by a browser.
+ */
+export function signInKubeconfig(args: SignInKubeconfigArgs): string {
+  const { name, issuer, clientId, usernameClaim, certificateAuthority } = args.issuer;
+  // The address comes only with its scope; other scopes differ from issuer to issuer, and an unknown one is refused by some.
+  const scopes = ["email"].filter((scope) => scope === usernameClaim);
+  return render(args, name, {
+    exec: {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "kubectl",
+      args: [
+        "oidc-login",
+        "get-token",
+        `--oidc-issuer-url=${issuer}`,
+        `--oidc-client-id=${clientId}`,
+        ...scopes.map((scope) => `--oidc-extra-scope=${scope}`),
+        ...(certificateAuthority === undefined ? [] : [`--certificate-authority-data=${base64(certificateAuthority)}`]),
+      ],
+      installHint: "kubectl krew install oidc-login, see https://github.com/int128/kubelogin",
+      interactiveMode: "IfAvailable",
+    },
+  });
+}
+
+function render(
+  args: Pick<KubeconfigArgs, "cluster" | "server" | "caCertificate" | "tlsServerName">,
+  user: string,
+  credentials: object,
+): string {
   const { cluster, server, tlsServerName } = args;
-  const user = `${cluster}-admin`;
   return stringify({
     apiVersion: "v1",
     kind: "Config",
@@ -33,15 +86,7 @@ export function kubeconfig(args: KubeconfigArgs): string {
         },
       },
     ],
-    users: [
-      {
-        name: user,
-        user: {
-          "client-certificate-data": base64(args.clientCertificate),
-          "client-key-data": base64(args.clientKey),
-        },
-      },
-    ],
+    users: [{ name: user, user: credentials }],
     contexts: [{ name: cluster, context: { cluster, user } }],
     "current-context": cluster,
   });

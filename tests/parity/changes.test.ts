@@ -23,6 +23,9 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   "a new pool": () => ({ pools: [pool, { ...pool, name: "x" }] }),
   "`controlPlane.size`": (cloud) => ({ controlPlane: { size: sizes[cloud] } }),
   "`controlPlane.image`": (cloud) => ({ controlPlane: { image: images[cloud] } }),
+  "`access.signIn`": () => ({
+    access: { signIn: [{ name: "corp", issuer: "https://id.example.com", clientId: "kubernetes" }] },
+  }),
   "`kubernetes.version`": () => ({ kubernetes: { version: "1.37.0" } }),
   "`tags`": () => ({ tags: { owner: "me" } }),
 };

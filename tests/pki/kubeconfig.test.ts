@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
-import { kubeconfig } from "../../components/pki/kubeconfig.ts";
+import { kubeconfig, signInKubeconfig } from "../../components/pki/kubeconfig.ts";
 
 const args = {
   cluster: "demo",
@@ -27,5 +27,22 @@ describe("kubeconfig", () => {
   it("checks the certificate against another name when one is given", () => {
     const { clusters } = parse(kubeconfig({ ...args, tlsServerName: "internal.example" }));
     assert.equal(clusters[0].cluster["tls-server-name"], "internal.example");
+  });
+
+  it("lets people sign in by kubectl's plug-in, and holds no secret", () => {
+    const issuer = { name: "corp", issuer: "https://id.example", clientId: "kubernetes", usernameClaim: "email" };
+    const { cluster, server, caCertificate } = args;
+    const { users, contexts } = parse(
+      signInKubeconfig({ cluster, server, caCertificate, issuer: { ...issuer, certificateAuthority: "ROOT\n" } }),
+    );
+    assert.deepEqual(contexts, [{ name: "demo", context: { cluster: "demo", user: "corp" } }]);
+    assert.deepEqual(users[0].user.exec.args, [
+      "oidc-login",
+      "get-token",
+      "--oidc-issuer-url=https://id.example",
+      "--oidc-client-id=kubernetes",
+      "--oidc-extra-scope=email",
+      "--certificate-authority-data=Uk9PVAo=",
+    ]);
   });
 });

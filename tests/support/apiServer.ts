@@ -36,8 +36,12 @@ async function freePorts(count: number): Promise<readonly number[]> {
   return ports;
 }
 
-/** Starts the programs; obtains them first, which builds them once when they are neither on PATH nor in the cache. */
-export async function startApiServer(): Promise<ApiServer> {
+/**
+ * Starts the programs; obtains them first, which builds them once when they are neither on PATH nor in the cache.
+ *
+ * @param authentication text of an AuthenticationConfiguration. Default: none.
+ */
+export async function startApiServer(authentication?: string): Promise<ApiServer> {
   const programs = await obtainPrograms({ progress: createProgress() });
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-api-"));
   const children: ChildProcess[] = [];
@@ -52,7 +56,7 @@ export async function startApiServer(): Promise<ApiServer> {
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    await startAll(programs, folder, children);
+    await startAll(programs, folder, children, authentication);
   } catch (error) {
     await stop();
     throw error;
@@ -61,7 +65,12 @@ export async function startApiServer(): Promise<ApiServer> {
   return { kubectl: (args, input) => run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input), stop };
 }
 
-async function startAll(programs: Programs, folder: string, children: ChildProcess[]): Promise<void> {
+async function startAll(
+  programs: Programs,
+  folder: string,
+  children: ChildProcess[],
+  authentication: string | undefined,
+): Promise<void> {
   const [etcdClient, etcdPeer, api, controllers] = await freePorts(4);
   const token = randomBytes(16).toString("hex");
   const file = (name: string): string => path.join(folder, name);
@@ -72,6 +81,7 @@ async function startAll(programs: Programs, folder: string, children: ChildProce
   });
   writeFileSync(file("sa.key"), privateKey);
   writeFileSync(file("tokens.csv"), `${token},admin,1,"system:masters"\n`);
+  if (authentication !== undefined) writeFileSync(file("authentication.yaml"), authentication);
   mkdirSync(file("logs"));
   const start = (program: { readonly path: string }, args: readonly string[]): void => {
     const log = openSync(path.join(folder, "logs", path.basename(program.path)), "w");
@@ -99,6 +109,7 @@ async function startAll(programs: Programs, folder: string, children: ChildProce
     `--token-auth-file=${file("tokens.csv")}`,
     "--service-cluster-ip-range=10.96.0.0/16",
     "--allow-privileged=true",
+    ...(authentication === undefined ? [] : [`--authentication-config=${file("authentication.yaml")}`]),
   ]);
   writeFileSync(
     file("kubeconfig"),

@@ -139,6 +139,32 @@ const oneCloudOnly = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtH
     : [],
 );
 
+/** What no two issuers may have in common, and what none may be called. */
+const signIn = rule(["access.signIn"], ({ "access.signIn": issuers }) =>
+  issuers.flatMap(({ name, issuer }, index): Problem[] => {
+    const path = key(`access.signIn[${index}]`);
+    const earlier = issuers.slice(0, index);
+    return [
+      ...(name === "system"
+        ? [
+            {
+              path: `${path}.name`,
+              value: name,
+              message: "would let an issuer speak for the components of Kubernetes",
+              allowed: "any other name",
+            },
+          ]
+        : []),
+      ...(earlier.some((other) => other.name === name)
+        ? [{ path: `${path}.name`, value: name, message: "is the name of two issuers", allowed: "each name once" }]
+        : []),
+      ...(earlier.some((other) => other.issuer === issuer)
+        ? [{ path: `${path}.issuer`, value: issuer, message: "is listed twice", allowed: "each issuer once" }]
+        : []),
+    ];
+  }),
+);
+
 /** Most tags of a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add their own. */
 const mostTags = 40;
 
@@ -227,6 +253,7 @@ export const stackRules: readonly Rule[] = [
   region,
   zones,
   account,
+  signIn,
   controlPlaneSize,
   controlPlaneImage,
   oneCloudOnly,

@@ -40,7 +40,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     { path: controlPlanePaths.auditPolicy, content: auditPolicy() },
-    { path: controlPlanePaths.authentication, content: authenticationConfiguration() },
+    { path: controlPlanePaths.authentication, content: authenticationConfiguration(spec.signIn) },
     { path: "/etc/fenestra/encryption.yaml", content: encryptionConfiguration() },
     { path: "/etc/fenestra/bindings.yaml", content: bindings() },
   ];

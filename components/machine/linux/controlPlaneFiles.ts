@@ -1,4 +1,6 @@
 import { stringify } from "yaml";
+import type { IssuerConfig } from "../../config/schema.ts";
+import { signInPrefix } from "../../model/signIn.ts";
 import { placeholders } from "../placeholders.ts";
 
 const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
@@ -37,12 +39,35 @@ export function auditPolicy(): string {
  * balancers have none. By default a person who reaches the port also reads the version and `cluster-info` (kubernetes/kubernetes,
  * bootstrappolicy: system:public-info-viewer; kubeadm: phases/bootstraptoken/clusterinfo).
  */
-export function authenticationConfiguration(): string {
+export function authenticationConfiguration(signIn: readonly IssuerConfig[]): string {
   return yaml({
     apiVersion: "apiserver.config.k8s.io/v1",
     kind: "AuthenticationConfiguration",
+    ...(signIn.length === 0 ? {} : { jwt: signIn.map(jwtAuthenticator) }),
     anonymous: { enabled: true, conditions: healthPaths.map((path) => ({ path })) },
   });
+}
+
+/**
+ * One issuer. The prefix cannot be `system:` (a rule refuses that name), so no token becomes a node or a member of system:masters. A claim
+ * `email` counts only with `email_verified` (kubernetes/kubernetes, staging/src/k8s.io/apiserver/plugin/pkg/authenticator/token/oidc).
+ */
+function jwtAuthenticator(issuer: IssuerConfig): object {
+  const { clientId, usernameClaim, groupsClaim, requiredClaims, certificateAuthority } = issuer;
+  const prefix = signInPrefix(issuer);
+  const rules = Object.entries(requiredClaims).map(([claim, requiredValue]) => ({ claim, requiredValue }));
+  return {
+    issuer: {
+      url: issuer.issuer,
+      audiences: [clientId],
+      ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
+    },
+    ...(rules.length === 0 ? {} : { claimValidationRules: rules }),
+    claimMappings: {
+      username: { claim: usernameClaim, prefix },
+      ...(groupsClaim === undefined ? {} : { groups: { claim: groupsClaim, prefix } }),
+    },
+  };
 }
 
 const healthPaths = ["/healthz", "/livez", "/readyz"] as const;

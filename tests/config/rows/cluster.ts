@@ -44,6 +44,27 @@ export const clusterRows: readonly Row[] = [
     ],
   ),
   [
+    "two issuers of one name and URL, and one that is called system",
+    "aws",
+    {
+      "access.signIn": [
+        { name: "corp", issuer: "https://id.example", clientId: "a" },
+        { name: "corp", issuer: "https://id.example", clientId: "b" },
+        { name: "system", issuer: "https://other.example", clientId: "c" },
+      ],
+    },
+    [
+      ["access.signIn[1].issuer", "https://id.example", "is listed twice", "each issuer once"],
+      ["access.signIn[1].name", "corp", "is the name of two issuers", "each name once"],
+      [
+        "access.signIn[2].name",
+        "system",
+        "would let an issuer speak for the components of Kubernetes",
+        "any other name",
+      ],
+    ],
+  ],
+  [
     "14 tags on Azure",
     "azure",
     { tags: Object.fromEntries(Array.from({ length: 14 }, (_, index) => [`tag-${index}`, ""])) },
