@@ -26,7 +26,7 @@ export interface CiRole {
  * Lets somebody give and take no other roles than those that a cluster's machines have, and only to identities of services: with that right
  * he cannot make himself an owner (Azure documentation, "Delegate Azure access management with conditions").
  */
-export function onlyClusterRoles(): string {
+function onlyClusterRoles(): string {
   const ids = Object.values(clusterRoles).toSorted().join(", ");
   const about = (where: string) => `@${where}[Microsoft.Authorization/roleAssignments:RoleDefinitionId]`;
   const guarded = (action: string, where: string, more: string) =>

@@ -8,7 +8,7 @@ import type { PoolSpec } from "../components/model/pools.ts";
 import { signInKubeconfig } from "../components/pki/kubeconfig.ts";
 
 /** One pool as the outputs of a stack name it. */
-export interface PoolOutput {
+interface PoolOutput {
   /** Name of the pool, which is also the value of its nodes' label `fenestra.dev/pool`. */
   readonly name: string;
   /** Operating system as the stack file names it. */

@@ -116,6 +116,7 @@ async function rehearsal(stack: string, option: "--full" | "--every-add-on"): Pr
 const steps: readonly { readonly title: string; readonly run: () => Promise<Counts> }[] = [
   { title: "types", run: () => single([path.join(bin, "tsc"), "--noEmit"]) },
   { title: "lint and format", run: () => single([path.join(bin, "biome"), "ci", "."]) },
+  { title: "exports and dependencies that nobody uses", run: () => single([path.join(bin, "knip"), "--no-progress"]) },
   { title: "control-plane programs", run: programs },
   { title: "mocha", run: mocha },
   ...stackNames(testStacks).map((stack) => ({ title: `rehearsal of ${stack}`, run: () => rehearsal(stack, "--full") })),

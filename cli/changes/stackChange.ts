@@ -7,16 +7,7 @@ export const statuses = ["failed", "changed", "unknown", "added", "removed", "sa
 export type Status = (typeof statuses)[number];
 
 /** What happens to machines, as the table says it. */
-export const nodeFates = [
-  "refused",
-  "replaced",
-  "may-be-replaced",
-  "removed",
-  "rolled",
-  "changed",
-  "added",
-  "stays",
-] as const;
+const nodeFates = ["refused", "replaced", "may-be-replaced", "removed", "rolled", "changed", "added", "stays"] as const;
 
 /** One of `nodeFates`. */
 export type NodeFate = (typeof nodeFates)[number];
@@ -28,16 +19,7 @@ export interface NodeRow {
 }
 
 /** Numbers of a row of the table, by their names in `changes.json`. */
-export const numbers = [
-  "added",
-  "removed",
-  "changed",
-  "replaced",
-  "refused",
-  "lost",
-  "newFindings",
-  "goneFindings",
-] as const;
+const numbers = ["added", "removed", "changed", "replaced", "refused", "lost", "newFindings", "goneFindings"] as const;
 
 /** A stack's row of the table: names and numbers, no text. */
 export type Overview = Readonly<Record<(typeof numbers)[number], number>> & {
@@ -48,7 +30,7 @@ export type Overview = Readonly<Record<(typeof numbers)[number], number>> & {
 };
 
 /** Texts about a stack; each may be empty. */
-export const textNames = ["reason", "nodes", "values", "findings", "files", "summary"] as const;
+const textNames = ["reason", "nodes", "values", "findings", "files", "summary"] as const;
 
 /** What became of one stack. */
 export type StackChange = Readonly<Record<(typeof textNames)[number], string>> & {
@@ -67,7 +49,7 @@ export function bareChange(stack: string, status: Status, reason = ""): StackCha
 export const changesFile = "changes.json";
 
 /** Version of that file's form. */
-export const changesVersion = 2;
+const changesVersion = 2;
 
 /** Text of that file. */
 export function changesJson(stacks: readonly StackChange[]): string {

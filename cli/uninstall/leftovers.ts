@@ -12,7 +12,7 @@ export interface FoundObject {
 }
 
 /** A PersistentVolume. */
-export interface FoundVolume extends FoundObject {
+interface FoundVolume extends FoundObject {
   /** `Delete`, `Retain` or `Recycle`. */
   readonly reclaimPolicy: string;
   /** The volume in the cloud: volume handle, or the driver's own name. */
@@ -22,12 +22,12 @@ export interface FoundVolume extends FoundObject {
 }
 
 /** A claim. */
-export interface FoundClaim extends FoundObject {
+interface FoundClaim extends FoundObject {
   readonly volume: string | undefined;
 }
 
 /** A Service of type LoadBalancer. */
-export interface FoundService extends FoundObject {
+interface FoundService extends FoundObject {
   /** Address of the load balancer; `undefined` while there is none. */
   readonly address: string | undefined;
 }
@@ -55,7 +55,7 @@ const ownManager = "pulumi-kubernetes";
 const ownPart = "fenestra";
 
 /** Whether the program made an object; then `pulumi destroy` removes it in the right order. */
-export function isOwn({ metadata }: Pick<FoundObject, "metadata">): boolean {
+function isOwn({ metadata }: Pick<FoundObject, "metadata">): boolean {
   return (
     metadata.managers.some((manager) => manager.startsWith(ownManager)) ||
     (metadata.labels["app.kubernetes.io/part-of"] ?? "").split("-")[0] === ownPart

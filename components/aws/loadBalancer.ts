@@ -26,9 +26,9 @@ export interface LoadBalancerArgs {
 }
 
 /** Idle time after which a connection is dropped, in seconds: long enough for a quiet `kubectl exec`. AWS's default is 350. */
-export const idleSeconds = 3600;
+const idleSeconds = 3600;
 /** Time that open connections of a removed machine get, in seconds. AWS's default of 300 would hold up every replacement. */
-export const drainSeconds = 30;
+const drainSeconds = 30;
 
 /** What cannot be changed of a target group. */
 const targetGroupShape = { targetType: "ip", port: ports.api, protocol: "TCP" } as const;

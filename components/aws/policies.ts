@@ -48,7 +48,7 @@ export function arn(scope: PolicyScope, service: string, resource: string): stri
 }
 
 /** ARN of an SSM parameter; the slash that begins its name is not doubled. */
-export function parameterArn(scope: PolicyScope, name: string): string {
+function parameterArn(scope: PolicyScope, name: string): string {
   return arn(scope, "ssm", `parameter${name}`);
 }
 
@@ -129,7 +129,7 @@ export function machineTrust(): PolicyDocument {
  * Session Manager and Run Command, and not one parameter. The managed policy AmazonSSMManagedInstanceCore is not used: it lets a machine
  * read every parameter of the account that its key admits.
  */
-export function sessionManager(scope: PolicyScope): readonly Statement[] {
+function sessionManager(scope: PolicyScope): readonly Statement[] {
   return [
     {
       Sid: "AgentStatus",
@@ -158,7 +158,7 @@ function forParameters(scope: PolicyScope, names: readonly string[]): Condition 
 }
 
 /** Reading these parameters and nothing else. */
-export function readParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
+function readParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
   return [
     {
       Sid: "ReadParameters",
@@ -177,7 +177,7 @@ export function readParameters(scope: PolicyScope, names: readonly string[]): re
 }
 
 /** Writing these parameters: standard ones are encrypted by `kms:Encrypt` (AWS KMS: how Parameter Store uses KMS). */
-export function writeParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
+function writeParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
   return [
     {
       Sid: "WriteParameters",
@@ -209,7 +209,7 @@ export interface GmsaSecrets {
 }
 
 /** Reading these secrets and nothing else; a key of one's own only for them (AWS KMS: how Secrets Manager uses KMS). */
-export function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): readonly Statement[] {
+function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): readonly Statement[] {
   if (secrets.length === 0) return [];
   const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
   const regions = new Set(secrets.map((secret) => secret.split(":")[3] ?? scope.region));

@@ -70,7 +70,7 @@ export const etcdDevice = `/dev/disk/azure/data/by-lun/${etcdLun} /dev/disk/azur
  * Name of a control-plane machine: VM, computer and node have the same, as the cloud controller expects of machines outside scale sets. It
  * has at least 6 characters, below which that controller fails (kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmssflex_cache.go).
  */
-export function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
+function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
   return `${cluster}-cp-${member.index}`;
 }
 

@@ -25,7 +25,7 @@ export interface LoadBalancerArgs {
 }
 
 /** Idle time after which a connection is reset, in minutes: the longest that Azure has. Its default is 4. */
-export const idleMinutes = 30;
+const idleMinutes = 30;
 
 /** Position of the load balancer in the first control-plane subnet: the first address that Azure leaves to others. */
 const balancerAddress = 4;
@@ -37,7 +37,7 @@ const everyZone = ["1", "2", "3"];
 const part = { frontend: "api", pool: "control-plane", probe: "readyz", rule: "api" } as const;
 
 /** Name of the private DNS zone of a cluster. `internal` is reserved for private use (ICANN resolution 2024.07.29.06). */
-export function privateZone(cluster: string): string {
+function privateZone(cluster: string): string {
   return `${cluster}.fenestra.internal`;
 }
 

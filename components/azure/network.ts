@@ -175,7 +175,7 @@ export class Network extends pulumi.ComponentResource {
 }
 
 /** The subscription in a resource id: `/subscriptions/<id>/resourceGroups/...`. */
-export function subscriptionOf(resourceId: string): string {
+function subscriptionOf(resourceId: string): string {
   const [, keyword, subscription] = resourceId.split("/");
   if (keyword !== "subscriptions" || subscription === undefined)
     throw new RangeError(`${resourceId} is not the id of a resource in a subscription`);

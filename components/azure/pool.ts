@@ -43,7 +43,7 @@ export interface PoolArgs extends Attachment {
 }
 
 /** What a pool's machines receive. It names things and holds no secret. */
-export function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, tenantId: string): WorkerPayload {
+function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, tenantId: string): WorkerPayload {
   const access = { cloud, tenantId };
   return pool.os === "linux"
     ? linuxWorkerPayload({ spec, pool, access })

@@ -13,7 +13,7 @@ export const roles = {
 } as const;
 
 /** Name of a built-in role that Fenestra assigns. */
-export type RoleName = keyof typeof roles;
+type RoleName = keyof typeof roles;
 
 /** A role on a resource and everything below it. */
 export interface Grant {
@@ -30,7 +30,7 @@ export interface Grantee {
 }
 
 /** Resource id of a built-in role. */
-export function roleDefinitionId(subscriptionId: string, role: RoleName): string {
+function roleDefinitionId(subscriptionId: string, role: RoleName): string {
   return `/subscriptions/${subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${roles[role]}`;
 }
 

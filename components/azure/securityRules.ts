@@ -26,7 +26,7 @@ export interface SecurityRule {
 }
 
 /** Highest priority number of our rules (kubernetes-sigs/cloud-provider-azure: pkg/provider/securitygroup begins at 500). */
-export const lastPriority = 499;
+const lastPriority = 499;
 
 const api = [String(ports.api)] as const;
 

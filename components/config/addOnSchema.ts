@@ -5,7 +5,7 @@ const switchOn = (description: string) => z.boolean().default(true).meta({ descr
 const switchOff = (description: string) => z.boolean().default(false).meta({ description });
 
 /** A group Managed Service Account that pods may use. */
-export const credentialSpecSchema = z
+const credentialSpecSchema = z
   .strictObject({
     name: z
       .string()
@@ -52,7 +52,7 @@ export const credentialSpecSchema = z
   .meta({ description: "A group Managed Service Account that pods may use." });
 
 /** A Windows share that a StorageClass makes volumes in. */
-export const shareSchema = z
+const shareSchema = z
   .strictObject({
     name: z
       .string()

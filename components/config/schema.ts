@@ -19,7 +19,7 @@ const httpUrl = z.url({ protocol: /^https?$/ }).meta({
 });
 
 /** Kubernetes release and the networks inside the cluster. */
-export const kubernetesSchema = z
+const kubernetesSchema = z
   .strictObject({
     version: z
       .string()
@@ -41,7 +41,7 @@ export const kubernetesSchema = z
   .meta({ description: "Kubernetes release and the networks inside the cluster." });
 
 /** The cloud's network. */
-export const networkSchema = z
+const networkSchema = z
   .strictObject({
     cidr: cidr
       .default("10.0.0.0/16")
@@ -58,7 +58,7 @@ export const networkSchema = z
   .meta({ description: "The cloud's network." });
 
 /** Machines of the control plane. */
-export const controlPlaneSchema = z
+const controlPlaneSchema = z
   .strictObject({
     replicas: z
       .union([z.literal(1), z.literal(3)])
@@ -86,7 +86,7 @@ export const controlPlaneSchema = z
   .meta({ description: "Machines of the control plane." });
 
 /** A Kubernetes taint. */
-export const taintSchema = z.strictObject({
+const taintSchema = z.strictObject({
   key: z.string().min(1).meta({ description: "Key of the taint." }),
   value: z.string().default("").meta({ description: "Value of the taint." }),
   effect: z
@@ -234,7 +234,7 @@ const issuerSchema = z.strictObject({
 });
 
 /** Who reaches the Kubernetes API from outside. */
-export const accessSchema = z
+const accessSchema = z
   .strictObject({
     public: z
       .strictObject({
@@ -253,7 +253,7 @@ export const accessSchema = z
   .meta({ description: "Who reaches the Kubernetes API from outside." });
 
 /** Where machines fetch from in a restricted network. */
-export const mirrorSchema = z
+const mirrorSchema = z
   .strictObject({
     artifacts: httpUrl.optional().meta({
       description:
@@ -283,7 +283,7 @@ const pluginSchema = z.strictObject({
 });
 
 /** Pulls from the cloud's own registries. */
-export const registryAccessSchema = z
+const registryAccessSchema = z
   .strictObject({
     resources: z.array(z.string()).min(1).meta({
       description:

@@ -41,7 +41,7 @@ export function reachedGuard(name: string, version: string, opts: pulumi.CustomR
 }
 
 /** Throws ConfigError with all that speaks against a change of the kept state, which is read with distrust. */
-export function refuseChange(kept: unknown, wanted: ClusterState): void {
+function refuseChange(kept: unknown, wanted: ClusterState): void {
   const from = readState(kept);
   if (from === undefined)
     throw new Error(
@@ -52,7 +52,7 @@ export function refuseChange(kept: unknown, wanted: ClusterState): void {
 }
 
 /** Throws ConfigError when the release that was reached and the wanted one are too far apart. */
-export function refuseRelease(reached: unknown, wanted: string): void {
+function refuseRelease(reached: unknown, wanted: string): void {
   if (typeof reached !== "string") throw new Error("the state of the release that was reached cannot be read");
   const problems = reachedProblems(reached, wanted);
   if (problems.length > 0) throw new ConfigError(problems);

@@ -11,7 +11,7 @@ import { othersGate } from "./othersGate.ts";
 export type GateBefore = (fingerprint: pulumi.Input<string>) => pulumi.Resource;
 
 /** A control-plane machine as the chain sees it. */
-export interface ChainMachine {
+interface ChainMachine {
   /** Changes when, and only when, the machine was replaced. */
   readonly instanceId: pulumi.Output<string>;
   /** Its node. */

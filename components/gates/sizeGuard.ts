@@ -33,7 +33,7 @@ export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHoo
 }
 
 /** What is wrong with an update that gives a pool this many machines, or `undefined`. Pure. */
-export function sizeProblem(pool: string, nodes: number, capacity: unknown, urn: string): string | undefined {
+function sizeProblem(pool: string, nodes: number, capacity: unknown, urn: string): string | undefined {
   if (typeof capacity !== "number") return `the size of pool ${pool} cannot be read from its update`;
   if (nodes <= capacity) return undefined;
   return (

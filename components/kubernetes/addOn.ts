@@ -54,7 +54,7 @@ export function stageOf(kind: Manifest["kind"]): number {
  * Whether an object keeps something in the cloud, or keeps something from being deleted there: it is then deleted one by one before the
  * machines go, even when the whole cluster goes. A pod with a claim counts, since the claim's finalizer waits for the pod.
  */
-export function ownsCloudResources(manifest: Manifest): boolean {
+function ownsCloudResources(manifest: Manifest): boolean {
   switch (manifest.kind) {
     case "Service":
       return manifest.spec?.type === "LoadBalancer";
@@ -66,7 +66,7 @@ export function ownsCloudResources(manifest: Manifest): boolean {
 }
 
 /** Name of an object's resource below its add-on: its own name, with the namespace unless that is the add-on's only one. */
-export function objectName(parent: string, { metadata }: Manifest): string {
+function objectName(parent: string, { metadata }: Manifest): string {
   return metadata.namespace === undefined || metadata.namespace === "kube-system"
     ? `${parent}-${metadata.name}`
     : `${parent}-${metadata.namespace}-${metadata.name}`;

@@ -6,7 +6,7 @@ import { validationPolicies } from "./guardRails/validationPolicies.ts";
 import type { Manifest } from "./manifest.ts";
 
 /** Whether the cluster's API server can set the RuntimeClass of a Windows pod by itself. */
-export function setsRuntimeClass(spec: Pick<ClusterSpec, "kubernetes">): boolean {
+function setsRuntimeClass(spec: Pick<ClusterSpec, "kubernetes">): boolean {
   return requireMinorFacts(spec.kubernetes.version).mutatingAdmissionPolicy;
 }
 

@@ -11,7 +11,7 @@ import { gmsaWebhookHost } from "./addOns/gmsa.ts";
 import { WebhookCertificate } from "./webhookCertificate.ts";
 
 /** A pool of workers, whose nodes join this cluster. */
-export interface WorkerPool {
+interface WorkerPool {
   readonly spec: PoolSpec;
   /** What makes and replaces its machines. */
   readonly group: pulumi.Resource;

@@ -2,7 +2,7 @@ import type * as kubernetes from "@pulumi/kubernetes";
 import type { OutputInstance } from "@pulumi/pulumi";
 
 /** Name and labels of an object; plain values, since names decide the shape of the program. */
-export interface Metadata {
+interface Metadata {
   readonly name: string;
   readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -57,8 +57,6 @@ interface GmsaCredentialSpecBody {
 export type PodSpec = Plain<kubernetes.types.input.core.v1.PodSpec>;
 /** A container as the typed resources take it. */
 export type Container = Plain<kubernetes.types.input.core.v1.Container>;
-/** Requests and limits of a container. */
-export type Resources = Plain<kubernetes.types.input.core.v1.ResourceRequirements>;
 /** A volume as the typed resources take it. */
 export type Volume = Plain<kubernetes.types.input.core.v1.Volume>;
 /** A toleration as the typed resources take it. */

@@ -117,7 +117,7 @@ export function namespaceRights(account: Account, name: string, rules: PolicyRul
 }
 
 /** Binds an existing Role to an account. */
-export function boundRole(account: Account, name: string, role: string, where: string): Manifest {
+function boundRole(account: Account, name: string, role: string, where: string): Manifest {
   return {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "RoleBinding",

@@ -5,7 +5,7 @@
 export type CloudAccess = AwsAccess | AzureAccess;
 
 /** A machine on AWS: SSM Parameter Store by the instance's role. */
-export interface AwsAccess {
+interface AwsAccess {
   readonly kind: "aws";
   readonly region: string;
   /** Name of the SSM parameter with the join secret: `/fenestra/<cluster>/join`. */
@@ -75,16 +75,4 @@ export interface ApiEndpoint {
   readonly host: string;
   /** DNS name of the public load balancer, when there is one. */
   readonly publicHost?: string;
-}
-
-/**
- * The join secret that the control plane publishes and workers read, as JSON: short-lived, so that leaked user data is worth nothing.
- * `expires` is RFC 3339 in UTC; `caCertificate` is the cluster CA as PEM; `caCertHash` is the `sha256:` hash of its public key.
- */
-export interface JoinSecret {
-  readonly server: string;
-  readonly caCertificate: string;
-  readonly caCertHash: string;
-  readonly token: string;
-  readonly expires: string;
 }

@@ -13,7 +13,7 @@ import { windowsPaths } from "./windows/paths.ts";
  */
 
 /** Where the kubelet looks, per system. On Linux a folder of its own: what lies in it may be run by the kubelet. */
-export const credentialPaths = {
+const credentialPaths = {
   linux: {
     folder: "/usr/local/libexec/fenestra/credential-providers",
     config: "/etc/fenestra/credential-providers.yaml",

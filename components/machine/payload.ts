@@ -9,7 +9,7 @@ export interface PayloadFile {
 }
 
 /** What kind of machine a payload is for. */
-export type MachineKind = "control-plane" | "linux" | "windows";
+type MachineKind = "control-plane" | "linux" | "windows";
 
 /** Everything that a machine receives: its files and the one it starts with. It holds no secret. */
 export interface MachinePayload {

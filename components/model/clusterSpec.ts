@@ -11,7 +11,7 @@ import { registryAccess } from "./registryAccess.ts";
 import { minorOf } from "./releases.ts";
 
 /** Client limits of the control plane's own components, requests per second. */
-export interface ClientLimits {
+interface ClientLimits {
   readonly qps: number;
   readonly burst: number;
 }
@@ -24,14 +24,14 @@ export const clientLimits: Readonly<Record<StackConfig["kubernetes"]["sizeTier"]
 };
 
 /** Kubernetes as the control plane and the in-cluster layer need it. */
-export interface KubernetesSpec extends NodeKubernetes {
+interface KubernetesSpec extends NodeKubernetes {
   readonly clientLimits: ClientLimits;
   /** Address of the `kubernetes` Service: the first of the range. */
   readonly apiServiceAddress: string;
 }
 
 /** The control plane. */
-export interface ControlPlaneSpec {
+interface ControlPlaneSpec {
   readonly members: readonly ControlPlaneMember[];
   readonly size: MachineSize;
   /** `latest` or a pinned image. */

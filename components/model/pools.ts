@@ -150,7 +150,7 @@ export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv
 }
 
 /** Label of nodes that run Hyper-V isolated containers. */
-export const hyperVLabel = "fenestra.dev/hyperv";
+const hyperVLabel = "fenestra.dev/hyperv";
 
 /** Label of nodes that have the plug-in for accounts of a domain that they have not joined. */
 export const ccgPluginLabel = "fenestra.dev/ccg-plugin";

@@ -41,7 +41,7 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
 };
 
 /** A plug-in's file: the only one that a machine installs. */
-export interface PluginFile {
+interface PluginFile {
   readonly url: string;
   readonly sha256: string;
 }

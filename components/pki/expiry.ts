@@ -1,7 +1,7 @@
 const dayMs = 86_400_000;
 
 /** From so many days before its end an authority is warned of: time enough to plan its replacement, which touches every machine. */
-export const warningDays = 90;
+const warningDays = 90;
 
 /**
  * Warning about an authority that expires soon; `undefined` before that.

@@ -25,11 +25,11 @@ interface Authority {
 
 const hoursPerDay = 24;
 /** Validity of the authorities: ten years, as kubeadm has it. */
-export const authorityHours = 10 * 365 * hoursPerDay;
+const authorityHours = 10 * 365 * hoursPerDay;
 /** Validity of the administrator's certificate: one year. */
-export const adminHours = 365 * hoursPerDay;
+const adminHours = 365 * hoursPerDay;
 /** The administrator's certificate is renewed by an update that runs within this time before its end: 90 days. */
-export const adminRenewalHours = 90 * hoursPerDay;
+const adminRenewalHours = 90 * hoursPerDay;
 
 /** ECDSA P-256: certificate and key of an authority together stay far below the 4,096 characters of one SSM parameter. */
 const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;

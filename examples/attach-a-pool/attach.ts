@@ -5,7 +5,7 @@ import type { PoolRoll } from "../../components/gates/poolGate.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 
 /** A pool as both clouds make it. */
-export interface MadePool {
+interface MadePool {
   readonly spec: PoolSpec;
   readonly group: pulumi.Resource;
   readonly groupName: pulumi.Output<string>;

@@ -4,7 +4,7 @@ import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 
 /** What happens to something, worst first. */
-export const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
+const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
 
 /**
  * What happens to a resource. `refused`: the cloud refuses the update. `replaced`: a new one takes its place. `may-be-replaced`: nothing here

@@ -16,7 +16,7 @@ export const changeWords: Readonly<Record<Change | "stays", string>> = {
 };
 
 /** Marks of lines; a pull request's comment shows those with `-` and `!` in colour. */
-export const changeMarks: Readonly<Record<Change | "stays", string>> = {
+const changeMarks: Readonly<Record<Change | "stays", string>> = {
   refused: "-",
   replaced: "!",
   "may-be-replaced": "?",
@@ -88,7 +88,7 @@ export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): r
 }
 
 /** What happens to the machines of one kind, in words. */
-export function nodeWords({ change, role, count: [before, now], because, data }: NodeChange): string {
+function nodeWords({ change, role, count: [before, now], because, data }: NodeChange): string {
   const most = Math.max(before, now);
   const some = before === now || before === 0 || now === 0;
   const number = some ? (most === 1 ? "" : `, ${most} machines`) : `, ${before} -> ${now} machines`;

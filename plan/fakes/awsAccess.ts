@@ -68,13 +68,13 @@ function keyArn(program: RecordedProgram, reference: string | undefined): string
 }
 
 /** Calls on Parameter Store that a machine makes. */
-export type ParameterCall = "GetParameter" | "PutParameter";
+type ParameterCall = "GetParameter" | "PutParameter";
 
 /**
  * Whether a role may read or write a parameter: the call itself, and the use of the key with the parameter's ARN as encryption context
  * (AWS KMS, how Parameter Store uses KMS).
  */
-export function mayUseParameter(
+function mayUseParameter(
   program: RecordedProgram,
   role: string,
   call: ParameterCall,

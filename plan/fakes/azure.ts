@@ -103,7 +103,7 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
 };
 
 /** Tenant of a simulated subscription. */
-export function tenantOf(subscription: string): string {
+function tenantOf(subscription: string): string {
   return uuid(subscription, "tenant");
 }
 

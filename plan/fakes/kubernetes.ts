@@ -3,7 +3,7 @@ import { autoName, uuid } from "./identifiers.ts";
 import type { SimulatedProvider } from "./provider.ts";
 
 /** `apiVersion` and `kind` of a Kubernetes resource's type token: `kubernetes:apps/v1:Deployment`; the core group is `core`. */
-export function kindOfToken(type: string): { readonly apiVersion: string; readonly kind: string } {
+function kindOfToken(type: string): { readonly apiVersion: string; readonly kind: string } {
   const [, group = "", kind = ""] = type.split(":");
   return { apiVersion: group.startsWith("core/") ? group.slice("core/".length) : group, kind };
 }

@@ -2,9 +2,9 @@ import { inspect } from "node:util";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 
 /** Text that stands for a secret wherever a recorded program is printed. */
-export const secretMark = "[secret]";
+const secretMark = "[secret]";
 /** Text that stands for a value that only the cloud can tell. */
-export const unknownMark = "[known after the update]";
+const unknownMark = "[known after the update]";
 
 /** A value that Pulumi treats as secret. Every way of printing it gives `[secret]`; only `reveal` gives the value. */
 export class Secret {

@@ -167,7 +167,7 @@ function planResource(resource: RecordedResource): PlanResource {
 }
 
 /** A value as it may be shown: secrets as their mark, user data as its size and digest, keys in order. */
-export function printable(value: PropertyValue): unknown {
+function printable(value: PropertyValue): unknown {
   if (isPropertyList(value)) return value.map(printable);
   if (!isPropertyMap(value)) return typeof value === "object" && value !== null ? String(value) : value;
   return Object.fromEntries(

@@ -19,7 +19,7 @@ export interface MirrorFile {
 }
 
 /** An image that a node pulls. */
-export interface MirrorImage {
+interface MirrorImage {
   /** Reference as nodes use it. */
   readonly reference: string;
   /** `sha256:<hex>`; `null` when the reference is a tag alone. */

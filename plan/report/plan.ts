@@ -173,8 +173,6 @@ export const planSchema = z
 
 /** A plan: everything that a reviewer sees, as plain data without a secret. */
 export type Plan = z.output<typeof planSchema>;
-/** One file that a kind of machine receives. */
-export type PlanFile = z.output<typeof fileSchema>;
 /** A kind of machine: one control-plane machine, or the machines of one pool. */
 export type PlanMachine = z.output<typeof machineSchema>;
 /** A pool as a reviewer sees it. */

@@ -101,7 +101,7 @@ function findingLines({ findings }: Plan): readonly string[] {
 }
 
 /** A table in plain text; columns as wide as they must be. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
   const line = (cells: readonly string[]) =>
     cells

@@ -32,7 +32,7 @@ const places: Readonly<Record<string, Place>> = {
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane";
 
 /** Names of the nodes of a place. Linux means every Linux node, the control plane's too. Pure. */
-export function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string[] {
+function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string[] {
   const isMeant = ({ metadata }: V1Node): boolean => {
     const labels = metadata?.labels ?? {};
     const controls = controlPlaneLabel in labels;

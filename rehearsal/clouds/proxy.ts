@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import type { TlsIdentity } from "./server.ts";
 
 /** Where a host really listens. */
-export interface Upstream {
+interface Upstream {
   readonly address: string;
   readonly port: number;
 }

@@ -16,7 +16,7 @@ export function kubectlWith(program: string, kubeconfigFile: string): Kubectl {
 }
 
 /** A Kubernetes object. */
-export type KubernetesObject = Readonly<Record<string, unknown>>;
+type KubernetesObject = Readonly<Record<string, unknown>>;
 
 /** Whether a resource is an object for the API server. */
 export function isKubernetesObject({ type, custom }: RecordedResource): boolean {
@@ -32,7 +32,7 @@ export function isGate({ type, name, options }: RecordedResource): boolean {
 }
 
 /** The object that a resource asks for, as the provider would send it. Throws when a part of it is not known. */
-export function objectOf(resource: RecordedResource): KubernetesObject {
+function objectOf(resource: RecordedResource): KubernetesObject {
   const plain = plainMap(resource.inputs, resource.name);
   const metadata = typeof plain.metadata === "object" && plain.metadata !== null ? plain.metadata : {};
   // The provider makes a name from the resource's when the program gives none.
@@ -66,7 +66,7 @@ function isList(value: PropertyValue): value is readonly PropertyValue[] {
 }
 
 /** The Kubernetes resources and the gates of a program in layers: those of one layer wait only for those of earlier ones. */
-export function layers(program: RecordedProgram): readonly (readonly RecordedResource[])[] {
+function layers(program: RecordedProgram): readonly (readonly RecordedResource[])[] {
   const byUrn = new Map(program.resources.map((resource) => [resource.urn, resource]));
   const isStep = (resource: RecordedResource): boolean => isKubernetesObject(resource) || isGate(resource);
   const depths = new Map<string, number>();

@@ -25,7 +25,7 @@ const firstMirrorIndex = 11;
 const firstBalancerIndex = 20;
 const metadataAddress = "169.254.169.254";
 /** Path of the payload's list of artifacts on a Linux machine. */
-export const artifactList = "/etc/fenestra/artifacts.tsv";
+const artifactList = "/etc/fenestra/artifacts.tsv";
 
 /** A machine with what its user data holds. */
 export interface DecodedMachine {

@@ -36,7 +36,7 @@ export async function startHolder(name: string): Promise<number> {
 }
 
 /** The processes of the machine of `pid`, itself included. Containers may have their own network and mounts, never their own host name. */
-export async function machineProcesses(pid: number): Promise<readonly number[]> {
+async function machineProcesses(pid: number): Promise<readonly number[]> {
   const own = await namespaceOf(pid);
   if (own === undefined) return [];
   const pids = (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry)).map(Number);

@@ -16,7 +16,7 @@ export interface HostFacts {
 }
 
 /** Kernel settings that forbid user namespaces. */
-export type HostSetting =
+type HostSetting =
   | "user/max_user_namespaces"
   | "kernel/unprivileged_userns_clone"
   | "kernel/apparmor_restrict_unprivileged_userns";

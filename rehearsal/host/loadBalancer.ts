@@ -23,7 +23,7 @@ export interface LoadBalancerOptions {
 }
 
 /** What the load balancer knows of a backend. */
-export interface BackendState extends Backend {
+interface BackendState extends Backend {
   readonly healthy: boolean;
   /** Connections sent there so far. */
   readonly connections: number;

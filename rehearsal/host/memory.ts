@@ -6,7 +6,7 @@ const tmpfsType = 0x0102_1994;
 const lookEveryMs = 3_000;
 
 /** Memory in use, in bytes. */
-export interface MemoryUse {
+interface MemoryUse {
   /** Of processes, without what they share, such as the text of one program that runs many times. */
   readonly processes: number;
   /** Of files in memory: machines have their disks there. */

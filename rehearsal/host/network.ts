@@ -12,7 +12,7 @@ export interface NetworkOptions {
 }
 
 /** Settings of {@link Network.addMachine}. */
-export interface MachineOptions {
+interface MachineOptions {
   /** Host name. */
   readonly name: string;
   /** Address of `eth0` with its prefix, as planned: `10.0.0.10/20`. */

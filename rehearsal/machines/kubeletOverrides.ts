@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { programFolder } from "../host/machineRoot.ts";
 
 /** A field of KubeletConfiguration that the rehearsal sets over the payload's. */
-export interface KubeletOverride {
+interface KubeletOverride {
   readonly field: string;
   readonly value: unknown;
   /** Why the payload's own value cannot be kept in a namespace. */
@@ -10,7 +10,7 @@ export interface KubeletOverride {
 }
 
 /** All fields that the rehearsal overrides. What is overridden is not checked by running it; every other field is the payload's. */
-export const kubeletOverrides: readonly KubeletOverride[] = [
+const kubeletOverrides: readonly KubeletOverride[] = [
   {
     field: "cgroupsPerQOS",
     value: false,

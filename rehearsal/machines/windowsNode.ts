@@ -29,7 +29,7 @@ const joinSecretSchema = z.looseObject({
 const joinLimitMs = 120_000;
 
 /** Year of a Windows Server image: from the name of the public parameter or the Marketplace SKU; a pinned id tells none. */
-export function windowsYear(image: string): string | undefined {
+function windowsYear(image: string): string | undefined {
   return /(?:Windows_Server-|:)(20(?:19|22|25))/i.exec(image)?.[1];
 }
 
@@ -37,7 +37,7 @@ export function windowsYear(image: string): string | undefined {
 export type PinnedImages = ReadonlyMap<string, string>;
 
 /** Build that a machine boots into, which its image decides and nothing else. */
-export function windowsBuild(machine: SimulatedMachine, pinned: PinnedImages): string {
+function windowsBuild(machine: SimulatedMachine, pinned: PinnedImages): string {
   const build = windowsBuilds[windowsYear(machine.image) ?? pinned.get(machine.image) ?? ""];
   if (build === undefined)
     throw new Error(`the image ${machine.image} of ${machine.name} is no Windows Server that the rehearsal knows`);

@@ -28,7 +28,7 @@ import {
 import { programOnPath } from "./onPath.ts";
 
 /** A program that is there to be run. */
-export interface Program {
+interface Program {
   /** Absolute path. */
   readonly path: string;
   /** Its version without `v`. */

@@ -6,7 +6,7 @@ import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 /** A certificate of documentation: nothing is ever served with it. */
-export const certificate = {
+const certificate = {
   certificate: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
   key: "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
   caBundle: Buffer.from("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n").toString("base64"),
@@ -36,7 +36,7 @@ export function gmsa(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["gmsa"]> {
 }
 
 /** An imagined file server. */
-export const smb: NonNullable<AddOns["smb"]> = {
+const smb: NonNullable<AddOns["smb"]> = {
   shares: [
     { name: "files", source: "//files.corp.example.com/pods", secret: "smb-pods", mountOptions: ["dir_mode=0777"] },
     { name: "archive", source: "//files.corp.example.com/archive/pods", secret: "smb-archive", mountOptions: [] },

@@ -9,7 +9,7 @@ import { createProgress } from "../../rehearsal/host/progress.ts";
 import { obtainPrograms, type Programs } from "../../rehearsal/programs/obtain.ts";
 
 /** What a run of kubectl gave. */
-export interface KubectlResult {
+interface KubectlResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;

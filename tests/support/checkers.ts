@@ -3,7 +3,7 @@ import { RehearsalError } from "../../rehearsal/host/errors.ts";
 import { type Checkers, obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
 
 /** Longest that building every checker may take on a small, busy machine, milliseconds. */
-export const buildLimitMs = 60 * 60_000;
+const buildLimitMs = 60 * 60_000;
 
 /**
  * The checkers, built when no earlier run has left them in the cache. Without Go the suite is skipped with the reason; in CI that is a failure.

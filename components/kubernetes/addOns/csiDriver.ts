@@ -2,7 +2,7 @@ import type * as kubernetes from "@pulumi/kubernetes";
 import type { Container, Manifest, Plain, PolicyRule } from "../manifest.ts";
 
 /** Images of the containers beside a driver. A driver that attaches nothing needs no attacher, one that never grows no resizer. */
-export interface CsiSidecars {
+interface CsiSidecars {
   readonly provisioner: string;
   readonly attacher?: string;
   readonly resizer?: string;

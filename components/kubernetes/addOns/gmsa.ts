@@ -230,7 +230,7 @@ const named = (options: string): string =>
   `(has(${options}.gmsaCredentialSpecName) || has(${options}.gmsaCredentialSpec))`;
 
 /** Pods that use an account, as a whole or in one container. Only these ask the webhook, so that an outage of it stops no other pod. */
-export const usesAccount = [
+const usesAccount = [
   `(has(object.spec.securityContext) && has(object.spec.securityContext.windowsOptions) && ${named("object.spec.securityContext.windowsOptions")})`,
   `object.spec.containers.exists(c, has(c.securityContext) && has(c.securityContext.windowsOptions) && ${named("c.securityContext.windowsOptions")})`,
   `(has(object.spec.initContainers) && object.spec.initContainers.exists(c, has(c.securityContext) && has(c.securityContext.windowsOptions) && ${named("c.securityContext.windowsOptions")}))`,

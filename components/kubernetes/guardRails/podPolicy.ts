@@ -2,7 +2,7 @@ import type { Manifest } from "../manifest.ts";
 import { text } from "./cel.ts";
 
 /** One check of a policy. */
-export interface Check {
+interface Check {
   /** CEL that is true when all is well. */
   readonly expression: string;
   /** What is wrong and how to fix it; `{pod}` stands for the path of the pod's spec in the object. */
@@ -23,7 +23,7 @@ export interface PodPolicy {
 }
 
 /** Where a policy acts, and how. */
-export interface Binding {
+interface Binding {
   readonly suffix: string;
   readonly actions: ("Deny" | "Warn" | "Audit")[];
   readonly namespaces?: readonly Requirement[];

@@ -5,7 +5,7 @@ import { namespace, small } from "../workload.ts";
 import { sampleLabels } from "./sampleSite.ts";
 
 /** Namespace of the HostProcess sample: only a privileged one with our label may have such pods. */
-export const hostSamplesNamespace = "fenestra-samples-host";
+const hostSamplesNamespace = "fenestra-samples-host";
 
 /** A HostProcess container per Windows node that lists the node's services once a minute. One image for every build. */
 export function hostProcessManifests(spec: ImageSource): readonly Manifest[] {

@@ -17,7 +17,7 @@ const toolFolder = "C:\\LogMonitor";
  * What LogMonitor brings to the container's output (microsoft/windows-container-tools: LogMonitor/docs/README.md): errors of the event log,
  * requests as IIS writes them to its files, and the same as it traces them. The folder of the files appears with the first request.
  */
-export const logMonitorConfig = {
+const logMonitorConfig = {
   LogConfig: {
     sources: [
       {

@@ -6,7 +6,7 @@ import { envFile } from "./shell.ts";
 import { scriptsStage, scriptsStageLine, stageTablePath } from "./stages.ts";
 
 /** Where a Linux machine on AWS finds bucket, key and SHA-256 of its scripts. */
-export const scriptsFile = "/etc/fenestra/scripts.env";
+const scriptsFile = "/etc/fenestra/scripts.env";
 
 /**
  * User data of a Linux machine: the base64 of a gzipped `#cloud-config`, which cloud-init unpacks by itself. The same payload always gives
@@ -47,7 +47,7 @@ export function withFetchedScripts(
 }
 
 /** The `#cloud-config` before compression. */
-export function cloudConfig(payload: MachinePayload): string {
+function cloudConfig(payload: MachinePayload): string {
   const document = {
     write_files: payload.files.map((file) => ({
       path: file.path,

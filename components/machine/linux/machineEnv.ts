@@ -5,7 +5,7 @@ import type { CloudAccess } from "../cloudAccess.ts";
 export type MachineEnv = Readonly<Record<string, string | number>>;
 
 /** How often stages ask before they fail. A failed stage is begun again by systemd, so none of these is the end of it. */
-export const attempts = {
+const attempts = {
   /** Longest pause between two attempts, in seconds; it doubles from the first one. */
   RETRY_PAUSE_MAX: 15,
   /** Longest time of one request, in seconds. Downloads have ten minutes. */

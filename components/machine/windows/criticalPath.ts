@@ -59,7 +59,7 @@ const otherSeconds = { firstBoot: 120, reboot: 60, hyperV: 40 } as const;
 export const criticalPathTarget = { megabytes: 400, reboots: 1 } as const;
 
 /** One step on the way to Ready. The parts of a step run at the same time. */
-export interface CriticalStep {
+interface CriticalStep {
   readonly name: string;
   readonly parts: readonly { readonly name: string; readonly seconds: number; readonly megabytes: number }[];
   /** Seconds of the longest part. */

@@ -17,13 +17,13 @@ export interface EndpointPolicy {
 }
 
 /** Address of the instance metadata service on both clouds. */
-export const metadataAddress = "169.254.169.254";
+const metadataAddress = "169.254.169.254";
 
 /**
  * What pods must not reach, by TCP: the metadata service, which would give them the node's identity, and on Azure the two ports of the
  * platform's own address that hand out certificates and extension settings.
  */
-export function blockedForPods(cloud: Cloud): readonly { readonly address: string; readonly port: number }[] {
+function blockedForPods(cloud: Cloud): readonly { readonly address: string; readonly port: number }[] {
   const platform = "168.63.129.16";
   return [
     { address: metadataAddress, port: 80 },

@@ -1,5 +1,5 @@
 /** Folder of the scripts and data that a Windows node receives. */
-export const windowsRoot = "C:\\fenestra";
+const windowsRoot = "C:\\fenestra";
 
 /** Path of a script that a Windows node receives. */
 export function windowsScript(name: string): string {

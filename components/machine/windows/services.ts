@@ -13,10 +13,10 @@ import { windowsPaths, windowsPrograms } from "./paths.ts";
  * Recovery actions as `sc.exe failure` takes them: restart after 5, 10 and then every 60 seconds, forgotten after ten quiet minutes.
  * containerd's own, set when it registers, end after the second restart.
  */
-export const recovery = ["reset=", "600", "actions=", "restart/5000/restart/10000/restart/60000"] as const;
+const recovery = ["reset=", "600", "actions=", "restart/5000/restart/10000/restart/60000"] as const;
 
 /** Placeholder of the address that `start-kube-proxy.ps1` takes from the pods' store. */
-export const sourceVipPlaceholder = "@SOURCE_VIP@";
+const sourceVipPlaceholder = "@SOURCE_VIP@";
 
 /** Seconds that flanneld and kube-proxy are waited for before the kubelet starts their pods again. */
 const podSeconds = 300;

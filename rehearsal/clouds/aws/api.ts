@@ -6,12 +6,7 @@ import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
 
 /** Asks whether a role may do something; the context holds condition keys such as `kms:EncryptionContext:PARAMETER_ARN`. */
-export type Authorize = (
-  role: string,
-  action: string,
-  resource: string,
-  context: Readonly<Record<string, string>>,
-) => boolean;
+type Authorize = (role: string, action: string, resource: string, context: Readonly<Record<string, string>>) => boolean;
 
 /** A parameter of the simulated Parameter Store. */
 export interface StoredParameter {

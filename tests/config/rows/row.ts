@@ -1,5 +1,5 @@
 /** A problem as it must be told: path without `config.fenestra:`, value, message, what is allowed. */
-export type Told = readonly [path: string, value: unknown, message: string, allowed: string];
+type Told = readonly [path: string, value: unknown, message: string, allowed: string];
 
 /** A mistake: title, cloud of the valid config it is made in, changes by path (`undefined` removes), every problem that must be told. */
 export type Row = readonly [

@@ -28,7 +28,7 @@ export function exampleCloud(spec: ClusterSpec): CloudAccess {
 }
 
 /** Access of a control-plane machine. */
-export function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
+function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
   const aws = spec.cloud === "aws";
   const name = (role: string): string => (aws ? `/fenestra/${spec.name}/${role}` : role);
   return {
