@@ -90,11 +90,12 @@ function added(stack: string, plan: Plan): StackChange {
   const resources = plan.resources
     .filter(({ custom, type }) => custom && type !== "pulumi:index:Stash")
     .map(({ urn, type, name }): Fate => ({ urn, type, name, change: "added", because: [], inputs: [] }));
-  const diff = { refused: [], resources, nodes, files: [], findings: { new: plan.findings, gone: [] } };
+  const cost = { before: undefined, now: plan.cost };
+  const diff = { refused: [], resources, nodes, files: [], cost, findings: { new: plan.findings, gone: [] } };
   return { ...bareChange(stack, "added"), overview: overviewOf(diff), nodes: nodeLines(nodes).join("\n") };
 }
 
-function overviewOf({ refused, resources, nodes, findings }: PlanDiff): Overview {
+function overviewOf({ refused, resources, nodes, findings, cost }: PlanDiff): Overview {
   const counts = countChanges(resources);
   const rows = (controlPlane: boolean) =>
     nodes
@@ -111,7 +112,11 @@ function overviewOf({ refused, resources, nodes, findings }: PlanDiff): Overview
     lost: resources.filter(({ data }) => data !== undefined).length,
     newFindings: findings.new.length,
     goneFindings: findings.gone.length,
-    cost: { before: null, now: null },
+    cost: {
+      before: cost.before === undefined || cost.before.date === null ? null : cost.before.known,
+      now: cost.now.date === null ? null : cost.now.known,
+      complete: cost.now.complete,
+    },
   };
 }
 

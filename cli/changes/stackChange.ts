@@ -25,8 +25,8 @@ const numbers = ["added", "removed", "changed", "replaced", "refused", "lost", "
 export type Overview = Readonly<Record<(typeof numbers)[number], number>> & {
   readonly controlPlane: readonly NodeRow[];
   readonly pools: readonly NodeRow[];
-  /** Estimates in US dollars a month; null where a price is unknown. */
-  readonly cost: { readonly before: number | null; readonly now: number | null };
+  /** Estimates in US dollars a month, as far as prices are known; null where none is. */
+  readonly cost: { readonly before: number | null; readonly now: number | null; readonly complete: boolean };
 };
 
 /** Texts about a stack; each may be empty. */
@@ -107,6 +107,7 @@ function parseOverview(value: unknown): Overview {
     cost: {
       before: value.cost.before === null ? null : numberOf(value.cost.before),
       now: value.cost.now === null ? null : numberOf(value.cost.now),
+      complete: value.cost.complete === true,
     },
   };
 }

@@ -72,10 +72,11 @@ function findingCell({ newFindings, goneFindings }: Overview): string {
     .join(", ");
 }
 
-function costCell({ before, now }: Overview["cost"]): string {
+function costCell({ before, now, complete }: Overview["cost"]): string {
   if (now === null) return "unknown";
   const rounded = Math.round(now);
-  if (before === null || Math.round(before) === rounded) return String(rounded);
+  const shown = complete ? String(rounded) : `≥ ${rounded}`;
+  if (before === null || Math.round(before) === rounded) return shown;
   const difference = rounded - Math.round(before);
-  return `${rounded} (${difference > 0 ? "+" : ""}${difference})`;
+  return `${shown} (${difference > 0 ? "+" : ""}${difference})`;
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { costSchema } from "../cost/estimate.ts";
 import { findingSchema } from "../report/finding.ts";
 import { planVersion } from "../report/plan.ts";
 
@@ -32,6 +33,7 @@ const baseSchema = z.looseObject({
       files: z.array(z.looseObject({ path: z.string(), content: z.string() })),
     }),
   ),
+  cost: costSchema.optional(),
   findings: z.array(findingSchema),
 });
 

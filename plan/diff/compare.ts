@@ -1,5 +1,6 @@
 import type { Problem } from "../../components/config/problem.ts";
 import { type ClusterState, plannedProblems } from "../../components/model/upgrade.ts";
+import type { Cost } from "../cost/estimate.ts";
 import type { Finding } from "../report/finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../report/plan.ts";
 import type { BasePlan } from "./base.ts";
@@ -36,6 +37,8 @@ export interface PlanDiff {
   readonly resources: readonly Fate[];
   readonly nodes: readonly NodeChange[];
   readonly files: readonly FileChange[];
+  /** What it costs before, where the older plan says so, and now. */
+  readonly cost: { readonly before: Cost | undefined; readonly now: Cost };
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }
 
@@ -66,6 +69,7 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
     resources: fates.filter(({ type }) => type !== "pulumi:index:Stash"),
     nodes: nodeChanges(base, plan, fates),
     files: fileChanges(base, plan),
+    cost: { before: base.cost, now: plan.cost },
     findings: {
       new: plan.findings.filter((finding) => !before?.has(key(finding))),
       gone: base.findings.filter((finding) => !after?.has(key(finding))),

@@ -1,4 +1,5 @@
 import { type Problem, showProblem } from "../../components/config/problem.ts";
+import { costInWords } from "../cost/text.ts";
 import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
 import type { Change, Fate } from "./fates.ts";
 import { showChange } from "./leaves.ts";
@@ -39,6 +40,7 @@ export function diffText(diff: PlanDiff, paint: Paint = plain): string {
     refusedLines(diff.refused).map((line) => paint("red", line)),
     lostLines(diff).map((line) => paint("red", line)),
     nodeLines(diff.nodes, paint),
+    costLines(diff),
     resourceLines(diff.resources, paint),
     findingLines(diff),
     diff.files.flatMap(fileLines),
@@ -129,6 +131,12 @@ export function resourceLines(resources: readonly Fate[], paint: Paint = plain):
       ...inputs.map((leaf) => `    ${showChange(leaf)}`),
     ]),
   ];
+}
+
+/** What changes in the estimate of the cost. */
+export function costLines({ cost: { before, now } }: PlanDiff): readonly string[] {
+  if (before === undefined || before.known === now.known) return [];
+  return [`Cost: ${costInWords(before)} -> ${costInWords(now)}`];
 }
 
 /** Findings that are new, and those that are gone. */

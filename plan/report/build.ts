@@ -3,6 +3,8 @@ import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import { type CriticalPath, windowsCriticalPath } from "../../components/machine/windows/criticalPath.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
+import { estimateCost } from "../cost/estimate.ts";
+import { readPrices } from "../cost/prices.ts";
 import type { ObjectStore } from "../decode/scriptsObject.ts";
 import { decodeUserData } from "../decode/userData.ts";
 import type { SimulatedMachine } from "../fakes/machines.ts";
@@ -69,6 +71,7 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf }: Pla
     resources: [...program.resources].sort((a, b) => compare(a.urn, b.urn)).map(planResource),
     outputs: Object.keys(program.outputs).sort(),
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
+    cost: estimateCost(spec, program, readPrices()),
     findings: findings({ spec, program, machines: kinds, paths, leaks: secretsInUserData(program), asOf }),
   };
 }

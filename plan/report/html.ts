@@ -1,3 +1,4 @@
+import { amountInWords, costInWords, costNote } from "../cost/text.ts";
 import { groupFindings } from "./finding.ts";
 import { highlight } from "./highlight.ts";
 import { escapeHtml } from "./markdown.ts";
@@ -26,12 +27,13 @@ export function planHtml(plan: Plan): string {
 <h1>Plan of ${escapeHtml(plan.stack)}</h1>
 <p>Kubernetes ${escapeHtml(cluster.kubernetes)} on ${cluster.cloud}, ${escapeHtml(cluster.region)}, ${escapeHtml(cluster.environment)}. API: ${escapeHtml(apiAccess(plan))}.</p>
 <p>Made without a cloud: values that only the cloud can tell are stand-ins of the same form and length.</p>
-<nav><a href="#findings">Findings</a><a href="#topology">Topology</a><a href="#pools">Pools</a>${ready === "" ? "" : '<a href="#ready">To Ready</a>'}<a href="#machines">Machines</a><a href="#resources">Resources</a></nav>
+<nav><a href="#findings">Findings</a><a href="#topology">Topology</a><a href="#pools">Pools</a><a href="#cost">Cost</a>${ready === "" ? "" : '<a href="#ready">To Ready</a>'}<a href="#machines">Machines</a><a href="#resources">Resources</a></nav>
 </header>
 <main>
 <section id="findings"><h2>Findings</h2>${findings(plan)}</section>
 <section id="topology"><h2>Topology</h2>${scrollable("Topology", topologySvg(plan))}</section>
 <section id="pools"><h2>Pools</h2>${pools(plan)}</section>
+<section id="cost"><h2>Cost</h2>${cost(plan)}</section>
 ${ready}<section id="machines"><h2>Machines</h2>${plan.machines.map(machine).join("\n")}</section>
 <section id="resources"><h2>Resources</h2>
 <p><label for="search">Search by type and name (press /)</label><br><input id="search" type="search" autocomplete="off"> <span id="hits" role="status"></span></p>
@@ -74,6 +76,11 @@ function pools(plan: Plan): string {
         .join("<br>"),
     ]),
   );
+}
+
+function cost({ cost: estimate }: Plan): string {
+  const lines = estimate.lines.map(({ what, month }) => [escapeHtml(what), amountInWords(month)]);
+  return `<p><strong>${escapeHtml(costInWords(estimate))}</strong>. ${escapeHtml(costNote(estimate))}</p>${lines.length === 0 ? "" : table("Cost", ["What", "USD a month"], lines)}`;
 }
 
 function toReady(plan: Plan): string {

@@ -1,4 +1,5 @@
 import { ports } from "../../components/model/ports.ts";
+import { amountInWords, costInWords, costNote } from "../cost/text.ts";
 import { groupFindings } from "./finding.ts";
 import type { Plan, PlanMachine } from "./plan.ts";
 import { countByProvider, criticalPaths } from "./summary.ts";
@@ -39,6 +40,15 @@ export function planMarkdown(plan: Plan): string {
         pool.taints.map(code).join(" "),
         pool.runtimeClass === null ? "" : code(pool.runtimeClass),
       ]),
+    ),
+    "",
+    "## Cost",
+    "",
+    `${costInWords(plan.cost)}. ${costNote(plan.cost)}`,
+    "",
+    ...table(
+      ["What", "USD a month"],
+      plan.cost.lines.map(({ what, month }) => [what, amountInWords(month)]),
     ),
     "",
     ...toReady(plan),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { costSchema } from "../cost/estimate.ts";
 import { findingSchema } from "./finding.ts";
 
 /** Version of the schema of plan.json. It grows by one when a field changes its meaning or goes. */
@@ -167,6 +168,7 @@ export const planSchema = z
       .array(z.strictObject({ severity: z.string(), text: z.string() }).readonly())
       .readonly()
       .describe("What the program logged."),
+    cost: costSchema.describe("What it costs in a month."),
     findings: z.array(findingSchema).readonly().describe("What a reviewer should look at, worst first."),
   })
   .readonly();

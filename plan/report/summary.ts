@@ -1,4 +1,5 @@
 import { formatCriticalPath } from "../../components/machine/windows/criticalPath.ts";
+import { amountInWords, costInWords, costNote } from "../cost/text.ts";
 import { groupFindings, placesOf } from "./finding.ts";
 import type { Plan } from "./plan.ts";
 import { nodeTree } from "./tree.ts";
@@ -19,6 +20,7 @@ export function planSummary(plan: Plan): string {
     ...machineTable(plan),
     "",
     ...resourceCounts(plan),
+    ...costLines(plan),
     ...(plan.messages.length === 0 ? [] : ["", ...plan.messages.map(({ severity, text }) => `${severity}: ${text}`)]),
     "",
     ...findingLines(plan),
@@ -82,6 +84,15 @@ function resourceCounts(plan: Plan): readonly string[] {
   const counts = countByProvider(plan);
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
   return [`${total} resources: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}`];
+}
+
+function costLines({ cost }: Plan): readonly string[] {
+  const lines = cost.lines.map(({ what, month }) => `${what} ${amountInWords(month)}`);
+  return [
+    `Cost: ${costInWords(cost)}`,
+    ...(lines.length === 0 ? [] : [`  ${lines.join(", ")}`]),
+    `  ${costNote(cost)}`,
+  ];
 }
 
 function findingLines({ findings }: Plan): readonly string[] {

@@ -157,7 +157,7 @@ const change = (over: Partial<StackChange> = {}): StackChange => ({
     ...{ added: 1, removed: 0, changed: 3, replaced: 2, refused: 1, lost: 1, newFindings: 2, goneFindings: 0 },
     controlPlane: [{ name: "aws-dev-control-plane-0-instance", fate: "replaced" }],
     pools: ["a", "b", "c", "d", "e", "f"].map((name) => ({ name, fate: "rolled" as const })),
-    cost: { before: 1000.4, now: 1100 },
+    cost: { before: 1000.4, now: 1100, complete: false },
   },
   nodes: "Nodes\n! aws-dev-control-plane-0-instance: is replaced",
   values: "Resources: + 1",
@@ -180,7 +180,7 @@ Plan of \`${source.sha}\`, made without an account. The plans as pages, and ever
 | Stack | | Control plane | Pools | + ~ - ! | Findings | USD a month |
 | --- | --- | --- | --- | --- | --- | ---: |
 | \`azure-prod\` | **cannot be planned** |  |  |  |  |  |
-| \`aws-dev\` | **1 refused**, **data is lost**, changes | **replaced** | rolled one by one: a, b, c, d, e, 1 more | +1 ~3 -0 !2 | 2 new | 1100 (+100) |
+| \`aws-dev\` | **1 refused**, **data is lost**, changes | **replaced** | rolled one by one: a, b, c, d, e, 1 more | +1 ~3 -0 !2 | 2 new | ≥ 1100 (+100) |
 | \`azure-dev\` | no change |  |  |  |  |  |
 
 <details open><summary><code>azure-prod</code>: why</summary>

@@ -51,6 +51,7 @@ function plan(resources: readonly PlanResource[], machines: readonly PlanMachine
     resources,
     outputs: [],
     messages: [],
+    cost: { date: null, lines: [], known: 0, complete: false },
     findings: [],
   };
 }

@@ -57,6 +57,7 @@ const plan: Plan = {
   ],
   outputs: [],
   messages: [],
+  cost: { date: null, lines: [], known: 0, complete: false },
   findings: [{ acknowledged: null, id: "f", level: "note", path: hostile, message: "M.", remedy: "R." }],
 };
 
