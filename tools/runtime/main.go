@@ -32,6 +32,9 @@ func main() {
 	if len(os.Args) == 3 && os.Args[1] == "init" {
 		initMain(os.Args[2])
 	}
+	if len(os.Args) == 3 && os.Args[1] == "windows" {
+		log.Fatal(serveWindows(os.Args[2]))
+	}
 	config := flag.String("config", "/etc/containerd/config.toml", "containerd's configuration")
 	images := flag.String("images", "", "JSON file with the images whose programs are at hand")
 	state := flag.String("state", "/run/container-runtime", "folder for sandboxes and containers")
