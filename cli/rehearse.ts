@@ -21,6 +21,7 @@ import { breakages } from "../rehearsal/negativeControls.ts";
 import { type Checkers, obtainCheckers } from "../rehearsal/programs/checkers/obtain.ts";
 import { obtainContainerRuntime } from "../rehearsal/programs/containerRuntime.ts";
 import { obtainPrograms, type Programs } from "../rehearsal/programs/obtain.ts";
+import { obtainWine } from "../rehearsal/programs/wine.ts";
 import { rehearse } from "../rehearsal/rehearse.ts";
 import { type Command, type ExitCode, exitCodes, UsageError } from "./exit.ts";
 import { readStack, type Stack, stackHelp, stackOptions } from "./stackOptions.ts";
@@ -33,7 +34,7 @@ const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-a
                          [--break <name>] [--engine]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
-kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets of Linux machines and the scripts of the machines. Cloud APIs, kernels,
+kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels,
 the containers of add-ons, packets and Windows are simulated. The last line of the output is: N passed, N failed[, N skipped].
 
 ${stackHelp(17)}
@@ -124,12 +125,13 @@ async function runRehearsal({
   const inside = insideNamespaces();
   if (inside === undefined) {
     progress.line(
-      `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, add-ons' containers, packets and Windows are simulated; the control plane and the kubelets of Linux are real`,
+      `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, add-ons' containers, packets and Windows are simulated; the control plane and the kubelets are real`,
     );
     const lack = await lackOfIds();
     if (lack !== undefined) throw idsProblem(lack);
     const programs = await obtainPrograms({ progress });
     await obtainContainerRuntime(progress);
+    await obtainWine(progress);
     // What reads the machines' files is not needed before the cluster comes up.
     const built = builtFile();
     const building = checkersFor(programs, progress)
@@ -154,6 +156,7 @@ async function runRehearsal({
     config,
     programs,
     containerRuntime: await obtainContainerRuntime(quiet),
+    wine: await obtainWine(quiet),
     checkers: untilBuilt(process.env[builtVariable] ?? "").then((lack) => lack ?? checkersFor(programs, quiet)),
     progress,
     workFolder: inside.workFolder,

@@ -34,6 +34,7 @@ import type { PinnedImages } from "./machines/windowsNode.ts";
 import { nodesText } from "./nodeTable.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
 import type { Programs } from "./programs/obtain.ts";
+import type { Wine } from "./programs/wine.ts";
 
 /** Breaks something on purpose: a negative control expects that this is seen. */
 export interface Breakage {
@@ -57,6 +58,8 @@ export interface RehearsalOptions {
   readonly programs: Programs;
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
+  /** What Windows programs run in; the reason in words where the host has none. */
+  readonly wine: Wine | string;
   /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
   readonly checkers: Promise<Checkers | string>;
   readonly progress: Progress;
@@ -112,6 +115,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     surroundings,
     programs,
     containerRuntime: options.containerRuntime,
+    wine: options.wine,
     progress,
     workFolder,
     kubeconfig,

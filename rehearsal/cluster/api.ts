@@ -1,10 +1,11 @@
 import { get, type RequestOptions } from "node:https";
-import { AppsV1Api, CertificatesV1Api, CoreV1Api, KubeConfig, NodeV1Api } from "@kubernetes/client-node";
+import { AppsV1Api, CertificatesV1Api, CoordinationV1Api, CoreV1Api, KubeConfig, NodeV1Api } from "@kubernetes/client-node";
 import type { ApiClients } from "../../checks/cluster/api.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */
 export interface Api extends ApiClients {
   readonly certificates: CertificatesV1Api;
+  readonly coordination: CoordinationV1Api;
 }
 
 /** Clients for the identity of a kubeconfig's current context. */
@@ -16,6 +17,7 @@ export function apiFor(kubeconfig: string): Api {
     apps: config.makeApiClient(AppsV1Api),
     node: config.makeApiClient(NodeV1Api),
     certificates: config.makeApiClient(CertificatesV1Api),
+    coordination: config.makeApiClient(CoordinationV1Api),
   };
 }
 

@@ -16,8 +16,10 @@ import { refusal } from "../machines/kubeletLog.ts";
 import { kwokStages } from "../machines/kwokStages.ts";
 import { type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
 import { kwokAnnotation } from "../machines/windowsKubelet.ts";
-import { type PinnedImages, startWindowsNode } from "../machines/windowsNode.ts";
+import { startUnderWine } from "../machines/windowsMachine.ts";
+import { type PinnedImages, registerWithoutWine } from "../machines/windowsNode.ts";
 import type { Programs } from "../programs/obtain.ts";
+import type { Wine } from "../programs/wine.ts";
 import { type Api, answersReady, apiFor } from "./api.ts";
 import { type Kubectl, kubectlWith } from "./apply.ts";
 import { type DecodedMachine, type Surroundings, withServedDigests } from "./bringUp.ts";
@@ -41,6 +43,8 @@ export interface ClusterParts {
   readonly programs: Programs;
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
+  /** What Windows programs run in; the reason in words where the host has none. */
+  readonly wine: Wine | string;
   readonly progress: Progress;
   readonly workFolder: string;
   readonly pinnedImages: PinnedImages;
@@ -53,6 +57,8 @@ export class Cluster {
   readonly #parts: ClusterParts;
   readonly #machines = new Map<string, LinuxMachine>();
   readonly #failedJoins: string[] = [];
+  /** Logs of the kubelets of Windows machines by the machines' names. */
+  readonly #windowsLogs = new Map<string, string>();
   /** Why kubelets have no Node. */
   readonly refusals = new Refusals(() => this.#refused());
   readonly registered = new Map<string, RegisteredNode>();
@@ -147,33 +153,56 @@ export class Cluster {
     return started;
   }
 
-  /** Boots the workers: Linux ones in namespaces, Windows ones as simulated kubelets that read the decoded payload. */
+  /** Boots the workers: Linux ones from their user data, Windows ones from their kubelet on, since PowerShell does not run here. */
   async startWorkers(decoded: readonly DecodedMachine[]): Promise<void> {
-    const { cloud, programs, pinnedImages } = this.#parts;
     await Promise.all(
       decoded.map(async (worker) => {
         if (worker.payload.system === "linux") {
           await this.startLinux(worker, false);
           return;
         }
-        const joining = startWindowsNode(worker.payload, {
-          machine: worker.machine,
-          hardware: hardwareOf(worker.machine),
-          identity: cloud.identity(worker.machine),
-          readSecret: (name) => cloud.readSecret(worker.machine, name),
-          pinnedImages,
-          kubeletVersion: `v${programs["kube-apiserver"].version}`,
-        });
-        joining.catch((error: unknown) => this.#failedJoins.push(`${worker.machine.name}: ${messageOf(error)}`));
+        this.#startWindows(worker).catch((error: unknown) =>
+          this.#failedJoins.push(`${worker.machine.name}: ${messageOf(error)}`),
+        );
       }),
     );
   }
 
+  async #startWindows({ machine, payload }: DecodedMachine): Promise<void> {
+    const { cloud, programs, pinnedImages, surroundings, workFolder, wine } = this.#parts;
+    const common = {
+      machine,
+      hardware: hardwareOf(machine),
+      identity: cloud.identity(machine),
+      readSecret: (name: string) => cloud.readSecret(machine, name),
+      pinnedImages,
+      kubeletVersion: `v${programs["kube-apiserver"].version}`,
+    };
+    if (typeof wine === "string") return await registerWithoutWine(payload, common);
+    const logFile = path.join(workFolder, "logs", common.identity.nodeName, "kubelet.log");
+    this.#windowsLogs.set(machine.name, logFile);
+    await startUnderWine(payload, {
+      ...common,
+      wine,
+      containerRuntime: this.#parts.containerRuntime,
+      network: surroundings.network,
+      interfaceAddress: surroundings.interfaceOf(machine.privateIp),
+      gateway: surroundings.gateway,
+      hosts: surroundings.hosts(machine.privateIp),
+      workFolder,
+      api: this.api,
+      logFile,
+    });
+  }
+
   /** What keeps kubelets from having a Node now, and why Windows machines could not join. */
   async #refused(): Promise<readonly string[]> {
+    const linux = [...this.#machines.values()].map(
+      ({ name, systemd }) => [name, systemd.logFile(kubeletUnit)] as const,
+    );
     const refused = await Promise.all(
-      [...this.#machines.values()].map(async ({ name, systemd }) => {
-        const reason = refusal(await readFile(systemd.logFile(kubeletUnit), "utf8").catch(() => ""));
+      [...linux, ...this.#windowsLogs].map(async ([name, logFile]) => {
+        const reason = refusal(await readFile(logFile, "utf8").catch(() => ""));
         return reason === undefined ? [] : [`${name}: ${reason}`];
       }),
     );

@@ -25,12 +25,18 @@ const kernelSettings: Readonly<Record<string, number>> = {
   "kernel/keys/root_maxbytes": 25_000_000,
 };
 
+/** Memory that the operating system shows, in KiB. */
+export function memoryKib({ memoryGib }: Hardware): number {
+  return Math.floor(memoryGib * 1024 * 1024 * (1 - keptByKernel));
+}
+
 /**
  * Files by which programs of a machine learn of its hardware and its kernel, by path. They lie over those of the host, which a machine could
  * read, but whose size is not the machine's: processors, memory, swap (a cloud image has none), and the settings that a node's programs write.
  */
-export function hardwareFiles({ vcpus, memoryGib }: Hardware): Readonly<Record<string, string>> {
-  const memory = Math.floor(memoryGib * 1024 * 1024 * (1 - keptByKernel));
+export function hardwareFiles(hardware: Hardware): Readonly<Record<string, string>> {
+  const { vcpus } = hardware;
+  const memory = memoryKib(hardware);
   const free = memory - usedMemory;
   const processors = Array.from({ length: vcpus }, (_, index) => index);
   return {

@@ -19,14 +19,42 @@ const kubeletOverrides: readonly KubeletOverride[] = [
   { field: "enforceNodeAllocatable", value: ["none"], reason: "what cgroupsPerQOS: false demands" },
 ];
 
+/** Where the rehearsal's runtime answers kubelet.exe, in the machine's own network. */
+export const windowsRuntimeAddress = "127.0.0.1:10010";
+
+/** The same for the kubelets of Windows machines, which run under Wine. */
+const windowsOverrides: readonly KubeletOverride[] = [
+  {
+    field: "containerRuntimeEndpoint",
+    value: `tcp://${windowsRuntimeAddress}`,
+    reason: "Wine's named pipes do not carry gRPC",
+  },
+];
+
+/** Flags of kubelet.exe that are left out, each with the reason. */
+export const withheldFlags: Readonly<Record<string, string>> = {
+  "--windows-service": "Wine's service manager does not start it",
+};
+
+/** Folder of the drop-in on a Windows machine. */
+export const windowsDropInFolder = "C:\\rehearsal\\kubelet.conf.d";
+
+/** The drop-in file of a Windows machine, by path. */
+export function windowsDropIn(): Readonly<Record<string, string>> {
+  return { [`${windowsDropInFolder}\\rehearsal.conf`]: dropIn(windowsOverrides) };
+}
+
 /** Folder of the drop-in in a machine; outside of everything that a payload writes. */
 const dropInFolder = "/.rehearsal/kubelet.conf.d";
 
 /** The drop-in file of a machine, by path. The kubelet merges it into the file that `--config` names (kubernetes: cmd/kubelet/app, mergeKubeletConfigurations). */
 export function kubeletDropIn(): Readonly<Record<string, string>> {
-  const fields = Object.fromEntries(kubeletOverrides.map(({ field, value }) => [field, value]));
-  const document = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...fields };
-  return { [`${dropInFolder}/rehearsal.conf`]: stringify(document) };
+  return { [`${dropInFolder}/rehearsal.conf`]: dropIn(kubeletOverrides) };
+}
+
+function dropIn(overrides: readonly KubeletOverride[]): string {
+  const fields = Object.fromEntries(overrides.map(({ field, value }) => [field, value]));
+  return stringify({ apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...fields });
 }
 
 /** What lies where the publisher's kubelet would: it starts the real one with the machine's own command line and the drop-in. */
@@ -37,6 +65,12 @@ exec ${programFolder}/kubelet "$@" --config-dir=${dropInFolder}
 
 /** The list for people. */
 export function overridesText(): string {
-  const lines = kubeletOverrides.map(({ field, value, reason }) => `${field}: ${JSON.stringify(value)} (${reason})`);
-  return ["the kubelets of Linux machines are real; overridden in their configuration is only:", ...lines].join("\n");
+  const line = ({ field, value, reason }: KubeletOverride) => `${field}: ${JSON.stringify(value)} (${reason})`;
+  return [
+    "the kubelets of Linux machines are real; overridden in their configuration is only:",
+    ...kubeletOverrides.map(line),
+    "those of Windows machines are real under Wine until their nodes are registered; overridden is only:",
+    ...windowsOverrides.map(line),
+    ...Object.entries(withheldFlags).map(([flag, reason]) => `without ${flag} (${reason})`),
+  ].join("\n");
 }

@@ -6,7 +6,7 @@ import { apiFor } from "../cluster/api.ts";
 import { windowsBuilds } from "../cluster/facts.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { waitFor } from "../host/processes.ts";
-import { bootstrapClient, type KubeletSettings, kubeletSettings, nodeObject, registerNode } from "./windowsKubelet.ts";
+import { bootstrapClient, kubeletSettings, nodeObject, registerNode } from "./windowsKubelet.ts";
 
 /** The part of `machine.json` that the simulated kubelet needs; everything else in it is for the scripts. */
 const machineSchema = z.looseObject({
@@ -15,7 +15,8 @@ const machineSchema = z.looseObject({
     z.looseObject({ kind: z.literal("aws"), joinSecret: z.string() }),
     z.looseObject({ kind: z.literal("azure"), joinVault: z.string(), joinSecret: z.string() }),
   ]),
-  paths: z.looseObject({ bootstrapKubeconfig: z.string(), kubeconfigTemplate: z.string() }),
+  paths: z.looseObject({ bootstrapKubeconfig: z.string(), kubeconfigTemplate: z.string(), clusterCa: z.string() }),
+  stages: z.array(z.looseObject({ name: z.string(), fills: z.array(z.string()).optional() })),
 });
 
 const joinSecretSchema = z.looseObject({
@@ -36,16 +37,16 @@ function windowsYear(image: string): string | undefined {
 /** Years of pinned images by their id: a rehearsal has no cloud to ask what an id stands for, so it believes the stack file. */
 export type PinnedImages = ReadonlyMap<string, string>;
 
-/** Build that a machine boots into, which its image decides and nothing else. */
-function windowsBuild(machine: SimulatedMachine, pinned: PinnedImages): string {
-  const build = windowsBuilds[windowsYear(machine.image) ?? pinned.get(machine.image) ?? ""];
+/** Release that a machine boots into, which its image decides and nothing else. */
+export function windowsRelease(
+  machine: SimulatedMachine,
+  pinned: PinnedImages,
+): { readonly year: string; readonly build: string } {
+  const year = windowsYear(machine.image) ?? pinned.get(machine.image) ?? "";
+  const build = windowsBuilds[year];
   if (build === undefined)
     throw new Error(`the image ${machine.image} of ${machine.name} is no Windows Server that the rehearsal knows`);
-  return build;
-}
-
-function readMachine(payload: DecodedUserData) {
-  return machineSchema.parse(JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")));
+  return { year, build };
 }
 
 /** What a Windows machine is joined with, besides its payload. */
@@ -60,45 +61,25 @@ export interface WindowsMachine {
   readonly kubeletVersion: string;
 }
 
-/** Joins a Windows machine and registers its node. */
-export async function startWindowsNode(payload: DecodedUserData, options: WindowsMachine): Promise<void> {
-  const { machine, hardware, kubeletVersion } = options;
-  const { settings, kubeconfig } = await joinWindowsNode(payload, options);
-  const build = windowsBuild(machine, options.pinnedImages);
-  const node = nodeObject(settings, {
-    os: "windows",
-    arch: "amd64",
-    build,
-    osImage: `Windows Server, build ${build}`,
-    kernelVersion: `${build}.4171`,
-    address: machine.privateIp,
-    ...hardware,
-    kubeletVersion,
-  });
-  const api = apiFor(kubeconfig);
-  // A kubelet tries again until the API server takes its node.
-  await waitFor(`node ${settings.nodeName} to be registered`, () => registerNode(api, node), {
-    timeoutMs: 120_000,
-    intervalMs: 500,
-  });
-}
-
-/** A joined Windows machine. */
-interface JoinedNode {
-  readonly settings: KubeletSettings;
-  /** Kubeconfig with the certificate that the controller-manager signed. */
-  readonly kubeconfig: string;
+/** What the stages have made of a machine's payload when the kubelet starts. PowerShell itself does not run here. */
+export interface JoinedPayload {
+  /** The kubelet's command line. */
+  readonly kubeletArguments: readonly string[];
+  /** Files below `C:\\`, with what the join stage fills in or writes. */
+  readonly files: readonly { readonly path: string; readonly content: string }[];
 }
 
 /**
- * Joins a Windows machine as its scripts and kubelet would: values known at boot are put into the payload's files, the join secret is read by
- * the machine's identity, a certificate is requested with its token. PowerShell itself does not run here.
+ * Does what the join stage of a Windows machine does (components/machine/windows/scripts/stage-join.ps1): the join secret is read by the machine's
+ * identity, and values known at boot are put into the payload's files.
  */
-async function joinWindowsNode(
+export async function joinPayload(
   payload: DecodedUserData,
   { machine, identity, readSecret }: WindowsMachine,
-): Promise<JoinedNode> {
-  const { kubelet, paths, cloud } = readMachine(payload);
+): Promise<JoinedPayload> {
+  const { kubelet, paths, cloud, stages } = machineSchema.parse(
+    JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")),
+  );
   const joinSecret = cloud.kind === "aws" ? cloud.joinSecret : `${cloud.joinVault}/secrets/${cloud.joinSecret}`;
   const secret = await waitFor(
     `${machine.name} to find a fresh join secret`,
@@ -118,18 +99,45 @@ async function joinWindowsNode(
   };
   const fill = (text: string): string =>
     Object.entries(values).reduce((filled, [mark, value]) => filled.replaceAll(mark, value), text);
-  const readFile = async (path: string): Promise<string> => fill(fileContent(payload, windowsPath(path)));
-  const settings = await kubeletSettings(kubelet.arguments.map(fill), readFile);
-  // The join stage writes this file from the template; a kubelet that is told another one would find nothing.
-  if (
-    settings.bootstrapKubeconfigPath === undefined ||
-    windowsPath(settings.bootstrapKubeconfigPath) !== paths.bootstrapKubeconfig
-  ) {
-    throw new Error(
-      `the kubelet looks for ${settings.bootstrapKubeconfigPath}, the join stage writes ${paths.bootstrapKubeconfig}`,
-    );
-  }
-  return { settings, kubeconfig: await bootstrapClient(await readFile(paths.kubeconfigTemplate), settings.nodeName) };
+  const filled = stages.flatMap(({ fills }) => fills ?? []);
+  return {
+    kubeletArguments: kubelet.arguments.map(fill),
+    files: [
+      ...payload.files.map(({ path, content }) => ({ path, content: filled.includes(path) ? fill(content) : content })),
+      { path: paths.bootstrapKubeconfig, content: fill(fileContent(payload, paths.kubeconfigTemplate)) },
+      { path: paths.clusterCa, content: secret.caCertificate },
+    ],
+  };
+}
+
+/** Registers a Windows machine's node without its kubelet, where the host has no Wine: by settings read here, and a certificate requested with its token. */
+export async function registerWithoutWine(payload: DecodedUserData, options: WindowsMachine): Promise<void> {
+  const { machine, hardware, kubeletVersion } = options;
+  const { kubeletArguments, files } = await joinPayload(payload, options);
+  const readFile = async (path: string): Promise<string> => {
+    const found = files.find((file) => file.path === path.replaceAll("/", "\\"));
+    if (found === undefined) throw new Error(`the kubelet looks for ${path}, which nothing writes`);
+    return found.content;
+  };
+  const settings = await kubeletSettings(kubeletArguments, readFile);
+  const { build } = windowsRelease(machine, options.pinnedImages);
+  const node = nodeObject(settings, {
+    os: "windows",
+    arch: "amd64",
+    build,
+    osImage: `Windows Server, build ${build}`,
+    kernelVersion: `${build}.4171`,
+    address: machine.privateIp,
+    ...hardware,
+    kubeletVersion,
+  });
+  const kubeconfig = await bootstrapClient(await readFile(settings.bootstrapKubeconfigPath ?? ""), settings.nodeName);
+  const api = apiFor(kubeconfig);
+  // A kubelet tries again until the API server takes its node.
+  await waitFor(`node ${settings.nodeName} to be registered`, () => registerNode(api, node), {
+    timeoutMs: 120_000,
+    intervalMs: 500,
+  });
 }
 
 /** The join secret when one was published that has not expired; a machine waits for it, as its scripts do. */
@@ -138,9 +146,4 @@ function freshSecret(text: string): z.output<typeof joinSecretSchema> {
   const secret = joinSecretSchema.parse(JSON.parse(text));
   if (Date.parse(secret.expires) <= Date.now()) throw new Error(`the join secret has expired at ${secret.expires}`);
   return secret;
-}
-
-/** The kubelet takes paths with either separator. */
-function windowsPath(path: string): string {
-  return path.replaceAll("/", "\\");
 }

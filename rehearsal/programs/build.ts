@@ -59,6 +59,8 @@ export interface GoBuildOptions {
   readonly folder: string;
   /** Where the program goes. */
   readonly target: string;
+  /** GOOS. Default: linux. */
+  readonly os?: "windows";
   /** GOARCH. */
   readonly arch: string;
   /** PATH of the build. */
@@ -66,14 +68,14 @@ export interface GoBuildOptions {
 }
 
 /**
- * Builds a static Linux program by `go build`.
+ * Builds a static program by `go build`.
  * @throws RehearsalError when the build fails
  */
 export async function goBuild(options: GoBuildOptions): Promise<void> {
   const args = ["build", "-trimpath", "-buildvcs=false", ...options.flags];
   const child = spawn(options.go, [...args, "-o", options.target, options.goPackage], {
     cwd: options.folder,
-    env: { ...process.env, PATH: options.path, CGO_ENABLED: "0", GOOS: "linux", GOARCH: options.arch },
+    env: { ...process.env, PATH: options.path, CGO_ENABLED: "0", GOOS: options.os ?? "linux", GOARCH: options.arch },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let problem = "";

@@ -1,13 +1,11 @@
 /*
  * bcryptprimitives.dll: fakes ProcessPrng, from which Go takes all its random numbers since 1.22 (go: src/runtime/os_windows.go,
- * loadOptionalSyscalls) and which Wine has since 9.0 only. The numbers are as good: Wine fills RtlGenRandom's from the kernel.
+ * loadOptionalSyscalls) and which Wine 8 does not have. The numbers are as good: RtlGenRandom has them from the kernel.
  *
- * The Go runtime loads this library before anything of the program runs, so it is also where symbolicLink.c is put in place.
+ * The Go runtime loads this library before anything of the program runs, so the other fakes of functions are put in place here, too.
  */
-#include <windows.h>
+#include "hooks.h"
 #include <ntsecapi.h>
-
-BOOL fakeSymbolicLinks(void);
 
 __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size)
 {
@@ -25,5 +23,5 @@ BOOL WINAPI DllMain(HINSTANCE instance, DWORD reason, LPVOID reserved)
 {
     (void)instance;
     (void)reserved;
-    return reason != DLL_PROCESS_ATTACH || fakeSymbolicLinks();
+    return reason != DLL_PROCESS_ATTACH || (fakeSymbolicLinks() && fakeMemory());
 }

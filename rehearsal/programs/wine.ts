@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { hostPath, runOrFail } from "../host/command.ts";
+import type { Progress } from "../host/progress.ts";
+import { wineSettings } from "../machines/windowsRegistry.ts";
+import { defaultCache, seconds, withWorkFolder } from "./cache.ts";
+import { findOnPath } from "./onPath.ts";
+import { obtainWindowsPrograms, type WindowsPrograms } from "./windowsPrograms.ts";
+
+/** Wine with what Windows programs need in it. */
+export interface Wine {
+  /** Path of the program that starts a Windows program. */
+  readonly loader: string;
+  /** Folder of a prefix that machines take theirs from: registry, and the system's folder, which they may share. */
+  readonly template: string;
+  readonly programs: WindowsPrograms;
+}
+
+/** Debian keeps the programs themselves here; `wine` on PATH is a script that wants a 32-bit Wine. */
+const wineFolders = ["/usr/lib/wine", "/usr/lib64/wine", "/opt/wine-stable/bin"];
+
+/** Where Wine's own libraries lie. */
+const libraryFolders = ["/usr/lib/x86_64-linux-gnu/wine/x86_64-windows", "/usr/lib/wine/x86_64-windows"];
+
+/** Libraries in place of those that Wine lacks, and the files in `tools/wine` that they are made of. */
+const shims: Readonly<Record<string, readonly string[]>> = {
+  "bcryptprimitives.dll": ["bcryptprimitives.c", "hooks.c", "symbolicLink.c", "memory.c"],
+  "pdh.dll": ["pdh.c"],
+};
+
+const compiler = "x86_64-w64-mingw32-gcc";
+const compilerFlags = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-shared", "-s"];
+const shimFolder = fileURLToPath(new URL("../../tools/wine", import.meta.url));
+
+/**
+ * Finds Wine and makes what runs in it: the shims, a prefix, the Windows programs. All of it is cached.
+ * @returns the reason in words where the host lacks Wine or the compiler
+ * @throws RehearsalError when something does not build
+ */
+export async function obtainWine(progress: Progress): Promise<Wine | string> {
+  if (process.arch !== "x64") return `Wine runs programs of Windows for x86-64 only, this machine is ${process.arch}`;
+  const path = [...wineFolders, hostPath()].join(":");
+  const [loader, server, gcc] = await Promise.all(
+    ["wine64", "wineserver64", compiler].map((name) => findOnPath(name, path)),
+  );
+  if (loader === undefined || server === undefined) return "Wine is not installed: apt-get install wine wine64";
+  if (gcc === undefined) return `${compiler} is not installed: apt-get install gcc-mingw-w64-x86-64-win32`;
+  const template = await obtainTemplate({ loader, server, gcc, progress });
+  return { loader, template, programs: await obtainWindowsPrograms(progress) };
+}
+
+interface Tools {
+  readonly loader: string;
+  readonly server: string;
+  readonly gcc: string;
+  readonly progress: Progress;
+}
+
+async function obtainTemplate(tools: Tools): Promise<string> {
+  const version = await runOrFail([tools.loader, "--version"]);
+  const hash = createHash("sha256").update(JSON.stringify([version, compilerFlags, shims, wineSettings]));
+  for (const file of (await readdir(shimFolder)).sort())
+    hash.update(`${file}\0`).update(await readFile(join(shimFolder, file)));
+  const folder = join(defaultCache(), hash.digest("hex").slice(0, 16));
+  const template = join(folder, "prefix");
+  if (existsSync(template)) return template;
+  const start = performance.now();
+  await withWorkFolder(folder, async (work) => {
+    const prefix = join(work, "prefix");
+    await makePrefix(prefix, tools);
+    const system = join(prefix, "drive_c/windows/system32");
+    for (const [name, sources] of Object.entries(shims)) {
+      const files = sources.map((source) => join(shimFolder, source));
+      await runOrFail([tools.gcc, ...compilerFlags, "-o", join(work, name), ...files, "-ladvapi32"]);
+      await rm(join(system, name), { force: true });
+      await copyFile(join(work, name), join(system, name));
+    }
+    await appendFile(join(prefix, "user.reg"), wineSettings);
+    await rename(prefix, template);
+  });
+  tools.progress.line(`Wine ${version.trim()}: prefix and shims made in ${seconds(start)}`);
+  return template;
+}
+
+/** A prefix whose system folder has links to Wine's libraries, not copies: 650 MB less. */
+async function makePrefix(prefix: string, { loader, server }: Tools): Promise<void> {
+  await mkdir(prefix);
+  const env = {
+    ...process.env,
+    WINEPREFIX: prefix,
+    WINEDEBUG: "-all",
+    WINEDLLOVERRIDES: "mscoree,mshtml=",
+    DISPLAY: "",
+  };
+  await runOrFail([loader, "wineboot", "--init"], { env, timeoutMs: 180_000 });
+  await runOrFail([server, "--wait"], { env });
+  const libraries = libraryFolders.find((folder) => existsSync(folder));
+  const system = join(prefix, "drive_c/windows/system32");
+  for (const { name, parentPath } of await readdir(system, { withFileTypes: true })) {
+    const own = libraries === undefined ? "" : join(libraries, name);
+    if (!existsSync(own)) continue;
+    await rm(join(parentPath, name));
+    await symlink(own, join(parentPath, name));
+  }
+}

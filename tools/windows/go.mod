@@ -1,0 +1,3 @@
+module fenestra.dev/tools/windows
+
+go 1.26.0
