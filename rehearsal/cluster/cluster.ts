@@ -15,7 +15,7 @@ import { imagePrograms } from "../machines/images.ts";
 import { refusal } from "../machines/kubeletLog.ts";
 import { kwokStages } from "../machines/kwokStages.ts";
 import { type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
-import { kwokAnnotation } from "../machines/windowsKubelet.ts";
+import { kwokLabel } from "../machines/windowsKubelet.ts";
 import { startUnderWine } from "../machines/windowsMachine.ts";
 import { type PinnedImages, registerWithoutWine } from "../machines/windowsNode.ts";
 import type { Programs } from "../programs/obtain.ts";
@@ -113,7 +113,7 @@ export class Cluster {
         "--config",
         stages,
         "--manage-all-nodes=false",
-        `--manage-nodes-with-annotation-selector=${kwokAnnotation}=fake`,
+        `--manage-nodes-with-label-selector=${kwokLabel}=fake`,
         // Without leases the controller-manager takes the nodes for dead after its grace period of 50 s, and their pods for unready.
         "--node-lease-duration-seconds=40",
       ],

@@ -161,8 +161,11 @@ export async function bootstrapClient(
   });
 }
 
-/** Annotation by which KWOK takes a node. */
-export const kwokAnnotation = "kwok.x-k8s.io/node";
+/**
+ * Label by which KWOK takes a node. Not its annotation: a watch by label says of a node that gets it later that it is new, and only of new
+ * nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
+ */
+export const kwokLabel = "kwok.x-k8s.io/node";
 
 /** The Node that a kubelet with these settings creates on this machine. */
 export function nodeObject(settings: KubeletSettings, facts: MachineFacts): V1Node {
@@ -179,13 +182,13 @@ export function nodeObject(settings: KubeletSettings, facts: MachineFacts): V1No
     kind: "Node",
     metadata: {
       name: settings.nodeName,
-      annotations: { [kwokAnnotation]: "fake" },
       labels: {
         "kubernetes.io/os": facts.os,
         "kubernetes.io/arch": facts.arch,
         "kubernetes.io/hostname": settings.nodeName.toLowerCase(),
         ...(facts.build === undefined ? {} : { "node.kubernetes.io/windows-build": facts.build }),
         ...settings.labels,
+        [kwokLabel]: "fake",
       },
     },
     spec: {

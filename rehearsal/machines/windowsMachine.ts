@@ -11,7 +11,7 @@ import { type MachineProcess, runInMachine, startInMachine, waitFor } from "../h
 import type { Wine } from "../programs/wine.ts";
 import { fatalReason } from "./kubeletLog.ts";
 import { windowsDropIn, windowsDropInFolder, windowsRuntimeAddress, withheldFlags } from "./kubeletOverrides.ts";
-import { kwokAnnotation } from "./windowsKubelet.ts";
+import { kwokLabel } from "./windowsKubelet.ts";
 import { type JoinedPayload, joinPayload, type WindowsMachine, windowsRelease } from "./windowsNode.ts";
 import { windowsRegistry } from "./windowsRegistry.ts";
 
@@ -131,7 +131,7 @@ async function untilRegistered(kubelet: MachineProcess, { identity, api, logFile
   throw new Error(`kubelet.exe has ended with exit code ${kubelet.exitCode()}: ${reason}`);
 }
 
-/** Lets KWOK take the node: its annotation, a lease that nobody holds, and the disk, which a kubelet that runs no pods does not measure. */
+/** Lets KWOK take the node: its label, a lease that nobody holds, and the disk, which a kubelet that runs no pods does not measure. */
 async function handOver({ identity, hardware, api }: WineMachine): Promise<void> {
   const name = identity.nodeName;
   await api.coordination.deleteNamespacedLease({ name, namespace: "kube-node-lease" }).catch(() => undefined);
@@ -147,11 +147,8 @@ async function handOver({ identity, hardware, api }: WineMachine): Promise<void>
     `node ${name} to be KWOK's`,
     async () => {
       const present = await api.core.readNode({ name });
-      const annotations = { ...present.metadata?.annotations, [kwokAnnotation]: "fake" };
-      return await api.core.replaceNode({
-        name,
-        body: { ...present, metadata: { ...present.metadata, annotations } },
-      });
+      const labels = { ...present.metadata?.labels, [kwokLabel]: "fake" };
+      return await api.core.replaceNode({ name, body: { ...present, metadata: { ...present.metadata, labels } } });
     },
     { timeoutMs: 10_000 },
   );
