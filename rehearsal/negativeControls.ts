@@ -45,6 +45,12 @@ function withSchedulerPort(documents: string, port: string): string {
     .join("---");
 }
 
+function withDuplicateTaint(content: string): string {
+  const configuration = z.looseObject({ registerWithTaints: z.array(z.unknown()) }).parse(parse(content));
+  const taint = { key: uninitializedTaintKey, value: "true", effect: "NoSchedule" };
+  return stringify({ ...configuration, registerWithTaints: [...configuration.registerWithTaints, taint] });
+}
+
 /**
  * Negative controls: each breaks one thing in the decoded payloads or around them, after the program and before the machines, and the named
  * check must then fail. A check that cannot fail would be worth nothing.
@@ -62,12 +68,13 @@ export const breakages: Readonly<Record<string, Breakage>> = {
    * Linux machines register the taint that their kubelets add by themselves for `--cloud-provider=external`. The API server refuses the second
    * one, and no node joins. Fails `nodes register`.
    */
-  "duplicate-taint": inFiles(({ path, content }) => {
-    if (path !== "/etc/fenestra/kubelet.yaml") return content;
-    const configuration = z.looseObject({ registerWithTaints: z.array(z.unknown()) }).parse(parse(content));
-    const taint = { key: uninitializedTaintKey, value: "true", effect: "NoSchedule" };
-    return stringify({ ...configuration, registerWithTaints: [...configuration.registerWithTaints, taint] });
-  }),
+  "duplicate-taint": inFiles(({ path, content }) =>
+    path === "/etc/fenestra/kubelet.yaml" ? withDuplicateTaint(content) : content,
+  ),
+  /** The same on Windows machines, seen by kubelet.exe. Fails `nodes register`. */
+  "windows-duplicate-taint": inWindowsFiles(({ path, content }) =>
+    path.endsWith("kubelet-config.yaml") ? withDuplicateTaint(content) : content,
+  ),
   /**
    * Linux workers ask for a label that NodeRestriction refuses; the kubelet itself looks at the same list first
    * (kubernetes: pkg/kubelet/apis/well_known_labels.go). Fails `nodes register`.

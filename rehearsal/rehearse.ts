@@ -20,6 +20,7 @@ import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
 import { CheckSession, selected } from "./checks/session.ts";
 import { trustChecks } from "./checks/trust.ts";
+import { windowsKubeletCheck } from "./checks/windowsNodes.ts";
 import type { CloudSimulation } from "./clouds/cloud.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
@@ -181,6 +182,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
               decoded,
               running: () => [...cluster.machines.values()],
             })),
+        ...(pools.some(({ os }) => os === "windows") ? [windowsKubeletCheck(options.wine)] : []),
         ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
       ],
       cloud.nodeTemplates,

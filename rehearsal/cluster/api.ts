@@ -1,5 +1,12 @@
 import { get, type RequestOptions } from "node:https";
-import { AppsV1Api, CertificatesV1Api, CoordinationV1Api, CoreV1Api, KubeConfig, NodeV1Api } from "@kubernetes/client-node";
+import {
+  AppsV1Api,
+  CertificatesV1Api,
+  CoordinationV1Api,
+  CoreV1Api,
+  KubeConfig,
+  NodeV1Api,
+} from "@kubernetes/client-node";
 import type { ApiClients } from "../../checks/cluster/api.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */

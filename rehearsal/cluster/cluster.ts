@@ -13,9 +13,8 @@ import { logTail, startInMachine, waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
 import { imagePrograms } from "../machines/images.ts";
 import { refusal } from "../machines/kubeletLog.ts";
-import { kwokStages } from "../machines/kwokStages.ts";
+import { giveToKwok, kwokSelector, kwokStages } from "../machines/kwokStages.ts";
 import { type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
-import { kwokLabel } from "../machines/windowsKubelet.ts";
 import { startUnderWine } from "../machines/windowsMachine.ts";
 import { type PinnedImages, registerWithoutWine } from "../machines/windowsNode.ts";
 import type { Programs } from "../programs/obtain.ts";
@@ -113,7 +112,7 @@ export class Cluster {
         "--config",
         stages,
         "--manage-all-nodes=false",
-        `--manage-nodes-with-label-selector=${kwokLabel}=fake`,
+        `--manage-nodes-with-label-selector=${kwokSelector}`,
         // Without leases the controller-manager takes the nodes for dead after its grace period of 50 s, and their pods for unready.
         "--node-lease-duration-seconds=40",
       ],
@@ -178,7 +177,11 @@ export class Cluster {
       pinnedImages,
       kubeletVersion: `v${programs["kube-apiserver"].version}`,
     };
-    if (typeof wine === "string") return await registerWithoutWine(payload, common);
+    if (typeof wine === "string") {
+      await registerWithoutWine(payload, common);
+      await giveToKwok(this.api, common.identity.nodeName);
+      return;
+    }
     const logFile = path.join(workFolder, "logs", common.identity.nodeName, "kubelet.log");
     this.#windowsLogs.set(machine.name, logFile);
     await startUnderWine(payload, {

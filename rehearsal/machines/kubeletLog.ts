@@ -30,9 +30,3 @@ export function refusal(kubeletLog: string): string | undefined {
   const last = reached.at(-1) ?? "";
   return last === "" ? undefined : last.replaceAll('\\"', '"').trim();
 }
-
-/** Why a kubelet has ended, in its log; also its usage text, which it prints for a flag that it does not know, is left out. Pure. */
-export function fatalReason(kubeletLog: string): string | undefined {
-  const reason = /"command failed" err="((?:[^"\\]|\\.)*)"/.exec(kubeletLog)?.[1];
-  return reason?.replaceAll('\\"', '"').replaceAll("\\\\", "\\").replaceAll("\\n", " ");
-}

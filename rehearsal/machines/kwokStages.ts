@@ -1,4 +1,25 @@
 import { stringify } from "yaml";
+import type { ApiClients } from "../../checks/cluster/api.ts";
+import { waitFor } from "../host/processes.ts";
+
+const label = "kwok.x-k8s.io/node";
+
+/**
+ * Nodes that are KWOK's, as a selector. Not by KWOK's annotation: a watch by label says of a node that gets it later that it is new, and only of
+ * new nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
+ */
+export const kwokSelector = `${label}=fake`;
+
+/** Lets KWOK take a node that is registered. */
+export async function giveToKwok({ core }: ApiClients, name: string): Promise<void> {
+  const give = async () => {
+    const node = await core.readNode({ name });
+    const labels = { ...node.metadata?.labels, [label]: "fake" };
+    return await core.replaceNode({ name, body: { ...node, metadata: { ...node.metadata, labels } } });
+  };
+  // Controllers write to a new node, too.
+  await waitFor(`node ${name} to be KWOK's`, give, { timeoutMs: 10_000 });
+}
 
 /** A rule of KWOK: objects that match the selector get the next status, or are deleted. */
 interface Stage {

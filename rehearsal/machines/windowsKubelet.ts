@@ -161,12 +161,6 @@ export async function bootstrapClient(
   });
 }
 
-/**
- * Label by which KWOK takes a node. Not its annotation: a watch by label says of a node that gets it later that it is new, and only of new
- * nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
- */
-export const kwokLabel = "kwok.x-k8s.io/node";
-
 /** The Node that a kubelet with these settings creates on this machine. */
 export function nodeObject(settings: KubeletSettings, facts: MachineFacts): V1Node {
   const capacity = {
@@ -188,7 +182,6 @@ export function nodeObject(settings: KubeletSettings, facts: MachineFacts): V1No
         "kubernetes.io/hostname": settings.nodeName.toLowerCase(),
         ...(facts.build === undefined ? {} : { "node.kubernetes.io/windows-build": facts.build }),
         ...settings.labels,
-        [kwokLabel]: "fake",
       },
     },
     spec: {

@@ -9,9 +9,9 @@ import { createMachineRoot, programFolder } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine, waitFor } from "../host/processes.ts";
 import type { Wine } from "../programs/wine.ts";
-import { fatalReason } from "./kubeletLog.ts";
+import { refusal } from "./kubeletLog.ts";
 import { windowsDropIn, windowsDropInFolder, windowsRuntimeAddress, withheldFlags } from "./kubeletOverrides.ts";
-import { kwokLabel } from "./windowsKubelet.ts";
+import { giveToKwok } from "./kwokStages.ts";
 import { type JoinedPayload, joinPayload, type WindowsMachine, windowsRelease } from "./windowsNode.ts";
 import { windowsRegistry } from "./windowsRegistry.ts";
 
@@ -127,29 +127,24 @@ async function untilRegistered(kubelet: MachineProcess, { identity, api, logFile
   await waitFor(`kubelet.exe to register ${name}`, look, { timeoutMs: registrationLimitMs, intervalMs: 500 });
   if (kubelet.exitCode() === undefined) return;
   const log = await readFile(logFile, "utf8");
-  const reason = fatalReason(log) ?? log.trimEnd().split("\n").at(-1) ?? "";
+  const reason = refusal(log) ?? log.trimEnd().split("\n").at(-1) ?? "";
   throw new Error(`kubelet.exe has ended with exit code ${kubelet.exitCode()}: ${reason}`);
 }
 
-/** Lets KWOK take the node: its label, a lease that nobody holds, and the disk, which a kubelet that runs no pods does not measure. */
+/** Leaves the node to KWOK, with a lease that nobody holds and the disk, which a kubelet that runs no pods does not measure. */
 async function handOver({ identity, hardware, api }: WineMachine): Promise<void> {
   const name = identity.nodeName;
   await api.coordination.deleteNamespacedLease({ name, namespace: "kube-node-lease" }).catch(() => undefined);
-  const node = await api.core.readNode({ name });
   const disk = { "ephemeral-storage": `${hardware.diskGib}Gi` };
-  const status = {
-    ...node.status,
-    capacity: { ...node.status?.capacity, ...disk },
-    allocatable: { ...node.status?.allocatable, ...disk },
+  const measure = async () => {
+    const node = await api.core.readNode({ name });
+    const capacity = { ...node.status?.capacity, ...disk };
+    const allocatable = { ...node.status?.allocatable, ...disk };
+    return await api.core.replaceNodeStatus({
+      name,
+      body: { ...node, status: { ...node.status, capacity, allocatable } },
+    });
   };
-  await api.core.replaceNodeStatus({ name, body: { ...node, status } });
-  await waitFor(
-    `node ${name} to be KWOK's`,
-    async () => {
-      const present = await api.core.readNode({ name });
-      const labels = { ...present.metadata?.labels, [kwokLabel]: "fake" };
-      return await api.core.replaceNode({ name, body: { ...present, metadata: { ...present.metadata, labels } } });
-    },
-    { timeoutMs: 10_000 },
-  );
+  await waitFor(`node ${name} to have a disk`, measure, { timeoutMs: 10_000 });
+  await giveToKwok(api, name);
 }

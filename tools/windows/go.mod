@@ -1,3 +1,0 @@
-module fenestra.dev/tools/windows
-
-go 1.26.0
