@@ -29,11 +29,11 @@ export function parseArtifacts(text: string): readonly ArtifactLine[] {
     });
 }
 
-/** Files that stand in for the publishers' downloads, by artifact name. */
+/** Fakes of the publishers' downloads, by artifact name. */
 export type ArtifactFiles = ReadonlyMap<string, Buffer>;
 
 /** A program that does nothing but say that it is a fake. */
-const standInProgram = (name: string): string =>
+const fakeProgram = (name: string): string =>
   `#!/bin/sh\n# Fake of the rehearsal: ${name} is simulated.\ncase "$*" in *version*) echo "${name} fake";; esac\n`;
 
 /** A launcher of a program outside of the machine's own folders: copies for every machine would cost time and memory. */
@@ -59,6 +59,7 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
       ]),
     ),
   etcd: (version) => ({
+    [`etcd-v${version}-linux-amd64/etcd`]: "etcd",
     [`etcd-v${version}-linux-amd64/etcdctl`]: "etcdctl",
     [`etcd-v${version}-linux-amd64/etcdutl`]: "etcdutl",
   }),
@@ -66,7 +67,7 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
 
 /** What is served in the place of a program: it leads to the real one where the rehearsal has it. */
 function programFile(name: string): string {
-  return launchers[name] ?? (isProgram(name) ? launcher(name) : standInProgram(name));
+  return launchers[name] ?? (isProgram(name) ? launcher(name) : fakeProgram(name));
 }
 
 /** Makes the files that the simulated publishers serve: launchers of real programs where the rehearsal has them, else fakes. */
@@ -102,7 +103,7 @@ function isProgram(name: string): boolean {
 }
 
 /**
- * The payload's list with the digests of the files that stand in: the only file of a payload that the rehearsal changes. What the scripts
+ * The payload's list with the digests of the fakes: the only file of a payload that the rehearsal changes. What the scripts
  * do with it, download, compare, unpack, is theirs.
  */
 export function substituteDigests(text: string, files: ArtifactFiles): string {

@@ -10,7 +10,7 @@ import { fakeArtifacts, Sandbox } from "./sandbox.ts";
 export const entry = "/opt/fenestra/bootstrap.sh";
 
 const original = exampleSpec("aws-prod");
-const fake = fakeArtifacts(original.artifacts);
+const fake = await fakeArtifacts(original.artifacts);
 /** A production cluster on AWS whose downloads are fakes. */
 export const spec: ClusterSpec = { ...original, artifacts: fake.lock };
 /** What the names of its parameters begin with. */

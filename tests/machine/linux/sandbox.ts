@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { Artifact } from "../../../components/model/artifacts.ts";
+import { artifactFiles } from "../../../rehearsal/clouds/artifacts.ts";
 import { fakes } from "./fakes.ts";
 
 /** Folders that a machine has for itself; all else is the host's. */
@@ -151,29 +152,20 @@ export class Sandbox {
   }
 }
 
-/** Downloads that stand for the real ones, by the last part of their URL, and a lock file that has their digests. */
-export function fakeArtifacts(lock: readonly Artifact[]): {
+/** The rehearsal's downloads, by the last part of their URL, and a lock file that has their digests. */
+export async function fakeArtifacts(lock: readonly Artifact[]): Promise<{
   readonly lock: readonly Artifact[];
   readonly contents: ReadonlyMap<string, Buffer>;
-} {
-  const contents = new Map<string, Buffer>();
+}> {
   const work = mkdtempSync(path.join(tmpdir(), "fenestra-tar-"));
-  for (const folder of ["bin", "etcd-v0"]) mkdirSync(path.join(work, folder));
-  for (const file of ["bin/containerd", "etcd-v0/etcd", "etcd-v0/etcdctl", "etcd-v0/etcdutl", "crictl", "bridge"])
-    writeFileSync(path.join(work, file), `program ${file}\n`, { mode: 0o755 });
-  const tar = (...files: string[]): Buffer => {
-    const { stdout } = spawnSync("tar", ["--create", "--gzip", "--directory", work, ...files]);
-    return stdout;
-  };
-  const archives = new Map([
-    ["containerd", tar("bin/containerd")],
-    ["etcd", tar("etcd-v0")],
-    ["crictl", tar("crictl")],
-    ["cni-plugins", tar("bridge")],
-  ]);
+  const files = await artifactFiles(
+    lock.map(({ name, url, algorithm }) => ({ name, url, algorithm, digest: "", rest: [] })),
+    work,
+  );
   rmSync(work, { recursive: true });
+  const contents = new Map<string, Buffer>();
   const changed = lock.map((artifact) => {
-    const content = archives.get(artifact.name) ?? Buffer.from(`program ${artifact.name}\n`);
+    const content = files.get(artifact.name) ?? Buffer.from("");
     contents.set(path.basename(artifact.url), content);
     return { ...artifact, digest: createHash(artifact.algorithm).update(content).digest("hex") };
   });
