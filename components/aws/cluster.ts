@@ -37,7 +37,7 @@ interface PoolMachines {
 interface ClusterScripts {
   readonly controlPlane: MachineScripts;
   readonly pools: readonly PoolMachines[];
-  /** What must be there before a machine fetches them. */
+  /** What must exist before a machine fetches them. */
   readonly ready: readonly pulumi.Resource[];
 }
 
@@ -57,9 +57,9 @@ export class Cluster extends pulumi.ComponentResource {
   readonly api: pulumi.Output<ApiClient>;
   /** Open when the API answers. */
   readonly apiGate: pulumi.Resource;
-  /** What pools need of the cluster's resources, those of other programs too. */
+  /** What pools need of the cluster's resources, including pools of other programs. */
   readonly attachment: Attachment;
-  /** The pools, in the order of the description. */
+  /** The pools, in the order of the spec. */
   readonly pools: readonly Pool[];
 
   readonly #name: string;

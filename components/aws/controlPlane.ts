@@ -23,7 +23,7 @@ export interface ControlPlaneArgs {
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the machines' scripts in S3. */
   readonly scripts: MachineScripts;
-  /** What must exist before a machine boots: secrets, rights, a way out. */
+  /** What must exist before a machine boots: secrets, rights, routes to the outside. */
   readonly after: readonly pulumi.Resource[];
   /** What must exist before the API can be reached: listeners and targets. */
   readonly reachable: readonly pulumi.Resource[];

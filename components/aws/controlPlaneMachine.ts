@@ -43,7 +43,7 @@ export interface ControlPlaneMachineArgs {
 const etcdDeviceName = "/dev/sdf";
 
 /**
- * Path of a volume on the machine, by Ubuntu's own udev rule: the id without its dash (kubernetes/kops finds volumes in the same way).
+ * Path of a volume on the machine, by Ubuntu's own udev rule: the id without its dash (kubernetes/kops finds volumes the same way).
  */
 export function volumePath(volumeId: string): string {
   return `/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${volumeId.replace("-", "")}`;
@@ -183,7 +183,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         volumeId: volume.id,
         instanceId: instance.id,
         deviceName: etcdDeviceName,
-        // etcd writes until the end; a volume that is pulled off a running machine is not clean.
+        // etcd writes until it stops; a volume detached from a running machine is not clean.
         stopInstanceBeforeDetaching: true,
       },
       { parent: this, deleteBeforeReplace: true },

@@ -12,10 +12,10 @@ import {
 } from "./policies.ts";
 
 /**
- * What the cloud controller may do: initialise nodes and make load balancers for Services. The list of calls is that of
- * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; that everything it makes carries the cluster's tag in
- * the request, so that the rest can be bound to that tag, is how kubernetes/kops grants it (pkg/model/iam/iam_builder.go). The role that the
- * first load balancer of an account makes need not be among them: the API's own load balancer is there before.
+ * What the cloud controller may do: initialise nodes and create load balancers for Services. The list of calls is that of
+ * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; the condition that everything it creates carries the cluster's tag in
+ * the request, so that the rest can be bound to that tag, is as in kubernetes/kops (pkg/model/iam/iam_builder.go). The right to create the
+ * service-linked role of load balancers is not needed: the API's load balancer already exists.
  */
 export function cloudControllerPolicy(scope: PolicyScope, vpcId: string): PolicyDocument {
   const owned = ownedResource(scope.cluster);
@@ -56,7 +56,7 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string): Policy
       Condition: ownedRequest(scope.cluster),
     },
     {
-      // The VPC is the place, not the thing made: request tags are not evaluated for it.
+      // The VPC is not the created resource: request tags are not evaluated for it.
       Sid: "CreateServiceSecurityGroupsHere",
       Effect: "Allow",
       Action: ["ec2:CreateSecurityGroup"],
@@ -189,7 +189,7 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
       Condition: { StringEquals: made },
     },
     {
-      // What a snapshot is taken of, and what a volume is restored from.
+      // The source of a snapshot, and the source of a restored volume.
       Sid: "UseVolumesAndSnapshots",
       Effect: "Allow",
       Action: ["ec2:CreateSnapshot", "ec2:CreateVolume"],

@@ -11,7 +11,7 @@ export interface IdentityArgs {
 }
 
 /**
- * The identity of a kind of machine: a role, its policies and the instance profile that hands it to machines. The policies are separate
+ * The identity of a kind of machine: a role, its policies and the instance profile that assigns it to machines. The policies are separate
  * resources and not inline: all inline policies of a role together may have 10,240 characters, which the controllers' exceed; a separate
  * policy may have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
  */

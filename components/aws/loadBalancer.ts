@@ -21,7 +21,7 @@ export interface LoadBalancerArgs {
    */
   readonly internet: pulumi.Resource;
   readonly internalGroupId: pulumi.Input<string>;
-  /** Security group with the allow-list. A public load balancer is made when it is given. */
+  /** Security group with the allow-list. A public load balancer is created when it is set. */
   readonly publicGroupId: pulumi.Input<string> | undefined;
 }
 
@@ -30,12 +30,12 @@ const idleSeconds = 3600;
 /** Time that open connections of a removed machine get, in seconds. AWS's default of 300 would hold up every replacement. */
 const drainSeconds = 30;
 
-/** What cannot be changed of a target group. */
+/** Settings of a target group that cannot be changed. */
 const targetGroupShape = { targetType: "ip", port: ports.api, protocol: "TCP" } as const;
 
 /**
- * Name of a target group, at most 32 characters: that of its load balancer, and two digits by which one of another shape gets another name and
- * can be there beside the old one.
+ * Name of a target group, at most 32 characters: that of its load balancer, and two digits, which change with its settings, so that a replacement
+ * can exist beside the old one.
  */
 export function targetGroupName(balancerName: string, shape: object = targetGroupShape): string {
   const digest = createHash("sha256").update(JSON.stringify(shape)).digest("hex");
@@ -43,10 +43,10 @@ export function targetGroupName(balancerName: string, shape: object = targetGrou
 }
 
 /**
- * The API's load balancers: an internal one that every node uses, and on demand a public one behind an allow-list. Targets are the fixed
+ * The API's load balancers: an internal one that every node uses, and optionally a public one with an allow-list. Targets are the fixed
  * addresses of the control plane, so they are known in a preview and outlive the machines.
  *
- * An NLB takes security groups only when it is made, never later; so both have one from the start.
+ * An NLB accepts security groups only at creation, so both have one from the start.
  */
 export class LoadBalancer extends pulumi.ComponentResource {
   /** DNS name of the internal load balancer. */

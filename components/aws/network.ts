@@ -33,7 +33,7 @@ export interface ZoneSubnets {
 }
 
 /**
- * Interface endpoints of a network without a way out: what machines, Session Manager, cloud controller, EBS driver and autoscaler call. S3
+ * Interface endpoints of a network without NAT: what machines, Session Manager, cloud controller, EBS driver and autoscaler call. S3
  * is a gateway endpoint and always there, since it costs nothing. Regions that opened since 2024 have no ec2messages, and agents since 3.3.40
  * use ssmmessages in its place (AWS Systems Manager User Guide, "Reference: ec2messages, ssmmessages, and other API operations").
  */
@@ -41,7 +41,7 @@ export const interfaceEndpoints = ["ssm", "ssmmessages", "kms", "ec2", "autoscal
 
 /**
  * VPC with a private, a public and a control-plane subnet in each zone. Every zone has its own private route table in every NAT mode, so a
- * change of mode moves no subnet.
+ * changed mode replaces no subnet.
  *
  * Cost: a NAT gateway, or the interface endpoints in its place, is billed by the hour and by traffic.
  */
@@ -51,7 +51,7 @@ export class Network extends pulumi.ComponentResource {
   readonly accountId: pulumi.Output<string>;
   /** In the order of the zones of the stack file. */
   readonly zones: readonly ZoneSubnets[];
-  /** The way between the public subnets and the internet: whatever has a public address is refused without it. */
+  /** Route between the public subnets and the internet: AWS refuses resources with public addresses without it. */
   readonly internet: pulumi.Resource;
   /** What must exist before a machine can reach anything outside. */
   readonly egress: readonly pulumi.Resource[];
@@ -93,7 +93,7 @@ export class Network extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    // Taking the default group over without rules closes it: whatever is put there by mistake reaches nothing.
+    // Taking the default group over without rules closes it: what is put into it by mistake has no network access.
     new DefaultSecurityGroup(
       `${this.#name}-default`,
       { vpcId: vpc.id, ingress: [], egress: [], tags: { Name: `${this.#name}-default` } },
@@ -111,7 +111,7 @@ export class Network extends pulumi.ComponentResource {
           availabilityZone: plan.zone,
           cidrBlock,
           mapPublicIpOnLaunch: false,
-          // The approver of kubelet serving certificates wants a DNS name that begins with the node's name, the instance id.
+          // The approver of kubelet serving certificates requires a DNS name that begins with the node's name, the instance id.
           privateDnsHostnameTypeOnLaunch: "resource-name",
           enableResourceNameDnsARecordOnLaunch: true,
           tags: { ...this.#tags(`${role}-${zoneSuffix(plan.zone)}`), ...tags },
@@ -188,7 +188,7 @@ export class Network extends pulumi.ComponentResource {
     return new NatGateway(
       `${this.#name}-${role}`,
       { allocationId: address.id, subnetId: subnets.public.id, tags: this.#tags(role) },
-      // A NAT gateway is refused in a subnet without a way to the internet.
+      // AWS refuses a NAT gateway in a subnet without a route to the internet.
       { parent: this, dependsOn: [publicRoute] },
     );
   }

@@ -52,7 +52,7 @@ function parameterArn(scope: PolicyScope, name: string): string {
   return arn(scope, "ssm", `parameter${name}`);
 }
 
-/** Tag that marks what belongs to a cluster; the cloud controller and the EBS driver set it on what they make. */
+/** Tag of resources that belong to a cluster; the cloud controller and the EBS driver set it on what they create. */
 export function clusterTag(cluster: string): string {
   return `kubernetes.io/cluster/${cluster}`;
 }
@@ -62,14 +62,14 @@ export function ownedResource(cluster: string): Condition {
   return { StringEquals: { [`aws:ResourceTag/${clusterTag(cluster)}`]: "owned" } };
 }
 
-/** Condition: what is being made is marked as the cluster's. */
+/** Condition: the created resource is tagged as the cluster's. */
 export function ownedRequest(cluster: string): Condition {
   return { StringEquals: { [`aws:RequestTag/${clusterTag(cluster)}`]: "owned" } };
 }
 
 /**
  * The calls without resource-level permissions, or that list what exists, and therefore have resource `*` (Service Authorization
- * Reference). Nothing else may; a test holds every policy against this list.
+ * Reference). Nothing else may; a test checks every policy against this list.
  */
 export const unscopedActions: readonly string[] = [
   "autoscaling:DescribeAutoScalingGroups",
@@ -115,7 +115,7 @@ export const unscopedActions: readonly string[] = [
   "ssmmessages:OpenDataChannel",
 ];
 
-/** Who may take a role: EC2 machines. */
+/** Who may assume a role: EC2 machines. */
 export function machineTrust(): PolicyDocument {
   return policy({
     Sid: "Machines",
@@ -127,7 +127,7 @@ export function machineTrust(): PolicyDocument {
 
 /**
  * Session Manager and Run Command, and not one parameter. The managed policy AmazonSSMManagedInstanceCore is not used: it lets a machine
- * read every parameter of the account that its key admits.
+ * read every parameter of the account that its key can decrypt.
  */
 function sessionManager(scope: PolicyScope): readonly Statement[] {
   return [
@@ -208,7 +208,7 @@ export interface GmsaSecrets {
   readonly keys: readonly string[];
 }
 
-/** Reading these secrets and nothing else; a key of one's own only for them (AWS KMS: how Secrets Manager uses KMS). */
+/** Reading these secrets and nothing else; a customer key only for them (AWS KMS: how Secrets Manager uses KMS). */
 function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): readonly Statement[] {
   if (secrets.length === 0) return [];
   const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
@@ -317,7 +317,7 @@ export function controlPlanePolicy(
     {
       Sid: "EtcdSnapshots",
       Effect: "Allow",
-      // The bucket removes old ones; a machine in strange hands must not.
+      // The bucket expires old ones; a compromised machine must not be able to delete them.
       Action: ["s3:GetObject", "s3:PutObject"],
       Resource: [`${buckets.snapshots}/*`],
     },
@@ -330,7 +330,7 @@ export function controlPlanePolicy(
       Resource: ["*"],
     },
     {
-      // The watcher gives machines whose nodes stay NotReady back to their group.
+      // The watcher marks machines whose nodes stay NotReady as unhealthy, so that their group replaces them.
       Sid: "ReplaceDeadNodes",
       Effect: "Allow",
       Action: ["autoscaling:SetInstanceHealth"],

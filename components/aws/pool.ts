@@ -30,7 +30,7 @@ export interface PoolArgs extends Attachment {
   readonly payload: WorkerPayload;
   /** Location of the payload's scripts in S3. */
   readonly scripts: MachineScripts;
-  /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
+  /** What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
 }
 
@@ -73,9 +73,9 @@ export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;
   /** The group. */
   readonly group: Group;
-  /** What the pool was made of. */
+  /** The pool's spec. */
   readonly spec: PoolSpec;
-  /** Of the payload, which its nodes have as a label. */
+  /** Fingerprint of the payload, which its nodes have as a label. */
   readonly fingerprint: string;
   readonly roll: PoolRoll;
 

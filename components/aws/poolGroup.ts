@@ -53,7 +53,7 @@ export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
       `Was a machine started: aws autoscaling describe-scaling-activities ${group};`,
       `its last stage: aws ec2 get-console-output --region ${spec.region} --latest --output text --instance-id ID`,
     ].join(" "),
-    oldHelp: () => `How far the roll is: aws autoscaling describe-instance-refreshes ${group}`,
+    oldHelp: () => `Progress of the roll: aws autoscaling describe-instance-refreshes ${group}`,
   };
 }
 
@@ -82,7 +82,7 @@ const autoscalerPrefix = "k8s.io/cluster-autoscaler";
 
 /**
  * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md). They
- * are read from the group; on machines their slashes would be in the way of metadata tags.
+ * are read from the group; on machines their slashes would conflict with metadata tags.
  */
 function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};

@@ -53,7 +53,7 @@ export function privateBucket(
         ),
       ),
     },
-    // S3 refuses two changes of a bucket's access at the same time.
+    // S3 refuses concurrent changes of a bucket's access.
     { parent, dependsOn: [block] },
   );
   return bucket;

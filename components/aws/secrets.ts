@@ -9,13 +9,13 @@ import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 
 export interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
-  /** Authorities and keys to place. */
+  /** Authorities and keys to store. */
   readonly pki: Pki;
 }
 
 /**
- * Parameter Store: the control plane's keys, and the two entries that its machines write. One customer key encrypts them; its use is bound
- * to single parameters by the policies, which a key of AWS would not allow.
+ * Parameter Store: the control plane's keys, and the two entries that its machines write. One customer key encrypts them; the policies
+ * bind its use to single parameters, which an AWS managed key does not allow.
  */
 export class Secrets extends pulumi.ComponentResource {
   /** ARN of the key. */
@@ -67,7 +67,7 @@ export class Secrets extends pulumi.ComponentResource {
   /**
    * A parameter that machines write: it is a resource so that destroying the stack removes it. Only its tags are ever updated: the
    * provider writes a whole parameter at once, with the value in its state, which is the placeholder
-   * (hashicorp/terraform-provider-aws, internal/service/ssm/parameter.go). The next machine that writes it names the key of that day.
+   * (hashicorp/terraform-provider-aws, internal/service/ssm/parameter.go). The next machine that writes it names the current key.
    */
   #makeWritten(role: string, name: string, key: Key): Parameter {
     return new Parameter(

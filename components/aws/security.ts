@@ -37,7 +37,7 @@ export class Security extends pulumi.ComponentResource {
   readonly internalApiGroupId: pulumi.Output<string>;
   /** Only with a public endpoint. */
   readonly publicApiGroupId: pulumi.Output<string> | undefined;
-  /** Every rule: a machine that starts before its rules would wait for nothing. */
+  /** Every rule: a machine that starts before its rules has no network access. */
   readonly rules: readonly pulumi.Resource[];
 
   readonly #name: string;
@@ -69,7 +69,7 @@ export class Security extends pulumi.ComponentResource {
           ...(machineGroups.includes(group) ? { [clusterTag(spec.name)]: "owned" } : {}),
         },
       },
-      // Other words would replace the group, which cannot be deleted while machines of a pool are in it.
+      // A changed description would replace the group, which cannot be deleted while machines of a pool are in it.
       { parent: this, ignoreChanges: ["description"] },
     );
   }

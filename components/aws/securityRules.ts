@@ -34,8 +34,8 @@ export function groupNames(spec: SecuritySettings): readonly GroupName[] {
 }
 
 /**
- * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people come in by Session Manager. The cloud controller adds the rules of
- * Services of type LoadBalancer to the workers' group by itself.
+ * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Session Manager. The cloud controller adds the rules of
+ * Services of type LoadBalancer to the workers' group.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   const api = [ports.api, ports.api] as const;

@@ -49,11 +49,11 @@ export class Cluster extends pulumi.ComponentResource {
   readonly api: pulumi.Output<ApiClient>;
   /** Open when the API answers. */
   readonly apiGate: pulumi.Resource;
-  /** The pools, in the order of the description. */
+  /** The pools, in the order of the spec. */
   readonly pools: readonly Pool[];
   /** Azure settings of the controllers in the cluster: `azure.json`. */
   readonly cloudConfig: pulumi.Output<string>;
-  /** What pools need of the cluster's resources, those of other programs too. */
+  /** What pools need of the cluster's resources, including pools of other programs. */
   readonly attachment: Attachment;
   /** Object id of the identity that reads the secrets of gMSA accounts; none where no pool has the plug-in for them. */
   readonly gmsaObjectId: pulumi.Output<string> | undefined;
@@ -108,7 +108,7 @@ export class Cluster extends pulumi.ComponentResource {
     return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect }, { parent: this });
   }
 
-  /** Azure makes no Linux machine without a key or a password, although no port is open for either. */
+  /** Azure requires a key or a password for every Linux machine, although no port is open for either. */
   #makeSshKey(): pulumi.Output<string> {
     const key = new tls.PrivateKey(`${this.#name}-ssh-key`, { algorithm: "ED25519" }, { parent: this });
     return key.publicKeyOpenssh;
@@ -123,8 +123,8 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   /**
-   * One identity for the secrets of gMSA accounts, whatever the pool: a credential specification names it, and holds for the whole cluster.
-   * Made only where a pool has the plug-in.
+   * One identity for the secrets of gMSA accounts, shared by all pools: a credential specification names it and is valid for the whole cluster.
+   * Created only where a pool has the plug-in.
    */
   #makeGmsa({ resourceGroup }: Network, { principalId }: Identity): GmsaIdentity | undefined {
     const { pools, addons } = this.#spec;

@@ -24,9 +24,9 @@ export interface ControlPlaneArgs {
   readonly identityId: pulumi.Input<string>;
   /** Where secrets and snapshots are, and by which identity. */
   readonly access: MachineAccess;
-  /** Public half of the key that Azure wants on every Linux machine. */
+  /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
-  /** What must exist before a machine boots: secrets, rights, a way out. */
+  /** What must exist before a machine boots: secrets, rights, routes to the outside. */
   readonly after: readonly pulumi.Resource[];
   /** What must exist before the API can be reached: load balancers and the name. */
   readonly reachable: readonly pulumi.Resource[];

@@ -23,7 +23,7 @@ import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { controlPlaneSecrets, joinSecret } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
 
-/** Where a control-plane machine finds its secrets and leaves its snapshots. */
+/** Location of a control-plane machine's secrets and snapshots. */
 export interface MachineAccess {
   /** Client id of the identity. */
   readonly clientId: pulumi.Input<string>;
@@ -49,7 +49,7 @@ export interface ControlPlaneMachineArgs {
   /** Resource id of the identity. */
   readonly identityId: pulumi.Input<string>;
   readonly access: MachineAccess;
-  /** Public half of the key that Azure wants on every Linux machine. */
+  /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
@@ -93,7 +93,7 @@ const machineReplaceOnChanges: readonly string[] = [
 /** What Azure refuses to change on a network interface while a machine has it. */
 const cardReplaceOnChanges: readonly string[] = ["enableAcceleratedNetworking", "location"];
 
-/** What Azure refuses to change on a disk; a smaller size is refused, a larger one is taken over. */
+/** What Azure refuses to change on a disk; a smaller size is refused, a larger one is applied. */
 const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zones"];
 
 /**
@@ -101,9 +101,9 @@ const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zo
  * is deleted first, because neither can be attached to two machines.
  */
 export class ControlPlaneMachine extends pulumi.ComponentResource {
-  /** Unique id of the machine: unlike its resource id and its name, a replaced machine has another one. */
+  /** Unique id of the machine: unlike resource id and name, it changes when the machine is replaced. */
   readonly instanceId: pulumi.Output<string>;
-  /** Its node, which keeps its name over a replacement. */
+  /** Its node, whose name survives a replacement. */
   readonly node: pulumi.Output<MemberNode>;
   /** The machine with its disk. */
   readonly ready: readonly pulumi.Resource[];
@@ -255,7 +255,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
               createOption: "Attach",
               managedDisk: { id: disk.id },
               deleteOption: "Detach",
-              // etcd waits for its writes; a cache would only be in the way.
+              // etcd waits for its writes, so a cache would not help.
               caching: "None",
             },
           ],
@@ -270,7 +270,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         deleteBeforeReplace: true,
         hideDiffs: ["osProfile.customData"],
         replaceOnChanges: [...machineReplaceOnChanges],
-        // Azure deletes no disk and no interface that a machine has; and one of the same name has the same id, so no input would change.
+        // Azure does not delete a disk or an interface in use; and a new one of the same name has the same id, so no input would change.
         replaceWith: [disk, card],
         replacementTrigger: fingerprint,
       },

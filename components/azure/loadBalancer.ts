@@ -20,17 +20,17 @@ export interface LoadBalancerArgs {
   readonly networkId: pulumi.Input<string>;
   /** Subnet of the internal load balancer: the control plane's of the first zone. */
   readonly subnetId: pulumi.Input<string>;
-  /** All subnets: while one is being made, Azure refuses what would be put into another (hashicorp/terraform-provider-azurerm#30197). */
+  /** All subnets: while one is being created, Azure refuses resources in another (hashicorp/terraform-provider-azurerm#30197). */
   readonly after: readonly pulumi.Resource[];
 }
 
 /** Idle time after which a connection is reset, in minutes: the longest that Azure has. Its default is 4. */
 const idleMinutes = 30;
 
-/** Position of the load balancer in the first control-plane subnet: the first address that Azure leaves to others. */
+/** Position of the load balancer in the first control-plane subnet: the first address that Azure does not reserve. */
 const balancerAddress = 4;
 
-/** Frontends in every zone of the region, so that none takes the API along. */
+/** Frontends in every zone of the region, so that the API survives the loss of a zone. */
 const everyZone = ["1", "2", "3"];
 
 /** Names of the parts of a load balancer. */
@@ -42,9 +42,9 @@ function privateZone(cluster: string): string {
 }
 
 /**
- * The API's load balancers: an internal one that every node uses, and on demand a public one. The allow-list is a rule of the control
- * plane's security group, since a load balancer of Azure keeps the address of the caller. The internal one has a name in a private zone,
- * known already in a preview; control-plane machines resolve it to themselves, since a connection that comes back to its sender is lost.
+ * The API's load balancers: an internal one that every node uses, and optionally a public one. The allow-list is a rule of the control
+ * plane's security group, because Azure's load balancers preserve the caller's address. The internal one has a name in a private zone,
+ * known already in a preview; control-plane machines resolve it to themselves, because a connection that returns to its sender is lost.
  */
 export class LoadBalancer extends pulumi.ComponentResource {
   /** DNS name of the internal load balancer. */
@@ -120,7 +120,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
   #make(role: "internal" | "public", frontend: inputs.network.FrontendIPConfigurationArgs): void {
     const { resourceGroup, after } = this.#args;
     const name = `${this.#name}-${role}`;
-    // Parts of a load balancer name each other by ids that exist only with it, so its own id is put together beforehand.
+    // Parts of a load balancer name each other by ids that exist only with it, so its own id is composed in advance.
     const own = pulumi.interpolate`${resourceGroup.id}/providers/Microsoft.Network/loadBalancers/${name}`;
     const balancer = new AzureLoadBalancer(
       name,

@@ -13,7 +13,7 @@ export interface NetworkArgs {
   readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network">;
 }
 
-/** The subnets for the machines of one zone. On Azure a subnet spans all zones; one per zone is what gives each its own way out. */
+/** The subnets for the machines of one zone. On Azure a subnet spans all zones; with one per zone each can have its own NAT gateway. */
 export interface ZoneSubnets {
   readonly zone: string;
   /** Workers and internal load balancers. */
@@ -33,8 +33,8 @@ export function subnetName(role: "private" | "control-plane", zone: string): str
 }
 
 /**
- * Resource group and virtual network with a private and a control-plane subnet for each zone. No subnet has the implicit way out that
- * Azure gives and is taking away (Azure documentation, default outbound access): NAT gateways are the only one.
+ * Resource group and virtual network with a private and a control-plane subnet for each zone. No subnet has Azure's implicit outbound
+ * access, which is being retired (Azure documentation, default outbound access): outbound traffic uses NAT gateways only.
  *
  * Cost: a NAT gateway and its address are billed by the hour and by traffic.
  */

@@ -38,7 +38,7 @@ export interface PoolArgs extends Attachment {
   readonly pool: PoolSpec;
   /** API client, to count the machines of an autoscaled pool. */
   readonly api: pulumi.Input<ApiClient>;
-  /** What must exist before a machine boots; the gate of the API among them, so that a kubelet is never newer than the API. */
+  /** What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
 }
 
@@ -80,9 +80,9 @@ export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;
   /** The scale set. */
   readonly group: VirtualMachineScaleSet;
-  /** What the pool was made of. */
+  /** The pool's spec. */
   readonly spec: PoolSpec;
-  /** Of the payload, which its nodes have as a label. */
+  /** Fingerprint of the payload, which its nodes have as a label. */
   readonly fingerprint: pulumi.Output<string>;
   readonly roll: PoolRoll;
 
@@ -121,7 +121,10 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  /** To update a scale set's model, the controllers need the right to assign its identity to machines (Azure/aad-pod-identity: role assignments). */
+  /**
+   * To update a scale set's model, the controllers need the right to assign its identity to machines (Azure/aad-pod-identity: role
+   * assignments).
+   */
   #letControllersAssign(identity: Identity): pulumi.Resource {
     const { controllerId, subscriptionId } = this.#args;
     return assignRole(
@@ -149,7 +152,7 @@ export class Pool extends pulumi.ComponentResource {
         zones: [...pool.zones],
         // The autoscaler and the cloud controller support flexible sets only as an option that is off.
         orchestrationMode: "Uniform",
-        // As far apart as a zone allows.
+        // Spread machines as far as a zone allows.
         platformFaultDomainCount: 1,
         // Up to 1000 machines instead of 100.
         singlePlacementGroup: false,
@@ -177,7 +180,7 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  /** The number of machines is the autoscaler's where there is one. */
+  /** The autoscaler decides the number of machines where there is one. */
   #autoscaled(): Pick<pulumi.CustomResourceOptions, "ignoreChanges" | "hooks"> {
     const { pool, api } = this.#args;
     if (pool.autoscale === undefined) return {};
@@ -186,8 +189,8 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /**
-   * New machines start before old ones are deleted, and old ones get a notice, so that they drain. A spot machine gets none (Azure documentation, terminate
-   * notification): there a changed model reaches only machines that are started later.
+   * New machines start before old ones are deleted, and old ones get a notice, so that they drain. A spot machine gets none (Azure
+   * documentation, terminate notification): there a changed model reaches only machines that are started later.
    */
   #upgradePolicy(): inputs.compute.UpgradePolicyArgs {
     const { pool } = this.#args;

@@ -22,7 +22,7 @@ export function rollingBatch(pool: PoolSpec): number {
   return Math.max(leastBatch, Math.ceil(100 / Math.max(1, groupSize(pool).maxSize)));
 }
 
-/** Least time limit of an update, in minutes: that of a set which only grows. */
+/** Shortest time limit of an update, in minutes: that of a set which only grows. */
 const leastUpdate = 120;
 
 /**
@@ -52,7 +52,7 @@ export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
     oldHelp: (nodes) => {
       const ids = nodes.map(({ providerId }) => instanceOf(providerId, group)).filter((id) => id !== undefined);
       return [
-        "Azure updates machines in resourceGroup, with their old custom data, when the quota has no room for one more: raise it for",
+        "Azure updates machines in place, with their old custom data, when the quota has no room for one more: raise it for",
         `${pool.size.name} in ${spec.region}, then drain and reimage one after the other: az vmss reimage ${set} --instance-id ID`,
         ids.length === 0 ? "" : `(${ids.join(", ")})`,
       ]

@@ -45,12 +45,12 @@ export function assignRole(
     name,
     {
       principalId,
-      // Without it a role for an identity that was made a moment ago is refused: "PrincipalNotFound" (Azure RBAC, troubleshooting).
+      // Without it a role for a newly created identity is refused: "PrincipalNotFound" (Azure RBAC, troubleshooting).
       principalType: "ServicePrincipal",
       roleDefinitionId: pulumi.output(subscriptionId).apply((id) => roleDefinitionId(id, role)),
       scope,
     },
-    // What Azure refuses to change; the name is random, so the new one can be made first ("RoleAssignmentUpdateNotPermitted").
+    // What Azure refuses to change; the name is random, so the new one can be created first ("RoleAssignmentUpdateNotPermitted").
     { ...opts, replaceOnChanges: ["roleDefinitionId", "principalType"] },
   );
 }

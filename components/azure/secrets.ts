@@ -24,12 +24,12 @@ export interface SecretsArgs {
   readonly workerSubnetIds: readonly pulumi.Input<string>[];
 }
 
-/** How long a deleted vault can be brought back, in days, by the environment in which it is made. */
+/** How long a deleted vault can be recovered, in days, by environment. */
 const retentionDays = { development: 7, production: 90 } as const;
 
 /**
- * Two vaults: one with the control plane's keys, one with the join data that workers read. Both decide by roles, and both refuse calls from
- * outside the cluster's subnets; this program writes through the resource manager, which their firewalls do not see.
+ * Two vaults: one with the control plane's keys, one with the join data that workers read. Both authorise by roles and refuse calls from
+ * outside the cluster's subnets; this program writes through the resource manager, to which their firewalls do not apply.
  */
 export class Secrets extends pulumi.ComponentResource {
   /** Base URI of the vault with the control plane's keys. */
@@ -88,7 +88,7 @@ export class Secrets extends pulumi.ComponentResource {
           enableRbacAuthorization: true,
           enableSoftDelete: true,
           softDeleteRetentionInDays: retentionDays[spec.environment],
-          // It cannot be taken back, and false is refused.
+          // It cannot be disabled again, and false is refused.
           ...(production ? { enablePurgeProtection: true } : {}),
           publicNetworkAccess: "Enabled",
           networkAcls: {
@@ -102,7 +102,7 @@ export class Secrets extends pulumi.ComponentResource {
         parent: this,
         // A soft-deleted vault loses its role assignments; in production it is protected from deletion.
         protect: production && purpose === "ca",
-        // Fixed when the vault is made: another environment would be refused (Azure documentation, Key Vault soft-delete overview).
+        // Fixed at the creation of the vault: another environment would be refused (Azure documentation, Key Vault soft-delete overview).
         ignoreChanges: ["properties.softDeleteRetentionInDays"],
       },
     );

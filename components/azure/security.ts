@@ -11,7 +11,7 @@ export interface SecurityArgs {
   readonly resourceGroup: ResourceGroupContext;
 }
 
-/** What the network interface of a machine belongs to. */
+/** Security groups of a machine's network interface. */
 export interface MachineGroup {
   /** Id of the security group: the rules. */
   readonly securityGroupId: pulumi.Input<string>;
@@ -31,7 +31,7 @@ export function securityGroupName(cluster: string, group: GroupName): string {
 export class Security extends pulumi.ComponentResource {
   readonly controlPlane: MachineGroup;
   readonly workers: MachineGroup;
-  /** Every rule: a machine that starts before its rules would wait for nothing. */
+  /** Every rule: a machine that starts before its rules has no network access. */
   readonly rules: readonly pulumi.Resource[];
 
   readonly #name: string;

@@ -4,10 +4,10 @@ import { type MachineGroup, machineTraffic, nodePorts, type PortRange, ports } f
 /** The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security group, their target. */
 export type GroupName = MachineGroup;
 
-/** One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the internet. */
 /** What the rules depend on. */
 export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons">;
 
+/** One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the internet. */
 export interface SecurityRule {
   /** Name, unique. */
   readonly name: string;
@@ -19,7 +19,7 @@ export interface SecurityRule {
   /** Ports and ranges, `30000-32767`; `*` alone for all. */
   readonly ports: readonly string[];
   readonly access: "Allow" | "Deny";
-  /** 100 to 499, the lowest wins; fixed, so that a new rule moves no other. The cloud controller owns 500 to 4095. */
+  /** 100 to 499, the lowest wins; fixed, so that a new rule changes no other. The cloud controller owns 500 to 4095. */
   readonly priority: number;
   /** What it is for. */
   readonly purpose: string;
@@ -30,7 +30,7 @@ const lastPriority = 499;
 
 const api = [String(ports.api)] as const;
 
-/** Priority of what machines take from each other, by the name of the rule without that of its group. Nothing refuses NodePorts. */
+/** Priority of the traffic between machines, by the name of the rule without that of its group. Nothing refuses NodePorts. */
 const trafficPriorities: Readonly<Record<string, number>> = {
   etcd: 130,
   "kubelet-from-control-plane": 140,
@@ -48,10 +48,10 @@ const probes = { tag: "AzureLoadBalancer" } as const;
 const anybody = { tag: "*" } as const;
 
 /**
- * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people come in by Run Command or the serial console. Each group ends with a
- * refusal of its own, since Azure's rules let the whole network in. Destination is the application security group, that is the machines'
- * own addresses: traffic to a Service of type LoadBalancer has the frontend's address, passes our rules by, and is judged by those that
- * the cloud controller writes. Where a Service switches the floating address off, it arrives at a NodePort, which the refusal leaves out.
+ * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Run Command or the serial console. Each group ends with a
+ * deny rule, because Azure's default rules allow the whole network. Destination is the application security group, that is the machines'
+ * own addresses: traffic to a Service of type LoadBalancer has the frontend's address, does not match our rules, and is filtered by those that
+ * the cloud controller writes. Where a Service disables the floating IP, it arrives at a NodePort, which the deny rule leaves out.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   const allow = (
@@ -130,15 +130,15 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
 }
 
 /**
- * Who may call the API from inside. Without a public endpoint also networks that are peered with this one or come in by its gateways: nobody
- * else can reach it. The tag may hold a default route that such a gateway announces (Azure documentation, service tags), so that beside a
- * public endpoint it could make the allow-list void.
+ * Who may call the API from inside. Without a public endpoint also networks that are peered with this one or come in by its gateways: no others
+ * can reach it. The tag may hold a default route that such a gateway announces (Azure documentation, service tags), so that beside a
+ * public endpoint it could void the allow-list.
  */
 function network({ publicAccess, network: { cidr } }: SecuritySettings): SecurityRule["peer"] {
   return publicAccess === undefined ? { tag: "VirtualNetwork" } : { cidrs: [cidr] };
 }
 
-/** What the machines of a group take from others. */
+/** Traffic that the machines of a group accept from others. */
 function traffic(spec: SecuritySettings, group: GroupName): readonly SecurityRule[] {
   return machineTraffic(spec)
     .filter(({ to, ports: range }) => to === group && range !== nodePorts)

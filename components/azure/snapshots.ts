@@ -64,7 +64,7 @@ export class Snapshots extends pulumi.ComponentResource {
         kind: "StorageV2",
         sku: { name: "Standard_ZRS" },
         allowBlobPublicAccess: false,
-        // No key of the account opens it: roles only.
+        // No access by account keys: roles only.
         allowSharedKeyAccess: false,
         enableHttpsTrafficOnly: true,
         minimumTlsVersion: "TLS1_2",
@@ -85,7 +85,7 @@ export class Snapshots extends pulumi.ComponentResource {
       {
         resourceGroupName: resourceGroup.name,
         accountName: account.name,
-        // The only name that Azure takes.
+        // The only name that Azure accepts.
         managementPolicyName: "default",
         policy: {
           rules: [

@@ -4,7 +4,7 @@ import { settled } from "./settled.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 export interface ApiGateArgs {
-  /** Ids of all control-plane machines: the gate is passed again when one of them changed. */
+  /** Ids of all control-plane machines: the gate waits again when one of them changes. */
   readonly machines: pulumi.Input<pulumi.Input<string>[]>;
   /** The same machines as nodes. */
   readonly members: readonly pulumi.Input<MemberNode>[];

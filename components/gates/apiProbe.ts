@@ -16,7 +16,7 @@ export interface ApiAnswer {
   readonly body: string;
 }
 
-/** One request that waits at most this long, so that a dead load balancer target does not hold the wait up. */
+/** Longest time of one request, so that a dead load balancer target does not block the wait. */
 const requestMilliseconds = 10_000;
 
 /**
@@ -31,7 +31,7 @@ export function askApi(api: ApiClient, path: string, body?: object): Promise<Api
       {
         ca: api.caCertificate,
         timeout: requestMilliseconds,
-        // One connection per request: a kept one would stay with the same control-plane machine.
+        // One connection per request: a persistent one would stay with the same control-plane machine.
         agent: false,
         ...(body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" } }),
         ...(api.client === undefined ? {} : { cert: api.client.certificate, key: api.client.key }),
@@ -68,7 +68,7 @@ export async function apiProblem(api: ApiClient): Promise<string | undefined> {
   if (status !== 200) return `/readyz answers ${status}: ${body.slice(0, 200)}`;
   if (api.client === undefined) return undefined;
   const review = await askApi(api, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", mayDoAll);
-  if (review.status !== 201) return `a review of the administrator's rights is answered ${review.status}`;
+  if (review.status !== 201) return `the API answers ${review.status} to a review of the administrator's rights`;
   const allowed = field(field(parsed(review.body), "status"), "allowed");
   return allowed === true ? undefined : "the administrator has no rights yet";
 }
@@ -122,7 +122,7 @@ export interface ControlPlaneNode {
 /** The nodes of the control plane. Throws when the API does not list them. */
 export async function controlPlaneNodes(api: ApiClient): Promise<readonly ControlPlaneNode[]> {
   const { status, body } = await askApi(api, "/api/v1/nodes?labelSelector=node-role.kubernetes.io%2Fcontrol-plane");
-  if (status !== 200) throw new Error(`a list of the control-plane nodes is answered ${status}`);
+  if (status !== 200) throw new Error(`the API answers ${status} to a list of the control-plane nodes`);
   return list(field(parsed(body), "items")).map((node) => {
     const addresses = list(field(field(node, "status"), "addresses"));
     const internal = addresses.find((address) => field(address, "type") === "InternalIP");

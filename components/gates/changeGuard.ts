@@ -6,8 +6,8 @@ import { type ClusterState, changeProblems, reachedProblems, readState } from ".
  * Refuses, already in the preview, what would destroy the cluster's data or what a control plane cannot do. A program that calls no cloud
  * cannot see the old values, so a `Stash` keeps them.
  *
- * @param unfit what speaks against making the cluster at all. It is refused in the first update, and not in a preview: an example may be
- *   looked at.
+ * @param unfit problems that forbid creating the cluster at all. They are refused in the first update and not in a preview, so that an
+ *   example can be previewed.
  */
 export function changeGuard(
   name: string,
@@ -30,8 +30,8 @@ export function changeGuard(
 }
 
 /**
- * Keeps the release that all control-plane machines have reached, since it depends on their last gate, and refuses in the preview to go on
- * from there to one that is too far away. The guard before the machines knows only what was asked for.
+ * Keeps the release that all control-plane machines have reached, since it depends on their last gate, and refuses in the preview to continue
+ * to one that is too far away. The guard before the machines knows only the requested release.
  */
 export function reachedGuard(name: string, version: string, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseRelease(oldInputs?.input, version), {
@@ -40,7 +40,7 @@ export function reachedGuard(name: string, version: string, opts: pulumi.CustomR
   return new pulumi.Stash(name, { input: version }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }
 
-/** Throws ConfigError with all that speaks against a change of the kept state, which is read with distrust. */
+/** Throws ConfigError with every problem of a change of the kept state, which is validated first. */
 function refuseChange(kept: unknown, wanted: ClusterState): void {
   const from = readState(kept);
   if (from === undefined)

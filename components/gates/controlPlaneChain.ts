@@ -39,8 +39,8 @@ export interface ControlPlaneChain {
 
 /**
  * The machines of a control plane in a chain, the same on both clouds. Before each is a gate that refuses to replace it while another one is
- * sick; behind each is one that, when it was replaced, waits until it is a healthy etcd member. So never two are away at the same time, and
- * the first creation waits for nothing but the last gate.
+ * unhealthy; behind each is one that, after a replacement, waits until it is a healthy etcd member. So two are never down at the same time,
+ * and the first creation waits only at the last gate.
  */
 export function controlPlaneChain(name: string, args: ChainArgs, parent: pulumi.Resource): ControlPlaneChain {
   const { spec, api, reachable } = args;

@@ -22,14 +22,14 @@ export interface OthersGateArgs {
   readonly version: string;
   /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
-  /** Default: every 2 seconds for a minute; it takes a kubelet 10 to show that it lives. The machine before was a healthy member a moment ago. */
+  /** Default: every 2 seconds for a minute; a kubelet renews its lease every 10. The machine before was a healthy member a moment ago. */
   readonly patience?: Patience;
 }
 
 /**
  * A gate before a control-plane machine: it holds what the machine is made from, so it is updated when the machine is about to be replaced,
  * and refuses that while another machine is not a healthy member. With two of three away etcd would have no quorum. Kubernetes' Cluster API
- * and kops ask the same before each machine (kubernetes-sigs/cluster-api#2241).
+ * and kops check the same before each machine (kubernetes-sigs/cluster-api#2241).
  */
 export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { member, members, version } = args;
@@ -60,13 +60,13 @@ export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.Cust
 function advice({ etcdName }: ControlPlaneMember, problem: string): string {
   return [
     `control-plane machine ${etcdName} is not replaced now, since etcd could lose its quorum: ${problem}.`,
-    "Undo the change, bring the other machine back first (`pulumi up --refresh` if it is gone, `pulumi up --replace <its URN>` if it is sick),",
+    "Undo the change, bring the other machine back first (`pulumi up --refresh` if it is gone, `pulumi up --replace <its URN>` if it is unhealthy),",
     "and then update again. If the control plane is away as a whole, or has never come up, say so once:",
     `${downVariable}=down pulumi up`,
   ].join(" ");
 }
 
-/** What the guard refuses in a preview by the state is refused here by what runs: an update may have come without a preview. */
+/** The guard refuses this in a preview by the state; here it is refused by what runs, because an update may come without a preview. */
 function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void {
   const [oldest] = nodes.map(({ version }) => version).sort(compareVersions);
   const problems = oldest === undefined ? [] : reachedProblems(oldest, wanted);

@@ -28,23 +28,23 @@ export interface PolicyGateArgs {
   readonly cluster: pulumi.Input<string>;
   /** Number of API servers behind the load balancer. Each loads a policy on its own schedule. */
   readonly apiServers: number;
-  /** Default: every half second, for two minutes. A policy is in force a second after it was made. */
+  /** Default: every half second, for two minutes. A policy is in force about a second after its creation. */
   readonly patience?: Patience;
 }
 
-/** Namespace of the probes: every cluster has it, and it is not one of the system, which the policy leaves alone. */
+/** Namespace of the probes: every cluster has it, and it is no system namespace, which the policy excludes. */
 const namespace = "default";
 
 /**
- * Rounds of right answers that are wanted where a load balancer chooses who answers. With half a second between them they last several times
- * as long as a policy takes to reach an API server, and leave it to chance only once in many thousands that one of them was never asked.
+ * Consecutive rounds of right answers where a load balancer chooses the API server. With half a second between them they last several times
+ * as long as a policy takes to reach an API server, and the chance that one of them was never asked is one in many thousands.
  */
 const roundsOfSeveral = 8;
 
 /**
- * The gate behind an admission policy: the API server accepts a policy at once, but enforces it only a moment later, and what is made in
- * between passes unchanged. It opens when pods that are sent for a dry run come back as the policy makes them. It is passed again when the
- * policy, its binding or the cluster changed.
+ * The gate behind an admission policy: the API server accepts a policy at once, but enforces it only a moment later, and objects created in
+ * between pass unchanged. It opens when pods sent as a dry run come back as the policy changes them. It waits again when the
+ * policy, its binding or the cluster changes.
  */
 export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { policy, objects, probes } = args.proof;

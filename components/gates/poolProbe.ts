@@ -5,7 +5,7 @@ import { type ApiClient, askApi, field, list, parsed, text } from "./apiProbe.ts
 export interface WantedNodes {
   /** Name of the pool. */
   readonly pool: string;
-  /** Least number of them. */
+  /** Minimum number of them. */
   readonly count: number;
   /** Release of their kubelets: `1.36.4`. */
   readonly release: string;
@@ -19,7 +19,7 @@ export interface PoolNode {
   readonly providerId: string;
   /** Release of its kubelet. */
   readonly release: string;
-  /** What its machine was made from, by its own word. */
+  /** Payload fingerprint that the node claims. */
   readonly payload: string;
   /** Why it is not Ready; `undefined` when it is. */
   readonly sick: string | undefined;
@@ -31,7 +31,7 @@ export async function poolNodes(api: ApiClient, pool: string): Promise<readonly 
   const { status, body } = await askApi(api, `/api/v1/nodes?labelSelector=${selector}`);
   const items = field(parsed(body), "items");
   if (status !== 200 || !Array.isArray(items))
-    throw new Error(`a list of the nodes of pool ${pool} is answered ${status}`);
+    throw new Error(`the API answers ${status} to a list of the nodes of pool ${pool}`);
   return items.map((node: unknown) => {
     const metadata = field(node, "metadata");
     const state = field(node, "status");
@@ -47,7 +47,7 @@ export async function poolNodes(api: ApiClient, pool: string): Promise<readonly 
   });
 }
 
-/** Text of a node as a terminal may show it: plain characters, and not many of them. */
+/** Text of a node made safe for a terminal: printable ASCII, shortened. */
 function shown(value: unknown): string {
   return text(value)
     .replaceAll(/[^\x20-\x7e]+/g, " ")
@@ -56,7 +56,7 @@ function shown(value: unknown): string {
 
 /** How far a pool has come. */
 export interface PoolState {
-  /** Grows with each node that has come and each that had to go. */
+  /** Grows with each node that has joined and each old one that has left. */
   readonly progress: number;
   /** Nodes whose machines were made from something else. */
   readonly old: readonly PoolNode[];
@@ -79,7 +79,7 @@ export function poolState(nodes: readonly PoolNode[], { count, release, fingerpr
   const good = judged.filter(({ problem }) => problem === undefined).length;
   const old = nodes.filter(isOld);
   const missing = Math.max(0, count - nodes.length);
-  // A node beyond those that are wanted may be sick: the autoscaler's newest, or a spot machine that was taken away.
+  // A node beyond the wanted number may be unhealthy: the autoscaler's newest, or a reclaimed spot machine.
   const done = good >= count && old.length === 0;
   const wrong = judged.flatMap(({ node, problem }) => (problem === undefined ? [] : [`node ${node.name} ${problem}`]));
   const absent = missing === 0 ? [] : [`${missing} of ${count} machines have no node`];

@@ -5,13 +5,13 @@ import { replacedOnChange } from "./fixedFields.ts";
 import { type Manifest, podSpec } from "./manifest.ts";
 
 export interface AddOnArgs {
-  /** Its objects. Order does not matter: namespaces and definitions are made first, workloads last. */
+  /** Its objects, in any order: namespaces and definitions are created first, workloads last. */
   readonly manifests: readonly Manifest[];
-  /** What must be there before the first object, beyond what the provider waits for. */
+  /** What must exist before the first object, beyond what the provider waits for. */
   readonly after?: readonly pulumi.Resource[];
   /**
    * Resource whose deletion makes deleting the objects needless. Leave out for an add-on that must clean up in the cloud before the
-   * machines go. Objects that own something in the cloud are deleted in any case, see `ownsCloudResources`.
+   * machines are deleted. Objects that own something in the cloud are deleted in any case, see `ownsCloudResources`.
    */
   readonly deletedWith?: pulumi.Resource;
 }
@@ -51,8 +51,8 @@ export function stageOf(kind: Manifest["kind"]): number {
 }
 
 /**
- * Whether an object keeps something in the cloud, or keeps something from being deleted there: it is then deleted one by one before the
- * machines go, even when the whole cluster goes. A pod with a claim counts, since the claim's finalizer waits for the pod.
+ * Whether an object keeps something in the cloud, or keeps something from being deleted there: it is then deleted individually before the
+ * machines, even when the whole cluster is destroyed. A pod with a claim counts, since the claim's finalizer waits for the pod.
  */
 function ownsCloudResources(manifest: Manifest): boolean {
   switch (manifest.kind) {
@@ -74,11 +74,11 @@ function objectName(parent: string, { metadata }: Manifest): string {
 
 const windowsTimeouts = { create: `${windowsWorkloadMinutes}m`, update: `${windowsWorkloadMinutes}m` };
 
-/** The cloud makes and takes away a load balancer in its own time; the provider's ten minutes can be too short for several at once. */
+/** The cloud may take long to create and delete a load balancer; the provider's ten minutes can be too short for several at once. */
 const balancerTimeouts = { create: "20m", update: "20m", delete: "20m" };
 
 /**
- * A Deployment on Windows is given as long by Kubernetes itself: after its default of ten minutes it counts as failed, and who waits for it
+ * A Deployment on Windows is given as long by Kubernetes itself: after its default of ten minutes it counts as failed, and a client that waits for it
  * may give up (kubernetes.io, Deployments, "Failed Deployment").
  */
 function patient(manifest: Manifest): Manifest {
@@ -98,7 +98,7 @@ function timeouts(manifest: Manifest): Pick<pulumi.CustomResourceOptions, "custo
     : {};
 }
 
-/** A group of objects of one concern that come and go together. Depending on it means depending on every object of it. */
+/** A group of objects of one concern that are created and deleted together. Depending on it means depending on every object of it. */
 export class AddOn extends pulumi.ComponentResource {
   /** The resources, in the order of the manifests. */
   readonly objects: readonly pulumi.CustomResource[];

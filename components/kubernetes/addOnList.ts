@@ -17,7 +17,7 @@ import type { Manifest, Text } from "./manifest.ts";
 import { runtimeClassManifests } from "./runtimeClasses.ts";
 import { sampleManifests } from "./samples.ts";
 
-/** Values that may be known only once the cloud has made something. They never decide which objects there are. */
+/** Values that may be known only after cloud resources exist. They never decide which objects there are. */
 export interface InClusterValues {
   /** Host name of the internal API endpoint. */
   readonly nodeEndpoint: Text;
@@ -33,22 +33,22 @@ export interface InClusterValues {
 export interface PlannedAddOn {
   readonly name: string;
   readonly manifests: readonly Manifest[];
-  /** Add-ons that must be there before it; those that are switched off are passed over. */
+  /** Add-ons that must exist before it; those that are switched off are skipped. */
   readonly after: readonly string[];
-  /** Whether it waits for the pools: only what needs a worker to come up, or must be gone before the workers go. */
+  /** Whether it waits for the pools: only if it needs a worker to start, or must be deleted before the workers. */
   readonly needsPools: boolean;
-  /** Whether it is deleted properly before the machines go, because it takes the cloud resources of others down. */
+  /** Whether it is deleted properly before the machines go, because it deletes the cloud resources of others. */
   readonly cleansUp: boolean;
-  /** How it shows that it is in force. What comes after the add-on waits for that too. Default: its objects are enough. */
+  /** Proof that it is in force. What depends on the add-on waits for it too. Default: its objects are enough. */
   readonly proof?: PolicyProof;
 }
 
-/** An add-on that waits for the API only and goes with the machines. */
+/** An add-on that waits for the API only and is deleted with the machines. */
 function system(name: string, manifests: readonly Manifest[], after: readonly string[] = []): PlannedAddOn {
   return { name, manifests, after, needsPools: false, cleansUp: false };
 }
 
-/** The add-ons of a cluster in the order in which they are made. Add-ons without an object are left out. */
+/** The add-ons of a cluster in the order of creation. Add-ons without an object are left out. */
 export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): readonly PlannedAddOn[] {
   const { addons } = spec;
   const plan: readonly PlannedAddOn[] = [

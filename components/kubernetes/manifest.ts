@@ -33,7 +33,7 @@ type Of<Version extends string, Kind extends string, Args> = Plain<Omit<Args, "a
   readonly metadata: Metadata;
 };
 
-/** A custom object; its CRD comes with the add-on that makes it, or from a monitoring stack that is there already. */
+/** A custom object; its CRD comes with the add-on that makes it, or from an existing monitoring stack. */
 type CustomOf<Version extends string, Kind extends string, Body> = Body & {
   readonly apiVersion: Version;
   readonly kind: Kind;
@@ -119,7 +119,7 @@ export type Manifest =
   | CustomOf<"monitoring.coreos.com/v1", "ServiceMonitor", ServiceMonitorBody>
   | CustomOf<"windows.k8s.io/v1", "GMSACredentialSpec", GmsaCredentialSpecBody>;
 
-/** A text that may be known only after other resources are there. */
+/** A text that may be known only after other resources exist. */
 export type Text = string | OutputInstance<string>;
 
 /** Pod template of a workload; `undefined` for an object that makes no pods. */

@@ -11,7 +11,7 @@ import { runAsUserManifests } from "./samples/runAsUser.ts";
 import { samplesNamespaceManifest } from "./samples/sampleSite.ts";
 import { winWebserverManifests } from "./samples/winWebserver.ts";
 
-/** The samples of a cluster: each per Windows build in use, and only those whose add-on is there. None without Windows nodes. */
+/** The samples of a cluster: each per Windows build in use, and only those whose add-on is installed. None without Windows nodes. */
 export function sampleManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "httpProxy" | "mirror" | "network" | "pools" | "windows">,
 ): readonly Manifest[] {

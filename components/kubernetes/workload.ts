@@ -8,7 +8,7 @@ export function systemLabels(name: string): Record<string, string> {
 /** Label and taint key of control-plane machines. */
 export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
 
-/** Where a Linux pod may run: the operating system is always said, so that nothing lands on Windows by a wide toleration. */
+/** Where a Linux pod may run: the operating system is always set, so that no pod lands on Windows by a wide toleration. */
 export const linuxOnly = { "kubernetes.io/os": "linux" };
 
 /** Placement on control-plane machines, for what acts with their cloud identity or must run before there are workers. */
@@ -21,7 +21,7 @@ export const onControlPlane = {
   ] satisfies Toleration[],
 };
 
-/** Tolerates every taint: for what each node needs before it is any use. */
+/** Tolerates every taint: for what each node needs before it can run pods. */
 export const everyTaint: Toleration[] = [{ operator: "Exists" }];
 
 /** Placement on any Linux node, workers or control plane, so that a cluster without Linux workers has its system pods too. */
@@ -33,7 +33,7 @@ export const onAnyLinux = {
 /**
  * Chooses nodes that a cloud controller has initialised, whatever their taints: it writes region, zone and size of the machine in the update
  * of the Node that takes the taint `uninitialized` away (kubernetes-sigs/cloud-provider-azure: pkg/nodemanager, `initializeNode`;
- * k8s.io/cloud-provider: controllers/node). No kubelet of ours sets the label by itself.
+ * k8s.io/cloud-provider: controllers/node). Fenestra's kubelets do not set the label.
  */
 export const isInitialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
 
@@ -157,7 +157,7 @@ export function daemonSet(
 }
 
 /**
- * One Deployment. It never surges: with host ports a second pod of a machine would wait for ever. Several pods are spread over machines where
+ * One Deployment. It never surges: with host ports a second pod on a machine would stay Pending. Several pods are spread over machines where
  * that is possible.
  */
 export function deployment({ name, namespace: home }: Account, replicas: number, spec: PodSpec): Manifest {
@@ -185,7 +185,7 @@ export function deployment({ name, namespace: home }: Account, replicas: number,
   };
 }
 
-/** A Deployment of several pods, of which drains of nodes leave all but one at work. With one pod there is nothing to keep. */
+/** A Deployment of several pods, of which drains of nodes leave all but one at work. A single pod needs no disruption budget. */
 export function replicated(account: Account, replicas: number, spec: PodSpec): readonly Manifest[] {
   const { name, namespace: home } = account;
   const labels = systemLabels(name);

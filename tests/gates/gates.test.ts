@@ -99,7 +99,10 @@ describe("asking the API", () => {
         review.body = JSON.stringify({ status: { allowed: true } });
         assert.equal(await apiProblem({ ...api, client }), undefined);
         review.status = 403;
-        assert.equal(await apiProblem({ ...api, client }), "a review of the administrator's rights is answered 403");
+        assert.equal(
+          await apiProblem({ ...api, client }),
+          "the API answers 403 to a review of the administrator's rights",
+        );
       },
     );
     const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -289,7 +292,7 @@ describe("the gate before a control-plane machine", () => {
     await assert.rejects(shut(answers([], "1.36.4", ["cp-1"])), /there is no node with the address 10\.20\.228\.10/);
     await assert.rejects(
       shut(() => ({ status: 500, body: "" })),
-      /a list of the control-plane nodes is answered 500/,
+      /the API answers 500 to a list of the control-plane nodes/,
     );
   });
 

@@ -149,6 +149,6 @@ describe("the gate behind a pool", () => {
   });
 
   it("waits while the API does not answer, and no list is no proof", async () => {
-    await assert.rejects(wait([]), /a list of the nodes of pool win2019 is answered 500$/);
+    await assert.rejects(wait([]), /the API answers 500 to a list of the nodes of pool win2019$/);
   });
 });

@@ -36,7 +36,7 @@ describe("the guard of an autoscaled scale set's size", () => {
   it("refuses what it cannot tell", async () => {
     await assert.rejects(
       update(6, 6, 503),
-      /number of nodes in pool win2019 is not ready .* nodes of pool win2019 is answered 503/,
+      /number of nodes in pool win2019 is not ready .* the API answers 503 to a list of the nodes of pool win2019/,
     );
     await assert.rejects(update(undefined, 0), /the size of pool win2019 cannot be read from its update/);
   });

@@ -13,7 +13,7 @@ describe("the warning of an authority's end", () => {
   it("names the authority, the day and the time that is left", () => {
     assert.equal(
       expiryWarning("etcd-ca", end, daysAhead(89)),
-      "The certificate authority etcd-ca runs out on 2036-01-01T00:00:00Z, in 89 days; nothing renews it by itself. docs/operations.md tells how to replace it.",
+      "The certificate authority etcd-ca runs out on 2036-01-01T00:00:00Z, in 89 days; it is not renewed automatically. docs/operations.md says how to replace it.",
     );
   });
 

@@ -25,7 +25,7 @@ const windowsNodeManager: Account = { name: "cloud-node-manager-windows", namesp
 /** Secret with the file that the cloud controller and the autoscaler read (kubernetes-sigs/cloud-provider-azure: install/configs). */
 export const cloudConfigSecret = "azure-cloud-provider";
 
-/** What `azure.json` says. There is no secret in it: the machines' identity is used. */
+/** Content of `azure.json`. It holds no secret: the machines' identity is used. */
 export interface AzureCloudConfigArgs {
   readonly tenantId: string;
   readonly subscriptionId: string;

@@ -8,7 +8,7 @@ const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 
 /**
  * Zone and size of a node come from its labels. Without it the driver asks Azure, for which it has no configuration on a node: on Windows it
- * then ends by a nil pointer each time the kubelet asks (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk/nodeserver.go, `NodeGetInfo`).
+ * then crashes with a nil pointer each time the kubelet asks (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk/nodeserver.go, `NodeGetInfo`).
  */
 const nodeFromLabels = "--get-node-info-from-labels=true";
 
@@ -36,7 +36,7 @@ export function azureDiskDriver(spec: ImageSource): CsiDriver {
           "--v=5",
           "--endpoint=unix:///csi/csi.sock",
           "--metrics-address=0.0.0.0:29604",
-          // Stand-alone machines beside scale sets: the twin of the cloud controller's setting.
+          // Stand-alone machines beside scale sets: as in the cloud controller's setting.
           "--disable-avset-nodes=false",
           "--vm-type=vmss",
         ],

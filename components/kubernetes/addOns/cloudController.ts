@@ -16,7 +16,7 @@ import { apiByName } from "./networking.ts";
 
 const account: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
 
-/** The cloud controller manager: it removes the `uninitialized` taint from nodes and makes load balancers for Services. */
+/** The cloud controller manager: it removes the `uninitialized` taint from nodes and creates load balancers for Services. */
 export function cloudControllerManifests(
   spec: Pick<ClusterSpec, "artifacts" | "cloud" | "kubernetes" | "name" | "windows">,
   values: CloudValues,
@@ -25,7 +25,7 @@ export function cloudControllerManifests(
   return [
     serviceAccount(account),
     ...clusterRights(account, "system:cloud-controller-manager", cloudControllerRules),
-    // Without it the program prints its usage and ends, while the rollout already counts as done.
+    // Without it the program prints its usage and exits, while the rollout already counts as done.
     readsAuthentication(account, "cloud-controller-manager:apiserver-authentication-reader"),
     awsCloudController(spec, values.nodeEndpoint),
   ];

@@ -31,7 +31,7 @@ const leaseRules: PolicyRule[] = [
 
 /**
  * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to remove their own taint
- * (`agent-not-ready`) that no node of ours has; a token on every worker that may patch every Node is too much for that.
+ * (`agent-not-ready`) which Fenestra's nodes do not have; that is no reason for a token on every worker that may patch every Node.
  */
 export const diskNodeRules: PolicyRule[] = [
   rule("", ["nodes"], ["get", "list", "watch"]),

@@ -12,15 +12,15 @@ interface CsiSidecars {
 
 /** A CSI driver, as far as drivers differ. Everything else is made from it in one way, see `csiManifests`. */
 export interface CsiDriver {
-  /** Name by which StorageClasses call it: `ebs.csi.aws.com`. */
+  /** Name that StorageClasses refer to: `ebs.csi.aws.com`. */
   readonly name: string;
-  /** Begin of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`. */
+  /** Prefix of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`. */
   readonly prefix: string;
   readonly sidecars: CsiSidecars;
   /** Its registration in the cluster. */
   readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;
   readonly controller: {
-    /** The driver itself; its socket and its grace are added. */
+    /** The driver itself; its socket and grace period are added. */
     readonly plugin: Container;
     /** Port of the liveness probe; on the machine's network, so each driver has another one. */
     readonly healthPort: number;
@@ -36,7 +36,7 @@ export interface CsiDriver {
   };
   /** Makes the driver's container of the socket's address on a node. */
   readonly windows: { readonly plugin: (endpoint: string) => Container };
-  /** Rights of the node plug-ins; none for a driver that asks the API server nothing. */
+  /** Rights of the node plug-ins; none for a driver that does not use the API server. */
   readonly nodeRules: PolicyRule[];
   readonly storageClasses: readonly Manifest[];
 }

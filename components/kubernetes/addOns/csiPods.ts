@@ -28,8 +28,8 @@ const graceSeconds = workSeconds + 30;
 const keepWorking = { preStop: { sleep: { seconds: workSeconds } } };
 
 /**
- * The driver with a probe, and the container that answers it by asking the driver's socket. On the machine's network it answers the kubelet
- * alone.
+ * The driver with a probe, and the container that answers it through the driver's socket. On the host network it answers only the
+ * kubelet.
  */
 function watched(driver: Container, image: string, port: number, hostNetwork: boolean): Container[] {
   const host = hostNetwork ? "127.0.0.1" : undefined;
@@ -143,8 +143,8 @@ export function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Acco
 }
 
 /**
- * The node plug-in on Windows as HostProcess pod: no proxy service on the node. Like its twin on Linux it waits until the node is initialised.
- * An init container makes the socket's folder: a HostProcess program makes none, and the kubelet passes over a volume that no container mounts
+ * The node plug-in on Windows as HostProcess pod: no proxy service on the node. Like its Linux counterpart it waits until the node is initialised.
+ * An init container creates the socket's folder: a HostProcess program creates none, and the kubelet skips a volume that no container mounts
  * (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Upstream's manifests of this form have no liveness probe either.
  *
  * @param nodeEndpoint host name of the API: upstream says of Service addresses that a Windows node itself does not reach them

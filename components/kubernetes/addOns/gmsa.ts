@@ -17,7 +17,7 @@ import {
 const account: Account = { name: "gmsa-webhook", namespace: "kube-system" };
 const certificateSecret = "gmsa-webhook-certificate";
 
-/** Host name of the webhook's Service, which its certificate must bear. */
+/** Host name of the webhook's Service, which its certificate must name. */
 export const gmsaWebhookHost = `${account.name}.${account.namespace}.svc`;
 
 /** A server certificate with its key and the authority's certificate, all PEM. */
@@ -229,7 +229,7 @@ function webhook(spec: ImageSource): readonly Manifest[] {
 const named = (options: string): string =>
   `(has(${options}.gmsaCredentialSpecName) || has(${options}.gmsaCredentialSpec))`;
 
-/** Pods that use an account, as a whole or in one container. Only these ask the webhook, so that an outage of it stops no other pod. */
+/** Pods that use an account, as a whole or in one container. Only these call the webhook, so that its outage affects no other pod. */
 const usesAccount = [
   `(has(object.spec.securityContext) && has(object.spec.securityContext.windowsOptions) && ${named("object.spec.securityContext.windowsOptions")})`,
   `object.spec.containers.exists(c, has(c.securityContext) && has(c.securityContext.windowsOptions) && ${named("c.securityContext.windowsOptions")})`,

@@ -54,7 +54,7 @@ export function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
     {
       apiVersion: "apiregistration.k8s.io/v1",
       kind: "APIService",
-      // The API server speaks to it through kube-proxy; its own certificate is one of a minute, so only the way is protected.
+      // The API server reaches it through kube-proxy; its certificate is generated at start, so traffic is encrypted but not authenticated.
       metadata: { name: "v1beta1.metrics.k8s.io", annotations: { "pulumi.com/skipAwait": "true" } },
       spec: {
         group: "metrics.k8s.io",

@@ -75,7 +75,7 @@ export function runtimeClassVariables(
 }
 
 /**
- * Pods by which the policy can be seen to be in force: an image of every known release and one of none, each with the class that it must
+ * Pods that prove that the policy is in force: an image of every known release and one of none, each with the class that it must
  * get. Whatever builds a cluster gains or loses, one of the answers changes, so that the policy of an earlier update is not mistaken for the
  * present one.
  */
@@ -101,7 +101,7 @@ const setClass = '[JSONPatch{op: "add", path: "/spec/runtimeClassName", value: v
 
 /**
  * Keeps a pod whose build is unknown off Linux nodes: the scheduler does not look at `spec.os`, so the pod would land there and be
- * turned away by the kubelet again and again. With this selector and without a toleration it stays Pending, with the reason.
+ * rejected by the kubelet repeatedly. With this selector and without a toleration it stays Pending, with the reason.
  */
 const holdBack = [
   'variables.hasSelector ? [JSONPatch{op: "add", path: "/spec/nodeSelector/" + jsonpatch.escapeKey("kubernetes.io/os"), value: "windows"}]',

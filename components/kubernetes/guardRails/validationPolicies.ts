@@ -40,8 +40,8 @@ function windowsLimitsPolicy(spec: Pick<ClusterSpec, "windows">, setsClass: bool
 }
 
 /**
- * Pods that are meant for Windows but do not say so. The API server then judges them as Linux pods: fields that Windows refuses pass, and
- * the pod fails on the node instead.
+ * Pods that are meant for Windows but do not say so. The API server then validates them as Linux pods: fields that Windows refuses are
+ * accepted, and the pod fails on the node instead.
  */
 function osNamePolicy(spec: Pick<ClusterSpec, "pools" | "windows">): PodPolicy {
   const classes = runtimeClassFacts(spec).map(({ name }) => name);
@@ -97,19 +97,19 @@ const toleratesControlPlane = [
   `(!has(t.effect) || t.effect == "" || t.effect == "NoSchedule"))`,
 ].join(" ");
 
-/** A pod that names its node itself passes the scheduler, and with it every NoSchedule taint. The scheduler names it by another way. */
+/** A pod that names its node bypasses the scheduler, and with it every NoSchedule taint. The scheduler itself uses the binding subresource. */
 const namesNode = `has(${pod}.nodeName) && ${pod}.nodeName != ""`;
 
 /** A kubelet announces its static pods, which name their node, with an annotation that users cannot put on theirs. */
 const isMirror = `has(object.metadata.annotations) && "kubernetes.io/config.mirror" in object.metadata.annotations && request.userInfo.username.startsWith("system:node:")`;
 
-/** Says of a field that an update leaves it as it is. */
+/** CEL: an update leaves the field unchanged. */
 const stays = (field: string): string =>
   `request.operation == "UPDATE" && has(${pod}.${field}) == has(variables.before.${field}) && (!has(${pod}.${field}) || ${pod}.${field} == variables.before.${field})`;
 
 /**
  * A pod with the host's network on a control-plane machine can fetch the keys of the certificate authorities by that machine's identity.
- * Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them as they are passes.
+ * Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them unchanged is allowed.
  */
 const controlPlanePolicy: PodPolicy = {
   name: "fenestra-control-plane",

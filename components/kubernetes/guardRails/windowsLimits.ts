@@ -9,7 +9,7 @@ export interface WindowsLimit {
    * `variables.class` is the RuntimeClass that it has or will be given, empty for none.
    */
   readonly expression: string;
-  /** What happens and how to fix it; `{pod}` stands for the path of the pod's spec. */
+  /** What happens and the fix; `{pod}` stands for the path of the pod's spec. */
   readonly message: string;
 }
 

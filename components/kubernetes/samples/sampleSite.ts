@@ -15,7 +15,7 @@ export function samplesNamespaceManifest(): Manifest {
 }
 
 /**
- * Requests and limits of a small Windows web server: without a limit one container can take a node that has no killer of processes. All samples
+ * Requests and limits of a small Windows web server: without a limit one container can exhaust a node, because Windows has no OOM killer. All samples
  * of a build fit on one machine of the default size, beside the agents of the node.
  */
 export const sampleResources = {
@@ -34,7 +34,7 @@ export interface WindowsPod {
   readonly container: Omit<Container, "resources">;
   readonly volumes?: Volume[];
   readonly initContainers?: Container[];
-  /** What else the pod says: who it runs as, which nodes of its build it needs, whether it starts again. */
+  /** Other fields of the pod: user, nodes of its build, restart policy. */
   readonly pod?: Pick<PodSpec, "serviceAccountName" | "securityContext" | "nodeSelector" | "restartPolicy">;
 }
 
