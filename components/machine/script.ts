@@ -10,3 +10,8 @@ export function readScript(url: URL): string {
   const trimmed = url.pathname.endsWith(".ps1") ? lines.map((line) => line.trim()) : lines;
   return `${trimmed.filter((line) => !/^\s*(#(?!!).*)?$/.test(line)).join("\n")}\n`;
 }
+
+/** Text of a configuration file of a machine without the lines that are a comment, for the same reason. */
+export function withoutComments(url: URL): string {
+  return readFileSync(url, "utf8").replace(/^[ \t]*#.*\n/gm, "");
+}

@@ -25,7 +25,7 @@ export function kubeconfig(args: KubeconfigArgs): string {
 }
 
 /** An OpenID Connect issuer as a person's kubectl needs it. */
-export interface SignInIssuer {
+interface SignInIssuer {
   /** Name of the user in the kubeconfig. */
   readonly name: string;
   /** URL of the issuer. */

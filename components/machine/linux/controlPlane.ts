@@ -7,8 +7,8 @@ import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours }
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
-import { auditPolicy, authenticationConfiguration, bindings, encryptionConfiguration } from "./controlPlaneFiles.ts";
-import { linuxEntry, linuxFiles, linuxScripts, script, unitFile } from "./files.ts";
+import { authenticationConfiguration } from "./controlPlaneFiles.ts";
+import { linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import { controlPlaneStages, stageTable, stageTablePath } from "./stages.ts";
@@ -39,10 +39,10 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     unitFile(approver.unit, daemonUnit(approver.does, `/opt/fenestra/${approver.file}`)),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
-    { path: controlPlanePaths.auditPolicy, content: auditPolicy() },
+    rootFile(controlPlanePaths.auditPolicy),
     { path: controlPlanePaths.authentication, content: authenticationConfiguration(spec.signIn) },
-    { path: "/etc/fenestra/encryption.yaml", content: encryptionConfiguration() },
-    { path: "/etc/fenestra/bindings.yaml", content: bindings() },
+    rootFile("/etc/fenestra/encryption.yaml"),
+    rootFile("/etc/fenestra/bindings.yaml"),
   ];
   return {
     kind: "control-plane",

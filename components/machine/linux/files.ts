@@ -10,11 +10,10 @@ import { kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import type { PayloadFile } from "../payload.ts";
 import { noProxy } from "../proxy.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
-import { readScript } from "../script.ts";
+import { readScript, withoutComments } from "../script.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { envFile } from "./shell.ts";
 import { type Stage, stageScript } from "./stages.ts";
-import { bootstrapUnit, containerdUnit, kubeletUnit, metadataGuardUnit } from "./systemdUnits.ts";
 
 /** Path of the script that starts the bootstrap of a Linux machine. */
 export const linuxEntry = "/opt/fenestra/bootstrap.sh";
@@ -22,6 +21,19 @@ export const linuxEntry = "/opt/fenestra/bootstrap.sh";
 /** A script that lies beside this module, at its place on the machine. */
 export function script(name: string, path = `/opt/fenestra/${name}`): PayloadFile {
   return { path, content: readScript(new URL(`scripts/${name}`, import.meta.url)), mode: "0755" };
+}
+
+/** A file of `rootfs`, which lies there as it lies on the machine, comments aside. */
+export function rootFile(path: string): PayloadFile {
+  return { path, content: withoutComments(new URL(`rootfs${path}`, import.meta.url)) };
+}
+
+/** The kubelet's unit; only a control-plane machine has a mount that it waits for. */
+function kubeletUnit(requiresMount: string | undefined): PayloadFile {
+  const unit = rootFile("/etc/systemd/system/kubelet.service");
+  const line = "RequiresMountsFor=@REQUIRED_MOUNT@\n";
+  const own = requiresMount === undefined ? "" : line.replace("@REQUIRED_MOUNT@", requiresMount);
+  return { ...unit, content: unit.content.replace(line, own) };
 }
 
 /** A systemd unit at its place. */
@@ -61,7 +73,9 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
     ...linuxScripts(spec.cloud, stages),
     { path: "/etc/fenestra/machine.env", content: envFile(env) },
     ...proxyFile(spec),
-    ...osFiles,
+    rootFile("/etc/modules-load.d/fenestra.conf"),
+    rootFile("/etc/sysctl.d/90-fenestra.conf"),
+    rootFile("/etc/apt/apt.conf.d/99-fenestra"),
     {
       path: containerdPaths.linux.config,
       content: containerdConfig({ os: "linux", pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version) }),
@@ -73,9 +87,9 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
       content: stringify(kubeletConfiguration(args), { lineWidth: 0 }),
     },
     { path: "/etc/fenestra/kubelet.env", content: kubeletEnv(spec, pool) },
-    unitFile("containerd.service", containerdUnit()),
-    unitFile("kubelet.service", kubeletUnit(requiresMount)),
-    unitFile("fenestra-bootstrap.service", bootstrapUnit(linuxEntry)),
+    rootFile("/etc/systemd/system/containerd.service"),
+    kubeletUnit(requiresMount),
+    rootFile("/etc/systemd/system/fenestra-bootstrap.service"),
     ...metadataGuard(spec.cloud),
   ];
 }
@@ -104,34 +118,8 @@ function proxyFile(spec: NodeSettings): readonly PayloadFile[] {
   ];
 }
 
-const osFiles: readonly PayloadFile[] = [
-  {
-    path: "/etc/modules-load.d/fenestra.conf",
-    content: "overlay\nbr_netfilter\n",
-  },
-  {
-    path: "/etc/sysctl.d/90-fenestra.conf",
-    content: [
-      "net.bridge.bridge-nf-call-ip6tables = 1",
-      "net.bridge.bridge-nf-call-iptables = 1",
-      "net.ipv4.ip_forward = 1",
-      "fs.inotify.max_user_instances = 8192",
-      "fs.inotify.max_user_watches = 524288",
-      "kernel.panic = 10",
-      "kernel.panic_on_oops = 1",
-      "vm.overcommit_memory = 1",
-      "",
-    ].join("\n"),
-  },
-  // Machines are replaced, not patched: an upgrade in place would restart services at a moment of its own choice.
-  {
-    path: "/etc/apt/apt.conf.d/99-fenestra",
-    content: 'APT::Periodic::Update-Package-Lists "0";\nAPT::Periodic::Unattended-Upgrade "0";\n',
-  },
-];
-
 /** AWS answers no pod, because the answers of its metadata service live for one hop only. */
 function metadataGuard(cloud: Cloud): readonly PayloadFile[] {
   if (cloud === "aws") return [];
-  return [unitFile("fenestra-metadata-guard.service", metadataGuardUnit("/opt/fenestra/guard-metadata.sh"))];
+  return [rootFile("/etc/systemd/system/fenestra-metadata-guard.service")];
 }
