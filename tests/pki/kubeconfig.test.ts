@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
+import { kubeconfigClient } from "../../components/gates/adminClient.ts";
 import { kubeconfig, signInKubeconfig } from "../../components/pki/kubeconfig.ts";
 
 const args = {
@@ -27,6 +28,15 @@ describe("kubeconfig", () => {
   it("checks the certificate against another name when one is given", () => {
     const { clusters } = parse(kubeconfig({ ...args, tlsServerName: "internal.example" }));
     assert.equal(clusters[0].cluster["tls-server-name"], "internal.example");
+  });
+
+  it("is read back by the gates of another program", () => {
+    const client = { certificate: args.clientCertificate, key: args.clientKey };
+    assert.deepEqual(kubeconfigClient(kubeconfig(args)), {
+      server: args.server,
+      caCertificate: args.caCertificate,
+      client,
+    });
   });
 
   it("lets people sign in by kubectl's plug-in, and holds no secret", () => {
