@@ -1,10 +1,12 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { readStackFile } from "../components/config/stackFile.ts";
+import { withoutExamples } from "../plan/providers/engineProject.ts";
+import { type Launched, launch, type Program } from "./launch.ts";
 import { commonJsCopy } from "./tsNode.ts";
 
 /** Figures of speed: medians of `RUNS` runs (default 5) after one that warms the caches. Nothing is asserted: a machine is not a test. */
@@ -13,9 +15,6 @@ const root = fileURLToPath(new URL("../", import.meta.url));
 const once = fileURLToPath(new URL("once.ts", import.meta.url));
 const figures = z.object({ plan: z.number(), wall: z.number(), cpu: z.number(), resources: z.number() });
 type Figures = z.output<typeof figures>;
-const nativeStart = fileURLToPath(new URL("start.ts", import.meta.url));
-const start = z.object({ wall: z.number(), cpu: z.number() });
-type Start = z.output<typeof start>;
 
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -67,44 +66,50 @@ if (first !== undefined && last !== undefined)
     `each pool more: ${((last.result.cpu - first.result.cpu) / (last.count - first.count)).toFixed(0)} ms of processor time`,
   );
 
-compareStarts();
+await compareLaunches();
 
-/** This program's start against Pulumi's default one, both up to where the program would make its first resource. */
-function compareStarts(): void {
+/** A preview of this program under Pulumi's own launcher, against an empty program and against Pulumi's default way to read TypeScript. */
+async function compareLaunches(): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-bench-"));
+  const inner = (name: string): string => {
+    mkdirSync(path.join(folder, name));
+    return path.join(folder, name);
+  };
   try {
-    const script = commonJsCopy(root, folder);
-    const env = { ...process.env, TS_NODE_CACHE_DIRECTORY: path.join(folder, "ts-node-cache") };
-    const tsNode = () => started(execFileSync(process.execPath, [script], { cwd: folder, encoding: "utf8", env }));
-    const native = () => started(execFileSync(process.execPath, [nativeStart], { cwd: root, encoding: "utf8" }));
-    const first = tsNode();
-    const again = least(tsNode);
-    native();
-    const own = least(native);
-    const line = (name: string, { wall, cpu }: Start) =>
-      console.log(
-        `${name.padEnd(48)}${seconds(wall)}  ${seconds(cpu)}  ${(cpu / own.cpu).toFixed(1).padStart(5)} to 1`,
-      );
-    console.log("\nstart: everything loaded, nothing made              process   processor  ratio of processor time");
-    line("Node itself, as this project starts", own);
-    line("Pulumi's ts-node 7.0.1, sources not seen before", first);
-    line("Pulumi's ts-node 7.0.1, compiled before", again);
-    console.log(
-      "That ts-node knows no ES modules, so it was given the same program with CommonJS imports; it keeps what it compiled in the\n" +
-        "temporary folder, so that only changed files, and all of them on a fresh machine, are compiled and checked.",
-    );
+    const nothing = inner("empty");
+    writeFileSync(path.join(nothing, "package.json"), JSON.stringify({ name: "empty", type: "module" }));
+    writeFileSync(path.join(nothing, "index.ts"), 'import "@pulumi/pulumi";\nexport default async () => ({});\n');
+    symlinkSync(path.join(root, "node_modules"), path.join(nothing, "node_modules"));
+    const copy = inner("copy");
+    commonJsCopy(root, copy);
+    // The launcher calls what a CommonJS module is, not what it exports as its default.
+    writeFileSync(path.join(copy, "entry.ts"), 'import fenestra from "./index";\nexport = fenestra;\n');
+    const stack = (name: string) => ({ stack: name, config: withoutExamples(readStackFile(name)), entry: "index.ts" });
+    const programs: readonly (readonly [string, Omit<Program, "cache">])[] = [
+      ["an empty program", { folder: nothing, entry: "index.ts", stack: "empty", config: {} }],
+      ["aws-prod", { folder: root, ...stack("aws-prod") }],
+      ["azure-prod", { folder: root, ...stack("azure-prod") }],
+      [
+        "aws-prod with Pulumi's ts-node, as CommonJS",
+        { folder: copy, ...stack("aws-prod"), entry: "entry.ts", tsNode: true },
+      ],
+    ];
+    console.log("\nfirst preview under Pulumi's launcher                process   processor  resources");
+    for (const [index, [name, program]] of programs.entries()) {
+      const cache = inner(`cache-${index}`);
+      const line = (when: string, { wall, cpu, resources }: Launched) =>
+        console.log(
+          `${`${name}, ${when}`.padEnd(50)}${seconds(wall)}  ${seconds(cpu)}  ${String(resources).padStart(9)}`,
+        );
+      line("cold", await launch({ ...program, cache }));
+      const warm: Launched[] = [];
+      for (let run = 0; run < runs; run++) warm.push(await launch({ ...program, cache }));
+      const of = (key: keyof Launched) => median(warm.map((each) => each[key]));
+      line("warm", { wall: of("wall"), cpu: of("cpu"), resources: of("resources") });
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-function started(output: string): Start {
-  return start.parse(JSON.parse(output));
-}
-
-/** The run with the least processor time of `RUNS`. */
-function least(run: () => Start): Start {
-  return Array.from({ length: runs }, run).reduce((best, next) => (next.cpu < best.cpu ? next : best));
 }
 
 const rehearsals = Number(process.env.REHEARSALS ?? 1);
