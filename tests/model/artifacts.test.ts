@@ -163,17 +163,12 @@ describe("versions", () => {
   const versions = selectableVersions(lock);
 
   it("are those with all programs in the lock file, oldest first", () => {
-    assert.deepEqual(versions, [
-      "1.35.0",
-      "1.35.1",
-      "1.36.0",
-      "1.36.1",
-      "1.36.2",
-      "1.36.3",
-      "1.36.4",
-      "1.37.0",
-      "1.37.1",
-    ]);
+    assert.deepEqual(versions, [...versions].sort(compareVersions));
+    assert.deepEqual(
+      [...new Set(versions.map(minorOf))],
+      minors.map(({ minor }) => minor),
+    );
+    assert.ok(versions.includes("1.36.4"));
   });
 
   it("leave out a release that misses one program", () => {
@@ -247,10 +242,8 @@ describe("versions", () => {
   });
 
   it("have their minors in order, with support that ends in that order", () => {
-    assert.deepEqual(
-      minors.map(({ minor }) => minor),
-      ["1.35", "1.36", "1.37"],
-    );
+    const names = minors.map(({ minor }) => minor);
+    assert.deepEqual(names, [...names].sort(compareVersions));
     const ends = minors.map(({ endOfLife }) => endOfLife);
     assert.deepEqual([...ends].sort(), ends);
     for (const end of ends) assert.equal(new Date(end).toISOString().slice(0, 10), end);

@@ -1,3 +1,5 @@
+import { readArtifactLock } from "../../../components/model/artifacts.ts";
+import { selectableVersions } from "../../../components/model/releases.ts";
 import type { Row } from "./row.ts";
 
 /** Networks, versions, the control plane and counts. */
@@ -270,7 +272,7 @@ export const clusterRows: readonly Row[] = [
         "kubernetes.version",
         "1.34.0",
         "is a Kubernetes release without artifacts in the lock file",
-        "one of 1.35.0, 1.35.1, 1.36.0, 1.36.1, 1.36.2, 1.36.3, 1.36.4, 1.37.0, 1.37.1",
+        `one of ${selectableVersions(readArtifactLock()).join(", ")}`,
       ],
     ],
   ],

@@ -2,8 +2,10 @@ import { loadConfig } from "../../../components/config/load.ts";
 import type { PoolAccess } from "../../../components/machine/cloudAccess.ts";
 import type { MachinePayload, WorkerPayload } from "../../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { readArtifactLock } from "../../../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../../../components/model/clusterSpec.ts";
 import type { WindowsPool } from "../../../components/model/pools.ts";
+import { minorOf, minors, selectableVersions } from "../../../components/model/releases.ts";
 import { exampleSpec, stackConfig } from "../../support/stacks.ts";
 
 /** One Windows pool of an example stack, at one Kubernetes release. */
@@ -14,8 +16,11 @@ export interface WindowsExample {
   readonly payload: WorkerPayload;
 }
 
-/** The release of each minor that the examples use: the newest whose Windows programs are in the lock file. */
-export const exampleReleases = ["1.35.1", "1.36.4", "1.37.1"] as const;
+const selectable = selectableVersions(readArtifactLock());
+/** The release of each minor that the examples use: the newest whose programs are in the lock file. */
+export const exampleReleases = minors.flatMap(({ minor }) =>
+  selectable.filter((version) => minorOf(version) === minor).slice(-1),
+);
 
 /** What a pool's machine knows of its cloud in the examples. */
 export function exampleAccess(cloud: "aws" | "azure", cluster: string, pool: string): PoolAccess {
