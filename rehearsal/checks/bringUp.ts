@@ -44,12 +44,13 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       title: `the API server takes the Nodes of all ${count} kubelets as they make them`,
       run: async ({ note }) => {
         if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
+        // First what takes longest: the program's objects wait for the API gate anyway.
+        await cluster.startWorkers(workers);
+        progress.line(`workers: ${workers.length} machines boot from their user data`);
         await defineServiceMonitors(program, cluster.kubectl);
         applying = applyAll(program, cluster.kubectl, passGate);
         // Its failure is seen where it is awaited, if the nodes come so far.
         applying.catch(() => undefined);
-        await cluster.startWorkers(workers);
-        progress.line(`workers: ${workers.length} machines boot from their user data`);
         await unlessLacking(untilRegistered(cluster, count));
         note(`${count} Nodes`);
       },
