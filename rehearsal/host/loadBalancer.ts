@@ -18,7 +18,7 @@ export interface LoadBalancerOptions {
   readonly healthPath?: string;
   /** Pause between two health checks of a backend, milliseconds. Default: 500. */
   readonly intervalMs?: number;
-  /** Time limit of a health check, milliseconds. Default: 1,000. */
+  /** Time limit of a health check, milliseconds. Default: 2,000. */
   readonly timeoutMs?: number;
 }
 
@@ -71,7 +71,7 @@ export async function startLoadBalancer(options: LoadBalancerOptions): Promise<L
     server.once("error", reject);
     server.listen(options.port, options.host, resolve);
   });
-  const { healthPath = "/readyz", intervalMs = 500, timeoutMs = 1_000 } = options;
+  const { healthPath = "/readyz", intervalMs = 500, timeoutMs = 2_000 } = options;
   const checks = targets.map((target) => watch(target, () => probe(target, healthPath, timeoutMs), intervalMs));
   await Promise.all(checks.map((check) => check.first));
   const bound = server.address();
@@ -109,12 +109,17 @@ interface Watch {
   stop(): void;
 }
 
+/** Failed checks in a row that make a backend unhealthy, as the program asks both clouds for. */
+const unhealthyThreshold = 2;
+
 function watch(target: Target, isHealthy: () => Promise<boolean>, intervalMs: number): Watch {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
+  let failed = 0;
   const check = async (): Promise<void> => {
-    const healthy = await isHealthy();
+    failed = (await isHealthy()) ? 0 : failed + 1;
     if (stopped) return;
+    const healthy = failed === 0 || (target.healthy && failed < unhealthyThreshold);
     // Only at the change: while all backends are unhealthy, their connections are meant to last.
     if (target.healthy && !healthy) for (const socket of target.sockets) socket.destroy();
     target.healthy = healthy;

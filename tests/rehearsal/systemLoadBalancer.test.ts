@@ -128,6 +128,22 @@ describe("load balancer", () => {
     assert.equal(await ask(balancer.port).catch((error: NodeJS.ErrnoException) => error.code), "ECONNREFUSED");
   });
 
+  it("keeps a backend and its connections through one failed check", async () => {
+    const a = await backend("a");
+    const balancer = await balance([a]);
+    const socket = connect(balancer.port, "127.0.0.1").on("error", () => undefined);
+    let asked = 0;
+    a.ready = false;
+    // Comes after the answer of the backend itself.
+    a.server.on("request", ({ url }) => {
+      asked += Number(url === "/readyz");
+      a.ready = true;
+    });
+    await waitFor("two more checks", () => asked >= 3, { timeoutMs: 5_000, intervalMs: 5 });
+    assert.deepEqual([health(balancer), socket.closed], [[true], false]);
+    socket.destroy();
+  });
+
   it("says why it cannot listen", async () => {
     await assert.rejects(startLoadBalancer({ host: "192.0.2.1", port: 0, backends: [] }), /EADDRNOTAVAIL/);
   });
