@@ -19,7 +19,7 @@ const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp 
 
 /** Why a kubelet has no Node, by the last milestone in its log; nothing while nothing is wrong. Pure. */
 export function refusal(kubeletLog: string): string | undefined {
-  const reached = kubeletLog.split("\n").flatMap((line) =>
+  const reached = inOneLine(kubeletLog).flatMap((line) =>
     milestones.flatMap(({ pattern, lasting }) => {
       const found = pattern.exec(line);
       if (found === null) return [];
@@ -29,4 +29,14 @@ export function refusal(kubeletLog: string): string | undefined {
   );
   const last = reached.at(-1) ?? "";
   return last === "" ? undefined : last.replaceAll('\\"', '"').trim();
+}
+
+/** The lines of a log. An error of several lines stands in a block (klog: internal/serialize/keyvalues.go); here it is quoted like any other. */
+function inOneLine(log: string): readonly string[] {
+  return log
+    .replaceAll(
+      /err=<\n((?:\t.*\n)+) >/g,
+      (_, block: string) => `err=${JSON.stringify(block.trim().replaceAll("\n\t", " "))}`,
+    )
+    .split("\n");
 }

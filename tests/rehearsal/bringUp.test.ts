@@ -16,8 +16,8 @@ describe("why a kubelet has no node", () => {
       'cannot create certificate signing request: Post "https://api:6443": tls: failed to verify certificate: x509: certificate signed by unknown authority',
     );
     assert.equal(
-      refusal('E1122 02:00:01.1 1 run.go:72] "command failed" err="failed to validate kubelet flags: unknown labels"'),
-      "failed to validate kubelet flags: unknown labels",
+      refusal('E1122 02:00:01.1 1 run.go:72] "command failed" err=<\n\tfailed: unknown "a"\n\tallowed is b\n >\n'),
+      'failed: unknown "a" allowed is b',
     );
   });
 
