@@ -201,6 +201,7 @@ describe("parity of the clouds", () => {
       mirror: { artifacts: "https://m.test", registries: { "registry.k8s.io": "https://m.test" } },
       httpProxy: "http://proxy.test:3128",
       tags: { owner: "me" },
+      acknowledge: {},
     };
     const copy = { url: "https://m.test/plugin", sha256: "0".repeat(64) };
     for (const cloud of ["aws", "azure"] as const) {
