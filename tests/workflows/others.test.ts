@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { z } from "zod";
+
+const read = (name: string): string => readFileSync(new URL(`../../ci/${name}`, import.meta.url), "utf8");
+const job = z.looseObject({
+  script: z.array(z.string()),
+  environment: z.unknown().optional(),
+  id_tokens: z.unknown().optional(),
+});
+const gitlab = z
+  .looseObject({ stages: z.array(z.string()), plan: job, deploy: job })
+  .parse(parse(read("gitlab-ci.yml")));
+
+describe("the pipelines for other hosts", () => {
+  it("name no stack and hold no secret", () => {
+    for (const text of [read("gitlab-ci.yml"), read("azure-pipelines.yml")])
+      assert.doesNotMatch(text, /(aws|azure)-(dev|prod)|password|secret:|PULUMI_ACCESS_TOKEN/i);
+  });
+
+  it("plan without a token, and update from the default branch behind an environment alone", () => {
+    assert.equal(gitlab.plan.id_tokens, undefined);
+    assert.equal(gitlab.plan.environment, undefined);
+    assert.ok(gitlab.plan.script.some((line) => line.startsWith("cli/fenestra changes --since ")));
+    assert.ok(gitlab.deploy.environment !== undefined && gitlab.deploy.id_tokens !== undefined);
+    const azure = z
+      .looseObject({ jobs: z.array(z.record(z.string(), z.unknown())) })
+      .parse(parse(read("azure-pipelines.yml")));
+    const [plan, ...others] = azure.jobs;
+    assert.doesNotMatch(JSON.stringify(plan), /azureSubscription|environment/);
+    assert.match(JSON.stringify(others), /"environment":.*"azureSubscription":/);
+    assert.match(JSON.stringify(others), /refs\/heads\/main/);
+  });
+});
