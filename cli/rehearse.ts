@@ -131,7 +131,9 @@ async function runRehearsal({
     if (lack !== undefined) throw idsProblem(lack);
     const programs = await obtainPrograms({ progress });
     await obtainContainerRuntime(progress);
-    await obtainWine(progress);
+    const wine = await obtainWine(progress);
+    if (typeof wine === "string")
+      progress.line(`${wine}; Windows nodes are registered without kubelet.exe, and what it would show is not checked`);
     // What reads the machines' files is not needed before the cluster comes up.
     const built = builtFile();
     const building = checkersFor(programs, progress)

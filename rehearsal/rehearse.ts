@@ -82,7 +82,7 @@ export interface RehearsalOptions {
 /** The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything down. */
 export async function rehearse(options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const { progress, workFolder, programs, stack } = options;
-  progress.line(overridesText());
+  progress.line(overridesText(typeof options.wine !== "string"));
   const config = withVersionOf(options.config, programs, progress);
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);

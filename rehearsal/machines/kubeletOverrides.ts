@@ -64,13 +64,16 @@ exec ${programFolder}/kubelet "$@" --config-dir=${dropInFolder}
 `;
 
 /** The list for people. */
-export function overridesText(): string {
+export function overridesText(hasWine: boolean): string {
   const line = ({ field, value, reason }: KubeletOverride) => `${field}: ${JSON.stringify(value)} (${reason})`;
-  return [
-    "the kubelets of Linux machines are real; overridden in their configuration is only:",
-    ...kubeletOverrides.map(line),
+  const windowsLines = [
     "those of Windows machines are real under Wine until their nodes are registered; overridden is only:",
     ...windowsOverrides.map(line),
     ...Object.entries(withheldFlags).map(([flag, reason]) => `without ${flag} (${reason})`),
+  ];
+  return [
+    "the kubelets of Linux machines are real; overridden in their configuration is only:",
+    ...kubeletOverrides.map(line),
+    ...(hasWine ? windowsLines : []),
   ].join("\n");
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { stackDir } from "../support/stacks.ts";
@@ -74,6 +75,18 @@ describe("the rehearsal's checks can fail", function () {
       /^aws-dev-control-plane-0-instance: Node "i-[0-9a-f]{17}" is invalid: metadata\.taints\[\d\]: Duplicate value: {"key":"node\.cloudprovider\.kubernetes\.io\/uninitialized",.*}: taints must be unique by key and effect pair$/i,
     );
     assert.equal(lines.at(-1), "0 passed, 1 failed");
+  });
+
+  it("sees that the API server refuses what kubelet.exe registers, and quotes it", async function () {
+    if (!existsSync("/usr/lib/wine/wine64") && process.env.CI !== "true") this.skip();
+    const { code, lines } = await broken("windows-duplicate-taint", "nodes register");
+    assert.equal(code, 1);
+    const [[id, reason] = ["", ""], ...more] = failures(lines);
+    assert.deepEqual([id, more], ["nodes register", []]);
+    assert.match(
+      reason,
+      /^aws-dev-pool-win20\d\d-group\[[01]\].*: Node "i-[0-9a-f]{17}" is invalid: metadata\.taints\[2\]: Duplicate value: .*uninitialized/,
+    );
   });
 
   it("sees a label that no kubelet may give its node", async () => {
