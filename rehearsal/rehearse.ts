@@ -20,7 +20,7 @@ import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
 import { CheckSession, selected } from "./checks/session.ts";
 import { trustChecks } from "./checks/trust.ts";
-import { windowsKubeletCheck } from "./checks/windowsNodes.ts";
+import { containerdExeCheck, windowsKubeletCheck } from "./checks/windowsNodes.ts";
 import type { CloudSimulation } from "./clouds/cloud.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
@@ -129,12 +129,17 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const worker = workers.find(({ payload }) => payload.system === "linux");
   const selection = { only: options.only ?? "", full: options.full === true };
   const files = selected(
-    fileChecks({
-      machines: decoded,
-      checkers: options.checkers,
-      kubeadm: programs.kubeadm.path,
-      minor: minorOf(spec.kubernetes.version),
-    }),
+    [
+      ...fileChecks({
+        machines: decoded,
+        checkers: options.checkers,
+        kubeadm: programs.kubeadm.path,
+        minor: minorOf(spec.kubernetes.version),
+      }),
+      ...(decoded.some(({ payload }) => payload.system === "windows")
+        ? [containerdExeCheck(options.wine, decoded)]
+        : []),
+    ],
     selection,
     progress,
   );

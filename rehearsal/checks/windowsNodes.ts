@@ -1,6 +1,9 @@
-import { CheckSkipped, expect, expectEqual } from "../../checks/check.ts";
+import { type Check, CheckSkipped, expect, expectEqual } from "../../checks/check.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
+import { containerdExeProblems } from "../programs/checkers/containerdExe.ts";
 import type { Wine } from "../programs/wine.ts";
 import type { RehearsalCheck } from "./context.ts";
+import { readAll, shared } from "./sharedFiles.ts";
 
 /**
  * What only a real kubelet knows to say of itself: the Windows nodes were made by kubelet.exe. Where the host has no Wine, something else has
@@ -33,6 +36,22 @@ export function windowsKubeletCheck(wine: Wine | string): RehearsalCheck {
         }
       }
       note(`${seen} nodes`);
+    },
+  };
+}
+
+/** The program itself reads what its configuration says, plug-ins of Windows included. */
+export function containerdExeCheck(wine: Wine | string, machines: readonly DecodedMachine[]): Check {
+  const windows = machines.filter(({ payload }) => payload.system === "windows");
+  return {
+    id: "files: containerd.exe",
+    title: "containerd.exe keeps every setting of its configuration, by its own dump",
+    run: async ({ note }) => {
+      if (typeof wine === "string") throw new CheckSkipped(wine);
+      const files = shared(windows, ({ path }) => path.endsWith("\\containerd\\config.toml"));
+      expect(files.length > 0, "no machine has one");
+      await readAll(files, ({ content }) => containerdExeProblems(wine, content));
+      note(`${files.length} different files read`);
     },
   };
 }

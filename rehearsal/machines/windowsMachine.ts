@@ -13,6 +13,7 @@ import { refusal } from "./kubeletLog.ts";
 import { windowsDropIn, windowsDropInFolder, windowsRuntimeAddress, withheldFlags } from "./kubeletOverrides.ts";
 import { giveToKwok } from "./kwokStages.ts";
 import { type JoinedPayload, joinPayload, type WindowsMachine, windowsRelease } from "./windowsNode.ts";
+import { pathInPrefix, prefixScript } from "./windowsPrefix.ts";
 import { windowsRegistry } from "./windowsRegistry.ts";
 
 /** What a Windows machine under Wine is made of, besides what every Windows machine is. */
@@ -34,8 +35,6 @@ export interface WineMachine extends WindowsMachine {
 
 /** Folder of the machine's own prefix. */
 const prefix = "/wine";
-/** Folders of `C:\` that nothing of a machine writes to, so that all machines share them. */
-const sharedFolders = ["windows", "Program Files"];
 const registrationLimitMs = 120_000;
 
 /**
@@ -70,29 +69,15 @@ export async function startUnderWine(payload: DecodedUserData, options: WineMach
 }
 
 async function makePrefix(machine: Machine, joined: JoinedPayload, options: WineMachine): Promise<void> {
-  const template = `${programFolder}/prefix`;
-  const links = sharedFolders.map((folder) => `ln -s '${template}/drive_c/${folder}' '${prefix}/drive_c/${folder}'`);
-  const script = [
-    "set -eu",
-    `mkdir -p ${prefix}/dosdevices ${prefix}/drive_c/fenestra/bin ${prefix}/drive_c/users`,
-    `cp ${template}/*.reg ${template}/.update-timestamp ${prefix}`,
-    `ln -s ../drive_c ${prefix}/dosdevices/c:`,
-    `ln -s ${programFolder}/kubelet.exe ${prefix}/drive_c/fenestra/bin/kubelet.exe`,
-    ...links,
-    `cat >> ${prefix}/system.reg`,
-  ].join("\n");
+  const programs = { "kubelet.exe": `${programFolder}/kubelet.exe` };
+  const script = `${prefixScript(`${programFolder}/prefix`, prefix, programs)}\ncat >> ${prefix}/system.reg`;
   const release = windowsRelease(options.machine, options.pinnedImages);
   const stdin = windowsRegistry({ ...release, systemUuid: randomUUID() });
   const { code, stderr } = await runInMachine(machine, ["bash", "-c", script], { stdin });
   if (code !== 0) throw new Error(`${machine.name}: the prefix could not be made: ${stderr}`);
   const added = Object.entries(windowsDropIn()).map(([file, content]) => ({ path: file, content }));
   for (const { path: file, content } of [...joined.files, ...added])
-    await writeMachineFile(machine.pid, hostPathOf(file), content);
-}
-
-/** Where a file of `C:\` lies for the machine's Linux programs. */
-export function hostPathOf(file: string): string {
-  return `${prefix}/drive_c/${file.replace(/^C:\\/i, "").replaceAll("\\", "/")}`;
+    await writeMachineFile(machine.pid, pathInPrefix(prefix, file), content);
 }
 
 async function startKubelet(machine: Machine, joined: JoinedPayload, options: WineMachine): Promise<MachineProcess> {

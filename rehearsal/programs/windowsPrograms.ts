@@ -11,67 +11,87 @@ import { pinsOf, readToolsModule } from "./catalog.ts";
 import { download, NotReachable, officialBases } from "./download.ts";
 import { findOnPath } from "./onPath.ts";
 
-/** The Windows programs of a rehearsal, and the Go package of each. */
-const packages = {
-  kubelet: "k8s.io/kubernetes/cmd/kubelet",
-} as const;
+interface WindowsProgram {
+  readonly goPackage: string;
+  /** Folder of the Go module that pins it. */
+  readonly module: string;
+  /** Where the publisher has it, by the version of Kubernetes. */
+  readonly url?: (version: string) => string;
+}
+
+/** The Windows programs of a rehearsal. */
+const windowsPrograms = {
+  kubelet: {
+    goPackage: "k8s.io/kubernetes/cmd/kubelet",
+    module: "tools",
+    url: (version) => `${officialBases.kubernetes}/v${version}/bin/windows/amd64/kubelet.exe`,
+  },
+  containerd: { goPackage: "github.com/containerd/containerd/v2/cmd/containerd", module: "tools/windows" },
+} as const satisfies Readonly<Record<string, WindowsProgram>>;
 
 /** Path by name. */
-export type WindowsPrograms = Readonly<Record<keyof typeof packages, string>>;
+export type WindowsPrograms = Readonly<Record<keyof typeof windowsPrograms, string>>;
 
 /**
- * Finds Windows programs in the cache, else downloads them, else builds them from the module of the control plane's: the kubelet takes
- * about 4 minutes on 2 cores.
+ * Finds Windows programs in the cache, else downloads them, else builds them: the kubelet takes about 4 minutes on 2 cores, containerd one.
  * @throws RehearsalError when there is no Go or when a build fails
  */
 export async function obtainWindowsPrograms(progress: Progress): Promise<WindowsPrograms> {
-  const toolsFolder = fileURLToPath(new URL("../../tools", import.meta.url));
-  const { goMod, goSum } = await readToolsModule(toolsFolder);
-  const { versions } = pinsOf(goMod);
+  const folderOf = (module: string): string => fileURLToPath(new URL(`../../${module}`, import.meta.url));
+  const { versions } = pinsOf((await readToolsModule(folderOf("tools"))).goMod);
   const flags = linkerFlags(versions);
-  const key = createHash("sha256")
-    .update(JSON.stringify(["windows", versions.kubernetes, flags, goSum]))
-    .digest("hex");
-  const folder = join(defaultCache(), key.slice(0, 16));
-  const obtain = async (name: keyof typeof packages): Promise<string> => {
+  const obtain = async (name: string, { goPackage, module, url }: WindowsProgram): Promise<string> => {
+    const { goSum } = await readToolsModule(folderOf(module));
+    const key = createHash("sha256")
+      .update(JSON.stringify(["windows", versions.kubernetes, flags, goSum]))
+      .digest("hex");
+    const folder = join(defaultCache(), key.slice(0, 16));
     const file = join(folder, `${name}.exe`);
     if (existsSync(file)) return file;
     await withWorkFolder(folder, async (work) => {
       const target = join(work, `${name}.exe`);
       const start = performance.now();
-      const url = `${officialBases.kubernetes}/v${versions.kubernetes}/bin/windows/amd64/${name}.exe`;
-      try {
-        const checksumIn = (text: string) => /^[0-9a-f]{64}\b/.exec(text.trim())?.[0];
-        await download({ url, checksumUrl: `${url}.sha256`, checksumIn }, target, {
-          connectMs: 5_000,
-          stallMs: 30_000,
-        });
-        progress.line(`${name}.exe ${versions.kubernetes}: downloaded in ${seconds(start)}`);
-      } catch (error) {
-        if (!(error instanceof NotReachable)) throw error;
+      const lack = await downloadProblem(url?.(versions.kubernetes), target);
+      if (lack === undefined) progress.line(`${name}.exe: downloaded in ${seconds(start)}`);
+      else {
         const path = process.env.PATH ?? "";
         const go = await findOnPath("go", path);
-        if (go === undefined) throw goMissing(`${name}.exe`, error.message);
-        const took = await withHeartbeat(`${name}.exe`, { progress, heartbeatMs: 15_000 }, () =>
-          goBuild({
-            name: `${name}.exe`,
-            go,
-            flags: ["-ldflags", flags],
-            goPackage: packages[name],
-            folder: toolsFolder,
-            target,
-            os: "windows",
-            arch: "amd64",
-            path,
-          }),
-        );
-        progress.line(`${name}.exe ${versions.kubernetes}: built in ${took}`);
+        if (go === undefined) throw goMissing(`${name}.exe`, lack);
+        const build = {
+          name: `${name}.exe`,
+          go,
+          flags: ["-ldflags", flags],
+          goPackage,
+          folder: folderOf(module),
+          target,
+          os: "windows",
+          arch: "amd64",
+          path,
+        } as const;
+        const took = await withHeartbeat(build.name, { progress, heartbeatMs: 15_000 }, () => goBuild(build));
+        progress.line(`${name}.exe: built in ${took}`);
       }
       await rename(target, file);
     });
     return file;
   };
-  return { kubelet: await obtain("kubelet") };
+  return {
+    kubelet: await obtain("kubelet", windowsPrograms.kubelet),
+    containerd: await obtain("containerd", windowsPrograms.containerd),
+  };
+}
+
+/** Why a program cannot be downloaded; nothing when it has been. */
+async function downloadProblem(url: string | undefined, target: string): Promise<string | undefined> {
+  if (url === undefined) return "nobody publishes it by itself";
+  const checksumIn = (text: string) => /^[0-9a-f]{64}\b/.exec(text.trim())?.[0];
+  try {
+    await download({ url, checksumUrl: `${url}.sha256`, checksumIn }, target, { connectMs: 5_000, stallMs: 30_000 });
+    return undefined;
+  } catch (error) {
+    if (error instanceof NotReachable) return error.message;
+    throw error;
+  }
 }
 
 function goMissing(name: string, problem: string): RehearsalError {

@@ -14,6 +14,8 @@ import { obtainWindowsPrograms, type WindowsPrograms } from "./windowsPrograms.t
 export interface Wine {
   /** Path of the program that starts a Windows program. */
   readonly loader: string;
+  /** Path of the program that keeps a prefix alive; each prefix has one of its own. */
+  readonly server: string;
   /** Folder of a prefix that machines take theirs from: registry, and the system's folder, which they may share. */
   readonly template: string;
   readonly programs: WindowsPrograms;
@@ -49,7 +51,7 @@ export async function obtainWine(progress: Progress): Promise<Wine | string> {
   if (loader === undefined || server === undefined) return "Wine is not installed: apt-get install wine wine64";
   if (gcc === undefined) return `${compiler} is not installed: apt-get install gcc-mingw-w64-x86-64-win32`;
   const template = await obtainTemplate({ loader, server, gcc, progress });
-  return { loader, template, programs: await obtainWindowsPrograms(progress) };
+  return { loader, server, template, programs: await obtainWindowsPrograms(progress) };
 }
 
 interface Tools {
