@@ -134,7 +134,7 @@ export function resourceLines(resources: readonly Fate[], paint: Paint = plain):
 }
 
 /** What changes in the estimate of the cost. */
-export function costLines({ cost: { before, now } }: PlanDiff): readonly string[] {
+function costLines({ cost: { before, now } }: PlanDiff): readonly string[] {
   if (before === undefined || before.known === now.known) return [];
   return [`Cost: ${costInWords(before)} -> ${costInWords(now)}`];
 }

@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { credentialSpecContent, pluginHost } from "../../components/kubernetes/addOns/gmsa.ts";
+import { namespaceLabels, systemNamespaces } from "../../components/kubernetes/guardRails/namespaces.ts";
+import {
+  classForImages,
+  knownReleases,
+  runtimeClassProbes,
+  tagPattern,
+} from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
+import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
+import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { onNodesThat } from "../../components/kubernetes/workload.ts";
+import { windowsPrograms } from "../../components/machine/windows/paths.ts";
+import { specOf } from "../support/mocks.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import {
+  combinations,
+  gmsa,
+  gmsaSecrets,
+  manifest,
+  manifestsOf,
+  planOf,
+  withoutWindows,
+  withPools,
+} from "./switches.ts";
+
+const aws = exampleSpec("aws-dev");
+const argsOf = (workload: Manifest, container: string): readonly string[] => {
+  const found = podSpec(workload)?.containers.find(({ name }) => name === container);
+  assert.ok(found !== undefined, `no container ${container}`);
+  return [...(found.command ?? []), ...(found.args ?? [])].map(String);
+};
+
+describe("guard rails", () => {
+  it("are left out with a finding where the API server cannot set a RuntimeClass", () => {
+    const older = specOf("aws-dev", { kubernetes: JSON.stringify({ version: "1.35.1" }) });
+    const kinds = (spec: typeof aws): readonly string[] => [
+      ...new Set(guardRailManifests(spec).map(({ kind }) => kind)),
+    ];
+    assert.deepEqual(kinds(older), ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]);
+    assert.deepEqual(kinds(aws), [
+      "MutatingAdmissionPolicy",
+      "MutatingAdmissionPolicyBinding",
+      "ValidatingAdmissionPolicy",
+      "ValidatingAdmissionPolicyBinding",
+    ]);
+    assert.deepEqual(guardRailFindings(aws), []);
+    assert.match(guardRailFindings(older).join(), /^Kubernetes 1\.35\.1 has no MutatingAdmissionPolicy/);
+    assert.deepEqual(guardRailFindings(withoutWindows(older)), []);
+  });
+
+  it("tell each release by its own tags and by no other's", () => {
+    const tag = fc.constantFrom("ltsc2019", "ltsc2022", "ltsc2025");
+    const before = fc.constantFrom("mcr.microsoft.com/windows/servercore:", "x/y:windowsservercore-", "x:1.2.3-nano-");
+    const after = fc.constantFrom("", "-amd64", `@sha256:${"0".repeat(64)}`);
+    fc.assert(
+      fc.property(before, tag, after, (prefix, name, suffix) => {
+        const told = knownReleases.filter((os) => new RegExp(tagPattern(os)).test(prefix + name + suffix));
+        assert.deepEqual(
+          told.map(({ imageTag }) => imageTag),
+          [name],
+        );
+      }),
+    );
+  });
+
+  it("pair images with builds as Windows can run them", () => {
+    const [w2019, w2022, w2025] = knownReleases;
+    assert.ok(w2019 !== undefined && w2022 !== undefined && w2025 !== undefined);
+    assert.equal(classForImages(w2022, [w2019, w2022, w2025]), "windows-2022");
+    assert.equal(classForImages(w2022, [w2019, w2025]), "windows-2025");
+    assert.equal(classForImages(w2019, [w2022, w2025]), "");
+    assert.equal(classForImages(w2025, [w2022]), "");
+  });
+
+  it("show by their probes whether the policy in force is the one for a cluster's present builds", () => {
+    const sets = fc.subarray([...knownReleases], { minLength: 1 });
+    fc.assert(
+      fc.property(sets, sets, (before, after) => {
+        const [wanted, shown] = [runtimeClassProbes(after), runtimeClassProbes(before)];
+        const same = before.map(({ name }) => name).join() === after.map(({ name }) => name).join();
+        assert.equal(JSON.stringify(wanted) === JSON.stringify(shown), same);
+        // Without a policy no pod gets a class, and that must show too.
+        assert.ok(wanted.some(({ runtimeClass }) => runtimeClass !== undefined));
+      }),
+    );
+  });
+
+  it("let every one of our own pods in", () => {
+    for (const { title, spec } of combinations) {
+      const all = manifestsOf(spec);
+      const labelled = (key: string): readonly string[] =>
+        all
+          .filter(({ kind, metadata }) => kind === "Namespace" && metadata.labels?.[key] === "allowed")
+          .map(({ metadata }) => metadata.name);
+      for (const each of all) {
+        const pod = podSpec(each);
+        const home = each.metadata.namespace ?? "";
+        if (pod === undefined || systemNamespaces.includes(home)) continue;
+        const hostProcess = pod.securityContext?.windowsOptions?.hostProcess === true;
+        assert.ok(
+          !hostProcess || labelled(namespaceLabels.hostProcess).includes(home),
+          `${title}: ${each.metadata.name}`,
+        );
+        const wide = pod.tolerations?.some(
+          ({ key }) => key === undefined || key === "node-role.kubernetes.io/control-plane",
+        );
+        assert.ok(
+          wide !== true || labelled(namespaceLabels.controlPlane).includes(home),
+          `${title}: ${each.metadata.name}`,
+        );
+      }
+    }
+  });
+});
+
+describe("node problem detector on Windows", () => {
+  const row = combinations.find(({ title }) => title === "aws-dev, everything on");
+  assert.ok(row !== undefined);
+
+  it("checks what its health checker knows, with programs that are there", () => {
+    const data = manifest(manifestsOf(row.spec), "ConfigMap", "node-problem-detector-windows").data ?? {};
+    const checks = Object.values(data).map((text) => JSON.parse(String(text)));
+    const rules = checks.flatMap(({ rules: own }) => own);
+    // As hcsshim shows the files of Dockerfile.windows to a HostProcess pod.
+    assert.deepEqual(
+      rules.map(({ path }) => path),
+      Array.from({ length: 2 }, () => "C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe"),
+    );
+    assert.deepEqual(
+      rules.map(({ args }) => args),
+      [
+        ["--component=kubelet", "--enable-repair=false", "--health-check-timeout=15s"],
+        [
+          "--component=cri",
+          "--enable-repair=false",
+          "--health-check-timeout=15s",
+          `--crictl-path=${windowsPrograms.crictl}`,
+          "--cri-timeout=10s",
+        ],
+      ],
+    );
+    for (const { conditions, rules: own } of checks) assert.equal(conditions[0].type, own[0].condition);
+  });
+
+  it("is not sent to Windows Server 2019, for which its image has no part", () => {
+    const name = "node-problem-detector-windows";
+    assert.deepEqual(
+      podSpec(manifest(manifestsOf(row.spec), "DaemonSet", name))?.affinity,
+      onNodesThat({
+        key: "node.kubernetes.io/windows-build",
+        operator: "NotIn",
+        values: ["10.0.17763"],
+      }),
+    );
+    const only2019 = row.spec.pools.filter(({ release }) => release.name !== "windows-2022");
+    const objects = manifestsOf(withPools(row.spec, only2019)).filter(({ metadata }) => metadata.name === name);
+    assert.deepEqual(objects, []);
+  });
+});
+
+describe("autoscaler", () => {
+  it("is held to the limits of the stack file, and to none of its own making without them", () => {
+    const flags = (limits: (typeof aws)["addons"]["autoscalerLimits"]): readonly string[] => {
+      const spec = { ...aws, addons: { ...aws.addons, autoscaler: true, autoscalerLimits: limits } };
+      return argsOf(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler"), "cluster-autoscaler");
+    };
+    const limited = flags({ nodes: 12, cores: 96, lowestPriority: 0, scaleDown: false });
+    const plain = flags(undefined);
+    assert.deepEqual(
+      limited.filter((flag) => !plain.includes(flag)),
+      [
+        "--max-nodes-total=12",
+        "--cores-total=0:96",
+        "--expendable-pods-priority-cutoff=0",
+        "--scale-down-enabled=false",
+      ],
+    );
+    assert.deepEqual(flags({ scaleDown: true }), plain);
+  });
+});
+
+describe("RuntimeClasses", () => {
+  it("count the machine around a pod only where there is one", () => {
+    const row = combinations.find(({ title }) => title === "aws-dev, everything on");
+    assert.ok(row !== undefined);
+    const overhead = (name: string) => manifest(manifestsOf(row.spec), "RuntimeClass", name).overhead?.podFixed;
+    assert.deepEqual(overhead("windows-2022-hyperv"), { memory: "320Mi" });
+    assert.equal(overhead("windows-2022"), undefined);
+  });
+});
+
+describe("system Deployments", () => {
+  it("of several pods are spread over machines, and keep one pod through a drain", () => {
+    let several = 0;
+    for (const { title, spec } of combinations) {
+      const all = manifestsOf(spec);
+      for (const each of all) {
+        if (each.kind !== "Deployment" || !systemNamespaces.includes(each.metadata.namespace ?? "")) continue;
+        const alone = each.spec?.replicas === 1;
+        several += alone ? 0 : 1;
+        const { name } = each.metadata;
+        const labels = each.spec?.selector.matchLabels;
+        const spread = podSpec(each)?.topologySpreadConstraints ?? [];
+        assert.deepEqual(
+          spread.map(({ topologyKey, labelSelector }) => [topologyKey, labelSelector?.matchLabels]),
+          alone ? [] : [["kubernetes.io/hostname", labels]],
+          `${title}: ${name}`,
+        );
+        const budgets = all.flatMap((other) =>
+          other.kind === "PodDisruptionBudget" && other.metadata.name === name ? [other.spec] : [],
+        );
+        assert.deepEqual(
+          budgets,
+          alone ? [] : [{ maxUnavailable: 1, selector: { matchLabels: labels } }],
+          `${title}: ${name}`,
+        );
+      }
+    }
+    assert.ok(several > 0);
+  });
+});
+
+describe("switches", () => {
+  it("leave add-ons out, and never the RuntimeClasses and the network", () => {
+    const names = (title: string): readonly string[] => {
+      const row = combinations.find((each) => each.title === title);
+      assert.ok(row !== undefined);
+      return planOf(row.spec).map(({ name }) => name);
+    };
+    assert.deepEqual(names("aws-dev, everything off"), ["runtime-classes", "networking"]);
+    assert.deepEqual(names("aws-dev"), [
+      "runtime-classes",
+      "networking",
+      "cloud-controller",
+      "csr-approver",
+      "storage",
+      "guard-rails",
+      "metrics-server",
+      "samples",
+    ]);
+    assert.deepEqual(names("aws-prod, everything on"), [
+      "runtime-classes",
+      "networking",
+      "cloud-controller",
+      "csr-approver",
+      "storage",
+      "smb",
+      "guard-rails",
+      "metrics-server",
+      "monitoring",
+      "exporters",
+      "node-problem-detector",
+      "autoscaler",
+      "gmsa",
+      "samples",
+    ]);
+  });
+
+  it("make no sample that lacks its add-on", () => {
+    const row = combinations.find(({ title }) => title === "aws-dev, samples alone");
+    assert.ok(row !== undefined);
+    const kinds = new Set(manifestsOf(row.spec).map(({ kind }) => kind));
+    assert.ok(!kinds.has("PersistentVolumeClaim") && !kinds.has("HorizontalPodAutoscaler"));
+    const balanced = manifestsOf(row.spec).filter(
+      (each) => each.kind === "Service" && each.spec?.type === "LoadBalancer",
+    );
+    assert.deepEqual(balanced, []);
+  });
+
+  it("write a credential specification as Windows reads it, with the plug-in's class in braces", () => {
+    const [first] = gmsa("azure").credentialSpecs;
+    assert.ok(first !== undefined);
+    assert.deepEqual(credentialSpecContent(first, pluginHost("azure", first, "object-1")), {
+      CmsPlugins: ["ActiveDirectory"],
+      DomainJoinConfig: {
+        Sid: "S-1-5-21-2126449477-2524075714-3094792973",
+        MachineAccountName: "web1",
+        Guid: "244818ae-87ac-4fcd-92ec-e79e5252348a",
+        DnsTreeName: "corp.example.com",
+        DnsName: "corp.example.com",
+        NetBiosName: "CORP",
+      },
+      ActiveDirectoryConfig: {
+        GroupManagedServiceAccounts: [
+          { Name: "web1", Scope: "corp.example.com" },
+          { Name: "web1", Scope: "CORP" },
+        ],
+        HostAccountConfig: {
+          PortableCcgVersion: "1",
+          PluginGUID: "{CCC2A336-D7F3-4818-A213-272B7924213E}",
+          PluginInput: "ObjectId=object-1;SecretUri=https://domain-vault.vault.azure.net/secrets/gmsa-web",
+        },
+      },
+    });
+  });
+
+  it("tell the plug-in where the secret lies in the cloud's own words, and nothing for nodes of the domain", () => {
+    const [web, reports] = gmsa("aws").credentialSpecs;
+    assert.ok(web !== undefined && reports !== undefined);
+    assert.deepEqual(pluginHost("aws", web, undefined), {
+      classId: "859E1386-BDB4-49E8-85C7-3070B13920E1",
+      input: `{"credentialArn":"${gmsaSecrets.aws}"}`,
+    });
+    assert.equal(pluginHost("aws", reports, undefined), undefined);
+    assert.ok(!("HostAccountConfig" in credentialSpecContent(reports, undefined).ActiveDirectoryConfig));
+    const [onAzure] = gmsa("azure").credentialSpecs;
+    assert.ok(onAzure !== undefined);
+    assert.throws(() => pluginHost("azure", onAzure, undefined), /the secret of the account web needs an identity/);
+  });
+});
