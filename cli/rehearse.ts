@@ -18,6 +18,7 @@ import { watchMemory } from "../rehearsal/host/memory.ts";
 import { insideNamespaces, ownCommand, runInsideNamespaces } from "../rehearsal/host/namespaces.ts";
 import { createProgress, type Progress } from "../rehearsal/host/progress.ts";
 import { breakages } from "../rehearsal/negativeControls.ts";
+import { addOnPrograms, obtainAddOnPrograms } from "../rehearsal/programs/addOns.ts";
 import { type Checkers, obtainCheckers } from "../rehearsal/programs/checkers/obtain.ts";
 import { obtainContainerRuntime } from "../rehearsal/programs/containerRuntime.ts";
 import { obtainPrograms, type Programs } from "../rehearsal/programs/obtain.ts";
@@ -30,8 +31,8 @@ const startVariable = "FENESTRA_REHEARSAL_STARTED";
 /** Names the file by which the outer process says that the checkers are built, or why not. */
 const builtVariable = "FENESTRA_REHEARSAL_BUILT";
 
-const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--keep] [--full] [--only <checks>]
-                         [--break <name>] [--engine]
+const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
+                         [--only <checks>] [--break <name>] [--engine]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels,
@@ -39,6 +40,7 @@ the containers of add-ons, packets and Windows are simulated. The last line of t
 
 ${stackHelp(17)}
   --every-add-on   Switch every add-on and all samples on, with a node in every pool
+  --real-add-ons   Run the programs of ${addOnPrograms.map(({ name }) => name).join(", ")} for real; the first time they are built
   --keep           Leave everything running until Ctrl-C, and print how to use kubectl
   --engine         Build nothing yet, but serve the simulated clouds to the official Pulumi CLI until Ctrl-C: its pulumi up boots the machines
   --full           Run the slow checks too: those that wait for time to pass
@@ -67,6 +69,7 @@ export const rehearseCommand: Command = {
 /** Settings of a rehearsal as the command line gives them. */
 interface Settings extends Stack {
   readonly everyAddOn: boolean;
+  readonly realAddOns: boolean;
   readonly keep: boolean;
   readonly engine: boolean;
   readonly full: boolean;
@@ -80,6 +83,7 @@ function parseArguments(args: readonly string[]): Settings {
     options: {
       ...stackOptions,
       "every-add-on": { type: "boolean", default: false },
+      "real-add-ons": { type: "boolean", default: false },
       keep: { type: "boolean", default: false },
       engine: { type: "boolean", default: false },
       full: { type: "boolean", default: false },
@@ -91,6 +95,7 @@ function parseArguments(args: readonly string[]): Settings {
   return {
     ...readStack("rehearse needs --stack NAME", values),
     everyAddOn: values["every-add-on"],
+    realAddOns: values["real-add-ons"],
     keep,
     engine,
     full,
@@ -103,6 +108,7 @@ async function runRehearsal({
   stack,
   config: written,
   everyAddOn,
+  realAddOns,
   keep,
   engine,
   full,
@@ -134,6 +140,7 @@ async function runRehearsal({
     const wine = await obtainWine(progress);
     if (typeof wine === "string")
       progress.line(`${wine}; Windows nodes are registered without kubelet.exe, and what it would show is not checked`);
+    if (realAddOns) await obtainAddOnPrograms(progress);
     // What reads the machines' files is not needed before the cluster comes up.
     const built = builtFile();
     const building = checkersFor(programs, progress)
@@ -159,6 +166,7 @@ async function runRehearsal({
     programs,
     containerRuntime: await obtainContainerRuntime(quiet),
     wine: await obtainWine(quiet),
+    ...(realAddOns ? { addOnPrograms: await obtainAddOnPrograms(quiet) } : {}),
     checkers: untilBuilt(process.env[builtVariable] ?? "").then((lack) => lack ?? checkersFor(programs, quiet)),
     progress,
     workFolder: inside.workFolder,

@@ -2,6 +2,7 @@ import { parse, stringify } from "yaml";
 import { z } from "zod";
 import type { DecodedFile } from "../plan/decode/machine.ts";
 import { newAuthority } from "../plan/fakes/certificates.ts";
+import { nameOf } from "./cluster/apply.ts";
 import type { DecodedMachine } from "./cluster/bringUp.ts";
 import { uninitializedTaintKey } from "./cluster/facts.ts";
 import type { Breakage } from "./rehearse.ts";
@@ -50,6 +51,18 @@ function withDuplicateTaint(content: string): string {
   const taint = { key: uninitializedTaintKey, value: "true", effect: "NoSchedule" };
   return stringify({ ...configuration, registerWithTaints: [...configuration.registerWithTaints, taint] });
 }
+
+/** Changes the JSON of one of the program's objects. */
+function inObject(kind: string, name: string, change: (text: string) => string): Breakage {
+  return {
+    object: (object) => {
+      if (object.kind !== kind || nameOf(object) !== name) return object;
+      return objectSchema.parse(JSON.parse(change(JSON.stringify(object))));
+    },
+  };
+}
+
+const objectSchema = z.record(z.string(), z.unknown());
 
 /**
  * Negative controls: each breaks one thing in the decoded payloads or around them, after the program and before the machines, and the named
@@ -121,6 +134,21 @@ export const breakages: Readonly<Record<string, Breakage>> = {
           ?.replace("workers-ask", "workers-get")
           .replace("system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient")}`
       : content,
+  ),
+  /**
+   * The approver takes the names of instances and not those that the cloud controller on AWS gives their nodes. Fails `serving certificates` on a
+   * stack of AWS.
+   */
+  "approver-without-domain": inObject("Deployment", "kubelet-csr-approver", (text) =>
+    text.replace(/\(\\\\\.[^)]+\)\?/, ""),
+  ),
+  /** metrics-server may not look for nodes and pods. Fails `add-ons: programs`, with what the program says. Needs `--real-add-ons`. */
+  "add-on-without-right": inObject("ClusterRole", "fenestra:metrics-server", (text) =>
+    text.replace('"resources":["pods","nodes"]', '"resources":["pods"]'),
+  ),
+  /** metrics-server is given a flag that it does not know. Fails `add-ons: programs`, with what the program says. Needs `--real-add-ons`. */
+  "add-on-unknown-flag": inObject("Deployment", "metrics-server", (text) =>
+    text.replace("--metric-resolution=15s", "--metric-resolutions=15s"),
   ),
   /** The mirror lacks crictl for Linux. The rehearsal breaks off with a MirrorLacksError. Needs a stack with a mirror. */
   "mirror-without-crictl": {

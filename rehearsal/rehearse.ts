@@ -12,6 +12,7 @@ import { runProgramWithHooks } from "../plan/program/runProgram.ts";
 import { textOf } from "../plan/program/values.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { type MirrorList, mirrorList } from "../plan/report/mirrorList.ts";
+import { addOnChecks } from "./checks/addOns.ts";
 import { acceptanceChecks, expectedPools } from "./checks/all.ts";
 import { bringUpChecks } from "./checks/bringUp.ts";
 import { ControlPlaneLab } from "./checks/controlPlane.ts";
@@ -24,7 +25,7 @@ import { containerdExeCheck, windowsKubeletCheck } from "./checks/windowsNodes.t
 import type { CloudSimulation } from "./clouds/cloud.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
-import { type Applied, isGate } from "./cluster/apply.ts";
+import { type Applied, isGate, type KubernetesObject } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
@@ -43,6 +44,8 @@ export interface Breakage {
   readonly payload?: (machine: DecodedMachine) => DecodedUserData;
   /** Changes the list by which the mirror is filled. */
   readonly mirror?: (list: MirrorList) => MirrorList;
+  /** Changes an object before it is applied. */
+  readonly object?: (object: KubernetesObject) => KubernetesObject;
 }
 
 /** Longest that a check of files may take, in milliseconds: its reader may still be built. */
@@ -61,6 +64,8 @@ export interface RehearsalOptions {
   readonly containerRuntime: string;
   /** What Windows programs run in; the reason in words where the host has none. */
   readonly wine: Wine | string;
+  /** Programs of add-ons that are run for real, name to path. Default: none. */
+  readonly addOnPrograms?: ReadonlyMap<string, string>;
   /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
   readonly checkers: Promise<Checkers | string>;
   readonly progress: Progress;
@@ -81,7 +86,7 @@ export interface RehearsalOptions {
 
 /** The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything down. */
 export async function rehearse(options: RehearsalOptions): Promise<readonly CheckResult[]> {
-  const { progress, workFolder, programs, stack } = options;
+  const { progress, workFolder, programs, stack, addOnPrograms = new Map<string, string>() } = options;
   progress.line(overridesText(typeof options.wine !== "string"));
   const config = withVersionOf(options.config, programs, progress);
   const stackConfig = loadConfig(config);
@@ -117,6 +122,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     programs,
     containerRuntime: options.containerRuntime,
     wine: options.wine,
+    addOnPrograms,
     progress,
     workFolder,
     kubeconfig,
@@ -165,6 +171,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     passGate,
     unlessLacking,
     progress,
+    change: options.breakage?.object,
     onApplied: (result) => {
       applied = result;
     },
@@ -174,7 +181,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     acceptanceChecks(
       bringUp.map(({ id }) => id),
       pools,
-      spec.addons.samples,
+      spec.addons,
       program.resources.filter(isGate).map(({ name }) => name),
       lab,
       [
@@ -188,6 +195,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
               running: () => [...cluster.machines.values()],
             })),
         ...(pools.some(({ os }) => os === "windows") ? [windowsKubeletCheck(options.wine)] : []),
+        ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster)),
         ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
       ],
       cloud.nodeTemplates,

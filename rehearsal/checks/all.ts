@@ -3,8 +3,10 @@ import { plainPodsCheck, runtimeClassCheck } from "../../checks/cluster/placemen
 import { refusedFieldsCheck } from "../../checks/cluster/refusedFields.ts";
 import { workloadsCheck } from "../../checks/cluster/workloads.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
+import type { AddOns } from "../../components/model/addOns.ts";
 import type { NodeTemplate } from "../clouds/cloud.ts";
 import { windowsBuilds } from "../cluster/facts.ts";
+import { servingCertificates } from "./addOns.ts";
 import { autoscalerCheck } from "./autoscaler.ts";
 import type { ExpectedPool, RehearsalCheck, RehearsalTools } from "./context.ts";
 import { availabilityChecks, type ControlPlaneLab } from "./controlPlane.ts";
@@ -44,7 +46,7 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
 export function acceptanceChecks(
   bringUp: readonly string[],
   pools: readonly ExpectedPool[],
-  samples: boolean,
+  { samples, csrApprover }: Pick<AddOns, "samples" | "csrApprover">,
   gates: readonly string[],
   lab: ControlPlaneLab,
   later: readonly RehearsalCheck[],
@@ -68,6 +70,7 @@ export function acceptanceChecks(
     ...pools.flatMap(poolChecks),
     ...secretChecks,
     objectsAccepted,
+    ...(csrApprover ? [servingCertificates] : []),
     ...onNodes(
       workloadsCheck({ limitMs: 60_000, beforeProbes: true }),
       daemonSetNodes,

@@ -1,7 +1,7 @@
 import { type Check, expect, inOrder } from "../../checks/check.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { defineServiceMonitors } from "../clouds/monitoring.ts";
-import { type Applied, applyAll, isKubernetesObject } from "../cluster/apply.ts";
+import { type Applied, applyAll, isKubernetesObject, type KubernetesObject } from "../cluster/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { waitFor } from "../host/processes.ts";
@@ -18,6 +18,8 @@ export interface BringUp {
   /** Gives waiting up when it has become pointless. */
   readonly unlessLacking: <T>(waiting: Promise<T>) => Promise<T>;
   readonly progress: Progress;
+  /** What a negative control makes of an object. */
+  readonly change: ((object: KubernetesObject) => KubernetesObject) | undefined;
   /** Is given what came of the program's objects. */
   readonly onApplied: (applied: Applied) => void;
 }
@@ -48,7 +50,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
         await cluster.startWorkers(workers);
         progress.line(`workers: ${workers.length} machines boot from their user data`);
         await defineServiceMonitors(program, cluster.kubectl);
-        applying = applyAll(program, cluster.kubectl, passGate);
+        applying = applyAll(program, cluster.kubectl, passGate, of.change);
         // Its failure is seen where it is awaited, if the nodes come so far.
         applying.catch(() => undefined);
         await unlessLacking(untilRegistered(cluster, count));
@@ -61,6 +63,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       run: async () => {
         await unlessLacking(cluster.untilNodesReady(count));
         cluster.playCloud();
+        await cluster.routePods();
         ready.resolve();
       },
     },

@@ -10,13 +10,15 @@ export interface CloudInstance {
   readonly region: string;
   readonly instanceType: string;
   readonly address: string;
+  /** Private DNS name, which the cloud controller on AWS writes into the Node. */
+  readonly privateDns?: string;
   /** Whether it carries the tag by which the cloud controller knows the cluster's instances. */
   readonly ofCluster: boolean;
 }
 
 /**
- * Fake of the cloud controller manager: it finds the instance by the node's provider id, sets zone, region and type labels, and removes
- * the `uninitialized` taint. A node whose provider id it cannot find keeps the taint, as with the real one.
+ * Fake of the cloud controller manager: it finds the instance by the node's provider id, sets addresses and the labels of zone, region and
+ * type, and removes the `uninitialized` taint. A node whose provider id it cannot find keeps the taint, as with the real one.
  *
  * @returns names of the nodes that it initialised
  */
@@ -29,11 +31,24 @@ export async function initialiseNodes({ core }: Api, instances: readonly CloudIn
   );
   return done.flat();
 
-  async function initialise(node: V1Node): Promise<boolean> {
-    const instance = instances.find(({ providerId }) => providerId === node.spec?.providerID);
-    if (instance === undefined || !instance.ofCluster) return false;
+  /** Addresses as on AWS (kubernetes/cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go, `extractIPv4NodeAddresses`). */
+  async function withAddresses(node: V1Node, { address, privateDns }: CloudInstance): Promise<V1Node> {
+    if (privateDns === undefined) return node;
+    const addresses = [
+      { type: "InternalIP", address },
+      { type: "InternalDNS", address: privateDns },
+      { type: "Hostname", address: privateDns },
+    ];
     const name = node.metadata?.name ?? "";
+    return await core.replaceNodeStatus({ name, body: { ...node, status: { ...node.status, addresses } } });
+  }
+
+  async function initialise(registered: V1Node): Promise<boolean> {
+    const instance = instances.find(({ providerId }) => providerId === registered.spec?.providerID);
+    if (instance === undefined || !instance.ofCluster) return false;
+    const name = registered.metadata?.name ?? "";
     try {
+      const node = await withAddresses(registered, instance);
       await core.replaceNode({
         name,
         body: {

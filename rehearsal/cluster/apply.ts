@@ -16,7 +16,7 @@ export function kubectlWith(program: string, kubeconfigFile: string): Kubectl {
 }
 
 /** A Kubernetes object. */
-type KubernetesObject = Readonly<Record<string, unknown>>;
+export type KubernetesObject = Readonly<Record<string, unknown>>;
 
 /** Whether a resource is an object for the API server. */
 export function isKubernetesObject({ type, custom }: RecordedResource): boolean {
@@ -102,15 +102,17 @@ export interface Applied {
  * the gates in between.
  *
  * @param passGate runs the hook of the gate with this name, as the engine would
+ * @param change what a negative control makes of an object. Default: nothing.
  */
 export async function applyAll(
   program: RecordedProgram,
   kubectl: Kubectl,
   passGate: (name: string) => Promise<void>,
+  change: (object: KubernetesObject) => KubernetesObject = (object) => object,
 ): Promise<Applied> {
   const [refused, warnings]: [string[], string[]] = [[], []];
   for (const layer of layers(program)) {
-    const objects = layer.filter(isKubernetesObject).map(objectOf);
+    const objects = layer.filter(isKubernetesObject).map((resource) => change(objectOf(resource)));
     const said = objects.length === 0 ? { refused: [], warnings: [] } : await applyLayer(objects, kubectl);
     refused.push(...said.refused);
     warnings.push(...said.warnings);
@@ -157,6 +159,7 @@ function warningsIn({ stderr }: CommandResult): readonly string[] {
   return stderr.split("\n").filter((line) => line.startsWith("Warning: "));
 }
 
-function nameOf({ metadata }: KubernetesObject): string {
+/** Name of an object. */
+export function nameOf({ metadata }: KubernetesObject): string {
   return typeof metadata === "object" && metadata !== null && "name" in metadata ? String(metadata.name) : "";
 }

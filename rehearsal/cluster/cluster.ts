@@ -7,6 +7,7 @@ import type { RegisteredNode } from "../checks/context.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { initialiseNodes, removeGoneNodes } from "../clouds/cloudController.ts";
 import { giveBalancers, provideVolumes } from "../clouds/controllers.ts";
+import { approveServing } from "../clouds/csrApprover.ts";
 import { answerForWebhook } from "../clouds/webhooks.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { logTail, startInMachine, waitFor } from "../host/processes.ts";
@@ -44,6 +45,8 @@ export interface ClusterParts {
   readonly containerRuntime: string;
   /** What Windows programs run in; the reason in words where the host has none. */
   readonly wine: Wine | string;
+  /** Programs of add-ons that are run for real, name to path. */
+  readonly addOnPrograms: ReadonlyMap<string, string>;
   readonly progress: Progress;
   readonly workFolder: string;
   readonly pinnedImages: PinnedImages;
@@ -139,6 +142,7 @@ export class Cluster {
       endpointCa: surroundings.endpointCa,
       programs: {
         "container-runtime": this.#parts.containerRuntime,
+        ...Object.fromEntries(this.#parts.addOnPrograms),
         ...Object.fromEntries(
           [...nodePrograms, ...(controlPlane ? imagePrograms : [])].map((program) => [program, programs[program].path]),
         ),
@@ -249,7 +253,7 @@ export class Cluster {
     progress.line(`nodes: ${state}; the cloud controller is a fake`);
   }
 
-  /** Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, the gMSA webhook, new nodes. */
+  /** Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, serving certificates, the gMSA webhook, new nodes. */
   playCloud(): void {
     const { cloud, surroundings } = this.#parts;
     let answersForWebhook = false;
@@ -257,12 +261,35 @@ export class Cluster {
       if (!answersForWebhook) answersForWebhook = await answerForWebhook(this.api, surroundings.network);
       await giveBalancers(this.api);
       await provideVolumes(this.api);
+      await approveServing(this.api);
       await initialiseNodes(this.api, cloud.machines.map(cloud.instance));
       await removeGoneNodes(this.api, cloud.machines.map(cloud.instance));
     };
     // A round that fails is followed by the next: the API may be away on purpose.
     const loop = (): void => void setTimeout(() => round().then(loop, loop), 500);
     loop();
+  }
+
+  /**
+   * Plays flannel between the machines: each is told by which other one it reaches a range of pods, as flannel's backend `host-gw` does
+   * (flannel-io/flannel: pkg/backend/hostgw). What a machine runs is reached by its own routes (tools/runtime).
+   */
+  async routePods(): Promise<void> {
+    // Fakes of containers speak to nobody.
+    if (this.#parts.addOnPrograms.size === 0) return;
+    const routes = (await this.api.core.listNode()).items.flatMap(({ spec, status }) => {
+      const address = status?.addresses?.find(({ type }) => type === "InternalIP")?.address;
+      return spec?.podCIDR === undefined || address === undefined ? [] : [{ range: spec.podCIDR, address }];
+    });
+    await Promise.all(
+      [...this.#machines.values()].map(async (machine) => {
+        const lines = routes
+          .filter(({ address }) => address !== machine.address)
+          .map(({ range, address }) => `route replace ${range} via ${address}\n`);
+        const { code, stderr } = await machine.run(["ip", "-batch", "-"], { stdin: lines.join("") });
+        if (code !== 0) throw new Error(`routes of ${machine.name}: ${stderr}`);
+      }),
+    );
   }
 
   /** Waits until the bootstrap of every machine in a namespace has ended well. */

@@ -75,7 +75,14 @@ export async function goBuild(options: GoBuildOptions): Promise<void> {
   const args = ["build", "-trimpath", "-buildvcs=false", ...options.flags];
   const child = spawn(options.go, [...args, "-o", options.target, options.goPackage], {
     cwd: options.folder,
-    env: { ...process.env, PATH: options.path, CGO_ENABLED: "0", GOOS: options.os ?? "linux", GOARCH: options.arch },
+    env: {
+      ...process.env,
+      PATH: options.path,
+      CGO_ENABLED: "0",
+      GOWORK: "off",
+      GOOS: options.os ?? "linux",
+      GOARCH: options.arch,
+    },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let problem = "";

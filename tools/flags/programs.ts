@@ -1,4 +1,5 @@
 import { addOnImages } from "../../components/kubernetes/images.ts";
+import { releaseOf } from "../../rehearsal/programs/addOns.ts";
 import type { FlagRecord } from "./records.ts";
 
 /** A Go program that an add-on's container runs. */
@@ -249,6 +250,6 @@ export function imagesOf({ images, version: instead }: FlagProgram): readonly { 
     .filter(({ name }) => images.includes(name))
     .map(({ name, version }) => ({
       reference: `${name}:${version}`,
-      version: instead?.[version] ?? `v${version.replace(/-(?:eksbuild\.\d+|windows-.+|\d+)$/, "")}`,
+      version: instead?.[version] ?? releaseOf(version),
     }));
 }

@@ -95,6 +95,9 @@ func (s *runtimeService) StartContainer(_ context.Context, request *cri.StartCon
 		s.standIns.start(c, pod, func(code int32) { s.ended(c, code, "", 0) })
 		return &cri.StartContainerResponse{}, nil
 	}
+	if err := s.api.serve(c.Config); err != nil {
+		log.Printf("the API server's Service: %v", err)
+	}
 	shim, pid, wait, err := startShim(s.bundleOf(c, pod))
 	if err != nil {
 		// containerd's code and reason for a process that could not be started (internal/cri/server/container_start.go).
@@ -142,6 +145,9 @@ func (s *runtimeService) reattach() {
 			continue
 		}
 		if !c.StandIn {
+			if err := s.api.serve(c.Config); err != nil {
+				log.Printf("the API server's Service: %v", err)
+			}
 			go s.follow(c, func() { waitForShim(c.Shim) })
 			continue
 		}

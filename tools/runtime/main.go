@@ -69,7 +69,10 @@ func serve(configFile, imageFile, state, kubeconfig string) error {
 		return err
 	}
 	network := newPodNetwork(config, filepath.Join(state, "netns"), store)
-	service := &runtimeService{config: config, store: store, images: imageStore, network: network, standIns: standIns}
+	service := &runtimeService{
+		config: config, store: store, images: imageStore, network: network, standIns: standIns,
+		api: &apiService{kubeconfig: kubeconfig, served: map[string]bool{}},
+	}
 	if err := service.startStreaming(); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type runtimeService struct {
 	images    *imageStore
 	network   *podNetwork
 	standIns  *standIns
+	api       *apiService
 	streaming streaming.Server
 }
 

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,6 +75,12 @@ func (s *standIns) start(c *container, pod *sandbox, ended func(code int32)) {
 			}
 			ended(0)
 			return
+		}
+		if port := livenessPort(own); port != 0 {
+			// The driver's own stand-in may answer there already.
+			if err := inNetNS(pod.NetNS, func() error { return s.probes.listen(ctx, port) }); err != nil {
+				log.Printf("stand-in %s: port %d: %v", c.Config.GetMetadata().GetName(), port, err)
+			}
 		}
 		for _, port := range probePorts(own) {
 			if err := inNetNS(pod.NetNS, func() error { return s.probes.listen(ctx, port) }); err != nil {
@@ -174,6 +183,18 @@ func probePorts(own *core.Container) []int32 {
 		ports = append(ports, port)
 	}
 	return ports
+}
+
+// livenessPort is where the side-car of a CSI driver answers the driver's probe (kubernetes-csi/livenessprobe: cmd/livenessprobe); 0 for others.
+func livenessPort(own *core.Container) int32 {
+	for _, argument := range own.Args {
+		endpoint, ok := strings.CutPrefix(argument, "--http-endpoint=")
+		if _, text, err := net.SplitHostPort(endpoint); ok && err == nil {
+			port, _ := strconv.ParseInt(text, 10, 32)
+			return int32(port)
+		}
+	}
+	return 0
 }
 
 func portOf(own *core.Container, port intstr.IntOrString) int32 {

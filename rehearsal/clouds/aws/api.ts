@@ -149,10 +149,17 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
 
 function compute(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
   const form = new URLSearchParams(request.body.toString("utf8"));
-  if (form.get("Action") !== "DescribeInstances") return failure("InvalidAction", form.get("Action") ?? "");
-  if (!allowed(cloud, machine, [["ec2:DescribeInstances", "*"]]))
-    return { status: 403, body: "<Code>UnauthorizedOperation</Code>" };
-  return describeInstances(cloud.machines(), form);
+  const action = form.get("Action") ?? "";
+  // The EBS driver asks with it whether it may speak to EC2 at all, and for nothing else (pkg/cloud/cloud.go, `DryRun`).
+  const trial = action === "DescribeAvailabilityZones" && form.get("DryRun") === "true";
+  if (action !== "DescribeInstances" && !trial) return failure("InvalidAction", action);
+  if (!allowed(cloud, machine, [[`ec2:${action}`, "*"]])) return computeError(403, "UnauthorizedOperation");
+  return trial ? computeError(412, "DryRunOperation") : describeInstances(cloud.machines(), form);
+}
+
+/** An error as EC2 gives it (Amazon EC2 Developer Guide, "Error codes for the Amazon EC2 API"). */
+function computeError(status: number, code: string): EndpointAnswer {
+  return { status, body: `<Response><Errors><Error><Code>${code}</Code></Error></Errors></Response>` };
 }
 
 function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {

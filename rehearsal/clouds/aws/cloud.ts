@@ -8,7 +8,7 @@ import { listOf, mapOf, textOf } from "../../../plan/program/values.ts";
 import type { CloudCall } from "../calls.ts";
 import type { CloudSimulation, NodeTemplate, SimulatedBalancer } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
-import { type AwsMachine, awsMetadata, newCredentials } from "./metadata.ts";
+import { type AwsMachine, awsMetadata, newCredentials, privateDnsName } from "./metadata.ts";
 import { sign } from "./sigv4.ts";
 
 /** AWS as the machines of a program see it. */
@@ -77,6 +77,7 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
       region: machine.region,
       instanceType: machine.size,
       address: machine.privateIp,
+      privateDns: privateDnsName(machine),
       ofCluster: machine.tags[`kubernetes.io/cluster/${clusterName}`] !== undefined,
     }),
     objects: ({ role }) => awsObjects(program, role),

@@ -56,7 +56,7 @@ function paths(machine: AwsMachine): Readonly<Record<string, string>> {
     [`${meta}/instance-id`]: machine.id,
     [`${meta}/instance-type`]: machine.instanceType,
     [`${meta}/local-ipv4`]: machine.address,
-    [`${meta}/local-hostname`]: `${machine.id}.${machine.region}.compute.internal`,
+    [`${meta}/local-hostname`]: privateDnsName(machine),
     [`${meta}/placement/availability-zone`]: machine.zone,
     [`${meta}/placement/region`]: machine.region,
     [`${meta}/services/domain`]: "amazonaws.com",
@@ -89,4 +89,9 @@ function paths(machine: AwsMachine): Readonly<Record<string, string>> {
       2,
     ),
   };
+}
+
+/** Private DNS name of an instance that is named by its resource (AWS, VPC user guide: DNS attributes for your VPC). */
+export function privateDnsName({ id, region }: { readonly id: string; readonly region: string }): string {
+  return `${id}.${region === "us-east-1" ? "ec2" : `${region}.compute`}.internal`;
 }

@@ -1,0 +1,173 @@
+import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
+import { z } from "zod";
+import { expect } from "../../checks/check.ts";
+import { servingSigner } from "../clouds/csrApprover.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { waitFor } from "../host/processes.ts";
+import { addOnPrograms } from "../programs/addOns.ts";
+import type { CheckContext, RehearsalCheck } from "./context.ts";
+
+/** Longest that a real add-on may take to be ready by its own probes, in milliseconds. metrics-server answers after two rounds of 15 s. */
+const readyLimitMs = 90_000;
+
+/** Longest that a program takes to end when something is wrong with its start, in milliseconds: without a probe it counts as ready at once. */
+const settledMs = 10_000;
+
+/** Every kubelet gets the serving certificates that it asks for: before and after the cloud controller has named its machine. */
+export const servingCertificates: RehearsalCheck = {
+  id: "serving certificates",
+  title: "the certificates that kubelets ask for fit the rules that the program gives the approver",
+  run: async ({ api, linuxWorkers, note }) => {
+    const requests = async () =>
+      (await api.certificates.listCertificateSigningRequest()).items.filter(
+        ({ spec }) => spec.signerName === servingSigner,
+      );
+    await waitFor(
+      "every Linux worker's request for a serving certificate to be answered",
+      async () => {
+        const all = await requests();
+        return (
+          linuxWorkers.length <= new Set(all.map(({ spec }) => spec.username)).size &&
+          all.every(({ status }) => (status?.conditions ?? []).length > 0)
+        );
+      },
+      { timeoutMs: 30_000, intervalMs: 500 },
+    );
+    const all = await requests();
+    const denied = all.flatMap(({ spec, status }) =>
+      (status?.conditions ?? [])
+        .filter(({ type }) => type === "Denied")
+        .map(({ message }) => `${spec.username}: ${message}`),
+    );
+    expect(denied.length === 0, `denied: ${[...new Set(denied)].join("; ")}`);
+    note(`${all.length} requests of ${new Set(all.map(({ spec }) => spec.username)).size} kubelets`);
+  },
+};
+
+/** Checks of the add-ons whose own programs run. They look at what the programs do, so they come after the others that only look. */
+export function addOnChecks(cluster: Cluster): readonly RehearsalCheck[] {
+  return [
+    {
+      id: "add-ons: programs",
+      title:
+        "every add-on whose program runs is ready by its own probes, with the arguments, the token and the rights that it is given",
+      run: async (context) => await untilReady(cluster, context),
+    },
+    {
+      id: "add-ons: rights",
+      title: "no service account of an add-on is refused anything, by the audit logs and the programs' own",
+      run: async () => {
+        const refused = await refusals(cluster);
+        expect(refused.length === 0, refused.join("; "));
+      },
+    },
+  ];
+}
+
+interface RealContainer {
+  readonly pod: V1Pod;
+  readonly status: V1ContainerStatus | undefined;
+  readonly name: string;
+  /** Address of its readiness without what a host may be unable to measure. */
+  readonly unmeasured: string | undefined;
+}
+
+async function realContainers({ api }: CheckContext): Promise<readonly RealContainer[]> {
+  return (await api.core.listPodForAllNamespaces()).items.flatMap((pod) =>
+    (pod.spec?.os?.name === "windows" ? [] : (pod.spec?.containers ?? [])).flatMap(({ name, image = "", ports }) => {
+      const known = addOnPrograms.find((program) => image.startsWith(`${program.image}:`));
+      const status = pod.status?.containerStatuses?.find((candidate) => candidate.name === name);
+      const address = `https://${pod.status?.podIP}:${ports?.[0]?.containerPort}`;
+      const unmeasured = known?.unmeasured === undefined ? undefined : `${address}${known.unmeasured}`;
+      return known === undefined ? [] : [{ pod, name, status, unmeasured }];
+    }),
+  );
+}
+
+async function untilReady(cluster: Cluster, context: CheckContext): Promise<void> {
+  let containers: readonly RealContainer[] = [];
+  const measured = (await inMachines(cluster, "ls /sys/fs/cgroup/memory.stat")).length > 0;
+  const ended = (): RealContainer | undefined =>
+    containers.find(
+      ({ status }) => status?.lastState?.terminated !== undefined || status?.state?.terminated !== undefined,
+    );
+  await waitFor(
+    "the add-ons to be ready",
+    async () => {
+      containers = await realContainers(context);
+      if (ended() !== undefined) return true;
+      const ready = await Promise.all(containers.map((container) => isReady(cluster, container, measured)));
+      return containers.length > 0 && ready.every((each) => each);
+    },
+    { timeoutMs: readyLimitMs, intervalMs: 1_000 },
+  ).catch(() => undefined);
+  const unready = await Promise.all(
+    containers.map(async (container) => ((await isReady(cluster, container, measured)) ? [] : [container])),
+  );
+  const bad = ended() ?? unready.flat()[0];
+  expect(containers.length > 0, "no add-on's program runs");
+  if (bad !== undefined) {
+    const code = (bad.status?.lastState?.terminated ?? bad.status?.state?.terminated)?.exitCode;
+    const how = code === undefined ? "is not ready" : `ended with exit code ${code}`;
+    expect(false, `${bad.pod.metadata?.name}, ${bad.name} ${how}: ${await lastWords(cluster, bad)}`);
+  }
+  if (!measured)
+    context.note("control groups of version 2 count no memory on this host: metrics-server has nothing to serve");
+  context.note(containers.map(({ pod, name }) => `${pod.metadata?.name}: ${name}`).join(", "));
+}
+
+/**
+ * Whether a container is ready. Where control groups of version 2 do not count memory, a kubelet has no figure of its node's, and metrics-server has
+ * nothing to serve: it is then asked for everything else.
+ */
+async function isReady(cluster: Cluster, { status, unmeasured }: RealContainer, measured: boolean): Promise<boolean> {
+  const started = status?.state?.running?.startedAt;
+  if (started === undefined || Date.now() - new Date(started).getTime() < settledMs) return false;
+  if (status?.ready === true || measured || unmeasured === undefined) return status?.ready === true;
+  return (await inMachines(cluster, `curl --silent --insecure --fail --max-time 5 '${unmeasured}'`)).length > 0;
+}
+
+/** The line of a container's log that says what is wrong: the last error, else the last line. */
+async function lastWords(cluster: Cluster, { pod, name }: RealContainer): Promise<string> {
+  const { namespace, name: podName, uid } = pod.metadata ?? {};
+  const logs = await inMachines(cluster, `cat /var/log/pods/${namespace}_${podName}_${uid}/${name}/*.log`);
+  const lines = logs.map((line) => line.replace(/^\S+ std(?:out|err) [FP] /, ""));
+  const last = lines.findLast((line) => /\berror\b|^E\d{4}|unknown flag|not defined|[Ff]orbidden/i.test(line));
+  return (last ?? lines.at(-1) ?? "it said nothing").slice(0, 500);
+}
+
+const auditEvent = z.looseObject({
+  verb: z.string(),
+  user: z.looseObject({ username: z.string() }),
+  objectRef: z.looseObject({ apiGroup: z.string().optional(), resource: z.string().optional() }).optional(),
+  responseStatus: z.looseObject({ code: z.number().optional() }).optional(),
+});
+
+/** What service accounts were refused, each once. */
+async function refusals(cluster: Cluster): Promise<readonly string[]> {
+  const audited = await inMachines(
+    cluster,
+    `grep -h '"code":403' /var/log/kubernetes/audit/*.log | grep '"username":"system:serviceaccount:'`,
+  );
+  const said = await inMachines(cluster, "grep -rhiE 'is forbidden|403 Forbidden' /var/log/pods");
+  const found = audited.flatMap((line) => {
+    const event = auditEvent.safeParse(JSON.parse(line));
+    if (!event.success) return [];
+    const { user, verb, objectRef } = event.data;
+    return `${user.username} may not ${verb} ${[objectRef?.resource, objectRef?.apiGroup].filter(Boolean).join(".")}`;
+  });
+  // Lines of logs differ by their times, the rest repeats itself.
+  const words = said.flatMap(
+    (line) => /(?:User \\?")?system:serviceaccount:.*|\w[^"]*403 Forbidden.*/.exec(line)?.[0].slice(0, 200) ?? [],
+  );
+  // The audit policy leaves leases and events out; of the rest it knows more than a log.
+  return [...new Set([...found, ...(found.length > 0 ? [] : words)])];
+}
+
+/** Lines that a shell command prints in the machines; a machine in which it fails has none. */
+async function inMachines(cluster: Cluster, command: string): Promise<readonly string[]> {
+  const outputs = await Promise.all(
+    [...cluster.machines.values()].map(({ run }) => run(["bash", "-c", `${command} 2>/dev/null || true`])),
+  );
+  return outputs.flatMap(({ stdout }) => stdout.split("\n").filter((line) => line !== ""));
+}

@@ -1,0 +1,137 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { addOnImages, type ImageName } from "../../components/kubernetes/images.ts";
+import { runOrFail } from "../host/command.ts";
+import { RehearsalError } from "../host/errors.ts";
+import type { Progress } from "../host/progress.ts";
+import { goBuild } from "./build.ts";
+import { defaultCache, goArch, withHeartbeat, withWorkFolder } from "./cache.ts";
+import { findOnPath } from "./onPath.ts";
+
+/** An add-on's program that is built from its own module, with the versions that the module's go.mod names. */
+export interface AddOnProgram {
+  readonly name: string;
+  /** Repository of the image that holds it. */
+  readonly image: ImageName;
+  /** Where it lies in the image; that is the image's entry point too (its Dockerfile). */
+  readonly path: string;
+  /** User that the image names. */
+  readonly user: number;
+  /** Module; its version is the image's. */
+  readonly module: string;
+  /** What the module's files of that version must add up to, as a go.sum has it. */
+  readonly sum: string;
+  readonly goPackage: string;
+  /** Path of its readiness without what not every host can measure for it. */
+  readonly unmeasured?: string;
+}
+
+/**
+ * Programs that `--real-add-ons` runs. Of what is missing, most has no module of the image's version that every module proxy serves: kubelet-csr-approver,
+ * cluster-autoscaler, the cloud controller of AWS, azuredisk, smbplugin, the gMSA webhook, node-driver-registrar, livenessprobe.
+ */
+export const addOnPrograms: readonly AddOnProgram[] = [
+  {
+    name: "metrics-server",
+    image: "registry.k8s.io/metrics-server/metrics-server",
+    path: "/metrics-server",
+    user: 65534,
+    module: "sigs.k8s.io/metrics-server",
+    sum: "h1:nlqqZ2H0Xfko8eJC/1qaNVVT17hu4rxndkOi22KTZ4w=",
+    goPackage: "./cmd/metrics-server",
+    unmeasured: "/readyz?exclude=metric-storage-ready",
+  },
+  {
+    name: "aws-ebs-csi-driver",
+    image: "registry.k8s.io/provider-aws/aws-ebs-csi-driver",
+    path: "/bin/aws-ebs-csi-driver",
+    user: 0,
+    module: "github.com/kubernetes-sigs/aws-ebs-csi-driver",
+    sum: "h1:fWvOYJ9DgkSS8G49r2ShJl2F/6Ukkaj16qZUtFlXfvs=",
+    goPackage: "./cmd",
+  },
+  {
+    name: "csi-attacher",
+    image: "public.ecr.aws/csi-components/csi-attacher",
+    path: "/csi-attacher",
+    user: 0,
+    module: "github.com/kubernetes-csi/external-attacher/v4",
+    sum: "h1:HTz7b7dXnJ2SzNJVp82/gWlloxqNpMW6lSIg7d5olps=",
+    goPackage: "./cmd/csi-attacher",
+  },
+  {
+    name: "csi-resizer",
+    image: "public.ecr.aws/csi-components/csi-resizer",
+    path: "/csi-resizer",
+    user: 0,
+    module: "github.com/kubernetes-csi/external-resizer/v2",
+    sum: "h1:WkJDX324peM09nCwDlARzNM7jIF3zt8hp+LWXnhuDZ0=",
+    goPackage: "./cmd/csi-resizer",
+  },
+];
+
+/** Release of a program from its image's version: who builds the image anew adds something to it. */
+export function releaseOf(version: string): string {
+  return `v${version.replace(/-(?:eksbuild\.\d+|windows-.+|\d+)$/, "")}`;
+}
+
+/** A program's module with the version of its image. */
+export function moduleOf({ module, image }: AddOnProgram): string {
+  return `${module}@${releaseOf(addOnImages().find(({ name }) => name === image)?.version ?? "")}`;
+}
+
+const downloaded = z.looseObject({ Dir: z.string(), Sum: z.string() });
+
+/**
+ * Builds the add-ons' programs, or finds them in the cache.
+ * @returns path by name
+ * @throws RehearsalError when there is no Go, when a module cannot be had or is another one, or when a build fails
+ */
+export async function obtainAddOnPrograms(progress: Progress): Promise<ReadonlyMap<string, string>> {
+  const arch = goArch(process.arch);
+  const found = new Map<string, string>();
+  for (const program of addOnPrograms) {
+    const key = createHash("sha256")
+      .update(JSON.stringify([program, moduleOf(program), arch]))
+      .digest("hex")
+      .slice(0, 16);
+    const folder = join(defaultCache(), key);
+    const file = join(folder, program.name);
+    if (!existsSync(file)) await buildOne(program, folder, progress);
+    found.set(program.name, file);
+  }
+  return found;
+}
+
+async function buildOne(program: AddOnProgram, folder: string, progress: Progress): Promise<void> {
+  const { name, sum, goPackage } = program;
+  const module = moduleOf(program);
+  const path = process.env.PATH ?? "";
+  const go = await findOnPath("go", path);
+  if (go === undefined)
+    throw new RehearsalError(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
+  const answer = await runOrFail([go, "mod", "download", "-json", module], { timeoutMs: 300_000 });
+  const source = downloaded.parse(JSON.parse(answer));
+  if (source.Sum !== sum)
+    throw new RehearsalError(`${module} is ${source.Sum}, wanted is ${sum}.`, ["look at what has changed upstream"]);
+  await withWorkFolder(folder, async (work) => {
+    const target = join(work, name);
+    const took = await withHeartbeat(name, { progress, heartbeatMs: 15_000 }, () =>
+      goBuild({
+        name,
+        go,
+        flags: ["-ldflags", "-s -w"],
+        goPackage,
+        folder: source.Dir,
+        target,
+        arch: goArch(process.arch),
+        path,
+      }),
+    );
+    await rename(target, join(folder, name));
+    progress.line(`${name}: built from ${module} in ${took}`);
+  });
+}
