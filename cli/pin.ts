@@ -80,14 +80,14 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
 }
 
 /** How to pin. */
-export interface PinOptions extends AskOptions {
+interface PinOptions extends AskOptions {
   readonly acceptMoved?: boolean;
   /** Which artifacts are asked for; the others stay as they are. Default all. */
   readonly chosen?: (artifact: Artifact) => boolean;
 }
 
 /** Asks for every artifact and judges the answers, in the order of the lock file. An artifact that is not chosen counts as kept. */
-export async function pinLock(
+async function pinLock(
   lock: readonly Artifact[],
   { acceptMoved = false, chosen = () => true, ...options }: PinOptions,
 ): Promise<readonly (PinResult | { readonly artifact: Artifact; readonly outcome: "kept"; readonly message: "" })[]> {

@@ -22,7 +22,7 @@ export function renderPlanSchema(): string {
 }
 
 /** Writes `stacks/schema.json` and `docs/plan.schema.json` (`fenestra schema --write`). */
-export function writeSchema(): void {
+function writeSchema(): void {
   writeFileSync(schemaFile, renderSchema());
   writeFileSync(planSchemaFile, renderPlanSchema());
 }

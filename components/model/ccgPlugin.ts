@@ -4,7 +4,7 @@ import type { StackConfig } from "../config/schema.ts";
  * The Container Credential Guard plug-in of a cloud: a COM class that Windows asks for an account of the domain, so that a node that has not
  * joined it can fetch the password of a gMSA (learn.microsoft.com, ICcgDomainAuthCredentials).
  */
-export interface CcgPlugin {
+interface CcgPlugin {
   /** Class id without braces, in upper case, as credential specifications and the registry name it. */
   readonly classId: string;
   /** Id of the application that the class runs in. */

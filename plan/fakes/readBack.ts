@@ -1,7 +1,7 @@
 import { mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 
 /** An input that the program leaves out, and that the provider's Read finds all the same. */
-export interface ReadBack {
+interface ReadBack {
   readonly field: string;
   readonly source: string;
   /** Whether the state has it from the start, or only once it has been read again. */

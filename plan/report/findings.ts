@@ -6,7 +6,7 @@ import { sizeRules } from "./rules/sizes.ts";
 import { stackRules } from "./rules/stack.ts";
 
 export type { FindingInput } from "./rules/rule.ts";
-export { type Finding, type Level, levels };
+export { type Level, levels };
 
 /** Findings that no reason makes good: whoever reads the user data has the secret. */
 const neverAccepted = ["secret-in-the-open"];

@@ -27,7 +27,7 @@ export type Project = "kubernetes" | "etcd" | "kwok";
 export type Versions = Readonly<Record<Project, string>>;
 
 /** What is fixed about a program. */
-export interface CatalogEntry {
+interface CatalogEntry {
   readonly project: Project;
   /** Go package that builds it. */
   readonly goPackage: string;

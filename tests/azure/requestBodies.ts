@@ -10,7 +10,7 @@ import {
 } from "../../plan/program/values.ts";
 
 /** A rule of Azure on request bodies that the types of the SDK do not express. */
-export interface BodyRule {
+interface BodyRule {
   readonly title: string;
   /** Where the rule is written. */
   readonly source: string;

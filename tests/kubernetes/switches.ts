@@ -76,7 +76,7 @@ const everythingOff: AddOns = {
 };
 
 /** One row of the table of switch combinations. */
-export interface Combination {
+interface Combination {
   readonly title: string;
   readonly spec: ClusterSpec;
 }

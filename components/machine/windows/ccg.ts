@@ -5,7 +5,7 @@ import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 
 /** A value of the registry. `Sddl` is a security descriptor as text, written in its binary form. An empty name is the key's default value. */
-export interface RegistryValue {
+interface RegistryValue {
   readonly path: string;
   readonly name: string;
   readonly type: "String" | "Sddl";

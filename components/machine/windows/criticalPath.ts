@@ -5,7 +5,7 @@ import { ccgArtifacts } from "./ccg.ts";
 import { stagesOf, stageWaves, type WindowsStageName, windowsReboots, windowsStages } from "./stages.ts";
 
 /** A quantity of the model with its origin: `estimate` is a guess from like programs, anything else says where it was measured or published. */
-export interface Sized {
+interface Sized {
   /** Megabytes (10^6 bytes) as they are downloaded: of an archive or an image compressed. */
   readonly megabytes: number;
   readonly source: string;

@@ -118,7 +118,7 @@ export function hostRoutes(cloud: Cloud): readonly string[] {
 }
 
 /** An inbound rule of the host's firewall. */
-export interface FirewallRule {
+interface FirewallRule {
   readonly name: string;
   readonly protocol: "TCP" | "UDP";
   readonly port: number;
