@@ -46,7 +46,7 @@ export async function launch({ folder, entry, stack, config, tsNode = false, cac
           ...process.env,
           PULUMI_CONFIG: JSON.stringify(config),
           PULUMI_NODEJS_TYPESCRIPT: String(tsNode),
-          // Nobody sets it under the CLI: index.ts has Node keep in the temporary folder what it compiled.
+          // Not set under the CLI: index.ts has Node keep in the temporary folder what it compiled.
           NODE_COMPILE_CACHE: undefined,
           TMPDIR: cache,
           TS_NODE_CACHE_DIRECTORY: path.join(cache, "ts-node"),

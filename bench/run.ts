@@ -21,7 +21,7 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** Medians of one config in processes of its own. */
+/** Medians of one config in separate processes. */
 function measure(config: Readonly<Record<string, string>>): Figures {
   const all = Array.from({ length: runs + 1 }, () =>
     figures.parse(

@@ -133,8 +133,8 @@ function names({ cluster, region, accountId }: StackScope) {
 }
 
 /**
- * What an update may do, as policies of their own: one may have 6,144 characters (AWS IAM User Guide, "IAM and AWS STS quotas"). Network and
- * machines are bound to the region, everything that is told apart by name or tag to the cluster.
+ * What an update may do, as separate policies: one may have 6,144 characters (AWS IAM User Guide, "IAM and AWS STS quotas"). Network and
+ * machines are bound to the region, everything that has the cluster's name or tag to the cluster.
  */
 export function deployPolicies(scope: StackScope): Readonly<Record<"state" | "look" | "resources", PolicyDocument>> {
   return {

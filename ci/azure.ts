@@ -40,7 +40,7 @@ export function setUpAzure({ region: location, accountId, repository, stacks }: 
   // Names of accounts and vaults are unique in the whole of Azure.
   const suffix = new random.RandomString("fenestra-state-suffix", { length: 8, upper: false, special: false }).result;
   const account = stateAccount(group.name, location, suffix, opts);
-  // Any identity tells the tenant, of which a vault is part; this one has no rights.
+  // Any identity has the tenant id that a vault needs; this one has no rights.
   const tenant = new managedidentity.UserAssignedIdentity(
     "fenestra-ci-tenant",
     { resourceGroupName: group.name, location },

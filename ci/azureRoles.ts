@@ -24,7 +24,7 @@ export interface CiRole {
 
 /**
  * Lets somebody give and take no other roles than those that a cluster's machines have, and only to identities of services: with that right
- * he cannot make himself an owner (Azure documentation, "Delegate Azure access management with conditions").
+ * they cannot make themselves an owner (Azure documentation, "Delegate Azure access management with conditions").
  */
 function onlyClusterRoles(): string {
   const ids = Object.values(clusterRoles).toSorted().join(", ");

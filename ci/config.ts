@@ -4,7 +4,7 @@ import type { Cloud } from "../components/config/schema.ts";
 import { readStackFile } from "../components/config/stackFile.ts";
 import type { Repository } from "./environments.ts";
 
-/** A stack that the workflows handle, as its own stack file tells. */
+/** A stack that the workflows handle, from its stack file. */
 export interface CiStack {
   /** `aws-dev`. */
   readonly stack: string;
@@ -91,7 +91,7 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
 }
 
 /**
- * Clusters with whose names other names begin. Rights are told apart by the beginning of names, and those of this program begin with
+ * Clusters whose name is a prefix of another name. Rights are limited by prefixes of names, and those of this program begin with
  * `fenestra-`.
  */
 export function overlapping(clusters: readonly string[]): readonly string[] {

@@ -24,7 +24,7 @@ Plans every stack as it is here and as it was at REF, and says which of them cha
 Exit code 1: a stack cannot be planned, its change is refused, or its plan has a finding of the level error.
 `;
 
-/** \`fenestra changes\`. */
+/** `fenestra changes`. */
 export const changesCommand: Command = {
   summary: "Show which stacks change since a commit, and what changes in them",
   help,

@@ -40,7 +40,7 @@ export interface Checkout {
 /**
  * The plan.json of a stack as the repository's own version at a commit makes it, with the packages that are installed here.
  *
- * @throws UsageError when there is no such commit, or it wants other packages, or it has no such stack.
+ * @throws UsageError when there is no such commit, or it needs other packages, or it has no such stack.
  */
 export function planAtRef(ref: string, stack: string, options: CheckoutOptions = {}): string {
   const checkout = openCheckout(ref, options);
@@ -52,9 +52,9 @@ export function planAtRef(ref: string, stack: string, options: CheckoutOptions =
 }
 
 /**
- * Checks a commit out, in a worktree in the temporary folder. Whoever opens it closes it again, whatever happens.
+ * Checks a commit out, in a worktree in the temporary folder. The caller closes it, also after an error.
  *
- * @throws UsageError when there is no such commit, or it wants other packages and they are not installed.
+ * @throws UsageError when there is no such commit, or it needs other packages and they are not installed.
  */
 export function openCheckout(ref: string, options: CheckoutOptions = {}): Checkout {
   const { repository = root, option = "--diff", install, stackDir } = options;

@@ -19,7 +19,7 @@ ${stackHelp(17)}
 Packages of the operating system and updates of Windows are not part of it: they are in the image.
 `;
 
-/** \`fenestra mirror\`. */
+/** `fenestra mirror`. */
 export const mirrorCommand: Command = {
   summary: "List every URL and image that a stack needs, with digests",
   help,

@@ -22,7 +22,7 @@ when nothing differs and nothing failed.
   --lock FILE       another lock file
 `;
 
-/** \`fenestra pin\`. Exit code 1 when a digest differs or a publisher failed. */
+/** `fenestra pin`. Exit code 1 when a digest differs or a publisher failed. */
 export const pinCommand: Command = {
   summary: "Fetch the publishers' checksums and rewrite the lock file of artifacts",
   help,

@@ -33,7 +33,7 @@ ${stackHelp(19)}
 Values that only the cloud knows are fakes of the same form and length.
 `;
 
-/** \`fenestra plan\`. */
+/** `fenestra plan`. */
 export const planCommand: Command = {
   summary: "Show everything that a stack would make",
   help,

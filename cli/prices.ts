@@ -44,8 +44,8 @@ export const pricesCommand: Command = {
 };
 
 /**
- * The prices with those of every region of the clusters asked anew. What the lists do not have goes: an old figure under a new day would be
- * wrong.
+ * The prices with those of every region of the clusters fetched again. What the lists do not have is removed: an old figure under a new day
+ * would be wrong.
  *
  * @throws UsageError when a list cannot be had
  */

@@ -232,7 +232,7 @@ async function untilInterrupted(
   await interruption();
 }
 
-/** Tells how to run the engine and waits for Ctrl-C. */
+/** Prints how to run the engine and waits for Ctrl-C. */
 async function untilEngineIsDone(
   progress: Progress,
   stack: string,

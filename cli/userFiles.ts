@@ -4,7 +4,7 @@ import { UsageError } from "./exit.ts";
  * Does something with a file or a folder that the command line names.
  *
  * @param named the option with its value, for the message: `--out out`.
- * @param allowed what may stand there.
+ * @param allowed what the user may give there.
  * @throws UsageError when the system refuses it: no such file, a folder in its place, no right to it.
  */
 export function withUserFile<T>(named: string, allowed: string, use: () => T): T {

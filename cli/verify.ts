@@ -108,7 +108,7 @@ function parseArguments(args: readonly string[]): Options {
   };
 }
 
-/** Told before the checks, which take minutes: their results would be lost. */
+/** Reported before the checks, which take minutes: their results would be lost. */
 function requireWritable(junit: string): void {
   const allowed = "a file in a folder that is there and yours to write";
   withUserFile(`--junit ${junit}`, allowed, () => accessSync(path.dirname(junit), constants.W_OK));

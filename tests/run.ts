@@ -83,7 +83,7 @@ async function mocha(): Promise<Counts> {
       },
     );
     const counts: Counts = JSON.parse(readFileSync(file, "utf8"));
-    // A run that broke off counts as a failure, whatever its counts say.
+    // A run that broke off counts as a failure even when its counts have none.
     return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -31,7 +31,7 @@ export function failureComment({ sha, runUrl }: CommentSource): string {
 }
 
 /**
- * The comment that shows what became of every stack. Every text of the branch stands in a fenced block, where no user is mentioned, no link,
+ * The comment that shows the outcome for every stack. Every text of the branch is in a fenced block, where no user is mentioned, no link,
  * picture or HTML works and no bot reads a command; what stands outside is ours. Texts that are too long are cut at a line, each to its
  * fair share.
  */

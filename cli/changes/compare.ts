@@ -36,7 +36,7 @@ export interface ComparedStack {
 }
 
 /**
- * What becomes of each stack of either version, by name. Whether a stack changes is decided by its two plans, byte by byte, and not by the
+ * The outcome for each stack of either version, by name. Whether a stack changes is decided by its two plans, byte by byte, and not by the
  * files that were edited: a stack depends on nearly all of them, and most edits change no plan.
  */
 export async function compareStacks(base: Version<string>, now: Version<Plan>): Promise<readonly ComparedStack[]> {

@@ -1,5 +1,6 @@
 /**
- * What became of a stack between two versions. `failed`: it cannot be planned now. `unknown`: it can, but the older version cannot plan it.
+ * The outcome for a stack between two versions. `failed`: it cannot be planned now. `unknown`: it can, but the older version cannot plan
+ * it.
  */
 export const statuses = ["failed", "changed", "unknown", "added", "removed", "same"] as const;
 
@@ -32,7 +33,7 @@ export type Overview = Readonly<Record<(typeof numbers)[number], number>> & {
 /** Texts about a stack; each may be empty. */
 const textNames = ["reason", "nodes", "values", "findings", "files", "summary"] as const;
 
-/** What became of one stack. */
+/** The outcome for one stack. */
 export type StackChange = Readonly<Record<(typeof textNames)[number], string>> & {
   readonly stack: string;
   readonly status: Status;
@@ -45,7 +46,7 @@ export function bareChange(stack: string, status: Status, reason = ""): StackCha
   return { stack, status, overview: null, reason, nodes: "", values: "", findings: "", files: "", summary: "" };
 }
 
-/** File of `fenestra changes --out` that holds what became of every stack. */
+/** File of `fenestra changes --out` that holds the outcome for every stack. */
 export const changesFile = "changes.json";
 
 /** Version of that file's form. */
@@ -68,10 +69,10 @@ export function parseChanges(text: string): readonly StackChange[] {
   return parsed.stacks.map(parseChange);
 }
 
-/** A stack's name stands in the comment as it is, so it is held to the characters that Pulumi takes in one. */
+/** A stack's name is in the comment as it is, so only characters that Pulumi allows in one are accepted. */
 const stackName = /^[A-Za-z0-9_.-]{1,100}$/;
 
-/** Names of machines stand there too. */
+/** Names of machines are in the comment too. */
 const nodeName = /^[a-z0-9-]{1,60}$/;
 
 function parseChange(value: unknown): StackChange {

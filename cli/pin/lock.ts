@@ -9,7 +9,7 @@ export type Answer =
   /** The publisher has no such file, or could not be reached. */
   | { readonly kind: "failed"; readonly from: string; readonly reason: string };
 
-/** What became of an artifact. */
+/** Outcome for an artifact. */
 export interface PinResult {
   readonly artifact: Artifact;
   readonly outcome: "verified" | "recorded" | "moved" | "unverified" | "different" | "failed";

@@ -33,7 +33,7 @@ const cloudConfigSchema = z.looseObject({
   runcmd: z.array(z.union([z.string(), z.array(z.string())])).default([]),
 });
 
-/** Name of the file that says where the scripts lie. */
+/** Name of the file that says where the scripts are. */
 const secondStagePath = "/etc/fenestra/scripts.env";
 
 const gzipMagic = Buffer.from([0x1f, 0x8b]);

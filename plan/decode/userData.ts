@@ -4,7 +4,7 @@ import type { ObjectStore } from "./scriptsObject.ts";
 import { decodeWindows } from "./windows.ts";
 
 /**
- * Reads user data of either system, told apart by its first bytes: gzip or a cloud-config is Linux.
+ * Reads user data of either system, recognised by its first bytes: gzip or a cloud-config is Linux.
  *
  * @param objects the store from which a machine fetches what its user data has no room for.
  */

@@ -4,7 +4,7 @@ import { type Archive, fetchScripts, type ObjectStore, parseJson, readArchive, u
 /** How the loader holds the archive: base64 between single quotes. */
 const holder = /^\$p='([A-Za-z0-9+/]+={0,2})'$/gm;
 
-/** Name of the file that says where the rest of the scripts lies. */
+/** Name of the file that says where the rest of the scripts is. */
 const secondStagePath = "C:\\fenestra\\scripts.json";
 
 /**

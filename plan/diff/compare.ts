@@ -37,7 +37,7 @@ export interface PlanDiff {
   readonly resources: readonly Fate[];
   readonly nodes: readonly NodeChange[];
   readonly files: readonly FileChange[];
-  /** What it costs before, where the older plan says so, and now. */
+  /** Monthly cost before, where the older plan has it, and now. */
   readonly cost: { readonly before: Cost | undefined; readonly now: Cost };
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }
@@ -147,7 +147,7 @@ function nodeChanges(base: BasePlan, plan: Plan, fates: readonly Fate[]): readon
 
 type Machine = BasePlan["machines"][number] | PlanMachine;
 
-/** A machine with other user data goes by its resource; where none says so, nobody knows. */
+/** The fate of a machine with other user data is that of its resource; without one it is unknown. */
 function withoutFate(old: Machine | undefined, now: Machine | undefined): NodeChange["change"] {
   if (old === undefined || now === undefined) return old === undefined ? "added" : "removed";
   return old.userData.sha256 === now.userData.sha256 ? "stays" : "may-be-replaced";

@@ -7,8 +7,8 @@ import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
 
 /**
- * What happens to a resource. `refused`: the cloud refuses the update. `replaced`: a new one takes its place. `may-be-replaced`: nothing here
- * tells. `rolled`: changed, and its machines are replaced one by one. `changed`: updated in place.
+ * What happens to a resource. `refused`: the cloud refuses the update. `replaced`: a new one takes its place. `may-be-replaced`: unknown
+ * here. `rolled`: changed, and its machines are replaced one by one. `changed`: updated in place.
  */
 export type Change = (typeof changes)[number];
 
@@ -118,7 +118,7 @@ function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** Whether an entry of `ignoreChanges` covers a path; `[*]` stands for any item. */
+/** Whether an entry of `ignoreChanges` covers a path; `[*]` matches any item. */
 function ignores(entry: string, path: string): boolean {
   const plain = (text: string): string => text.replaceAll(/\[[^\]]*\]/g, "[*]");
   const [pattern, target] = [plain(entry), plain(path)];

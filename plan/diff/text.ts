@@ -57,7 +57,7 @@ export function refusedLines(refused: readonly Problem[]): readonly string[] {
   return ["REFUSED: this update does not run", ...refused.map((problem) => `- ${showProblem(problem)}`)];
 }
 
-/** Whose data is gone for good. */
+/** Resources whose data would be lost. */
 export function lostLines({ resources }: PlanDiff): readonly string[] {
   const lost = resources.filter(({ data }) => data !== undefined);
   if (lost.length === 0) return [];

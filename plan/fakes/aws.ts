@@ -186,7 +186,7 @@ const makers: Readonly<Record<string, Maker>> = {
         arn: arn("ssm", place, `parameter/${name.replace(/^\//, "")}`),
         name,
         version: 1,
-        // The provider marks the value as secret whatever the type.
+        // The provider marks the value as secret for every type.
         ...(value === undefined ? {} : { value: value instanceof Secret ? value : new Secret(value) }),
       },
     };
@@ -261,7 +261,7 @@ export const awsResource: SimulatedProvider = (request, context) => {
   if (maker !== undefined) return maker(request, context, id, name);
   const [service, resource] = idArns[kind] ?? [];
   if (service !== undefined) return { id, outputs: { arn: arn(service, context.place, `${resource}/${id}`) } };
-  // Whatever has neither an id of its own form nor an ARN that anybody reads: attachments, rules, hooks.
+  // Everything without a special form of id or an ARN that is read: attachments, rules, hooks.
   return { id, outputs: request.inputs.name === undefined && prefix === undefined ? {} : named(prefix, name) };
 };
 

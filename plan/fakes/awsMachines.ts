@@ -13,10 +13,10 @@ interface Index {
 }
 
 /**
- * Every machine that AWS would run for a recorded program: instances, and for each Auto Scaling group as many as it wants. Only what was
- * registered is read, as the cloud would read it. Sorted by name.
+ * Every machine that AWS would run for a recorded program: instances, and for each Auto Scaling group as many as it should have. Only what
+ * was registered is read, as the cloud would read it. Sorted by name.
  *
- * @param howMany machines of a group; default what it wants. A plan asks for one of each, also of a group that starts empty.
+ * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of a group that starts empty.
  * @throws Error when a machine refers to something that the program did not make.
  */
 export function collectAwsMachines(

@@ -114,7 +114,7 @@ function groupLocation({ inputs }: ResourceRequest, { place, find }: SimulatedCo
   return textOf(find(`/subscriptions/${place.accountId}/resourceGroups/${group}`)?.made.outputs.location);
 }
 
-/** Parts of a resource that Azure gives an id of their own. */
+/** Parts of a resource that have their own Azure resource ids. */
 function children(list: PropertyValue | undefined, path: string): readonly PropertyMap[] {
   return listOf(list).map((item) => {
     const part = mapOf(item);

@@ -70,7 +70,7 @@ export function rolesAllow(roles: readonly HeldRole[], { action, plane, resource
   });
 }
 
-/** Whether a resource is the scope or lies below it. Resource ids do not depend on case. */
+/** Whether a resource is the scope or below it. Resource ids do not depend on case. */
 function within(resource: string, scope: string): boolean {
   const [inner, outer] = [resource.toLowerCase(), scope.toLowerCase().replace(/\/$/, "")];
   return inner === outer || inner.startsWith(`${outer}/`);
@@ -81,7 +81,7 @@ function matches(pattern: string, action: string): boolean {
   return new RegExp(`^${expression}$`, "i").test(action);
 }
 
-/** Whether two names are the same to Azure, which does not tell upper from lower case in ids. */
+/** Whether two names are the same to Azure, which ignores case in ids. */
 export function same(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a.toLowerCase() === b.toLowerCase();
 }

@@ -10,7 +10,7 @@ export interface AzureExtension {
   readonly protectedSettings: PropertyMap;
 }
 
-/** Extensions of a scale set: in its model, or as resources of their own. */
+/** Extensions of a scale set: in its model, or as separate resources. */
 export function extensionsOfSet(program: RecordedProgram, set: RecordedResource): readonly AzureExtension[] {
   const model = listOf(mapOf(mapOf(set.inputs.virtualMachineProfile).extensionProfile).extensions).map(mapOf);
   const own = resourcesOfType(program, "azure-native:compute:VirtualMachineScaleSetExtension")
@@ -54,7 +54,7 @@ export function startCommandOf(extensions: readonly AzureExtension[], name: stri
   return hidden ?? open;
 }
 
-/** Whether an application health extension tells the scale set how a machine is. */
+/** Whether an application health extension reports a machine's health to the scale set. */
 export function watchesHealth(extensions: readonly AzureExtension[]): boolean {
   return extensions.some(({ publisher, type, settings }) => {
     if (publisher !== "Microsoft.ManagedServices" || !/^ApplicationHealth(Linux|Windows)$/.test(type)) return false;

@@ -48,7 +48,7 @@ export function collectAzureMachines(
  * Every machine that Azure would run for a recorded program, with its resource: VMs, and for each scale set as many instances as its
  * capacity says. Only what was registered is read. Sorted by name.
  *
- * @param howMany machines of a group; default what it wants.
+ * @param howMany machines of a group; default its desired count.
  * @throws Error when a machine refers to something that the program did not make, or when two have one computer name.
  */
 export function collectAzureHosts(
@@ -143,7 +143,7 @@ function setInstances(index: Index, resource: RecordedResource): readonly AzureH
   );
 }
 
-/** An instance of a scale set as another one that takes its place: with the same address, but a number and so a name of its own. */
+/** The replacement of an instance of a scale set: with the same address, but a new number and so a new name. */
 export function successorOf(host: AzureHost, number: number): AzureHost {
   const name = computerName(host.computerName.slice(0, -suffixLength), number);
   return {

@@ -3,7 +3,7 @@ import { textOf } from "../program/values.ts";
 import { hex, uuid } from "./identifiers.ts";
 import type { SimulatedPlace } from "./provider.ts";
 
-/** Types in a resource id with the inputs that name them, outermost first; a text without an input stands as it is. */
+/** Types in a resource id with the inputs that name them, outermost first; a text without an input is used as it is. */
 type Path = readonly [namespace: string, ...segments: readonly (readonly [type: string, input: string])[]];
 
 /** Ids of resources inside a resource group (Azure REST API reference, the URI of each create operation). */
@@ -97,7 +97,7 @@ export function azurePath(
   switch (kind) {
     case "resources:ResourceGroup":
       return at(`${subscription}/resourceGroups`, own("resourceGroupName"));
-    // A role assignment lies at what it is about; its name is a UUID.
+    // A role assignment is below its scope; its name is a UUID.
     case "authorization:RoleAssignment":
       return at(
         `${input("scope") ?? subscription}/providers/Microsoft.Authorization/roleAssignments`,

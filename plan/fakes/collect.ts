@@ -6,7 +6,7 @@ import type { SimulatedGroup, SimulatedMachine } from "./machines.ts";
 /**
  * Every machine that the clouds would run for a recorded program.
  *
- * @param howMany machines of a group; default what it wants. A plan asks for one of each, also of a group that starts empty.
+ * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of a group that starts empty.
  */
 export function collectMachines(
   program: RecordedProgram,

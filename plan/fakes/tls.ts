@@ -26,9 +26,9 @@ import {
   type Signer,
 } from "./x509.ts";
 
-/** Organisational unit in the subject of every stand-in. */
+/** Organisational unit in the subject of every fake certificate. */
 export const standInUnit = "stand-in of fenestra plan";
-/** Stand-ins are valid from here on. */
+/** Start of the validity of fake certificates. */
 const standInStart = new Date("2026-01-01T00:00:00Z");
 const hour = 3_600_000;
 
@@ -189,7 +189,7 @@ function rfc3339(date: Date): string {
   return date.toISOString().replace(".000Z", "Z");
 }
 
-/** Signs with a key; a stand-in's signature is filler of the right form. */
+/** Signs with a key; a fake certificate's signature is filler of the right form. */
 function signer(key: KeyObject, { certificates }: SimulatedContext): Signer {
   if (key.asymmetricKeyType === "rsa")
     return {

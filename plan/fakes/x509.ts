@@ -68,7 +68,7 @@ const extendedUsages: Readonly<Record<string, string>> = {
   ocsp_signing: "1.3.6.1.5.5.7.3.9",
 };
 
-/** Signs the bytes and says with which algorithm; the signature is DER as the algorithm wants it. */
+/** Signs the bytes and says with which algorithm; the signature is DER as the algorithm requires. */
 export interface Signer {
   readonly algorithm: AlgorithmIdentifier;
   readonly sign: (bytes: Buffer) => Buffer;

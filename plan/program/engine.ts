@@ -56,7 +56,7 @@ type Callback<T> = (error: Error | null, response: T) => void;
 
 /**
  * The part of Pulumi's engine that a program talks to: it writes down what the program says and answers with what the simulated cloud
- * says. It stands in for three things that the SDK's mocks lack: the options of a resource, hooks, and the program's log.
+ * says. It adds three things that the SDK's mocks lack: the options of a resource, hooks, and the program's log.
  */
 export class RecordingEngine {
   readonly place: ProgramPlace;
@@ -98,7 +98,7 @@ export class RecordingEngine {
     };
   }
 
-  /** The engine's side of logging. */
+  /** The engine's log service. */
   engineMethods(): object {
     return {
       log: (request: LogRequest, callback: () => void) => {
@@ -175,7 +175,7 @@ export class RecordingEngine {
 
   #answer(request: ResourceRequest): { readonly id: string | undefined; readonly outputs: PropertyMap } {
     if (!request.custom) return { id: undefined, outputs: {} };
-    // In a preview the engine knows the inputs only; whatever the provider adds is unknown to the program.
+    // In a preview the engine knows the inputs only; what the provider adds is unknown to the program.
     if (this.mode === "unknown-outputs") return { id: undefined, outputs: request.inputs };
     const made = this.#simulate(request);
     const outputs: Record<string, PropertyMap[string]> = { ...request.inputs, ...made.outputs };
@@ -203,7 +203,7 @@ function isRuntimeStore(value: unknown): value is RuntimeStore {
 }
 
 /**
- * Runs an action with the engine in the place of the SDK's mock monitor and with a state of its own, as the Automation API runs its inline
+ * Runs an action with this engine instead of the SDK's mock monitor and with separate state, as the Automation API runs its inline
  * programs: nothing is left behind, and two runs do not see each other.
  *
  * @throws when the SDK keeps its state elsewhere than version 3.270 does.

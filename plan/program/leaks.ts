@@ -25,7 +25,7 @@ const patterns: readonly { readonly what: string; readonly pattern: RegExp }[] =
 const shortestSecret = 12;
 
 /**
- * Every secret that stands in a plain input: by its form, or because it equals a value that the program marks as secret elsewhere. What is
+ * Every secret in a plain input: by its form, or because it equals a value that the program marks as secret elsewhere. What is
  * packed (base64, gzip, deflate) is unpacked first, as deep as it goes.
  */
 export function secretsInUserData(program: RecordedProgram): readonly Leak[] {

@@ -67,7 +67,7 @@ export interface RecordedMessage {
   readonly urn: string | undefined;
 }
 
-/** Everything that one run of the program told Pulumi. */
+/** Everything that one run of the program registered with Pulumi. */
 export interface RecordedProgram {
   readonly stack: string;
   /** In the order of registration. */

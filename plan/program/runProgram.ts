@@ -69,7 +69,7 @@ async function deploy(entry: string): Promise<unknown> {
 }
 
 /**
- * Every error of the action, each once. An error inside an `apply` reaches nobody but the process's handler for unhandled rejections, so
+ * Every error of the action, each once. An error inside an `apply` reaches only the process's handler for unhandled rejections, so
  * that is ours while the action runs.
  */
 async function collectErrors(action: () => Promise<void>): Promise<readonly Error[]> {
@@ -86,7 +86,7 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
     add(error);
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
-    // Rejections are told at the end of a turn of the event loop.
+    // Rejections are reported at the end of a turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     process.removeAllListeners("unhandledRejection");
     for (const listener of others) process.on("unhandledRejection", listener);

@@ -8,7 +8,7 @@ export interface ResourceDifference {
 
 /**
  * Compares a first preview (outputs unknown) with an update (outputs known) by type and name of every resource. They must be equal: a
- * resource that depends on a value which only the cloud can tell would not be in anybody's preview.
+ * resource that depends on a value that only the cloud knows would be in no preview.
  */
 function resourceDifference(unknownRun: RecordedProgram, knownRun: RecordedProgram): ResourceDifference {
   const names = (program: RecordedProgram) => program.resources.map(({ type, name }) => `${type} ${name}`);

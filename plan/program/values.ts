@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 
-/** Text that stands for a secret wherever a recorded program is printed. */
+/** Text printed in place of a secret of a recorded program. */
 const secretMark = "[secret]";
-/** Text that stands for a value that only the cloud can tell. */
+/** Text printed in place of a value that only the cloud knows. */
 const unknownMark = "[known after the update]";
 
 /** A value that Pulumi treats as secret. Every way of printing it gives `[secret]`; only `reveal` gives the value. */

@@ -26,7 +26,7 @@ const counters: Readonly<Record<string, { readonly output: string; readonly unco
   "aws:ssm/parameter:Parameter": { output: "version", uncounted: ["tags"] },
 };
 
-/** Who wants to know what an engine does to the simulated clouds. */
+/** Observer of what an engine does to the simulated clouds. */
 export interface CloudWatch {
   /** A resource was made. `differences` are the paths at which its inputs differ from the recorded ones; `undefined` where none was recorded. */
   readonly created?: (urn: string, differences: readonly string[] | undefined) => void;
@@ -68,7 +68,7 @@ export class ServedCloud {
   /** Makes a resource. Throws where another one has its name. */
   create(subject: Subject, inputs: PropertyMap): Omit<Made, "request"> {
     const life = (this.#lives.get(subject.urn) ?? 0) + 1;
-    // Ids follow from the URN; a resource that takes the place of another one of the same URN needs an id of its own.
+    // Ids follow from the URN; a resource that replaces another one of the same URN needs a new id.
     const request = plainRequest({ ...subject, urn: life === 1 ? subject.urn : `${subject.urn}#${life}`, inputs });
     const recorded = this.#recorded.get(subject.urn);
     this.#recorded.delete(subject.urn);

@@ -8,7 +8,7 @@ interface Declared {
   readonly optional: boolean;
   /** Whether it maps names of the user's to values. */
   readonly isMap: boolean;
-  /** Types of objects that may stand there: `ec2.InstanceMetadataOptions`; none for texts, numbers and whatever has no fields of its own. */
+  /** Types of objects that are allowed there: `ec2.InstanceMetadataOptions`; none for texts, numbers and other values without fields. */
   readonly objects: readonly string[];
 }
 

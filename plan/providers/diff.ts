@@ -22,13 +22,13 @@ export interface Change {
   readonly inState: boolean;
 }
 
-/** What a provider's Diff tells. */
+/** Result of a provider's Diff. */
 export interface Difference {
   readonly changes: readonly Change[];
   readonly deleteBeforeReplace: boolean;
 }
 
-/** What a provider's Diff is asked. */
+/** Request to a provider's Diff. */
 export interface DiffQuestion {
   readonly type: string;
   readonly oldInputs: PropertyMap;
@@ -113,7 +113,7 @@ function changesIn(
   if (old === undefined && now === undefined) return [];
   if (old === undefined) return [{ path, kind: "add" }];
   if (now === undefined) return [{ path, kind: "delete" }];
-  // An unknown value counts as another one: nobody can tell yet.
+  // An unknown value counts as changed: it cannot be compared yet.
   if (now instanceof Unknown) return [{ path, kind: "update" }];
   if (isPropertyList(old) && isPropertyList(now))
     return Array.from({ length: Math.max(old.length, now.length) }, (_, index) =>

@@ -79,7 +79,7 @@ const write = (properties: PropertyMap): struct.Struct =>
     Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
   );
 
-/** The methods that the engine calls. Whatever is missing is answered with UNIMPLEMENTED: components, parameters, lists and mappings. */
+/** The methods that the engine calls. Any other is answered with UNIMPLEMENTED: components, parameters, lists and mappings. */
 function methods(packageName: string, cloud: ServedCloud) {
   return {
     handshake: unary((_: messages.ProviderHandshakeRequest) => {

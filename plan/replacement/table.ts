@@ -26,7 +26,7 @@ export function replaceKeys(type: string): readonly string[] | undefined {
   return replacementRow(type)?.replaces;
 }
 
-/** Whether a changed path lies at or below a declared one, or above it: `zones[0]` for `zones`, `launchTemplate` for `launchTemplate.id`. */
+/** Whether a changed path is at, below or above a declared one: `zones[0]` for `zones`, `launchTemplate` for `launchTemplate.id`. */
 export function concerns(changed: string, declared: string): boolean {
   const under = (inner: string, outer: string): boolean =>
     inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);

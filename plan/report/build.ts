@@ -18,7 +18,7 @@ import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVers
 export interface PlanInput {
   readonly stack: string;
   readonly spec: ClusterSpec;
-  /** The run with stand-in outputs. */
+  /** The run with fake outputs. */
   readonly program: RecordedProgram;
   readonly machines: readonly SimulatedMachine[];
   /** Objects that a machine fetches with the rights of its role. */

@@ -10,7 +10,7 @@ export interface OutputFile {
   readonly content: string;
 }
 
-/** Every file of a plan's folder: the three forms of the plan, and each machine's files as they lie on the machine. */
+/** Every file of a plan's folder: the three forms of the plan, and each machine's files as they are on the machine. */
 export function planFiles(plan: Plan): readonly OutputFile[] {
   return [
     { path: "plan.md", content: planMarkdown(plan) },

@@ -8,7 +8,7 @@ import { stackRules } from "./rules/stack.ts";
 export type { FindingInput } from "./rules/rule.ts";
 export { type Level, levels };
 
-/** Findings that no reason makes good: whoever reads the user data has the secret. */
+/** Findings that cannot be acknowledged: anyone who reads the user data has the secret. */
 const neverAccepted = ["secret-in-the-open"];
 
 /** Orders places as a reader counts: `pools[2]` before `pools[10]`. */
@@ -32,7 +32,7 @@ export function findings(input: FindingInput): readonly Finding[] {
     );
 }
 
-/** A reason for what is not found is mistyped, or has had its day. */
+/** An acknowledged finding that does not occur is mistyped or obsolete. */
 function unusedReasons({ spec }: FindingInput, found: readonly Found[]): readonly Found[] {
   return Object.keys(spec.acknowledge)
     .filter((id) => !found.some((each) => each.id === id) || neverAccepted.includes(id))
@@ -47,7 +47,7 @@ function unusedReasons({ spec }: FindingInput, found: readonly Found[]): readonl
     }));
 }
 
-/** Whether any finding that nobody has accepted is at a level or worse. */
+/** Whether any finding that is not acknowledged is at a level or worse. */
 export function reaches(all: readonly Finding[], level: Level): boolean {
   return all.some((finding) => finding.acknowledged === null && levels.indexOf(finding.level) <= levels.indexOf(level));
 }

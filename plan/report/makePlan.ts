@@ -20,7 +20,7 @@ export interface PlanRequest {
 }
 
 /**
- * Runs the program twice, with unknown outputs and with stand-ins of realistic length, and makes the plan from the second run. No network,
+ * Runs the program twice, with unknown outputs and with fake ones of realistic length, and makes the plan from the second run. No network,
  * no credentials.
  *
  * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError when the program fails.

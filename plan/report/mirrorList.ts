@@ -40,10 +40,10 @@ export interface MirrorList {
 }
 
 /**
- * What a stack downloads: files named in the machines' payloads and in the Kubernetes objects, and images of the payloads, of the Kubernetes objects, and of kubeadm, which
- * chooses those of the control plane itself, and of the pods that `fenestra verify` makes. Pure.
+ * What a stack downloads: files named in the machines' payloads and in the Kubernetes objects; images of the payloads, of the Kubernetes
+ * objects, of the control plane (which kubeadm chooses), and of the pods that `fenestra verify` makes. Pure.
  *
- * @throws RangeError for a Kubernetes minor whose images nobody has written down.
+ * @throws RangeError for a Kubernetes minor whose images are not in the table of releases.
  */
 export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   const payloads = plan.machines.flatMap(({ files }) => files.map(({ content }) => content));

@@ -45,7 +45,7 @@ describe("what AWS reads back", () => {
     assert.deepEqual([...found].sort(), Object.keys(readBack).sort());
   });
 
-  // Another version of the package may bring more of these inputs: whoever accepts a new line here has looked into the provider's Read.
+  // Another version of the package may bring more of these inputs: look into the provider's Read before you accept a new line here.
   it("is nothing else among the inputs that are optional, not computed and not set", () => {
     const lines = [...Map.groupBy(resources, ({ type }) => type)].map(([type, all]) => {
       const unset = plainInputs(type).filter((field) => all.some(({ inputs }) => inputs[field] === undefined));

@@ -5,8 +5,8 @@ import { azureType, runAzure } from "./run.ts";
 type Options = Partial<Pick<RecordedOptions, "replaceOnChanges" | "ignoreChanges" | "deleteBeforeReplace">>;
 
 /**
- * By kind, what we tell the engine because azure-native does not know what Azure refuses to change, or takes for a change what Azure filled in
- * itself. Kinds that are not here have none of it: Azure then refuses, and nothing has been deleted. AZR stands for
+ * By kind, the options we give the engine because azure-native does not know what Azure refuses to change, or mistakes for a change what
+ * Azure filled in itself. Kinds that are not here have none of it: Azure then refuses, and nothing has been deleted. AZR stands for
  * hashicorp/terraform-provider-azurerm, internal/services.
  */
 const wanted: Readonly<Record<string, readonly Options[]>> = {

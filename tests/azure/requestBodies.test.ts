@@ -4,7 +4,7 @@ import type { Recorded } from "../support/mocks.ts";
 import { bodyProblems, bodyRules } from "./requestBodies.ts";
 import { runAzure } from "./run.ts";
 
-/** Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must tell. */
+/** Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must report it. */
 const broken: readonly (readonly [kind: string, change: (inputs: PropertyMap) => PropertyMap, rule: RegExp])[] = [
   ["compute:VirtualMachineScaleSet", osProfile({ computerNamePrefix: "windows2022" }), /computer name has 15/],
   ["compute:VirtualMachineScaleSet", osProfile({ adminUsername: "administrator" }), /administrator's name/],

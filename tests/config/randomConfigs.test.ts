@@ -25,7 +25,7 @@ function outcome(config: PlainConfig): ClusterSpec | ConfigError {
   }
 }
 
-/** What holds of every error, whatever is wrong. */
+/** What holds for every error. */
 function assertTold(error: ConfigError): void {
   assert.ok(error.problems.length > 0);
   for (const { path, message, allowed } of error.problems) {

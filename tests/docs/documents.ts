@@ -7,7 +7,7 @@ export const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** A fenced block of a document. */
 export interface Block {
-  /** Language after the fence; empty when none is said. */
+  /** Language after the fence; empty when there is none. */
   readonly language: string;
   /** Line of the fence, counted from 1. */
   readonly line: number;
@@ -46,7 +46,7 @@ export function anchors({ prose }: Document): ReadonlySet<string> {
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
       .replaceAll(/\s/g, "-");
-    // A heading that stands twice gets a number.
+    // A repeated heading gets a number.
     let unique = slug;
     for (let count = 1; found.has(unique); count += 1) unique = `${slug}-${count}`;
     found.add(unique);

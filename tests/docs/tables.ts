@@ -106,9 +106,9 @@ function lines(items: readonly string[]): string {
 }
 
 /**
- * A document with its generated parts put anew: what stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+ * A document with its generated parts replaced: what is between `<!-- generated: NAME -->` and `<!-- end -->`.
  *
- * @throws RangeError when a part is not in the document, or the document has one that nobody makes
+ * @throws RangeError when a part is not in the document, or the document has one that is not generated
  */
 export function fillGenerated(document: string, parts: Readonly<Record<string, string>>): string {
   const found = new Set<string>();

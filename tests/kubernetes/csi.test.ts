@@ -18,7 +18,7 @@ describe("CSI drivers", () => {
       const [plugin, registrar] = pod?.containers ?? [];
       assert.ok(plugin?.args?.includes(`--endpoint=unix://${folder}\\csi.sock`));
       assert.ok(registrar?.args?.includes(`--kubelet-registration-path=${folder}\\csi.sock`));
-      // The kubelet would pass over a volume that nobody mounts.
+      // The kubelet would ignore a volume that nothing mounts.
       assert.equal(pod?.volumes, undefined);
     });
   }
@@ -43,7 +43,7 @@ describe("CSI drivers", () => {
         assert.deepEqual(pod?.affinity, onNodesThat(...expressions), `${title}: ${each.metadata.name}`);
         assert.deepEqual(pod?.tolerations, [{ operator: "Exists" }], `${title}: ${each.metadata.name}`);
       }
-      // Were the label a kubelet's own it would tell nothing.
+      // A label that the kubelet sets would prove nothing.
       for (const { scheduling } of spec.pools)
         assert.ok(![scheduling.kubeletLabels, scheduling.ownLabels].some((labels) => initialised.key in labels));
     }

@@ -65,7 +65,7 @@ describe("samples", () => {
     const [iis] = pod?.containers ?? [];
     assert.equal(fetch?.image, iis?.image);
     assert.match(String(iis?.image), /\/servercore\/iis:windowsservercore-ltsc2022/);
-    // Its configuration lies where it looks by itself: 2.2.0 refuses a path with /CONFIG, and ends with success.
+    // Its configuration is at the default path: 2.2.0 refuses a path with /CONFIG, and ends with success.
     assert.deepEqual(iis?.command?.slice(0, 2), ["C:\\LogMonitor\\LogMonitor.exe", "cmd.exe"]);
     const environment = Object.fromEntries(fetch?.env?.map(({ name, value }) => [String(name), String(value)]) ?? []);
     assert.deepEqual([environment.FOLDER, environment.CONFIG], ["C:\\LogMonitor", "C:\\setup\\LogMonitorConfig.json"]);

@@ -112,7 +112,7 @@ export const combinations: readonly Combination[] = (
   ];
 });
 
-/** The plan of a cluster with stand-ins for what a cloud would tell. */
+/** The plan of a cluster with fakes for the outputs of a cloud. */
 export function planOf(spec: ClusterSpec): readonly PlannedAddOn[] {
   return inClusterPlan(spec, {
     nodeEndpoint: "api.internal.test",

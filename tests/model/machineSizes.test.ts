@@ -64,7 +64,7 @@ const azure: readonly Row[] = [
   ["Standard_F2ams_v6", 2, 16, "amd64", false],
 ];
 
-/** Names that tell nothing reliable: capacity must be given in so many words. */
+/** Names from which no capacity can be derived: it must be given explicitly. */
 const unknown = {
   aws: [
     "",

@@ -80,7 +80,7 @@ const ownFiles = {
   azure: [
     "controllerRoles.ts", // rights are roles on Azure
     "resourceGroup.ts", // every resource names its group, its region and its tags
-    "poolExtensions.ts", // how a machine starts and tells its health
+    "poolExtensions.ts", // how a machine starts and reports its health
     "roles.ts",
     "secretNames.ts", // secrets are secrets on Azure
   ],

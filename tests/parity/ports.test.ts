@@ -71,7 +71,7 @@ function asked(spec: ClusterSpec): readonly Wanted[] {
   }));
 }
 
-/** Port on which kube-proxy tells load balancers whether a node takes part. */
+/** Port on which kube-proxy answers load balancers' health checks of a node. */
 function healthPort(spec: ClusterSpec): number {
   const text = kubeProxyProgram(spec).arguments.join("\n");
   return Number(/^--healthz-bind-address=0\.0\.0\.0:(\d+)$/m.exec(text)?.[1]);
@@ -88,12 +88,12 @@ function wanted(spec: ClusterSpec): readonly Wanted[] {
   const open = services.filter(({ spec: of }) => of?.type === "NodePort" || of?.type === "LoadBalancer");
   return [
     ...between(machineGroups, "udp", vxlan, "flannel"),
-    // kubeadm's bindPort; pods reach it by the address of the Service `kubernetes`, the internal load balancer stands in front of it.
+    // kubeadm's bindPort; pods reach it by the address of the Service `kubernetes`, the internal load balancer is in front of it.
     ...between(["control-plane"], "tcp", 6443, "API"),
     // kubelet's default. `kubectl logs` and `exec`, which verify checks, come from API servers, metrics-server's calls from where it runs.
     ...between(machineGroups, "tcp", 10_250, "logs, exec, kubectl top"),
     { from: "balancer", to: "control-plane", protocol: "tcp", port: 6443, why: "API and health of the API servers" },
-    // On AWS the cloud controller admits the load balancers of Services by rules of its own.
+    // On AWS the cloud controller admits the load balancers of Services by its own rules.
     ...(spec.cloud === "aws"
       ? []
       : [healthPort(spec)].map((port) => ({

@@ -68,7 +68,7 @@ const everyNode = (pools: string, more: { aws: Expected; azure: Expected }): rea
   on(`control-plane-0 is replaced, linux ${pools}, win ${pools}`, { ...azureMachine, ...more.azure }),
 ];
 
-/** Subnets replace what lies in them: interfaces, balancers, associations, and a machine with its interface. */
+/** Subnets replace what is in them: interfaces, balancers, associations, and a machine with its interface. */
 const awsNetwork = "Instance Listener LoadBalancer NetworkInterface RouteTableAssociation Subnet VolumeAttachment";
 const awsRegional = [
   "Alias Bucket BucketLifecycleConfiguration BucketObjectv2 BucketPolicy BucketPublicAccessBlock",

@@ -155,7 +155,7 @@ kept /run.sh
         const [before, after] = [old.split("\n"), now.split("\n")];
         const removed = new Set(changes.filter(({ kind }) => kind === "-").map(({ line }) => line));
         const added = new Set(changes.filter(({ kind }) => kind === "+").map(({ line }) => line));
-        // What is left of both sides once the changes are taken away is the same.
+        // What is left of both plans without the changes is the same.
         assert.deepEqual(
           before.filter((_, index) => !removed.has(index + 1)),
           after.filter((_, index) => !added.has(index + 1)),

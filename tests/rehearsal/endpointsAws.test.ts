@@ -63,7 +63,7 @@ function start() {
   };
   const handle = awsApi(cloud);
   const byId = (id: string) => machines.find((item) => item.id === id) ?? assert.fail(`no machine ${id}`);
-  /** Sends a request as curl signs it; `by` tells whose keys, `from` whose address. */
+  /** Sends a request as curl signs it; `by` is whose keys, `from` whose address. */
   const send = async (by: string, request: Call, from = by): Promise<EndpointAnswer> =>
     await handle(signedRequest(byId(by), byId(from), request));
   return { cloud, contexts, handle, send, metadata: awsMetadata(at), byId };

@@ -1,6 +1,6 @@
 /**
  * What the tests run inside namespaces: `node systemScenario.ts <scenario> [ms for an orderly end]` goes inside by itself, acts, and prints what it saw
- * as one line of JSON. Run as a program of its own because a test must see it from outside, too.
+ * as one line of JSON. Run as a separate program because a test must see it from outside, too.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> 
   roots,
 };
 
-/** Ends with a code of its own, leaving a background process behind. */
+/** Ends with a distinct exit code, leaving a background process behind. */
 async function exit(inside: Inside): Promise<unknown> {
   writeFileSync(join(inside.workFolder, "left-behind"), "x");
   mkdirSync(join(inside.workFolder, "folder"));

@@ -139,7 +139,7 @@ async function startAll(
   ]);
 }
 
-/** Asks until the answer is yes. Throws after two minutes, with what `log` tells. */
+/** Asks until the answer is yes. Throws after two minutes, with what `log` returns. */
 export async function until(what: string, ask: () => Promise<boolean>, log: () => string = () => ""): Promise<void> {
   const end = Date.now() + 120_000;
   while (!(await ask())) {
@@ -154,7 +154,7 @@ function run(program: string, args: readonly string[], input = ""): Promise<Kube
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
       resolve({ code, stdout, stderr });
     });
-    // A program that ends before it has read its input breaks the pipe; its exit code and its words tell why.
+    // A program that ends before it has read its input breaks the pipe; its exit code and its output say why.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(input);
   });

@@ -5,7 +5,7 @@ import { selectableVersions } from "../../components/model/releases.ts";
 /** A stack's config as plain values, keys without the project's prefix. */
 export type PlainConfig = Record<string, unknown>;
 
-/** A damaged config, with a path that each damage must be told at (or below). */
+/** A damaged config, with the path at (or below) which each damage must be reported. */
 export interface DamagedConfig {
   readonly config: PlainConfig;
   readonly paths: readonly string[];
@@ -190,7 +190,7 @@ export function setAt(root: object, path: readonly (string | number)[], value: u
 
 type Damage = readonly [path: readonly (string | number)[], value: unknown, told: string];
 
-/** Damages of fields that have nothing to do with each other: each must be told, however many there are. */
+/** Damages of fields that have nothing to do with each other: each must be reported, however many there are. */
 const damages: readonly Damage[] = [
   [["surprise"], true, "surprise"],
   [["constructor"], "x", "constructor"],
@@ -218,7 +218,7 @@ const damages: readonly Damage[] = [
   [["tags"], { "aws:x": "y" }, 'tags["aws:x"]'],
 ];
 
-/** Valid configs with some of their fields damaged, each of which must be told. */
+/** Valid configs with some of their fields damaged, each of which must be reported. */
 export function arbitraryDamagedConfig(): fc.Arbitrary<DamagedConfig> {
   return fc
     .tuple(arbitraryValidConfig(), fc.subarray([...damages], { minLength: 1 }))
@@ -238,7 +238,7 @@ function pathsOf(value: unknown, path: readonly (string | number)[] = []): (stri
   return [[...path], ...steps.flatMap((step) => pathsOf(Reflect.get(value, step), [...path, step]))];
 }
 
-/** Valid configs with anything in any place: values of every type, keys left out, keys that JavaScript gives a meaning of its own. */
+/** Valid configs with anything in any place: values of every type, keys left out, keys with a special meaning in JavaScript. */
 export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
   const edit = fc.record({
     at: fc.nat(10_000),
@@ -254,7 +254,7 @@ export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
     for (const { at, key, value } of edits) {
       const paths = pathsOf(config);
       const path = paths[at % paths.length] ?? [];
-      // A copy, since one value may come for two edits, and a value that lay in itself would have no end.
+      // A copy, since one value may come for two edits, and a value that contains itself would be endless.
       setAt(config, key === undefined ? path : [...path, key], structuredClone(value));
     }
     return config;

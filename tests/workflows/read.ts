@@ -15,7 +15,7 @@ const step = z.looseObject({
 });
 const workflow = z.looseObject({
   on: z.record(z.string(), z.unknown()),
-  // A workflow without it would have whatever the repository's settings say.
+  // A workflow without it would have what the repository's settings say.
   permissions: z.record(z.string(), z.string()),
   jobs: z.record(
     z.string(),

@@ -14,7 +14,7 @@ export interface FindingInput {
   /** Ways to Ready of the Windows pools. */
   readonly paths: ReadonlyMap<PoolSpec, CriticalPath>;
   readonly leaks: readonly Leak[];
-  /** Day to judge support by, ISO date; without it nothing is said of support that ends. */
+  /** Day to judge support by, ISO date; without it the end of support is not reported. */
   readonly asOf: string | undefined;
 }
 

@@ -230,7 +230,7 @@ export const stackRules: readonly Rule[] = [
   },
 ];
 
-/** Day of an Azure image's updates, an ISO date: its version ends in yymmdd. `undefined` for an AMI id, which tells no day. */
+/** Day of an Azure image's updates, an ISO date: its version ends in yymmdd. `undefined` for an AMI id, which has no date. */
 function imageDate(image: string): string | undefined {
   const [, year, month, day] = /^\d+\.\d+\.(\d{2})(\d{2})(\d{2})$/.exec(image) ?? [];
   return day === undefined ? undefined : `20${year}-${month}-${day}`;

@@ -1,7 +1,7 @@
-/** A problem as it must be told: path without `config.fenestra:`, value, message, what is allowed. */
+/** A problem as it must be reported: path without `config.fenestra:`, value, message, what is allowed. */
 type Told = readonly [path: string, value: unknown, message: string, allowed: string];
 
-/** A mistake: title, cloud of the valid config it is made in, changes by path (`undefined` removes), every problem that must be told. */
+/** A mistake: title, cloud of the valid config it is made in, changes by path (`undefined` removes), every problem that must be reported. */
 export type Row = readonly [
   title: string,
   cloud: "aws" | "azure",

@@ -21,7 +21,7 @@ describe("a drain on Azure", function () {
   before(needsNamespaces);
   afterEach(disposeMachine);
 
-  /** Lets the machine at an index ask for events of its set; what it approves is told to the platform. Tells what is left then. */
+  /** Lets the machine at an index ask for events of its set; what it approves is sent to the platform. Returns what is left then. */
   async function drain(index: number, events: readonly ScheduledEvent[]): Promise<Run & { readonly left: string[] }> {
     const host = hosts[index] ?? assert.fail("no such machine");
     const scheduled = new Map([["dev-linux", events]]);

@@ -31,7 +31,7 @@ const kinds: readonly (readonly [kind: string, of: (spec: ClusterSpec) => Machin
 const stacksWith = (kind: string): readonly (typeof stacks)[number][] =>
   stacks.filter((stack) => kind === "control-plane" || exampleSpec(stack).pools.some(({ os }) => os === "linux"));
 
-/** All files of a payload as one text; of scripts only that they are there, since they are read as they lie in the repository. */
+/** All files of a payload as one text; of scripts only that they are there, since they are read as they are in the repository. */
 function readable(payload: MachinePayload): string {
   return payload.files
     .map(({ path: file, content, mode }) =>

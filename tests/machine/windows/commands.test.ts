@@ -7,7 +7,7 @@ const testFolder = new URL("scripts/", import.meta.url);
 
 /**
  * Commands of Windows PowerShell 5.1 and of the modules of Windows Server that the scripts call. A name that is on no list is a slip of the
- * pen or a function that was renamed, which PowerShell itself tells only when it gets there.
+ * pen or a function that was renamed, which PowerShell itself reports only when it gets there.
  */
 const ofWindows: ReadonlySet<string> = new Set(
   `Add-Content Add-Member Add-MpPreference Add-Type Compress-Archive ConvertFrom-Json ConvertTo-Json Copy-Item ForEach-Object

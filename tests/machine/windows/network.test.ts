@@ -149,7 +149,7 @@ describe("the network of a Windows node", () => {
 
   it("is made by flanneld alone: no script names an adapter to HNS, which refuses one that is in a virtual switch already", () => {
     for (const name of windowsScripts) assert.doesNotMatch(readWindowsScript(name), /NetworkAdapterName/i, name);
-    // Where a switch stayed behind, flanneld's own entry makes the network, and nobody else makes one.
+    // Where a switch stayed behind, flanneld's own entry makes the network, and nothing else makes one.
     const making = windowsScripts.filter((name) => /Invoke-Hns POST/.test(readWindowsScript(name)));
     assert.deepEqual(making, ["start-flanneld.ps1"]);
   });

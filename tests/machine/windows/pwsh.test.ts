@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const folder = fileURLToPath(new URL("scripts/", import.meta.url));
-/** Windows PowerShell 5.1 is what a node runs; elsewhere its successor stands in. */
+/** Windows PowerShell 5.1 is what a node runs; elsewhere its successor is used. */
 const shells = process.platform === "win32" ? ["powershell.exe", "pwsh"] : ["pwsh"];
 
 /** The first shell that starts. `undefined` when there is none. */

@@ -25,7 +25,7 @@ import { exampleAccess, exampleReleases, fileOf, onePerSystem, windowsExamples }
 const snapshots = fileURLToPath(new URL("snapshots/", import.meta.url));
 const machinePath = "C:\\fenestra\\machine.json";
 
-/** Everything that was rendered, without the scripts, which lie in the repository as they are. */
+/** Everything that was rendered, without the scripts, which are in the repository as they are. */
 function rendered(payload: MachinePayload): string {
   return payload.files
     .filter(({ path }) => !path.endsWith(".ps1"))
@@ -150,7 +150,7 @@ describe("the payload of a Windows worker", () => {
     const { bootstrapKubeconfig, kubeletKubeconfig, clusterCa, kubeletCertificates, cniConflist } = windowsPaths;
     for (const path of [bootstrapKubeconfig, kubeletKubeconfig, clusterCa, `${kubeletCertificates}\\x`, cniConflist])
       assert.ok(inside(path), path);
-    // The volumes of pods lie there, and the pods' own users read them.
+    // The volumes of pods are there, and the pods' own users read them.
     assert.equal(inside(`${windowsPaths.kubeletState}\\pods`), false);
     assert.equal(protectedFolders.includes(windowsPaths.kubeletState), false);
   });
