@@ -6,10 +6,10 @@ import type { Cloud, StackConfig } from "./components/config/schema.ts";
 import { type ClusterSpec, clusterSpec } from "./components/model/clusterSpec.ts";
 import { type ClusterOutputs, configOutput, type StackOutputs } from "./stacks/outputs.ts";
 
-// Keeps what Node compiles of the chosen cloud's SDK for the next run, under the CLI too, where nobody sets NODE_COMPILE_CACHE.
+// Caches the compiled code of the chosen cloud's SDK for the next run, also under the Pulumi CLI, where NODE_COMPILE_CACHE is not set.
 enableCompileCache();
 
-/** What each cloud deploys. Only the chosen one is loaded: each SDK costs a good part of a second. */
+/** The program of each cloud. Only the chosen one is loaded: each SDK takes a good part of a second. */
 const clouds: Readonly<Record<Cloud, () => Promise<(spec: ClusterSpec) => ClusterOutputs>>> = {
   aws: async () => (await import("./stacks/aws.ts")).deployAws,
   azure: async () => (await import("./stacks/azure.ts")).deployAzure,
@@ -29,7 +29,7 @@ export default async function fenestra(): Promise<StackOutputs> {
   return { ...deploy(spec), config: configOutput(config) };
 }
 
-/** A mistake in the stack file is shown as it is, without the stack trace of this program. */
+/** A mistake in the stack file is shown without this program's stack trace. */
 function readConfig(): StackConfig {
   try {
     return loadConfig(pulumi.runtime.allConfig());

@@ -7,7 +7,7 @@ import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { stateOf } from "../components/model/upgrade.ts";
 import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
 
-/** What an environment on AWS is made of. */
+/** The resources of an environment on AWS. */
 export function deployAws(spec: ClusterSpec): ClusterOutputs {
   const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {}, exampleProblems(spec));
   const provider = new Provider(
@@ -17,7 +17,7 @@ export function deployAws(spec: ClusterSpec): ClusterOutputs {
       defaultTags: { tags: { ...spec.tags } },
       ...(spec.accountId === undefined ? {} : { allowedAccountIds: [spec.accountId] }),
     },
-    // No resource of the cloud is touched before the guard has looked at the change, not even in an update without a preview.
+    // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.
     { dependsOn: [guard] },
   );
   const cluster = new Cluster(spec.name, { spec }, { providers: { aws: provider } });

@@ -7,7 +7,7 @@ import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { stateOf } from "../components/model/upgrade.ts";
 import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
 
-/** What an environment on Azure is made of. */
+/** The resources of an environment on Azure. */
 export function deployAzure(spec: ClusterSpec): ClusterOutputs {
   const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {}, exampleProblems(spec));
   const provider = new Provider(
@@ -16,7 +16,7 @@ export function deployAzure(spec: ClusterSpec): ClusterOutputs {
       location: spec.region,
       ...(spec.accountId === undefined ? {} : { subscriptionId: spec.accountId }),
     },
-    // No resource of the cloud is touched before the guard has looked at the change, not even in an update without a preview.
+    // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.
     { dependsOn: [guard] },
   );
   const cluster = new Cluster(spec.name, { spec }, { providers: { "azure-native": provider } });

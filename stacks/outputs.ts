@@ -7,7 +7,7 @@ import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../components/model/pools.ts";
 import { signInKubeconfig } from "../components/pki/kubeconfig.ts";
 
-/** One pool as the outputs of a stack name it. */
+/** One pool in the outputs of a stack. */
 interface PoolOutput {
   /** Name of the pool, which is also the value of its nodes' label `fenestra.dev/pool`. */
   readonly name: string;
@@ -23,29 +23,29 @@ export interface ClusterOutputs {
   readonly clusterName: string;
   /** Kubernetes release. */
   readonly kubernetesVersion: string;
-  /** URL of the API that nodes use; it is reached from the private network. */
+  /** URL of the API for nodes, reachable from the private network. */
   readonly apiEndpoint: pulumi.Output<string>;
   /** URL of the public API; absent when the stack file opens none. */
   readonly publicEndpoint?: pulumi.Output<string>;
   /** Kubeconfig of an administrator. Secret: `pulumi stack output kubeconfig --show-secrets`. */
   readonly kubeconfig: pulumi.Output<string>;
-  /** Kubeconfigs for people by the name of their issuer, no secret; absent when nobody signs in. */
+  /** Kubeconfigs for users by the name of their issuer, no secret; absent when no issuer is configured. */
   readonly signInKubeconfigs?: Readonly<Record<string, pulumi.Output<string>>>;
   readonly pools: readonly PoolOutput[];
   /** Resources that a pool of another program needs, under the names of its inputs: see `examples/attach-a-pool`. */
   readonly attachment: AwsAttachment | AzureAttachment;
 }
 
-/** Outputs of a stack: those of its cluster, and what it was made from. */
+/** Outputs of a stack: those of its cluster, and the config it was created from. */
 export interface StackOutputs extends ClusterOutputs {
   /**
-   * The stack's config with its defaults, for programs that attach pools: plain values, known to them before anything is made. Secret where an
-   * address in it holds a password.
+   * The stack's config with its defaults, for programs that attach pools: plain values, known before any resource exists. Secret when an address
+   * in it contains a password.
    */
   readonly config: pulumi.Input<StackConfig>;
 }
 
-/** What the outputs take from a cluster, whatever its cloud. */
+/** What the outputs need from a cluster, on either cloud. */
 export interface BuiltCluster {
   readonly host: pulumi.Input<string>;
   readonly publicHost: pulumi.Output<string> | undefined;

@@ -51,7 +51,7 @@ const credentialSpecSchema = z
   })
   .meta({ description: "A group Managed Service Account that pods may use." });
 
-/** A Windows share that a StorageClass makes volumes in. */
+/** A Windows share in which a StorageClass creates volumes. */
 const shareSchema = z
   .strictObject({
     name: z

@@ -8,14 +8,14 @@ import type { PoolConfig, StackConfig } from "./schema.ts";
 
 /** Pools that a program attaches to the cluster of another one. */
 export interface AttachedPools {
-  /** The cluster as the nodes of the pools know it. */
+  /** The cluster as the pools' nodes see it. */
   readonly spec: NodeSettings;
   readonly pools: readonly PoolSpec[];
 }
 
 /**
- * The pools of a program that attaches them to a cluster, checked by the same rules as if they stood in the cluster's stack file, and against
- * what the cluster was made for. Pure.
+ * The pools of a program that attaches them to a cluster, checked by the same rules as if they were in the cluster's stack file, and against the
+ * settings the cluster was created with. Pure.
  *
  * @param cluster value of the output `config` of the cluster's stack
  * @param pools text of `fenestra:pools` in the attaching program's own stack file
@@ -30,7 +30,8 @@ export function attachedPools(
   const own = listOf(pools);
   const taken = nameProblems(own, base);
   if (taken.length > 0) throw new ConfigError(taken);
-  // Its own pools come first, so that problems have the paths of its own stack file; together, because the network must have room for all.
+  // The attaching program's pools come first, so that problems carry paths of its own stack file. They are checked together because all must fit
+  // into the network.
   const text = own === undefined ? (pools ?? "[]") : JSON.stringify([...own, ...base.pools]);
   const config = loadConfig({ ...textsOf(base), [`${configPrefix}pools`]: text }, lock);
   const wanted = config.pools.slice(0, own?.length ?? 0);
@@ -39,7 +40,7 @@ export function attachedPools(
   return { spec: clusterSpec(config, lock), pools: poolSpecs({ ...config, pools: wanted }) };
 }
 
-/** The config that the cluster was made from; a release of Fenestra that knows it no longer says so. */
+/** The config the cluster was created from. A newer release of Fenestra that no longer accepts it says so. */
 function clusterConfig(cluster: object, lock: readonly Artifact[]): StackConfig {
   try {
     return validate(Object.fromEntries(Object.entries(cluster)), lock);
@@ -50,7 +51,7 @@ function clusterConfig(cluster: object, lock: readonly Artifact[]): StackConfig 
   }
 }
 
-/** The items of a list in JSON; `undefined` for anything else, whose problem the loader names. */
+/** Items of a JSON list; `undefined` for anything else, which the loader reports. */
 function listOf(text: string | undefined): readonly unknown[] | undefined {
   try {
     const value: unknown = JSON.parse(text ?? "");
@@ -60,7 +61,7 @@ function listOf(text: string | undefined): readonly unknown[] | undefined {
   }
 }
 
-/** The config as Pulumi would hand it to a program. */
+/** The config in the form in which Pulumi passes it to a program. */
 function textsOf(config: StackConfig): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(config)
@@ -69,7 +70,7 @@ function textsOf(config: StackConfig): Readonly<Record<string, string>> {
   );
 }
 
-/** Names of groups are names of resources and labels of nodes, so the cluster's own are taken. */
+/** Group names become resource names and node labels, so the cluster's own are taken. */
 function nameProblems(own: readonly unknown[] | undefined, { pools, network }: StackConfig): readonly Problem[] {
   const groups = pools.flatMap((pool) => [pool.name, ...poolGroups(pool, network.zones).map(({ name }) => name)]);
   return (own ?? []).flatMap((pool, index) => {
@@ -87,7 +88,7 @@ function nameProblems(own: readonly unknown[] | undefined, { pools, network }: S
   });
 }
 
-/** What the cluster must have installed for a pool; the cluster's program decides it by its own pools. */
+/** What the cluster must have installed for a pool: the cluster's program derives it from its own pools only. */
 function clusterProblems(
   { os, autoscale }: PoolConfig,
   index: number,

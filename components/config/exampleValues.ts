@@ -2,16 +2,16 @@ import { cidr, contains } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { childPath, type Problem } from "./problem.ts";
 
-/** Networks of documentation, in which nobody is (RFC 5737). */
+/** Documentation networks, never assigned (RFC 5737). */
 const documentationNetworks = ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"].map(cidr);
 
-/** Names of documentation, which lead nowhere (RFC 2606). */
+/** Documentation host names, never resolvable (RFC 2606). */
 const documentationHost = /(^|\.)example(\.(com|net|org))?$/;
 
-/** An id that somebody has typed and no cloud has given: digits in their order. */
+/** A typed placeholder, not an id from a cloud: digits in sequence. */
 const typedImage = /^ami-0123456789abc/;
 
-/** Values of our own stack files and of documentation in their place, with which an update would wait or fail after a hundred resources. */
+/** Example values from our stack files and the documentation, with which an update would hang or fail after a hundred resources. */
 export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
   const { artifacts, registries } = spec.mirror;
   const images = [

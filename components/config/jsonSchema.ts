@@ -13,7 +13,7 @@ export interface JsonSchema {
   readonly const?: unknown;
   readonly anyOf?: readonly JsonSchema[] | undefined;
   readonly pattern?: string | undefined;
-  /** Name of a well-known form, such as `uuid`. */
+  /** Name of a well-known format, such as `uuid`. */
   readonly format?: string | undefined;
   /** What the pattern means, in words; editors show it too. */
   readonly patternErrorMessage?: string | undefined;
@@ -34,7 +34,7 @@ export interface JsonSchema {
 /** JSON Schema of our part of a stack's config, keys without the project's prefix. */
 export function configJsonSchema(): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(stackSchema, { io: "input" });
-  // zod types its result more loosely than what it writes for our schema; the round trip through its own check keeps this honest.
+  // zod's result type is looser than what it writes for our schema; parsing it with our own schema verifies the shape.
   return jsonSchemaShape.parse(schema);
 }
 
@@ -82,7 +82,7 @@ export function stackFileJsonSchema(): object {
         type: "object",
         properties,
         required: (config.required ?? []).map((key) => configPrefix + key),
-        // Keys of other namespaces (aws:, pulumi:) are Pulumi's business; an unknown one of ours is a mistake.
+        // Keys of other namespaces (aws:, pulumi:) are Pulumi's; an unknown key in ours is a mistake.
         propertyNames: { anyOf: [{ enum: Object.keys(properties) }, { not: { pattern: `^${configPrefix}` } }] },
       },
     },
@@ -151,7 +151,7 @@ function length(least: number | undefined, most: number | undefined, unit: strin
   return least === undefined ? "" : ` of at least ${least} ${units(least)}`;
 }
 
-/** zod writes the bounds of safe integers where the schema has none of its own. */
+/** zod writes the safe-integer bounds where the schema sets no bound. */
 function range({ minimum, maximum, exclusiveMinimum }: JsonSchema): string {
   const least = minimum === Number.MIN_SAFE_INTEGER ? undefined : minimum;
   const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;

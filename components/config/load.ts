@@ -12,7 +12,7 @@ import { acceptedSettings } from "./settings.ts";
 
 const schema = configJsonSchema();
 
-/** Path of a config key as it stands in the stack file: `config.fenestra:pools[1].name`. */
+/** Path of a config key as written in the stack file: `config.fenestra:pools[1].name`. */
 export function stackFilePath(path: readonly PropertyKey[]): string {
   return path.reduce<string>(childPath, "config");
 }
@@ -20,7 +20,7 @@ export function stackFilePath(path: readonly PropertyKey[]): string {
 /**
  * The validated config of a stack.
  *
- * @param all every config value of the stack as Pulumi hands it to a program: `fenestra:pools` to JSON text, `fenestra:cloud` to bare text.
+ * @param all every config value of the stack as Pulumi passes it to a program: `fenestra:pools` to JSON text, `fenestra:cloud` to bare text.
  * @throws ConfigError with every problem at once.
  */
 export function loadConfig(
@@ -41,13 +41,13 @@ export function loadConfig(
     else
       problems.push({ path: stackFilePath([name]), value: text, message: read.problem, allowed: describeAllowed(own) });
   }
-  // fromEntries makes own properties only, also of a key called __proto__.
+  // fromEntries creates own properties only, even for a key called __proto__.
   return validate(Object.fromEntries(values), lock, problems);
 }
 
 /**
- * The validated config of plain values, keys without the project's prefix. Rules across fields are checked as well when the schema has
- * refused something, as far as they do not read what was refused: a user fixes a file once, not in rounds.
+ * The validated config from plain values, keys without the project's prefix. Cross-field rules run even when the schema refused something, as
+ * long as they do not read a refused value: a user fixes the file once, not in rounds.
  *
  * @param earlier problems of values that could not even be read.
  * @throws ConfigError like `loadConfig`.
@@ -70,10 +70,10 @@ export function validate(
   return parsed.data;
 }
 
-/** What must fit together, beyond what the schema says of each value. */
+/** Cross-field rules, beyond the schema of each value. */
 const rules = [...stackRules, ...networkRules, ...poolRules, ...addOnRules];
 
-/** Keys of other projects are theirs; one that is a slip away from ours would be left out without a word. */
+/** Keys of other projects are ignored, so a near miss of our prefix would be dropped silently. */
 function mistypedPrefix(key: string, text: string): readonly Problem[] {
   const own = configPrefix.slice(0, -1);
   const [namespace = "", ...rest] = key.split(":");
@@ -93,7 +93,7 @@ function readValue(
     const value: unknown = JSON.parse(text);
     return { value };
   } catch {
-    // Bare text for a list, a mapping or a number: the schema would say the same of the parsed value.
+    // Bare text for a list, a mapping or a number: the schema would report the same for the parsed value.
     if (own === undefined) return { value: text };
     return { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : "has the wrong type" };
   }
@@ -106,7 +106,7 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
   }, root);
 }
 
-/** One problem per path: what the schema says of a value several times becomes one sentence. */
+/** One problem per path: several schema issues on one value are merged into one sentence. */
 function merged(problems: readonly Problem[]): readonly Problem[] {
   const byPath = new Map<string, Problem>();
   for (const problem of problems) {

@@ -48,7 +48,7 @@ function section(key: string, schema: JsonSchema, required: boolean): readonly s
   ];
 }
 
-/** The schema whose properties a setting's fields are; `undefined` for one without fields. */
+/** The schema that describes a setting's fields; `undefined` for a setting without fields. */
 function partsOf(schema: JsonSchema): JsonSchema | undefined {
   if (schema.properties !== undefined) return schema;
   return schema.items?.properties === undefined ? undefined : schema.items;
@@ -89,7 +89,7 @@ function table(rows: readonly Row[]): readonly string[] {
   ];
 }
 
-/** Text in a cell of a table: a bar would end the cell, and an angle bracket would begin a tag. */
+/** Text for a table cell: a pipe would end the cell, an angle bracket would start a tag. */
 function cell(text: string): string {
   return text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
 }

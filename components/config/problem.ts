@@ -1,7 +1,7 @@
 /** Prefix of our keys in a stack file: the project's name. */
 export const configPrefix = "fenestra:";
 
-/** One thing that is wrong in a stack file, told so that its reader can fix it without looking anywhere else. */
+/** One mistake in a stack file, described so that the reader can fix it without looking anywhere else. */
 export interface Problem {
   /** Where, as a path in the stack file: `config.fenestra:pools[1].name`. */
   readonly path: string;
@@ -11,19 +11,19 @@ export interface Problem {
   readonly message: string;
   /** What is allowed there, in words. */
   readonly allowed: string;
-  /** How to fix it, when `allowed` does not say it already. */
+  /** How to fix it, unless `allowed` already says so. */
   readonly remedy?: string;
 }
 
 /** Longest rendering of a found value in a message, in characters. */
 const longestValue = 80;
 
-/** Names under which people keep what nobody else may read. */
+/** Key names that suggest a secret. */
 const secretName = /pass(word|phrase)?|secret|token|credential|private|(api|access|ssh)[-_]?key/i;
 
 /**
- * Path of a key or an index below another path, as `pulumi config set --path` spells it: `labels["example.com/team"]`. Directly below
- * `config` the project's prefix is added.
+ * Path of a key or index below another path, spelled as for `pulumi config set --path`: `labels["example.com/team"]`. Directly below `config`
+ * the project's prefix is added.
  */
 export function childPath(path: string, step: PropertyKey): string {
   if (typeof step === "number") return `${path}[${step}]`;
@@ -39,13 +39,13 @@ export function showValue(value: unknown): string {
   return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;
 }
 
-/** The key that a path ends with. What lies above it names no value: `credentialSpecs[0].account` is an account's name. */
+/** The last key of a path. Keys above it do not describe the value: `credentialSpecs[0].account` is an account's name. */
 function lastKey(path: string): string {
   const item = path.replace(/(\[\d+\])+$/, "");
   return item.slice(item.lastIndexOf(item.endsWith('"]') ? '["' : "."));
 }
 
-/** A problem as the lines that a user reads. The value is left out where the key's name says that it is a secret. */
+/** A problem as the lines shown to the user. The value is omitted when the key's name marks it as a secret. */
 export function showProblem(problem: Problem): string {
   const found =
     secretName.test(lastKey(problem.path)) && problem.value !== undefined ? "not shown" : showValue(problem.value);
@@ -57,14 +57,14 @@ export function showProblem(problem: Problem): string {
   ].join("\n");
 }
 
-/** Orders paths as a reader counts: `pools[2]` before `pools[10]`. One fixed language, so that every machine gives the same text. */
+/** Orders paths numerically: `pools[2]` before `pools[10]`. The locale is fixed so that the text is the same on every machine. */
 const collator = new Intl.Collator("en", { numeric: true });
 
 /** Every problem of a stack file at once. Its message is complete: a caller prints it without the stack trace. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[];
 
-  /** @param problems at least one; told once each, sorted by path, so that the same file gives the same text. */
+  /** @param problems at least one; deduplicated and sorted by path, so that the same file gives the same text. */
   constructor(problems: readonly Problem[]) {
     const unique = new Map(problems.map((problem) => [`${problem.path}\n${problem.message}`, problem]));
     const sorted = [...unique.values()].sort((a, b) => collator.compare(a.path, b.path));

@@ -94,7 +94,7 @@ const taintSchema = z.strictObject({
     .meta({ description: "What happens to pods that do not tolerate it." }),
 });
 
-/** A pool of equal worker machines. */
+/** A pool of identical worker machines. */
 export const poolSchema = z
   .strictObject({
     name: z
@@ -180,7 +180,7 @@ export const poolSchema = z
   })
   .meta({ description: "A pool of equal worker machines." });
 
-/** An OpenID Connect issuer whose people may sign in. */
+/** An OpenID Connect issuer whose users may sign in. */
 const issuerSchema = z.strictObject({
   name: z
     .string()
@@ -233,7 +233,7 @@ const issuerSchema = z.strictObject({
     }),
 });
 
-/** Who reaches the Kubernetes API from outside. */
+/** Who can reach the Kubernetes API from outside. */
 const accessSchema = z
   .strictObject({
     public: z
@@ -355,11 +355,11 @@ export const stackSchema = z.strictObject({
 
 /** A stack's config after defaults. */
 export type StackConfig = z.output<typeof stackSchema>;
-/** A stack's config as it is written. */
+/** A stack's config as written. */
 export type StackConfigInput = z.input<typeof stackSchema>;
 /** One pool after defaults. */
 export type PoolConfig = z.output<typeof poolSchema>;
-/** An issuer whose people may sign in, after defaults. */
+/** An issuer whose users may sign in, after defaults. */
 export type IssuerConfig = z.output<typeof issuerSchema>;
 /** Name of a cloud. */
 export type Cloud = StackConfig["cloud"];

@@ -6,7 +6,7 @@ type Fields<S extends "access" | "addons" | "controlPlane" | "kubernetes" | "mir
   [F in keyof StackConfig[S] & string as `${S}.${F}`]: StackConfig[S][F];
 };
 
-/** The config by paths, in whole and by the fields of its parts, as a rule names what it reads. */
+/** The config by path, both whole parts and their fields, as rules name what they read. */
 export type Settings = StackConfig &
   Fields<"access"> &
   Fields<"addons"> &
@@ -15,7 +15,7 @@ export type Settings = StackConfig &
   Fields<"mirror"> &
   Fields<"network">;
 
-/** What the schema accepts of a config, defaults filled in. What it refuses is not there, nor is what holds it. */
+/** What the schema accepts of a config, with defaults. Refused values are missing, and so are the values that contain them. */
 export interface AcceptedSettings {
   /** Some of `Settings`. */
   readonly settings: object;
@@ -23,12 +23,12 @@ export interface AcceptedSettings {
   readonly pools: readonly object[];
 }
 
-/** Whether all that a rule reads was accepted. */
+/** Whether everything a rule reads was accepted. */
 export function hasSettings<K extends keyof Settings>(given: object, reads: readonly K[]): given is Pick<Settings, K> {
   return reads.every((path) => Object.hasOwn(given, path));
 }
 
-/** Whether all that a rule reads of a pool was accepted. */
+/** Whether everything a rule reads of a pool was accepted. */
 export function hasFields<K extends keyof PoolConfig>(
   given: object,
   reads: readonly K[],
@@ -37,9 +37,9 @@ export function hasFields<K extends keyof PoolConfig>(
 }
 
 /**
- * The accepted parts of a config's plain values, each judged by its own schema.
+ * The accepted parts of a config's plain values, each parsed by its own schema.
  *
- * @param unread keys whose text could not even be read: not the same as keys that are left out
+ * @param unread keys whose text could not be read at all; not the same as missing keys
  */
 export function acceptedSettings(values: object, unread: readonly string[] = []): AcceptedSettings {
   const settings = Object.entries(stackSchema.shape)

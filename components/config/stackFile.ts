@@ -17,8 +17,8 @@ export function stackNames(folder: URL = stacksFolder): readonly string[] {
 }
 
 /**
- * The config values of a stack file as Pulumi hands them to a program: scalars as bare text, structured values as JSON text. Encrypted
- * values (`secure:`) are left out, since only Pulumi can read them.
+ * The config values of a stack file in the form in which Pulumi passes them to a program: scalars as bare text, structured values as JSON text.
+ * Encrypted values (`secure:`) are omitted, since only Pulumi can decrypt them.
  *
  * @throws ConfigError when there is no such stack or the file is not YAML with a `config` mapping.
  */
@@ -45,14 +45,14 @@ export function readStackFile(stack: string, folder: URL = stacksFolder): Readon
 /**
  * The config values in the text of a stack file, like `readStackFile`.
  *
- * @param path the file as messages name it.
+ * @param path the file as shown in messages.
  * @throws ConfigError when it is not YAML with a `config` mapping.
  */
 export function parseStackFile(text: string, path: string): Readonly<Record<string, string>> {
   return Object.fromEntries(configTexts(text, path));
 }
 
-/** A folder as messages name it: within the repository from its root, else in full. */
+/** A folder as shown in messages: relative to the repository's root when inside it, else absolute. */
 function shownFolder(folder: URL): string {
   const full = fileURLToPath(folder).replace(/\/$/, "");
   const inside = relative(fileURLToPath(new URL("../../", import.meta.url)), full);
@@ -72,20 +72,20 @@ function readText(file: URL, path: string): string {
 function configTexts(text: string, path: string): readonly [string, string][] {
   const document = parseDocument(text);
   const error = document.errors[0];
-  // The first line only: the rest is an excerpt of the file, which may hold what nobody should see.
+  // First line only: the rest is an excerpt of the file, which may contain secrets.
   if (error !== undefined) throw notAStackFile(path, `is not valid YAML: ${firstLine(error.message)}`);
   const config = document.get("config");
   if (!isMap(config)) throw notAStackFile(path, "has no mapping named config");
   try {
     return config.items.flatMap(({ key, value }): [string, string][] => {
       const name = String(isScalar(key) ? key.value : key);
-      // As it is written: an account id that begins with 0 must not lose it by being read as a number.
+      // Kept as written: an account id with a leading 0 would lose it if parsed as a number.
       if (isScalar(value) && value.source !== undefined && value.value !== null) return [[name, value.source]];
       const plain: unknown = isScalar(value) ? value.value : isNode(value) ? value.toJS(document) : null;
       return isSecure(plain) ? [] : [[name, JSON.stringify(plain)]];
     });
   } catch (failure) {
-    // An alias without an anchor, or one that would unfold without end, shows only when the value is built.
+    // An alias without an anchor, or one that expands without end, shows only when the value is built.
     if (!(failure instanceof ReferenceError)) throw failure;
     throw notAStackFile(path, `is not valid YAML: ${firstLine(failure.message)}`);
   }

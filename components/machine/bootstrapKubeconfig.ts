@@ -1,8 +1,8 @@
 import { placeholders } from "./placeholders.ts";
 
 /**
- * The kubeconfig by which a worker's kubelet asks for its first certificate, with server, authority and token still open: the join stage
- * fills them in. JSON, which is YAML too.
+ * The kubeconfig with which a worker's kubelet requests its first certificate. Server, authority and token are placeholders, filled in by the
+ * join stage. JSON, which is valid YAML.
  */
 export function bootstrapKubeconfig(): string {
   const config = {

@@ -1,23 +1,23 @@
 /**
- * What a machine must know of its cloud to fetch its secrets and to report, by its own identity. Names only, never a secret. On Azure
- * some of these are outputs of resources; whoever renders a payload has resolved them.
+ * What a machine needs to fetch its secrets and to report to its cloud, with its own identity. Names only, never a secret. On Azure some of
+ * these are outputs of resources; the caller that renders a payload has resolved them.
  */
 export type CloudAccess = AwsAccess | AzureAccess;
 
-/** A machine on AWS: SSM Parameter Store by the instance's role. */
+/** A machine on AWS: SSM Parameter Store with the instance's role. */
 interface AwsAccess {
   readonly kind: "aws";
   readonly region: string;
   /** Name of the SSM parameter with the join secret: `/fenestra/<cluster>/join`. */
   readonly joinSecret: string;
   /**
-   * Id or ARN of the KMS key of the parameters. Whoever writes one must name it: PutParameter without `KeyId` encrypts with the account's
-   * default key (AWS Systems Manager API reference, PutParameter). Only control-plane machines write.
+   * Id or ARN of the KMS key of the parameters. Writers must name it: PutParameter without `KeyId` encrypts with the account's default key (AWS
+   * Systems Manager API reference, PutParameter). Only control-plane machines write.
    */
   readonly secretsKey?: string;
 }
 
-/** A machine on Azure: Key Vault by a user-assigned managed identity. */
+/** A machine on Azure: Key Vault with a user-assigned managed identity. */
 export interface AzureAccess {
   readonly kind: "azure";
   readonly region: string;
@@ -39,13 +39,13 @@ export interface ControlPlaneSecrets {
   readonly frontProxyCa: string;
   /** Key that signs service-account tokens. */
   readonly serviceAccount: string;
-  /** Key of the encryption of Secrets at rest: 32 bytes in base64. */
+  /** Encryption key of Secrets at rest: 32 bytes in base64. */
   readonly encryptionKey: string;
-  /** Marker, written at the first quorum of etcd: once it is there, an empty disk never starts a new cluster. */
+  /** Marker, written at etcd's first quorum: once it exists, an empty disk never starts a new cluster. */
   readonly initialised: string;
 }
 
-/** What a control-plane machine must know beyond `CloudAccess`. */
+/** What a control-plane machine needs beyond `CloudAccess`. */
 export interface ControlPlaneAccess {
   readonly cloud: CloudAccess;
   readonly secrets: ControlPlaneSecrets;
@@ -60,16 +60,16 @@ export interface ControlPlaneAccess {
   readonly snapshots?: { readonly target: string };
 }
 
-/** Names by which a worker reports to the group it belongs to. */
+/** Names with which a worker reports to its group. */
 export interface PoolAccess {
   readonly cloud: CloudAccess;
-  /** Azure: tenant in which the identity is, which a registry is told. */
+  /** Azure: tenant of the identity, which registries require. */
   readonly tenantId?: string;
   /** AWS: Auto Scaling group and its lifecycle hooks; the node completes them itself. */
   readonly lifecycle?: { readonly group: string; readonly launchHook: string; readonly terminateHook: string };
 }
 
-/** Names of the API that go into certificates and that machines connect to. */
+/** API host names, which go into certificates and which machines connect to. */
 export interface ApiEndpoint {
   /** DNS name of the internal load balancer; every node uses it. */
   readonly host: string;

@@ -4,20 +4,20 @@ import { windowsPaths } from "./windows/paths.ts";
 /** What containerd's configuration depends on. */
 export interface ContainerdArgs {
   readonly os: "linux" | "windows";
-  /** Reference of the pause image; the digest keeps the sandbox image the same on every node. A tag beside it is left out. */
+  /** Reference of the pause image; the digest keeps the sandbox image the same on every node. Its tag, if any, is dropped. */
   readonly pauseImage: string;
   /** Windows: offer the runtime of Hyper-V isolated pods. Default false. Ignored on Linux. */
   readonly hyperV?: boolean;
 }
 
-/** Where containerd keeps its files, per system. */
+/** containerd's paths, per system. */
 export const containerdPaths = {
   linux: {
     root: "/var/lib/containerd",
     state: "/run/containerd",
-    /** Address of the CRI service as containerd listens. */
+    /** Address of the CRI service in containerd's notation. */
     address: "/run/containerd/containerd.sock",
-    /** The same address as kubelet and crictl spell it. */
+    /** The same address in the notation of kubelet and crictl. */
     endpoint: "unix:///run/containerd/containerd.sock",
     cniBin: "/opt/cni/bin",
     cniConf: "/etc/cni/net.d",
@@ -36,14 +36,14 @@ export const containerdPaths = {
 } as const;
 
 /**
- * How long a pull may go on without a byte coming in. Unpacking counts as standing still (containerd/containerd#13909), and a layer of
- * Windows with gigabytes unpacks for longer than the default of five minutes (containerd/containerd#7676); so may a large one on Linux.
+ * Timeout of a pull without progress. Unpacking counts as no progress (containerd/containerd#13909), and a Windows layer of several gigabytes
+ * unpacks for longer than the default of five minutes (containerd/containerd#7676); so may a large one on Linux.
  */
 const imagePullProgressTimeout = "30m";
 
 /**
- * Configuration of containerd 2.3, TOML version 3. Only what differs from the built-in defaults is named, because an unknown key is merely
- * logged (containerd/containerd#10959): the less there is, the less can be misspelt unseen.
+ * Configuration of containerd 2.3, TOML version 3. Only differences from the defaults are set: unknown keys are merely logged
+ * (containerd/containerd#10959), so every extra key is a chance of an unnoticed typo.
  */
 export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdArgs): string {
   const paths = containerdPaths[os];
@@ -75,8 +75,8 @@ export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdA
 }
 
 /**
- * Name under which containerd stores an image: one with a digest has no tag (distribution/reference, ParseDockerRef). An image is spared from the
- * kubelet's garbage collection only when a text below `pinned_images` equals that name (internal/cri/server/images/image_pull.go, getLabels).
+ * Name under which containerd stores an image: one with a digest has no tag (distribution/reference, ParseDockerRef). The kubelet's garbage
+ * collection spares an image only when an entry of `pinned_images` equals that name (internal/cri/server/images/image_pull.go, getLabels).
  */
 function storedName(image: string): string {
   return image.includes("@") ? image.replace(/:[^:/@]+@/, "@") : image;
@@ -94,8 +94,8 @@ const linuxRuntime = [
 ];
 
 /**
- * The process runtime is the built-in default and is named only so that a reader finds the handler of our RuntimeClasses here. Hyper-V's is
- * built in too, with the host's own build as sandbox.
+ * The process runtime is the built-in default, set explicitly only so that a reader finds the handler of our RuntimeClasses here. Hyper-V's is
+ * built in too, with the host's build as sandbox.
  */
 function windowsRuntimes(hyperV: boolean): readonly string[] {
   return [

@@ -7,12 +7,12 @@ import { noProxy } from "./proxy.ts";
 import { windowsPaths } from "./windows/paths.ts";
 
 /*
- * Pulls from the cloud's own registries by the identity of the machine: the kubelet runs a plug-in for images of certain hosts (Kubernetes
+ * Pulls from the cloud's own registries with the machine's identity: the kubelet runs a plug-in for images of certain hosts (Kubernetes
  * documentation, "Configure a kubelet image credential provider"). A kubelet does not start when the folder, the plug-in or a field of the
- * configuration is not as it wants it (kubernetes/kubernetes, pkg/credentialprovider/plugin).
+ * configuration is invalid (kubernetes/kubernetes, pkg/credentialprovider/plugin).
  */
 
-/** Where the kubelet looks, per system. On Linux a folder of its own: what lies in it may be run by the kubelet. */
+/** The kubelet's plug-in folder, per system. On Linux a dedicated folder: the kubelet may run anything in it. */
 const credentialPaths = {
   linux: {
     folder: "/usr/local/libexec/fenestra/credential-providers",
@@ -26,7 +26,7 @@ const credentialPaths = {
   },
 } as const;
 
-/** The plug-in as a machine downloads it. `undefined` when no registry is named. */
+/** The plug-in as a machine downloads it. `undefined` when no registry is configured. */
 export function credentialPlugin(
   { cloud, registryAccess }: Pick<NodeSettings, "cloud" | "registryAccess">,
   os: "linux" | "windows",
@@ -35,11 +35,11 @@ export function credentialPlugin(
   const { plugin } = registryFacts[cloud];
   const file = registryAccess.plugin[os];
   if (file === undefined) throw new RangeError(`there is no plug-in ${plugin} for ${os}`);
-  // exec.LookPath finds the suffix on Windows; the configuration names the plug-in without it.
+  // exec.LookPath adds the suffix on Windows; the configuration names the plug-in without it.
   return { ...file, name: os === "windows" ? `${plugin}.exe` : plugin, folder: credentialPaths[os].folder };
 }
 
-/** Flags of the kubelet; they have no fields in its configuration file. */
+/** Kubelet flags, since its configuration file has no fields for them. */
 export function credentialFlags(
   { registryAccess }: Pick<NodeSettings, "registryAccess">,
   os: "linux" | "windows",
@@ -49,7 +49,7 @@ export function credentialFlags(
   return [`--image-credential-provider-config=${config}`, `--image-credential-provider-bin-dir=${folder}`];
 }
 
-/** The plug-in's configuration, and on Azure what it must know of the machine's identity. None of it is secret. */
+/** The plug-in's configuration, and on Azure what it needs to know about the machine's identity. None of it is secret. */
 export function credentialFiles(
   spec: NodeSettings,
   os: "linux" | "windows",
@@ -70,7 +70,7 @@ export function credentialFiles(
         defaultCacheDuration: cacheDuration,
         apiVersion: "credentialprovider.kubelet.k8s.io/v1",
         ...(cloud === "azure" ? { args: [paths.cloud] } : {}),
-        // The kubelet's own environment has no proxy, since it talks to the API directly.
+        // The kubelet's environment has no proxy, since it connects to the API directly.
         ...(httpProxy === undefined ? {} : { env: Object.entries(proxy).map(([name, value]) => ({ name, value })) }),
       },
     ],

@@ -3,14 +3,14 @@ import type { PoolSpec } from "../model/pools.ts";
 import type { MachinePayload, WorkerPayload } from "./payload.ts";
 import { placeholders } from "./placeholders.ts";
 
-/** Sixteen hexadecimal digits that change with the value. Keys of objects count in the order they are written. */
+/** Sixteen hexadecimal digits that change with the value. The order of object keys matters. */
 export function fingerprint(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
 }
 
 /**
- * Fills in what the node registers as its label `fenestra.dev/payload`: the fingerprint of the payload and of what else replaces the pool's
- * machines, image, size and disk. So a node tells what its machine was made from, and the label changes whenever the pool rolls.
+ * Fills in the node label `fenestra.dev/payload`: the fingerprint of the payload and of everything else that replaces the pool's machines,
+ * image, size and disk. So a node shows what its machine was created from, and the label changes whenever the pool rolls.
  */
 export function fingerprinted(payload: MachinePayload, pool: PoolSpec): WorkerPayload {
   const { image, size, diskGb, spot } = pool;

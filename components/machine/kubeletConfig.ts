@@ -7,7 +7,7 @@ import { containerdPaths } from "./containerd.ts";
 import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
 
-/** What the kubelet of a machine depends on: that of a worker on its pool, that of a control-plane machine on the control plane's size. */
+/** Inputs of a machine's kubelet configuration: a worker's depends on its pool, a control-plane machine's on the control plane's size. */
 export type KubeletArgs =
   | { readonly spec: Pick<NodeSettings, "kubernetes">; readonly pool: PoolSpec }
   | { readonly spec: Pick<ControlPlaneSettings, "kubernetes" | "controlPlane">; readonly pool?: undefined };
@@ -29,8 +29,8 @@ export interface KubeletConfiguration {
 /**
  * The kubelet's configuration file as data. `providerID` is a placeholder that the machine fills at boot.
  *
- * A kubelet that was started on a Windows node with the cgroup settings of Linux does not start (kubernetes/kubeadm#2967), so the two
- * systems differ in more than paths.
+ * With the cgroup settings of Linux the kubelet does not start on a Windows node (kubernetes/kubeadm#2967), so the two systems differ in more
+ * than paths.
  */
 export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
   const { spec, pool } = args;
@@ -63,7 +63,7 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     serverTLSBootstrap: true,
     serializeImagePulls: false,
     maxParallelImagePulls: 3,
-    // A sandbox is made only after its image was pulled and unpacked, which on Windows takes longer than the default of two minutes.
+    // A sandbox is created only after its image was pulled and unpacked, which on Windows takes longer than the default of two minutes.
     runtimeRequestTimeout: "10m",
     tlsMinVersion: "VersionTLS12",
     ...(pool?.nodeLogQuery ? logQueryFields(spec.kubernetes.minor) : {}),
@@ -72,7 +72,7 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
 }
 
 /**
- * Queries for the logs of services, `/logs/?query=`. The kubelet wants both fields, and refuses the second without the gate, which 1.36
+ * Queries for the logs of services, `/logs/?query=`. The kubelet requires both fields, and refuses the second without the gate, which 1.36
  * locked on (kubernetes/kubernetes, pkg/kubelet/apis/config/validation).
  */
 function logQueryFields(minor: string): Readonly<Record<string, unknown>> {
@@ -85,7 +85,7 @@ function logQueryFields(minor: string): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Taints at registration. A taint without a value is written without the field, as the API server stores it.
+ * Taints at registration. A taint without a value omits the field, as the API server stores it.
  *
  * `node.cloudprovider.kubernetes.io/uninitialized` is not among them: with `--cloud-provider=external` the kubelet appends it whatever this
  * list holds (pkg/kubelet/kubelet_node_status.go, `initialNode`, the same in 1.35 to 1.37 and on both systems), and the API server refuses a
@@ -111,8 +111,7 @@ function linuxFields(pool: PoolSpec | undefined): Readonly<Record<string, unknow
 }
 
 /**
- * Windows has neither cgroups nor a killer of processes that are out of memory (kubernetes/kubernetes#73417): the kubelet must evict by
- * itself while there is still memory left.
+ * Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417): the kubelet must evict while there is still memory left.
  */
 const windowsFields = {
   cgroupsPerQOS: false,

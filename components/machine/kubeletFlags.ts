@@ -8,7 +8,7 @@ export function flagName(argument: string): string {
   return argument.replace(/^--?/, "").replace(/=.*$/s, "");
 }
 
-/** Settings in a command line that the minor (`1.36`) no longer has. */
+/** Settings in a command line that the minor (`1.36`) has removed. */
 export function refusedSettings(
   component: RemovedSetting["component"],
   minor: string,
@@ -27,7 +27,7 @@ export function refusedSettings(
   );
 }
 
-/** Those of the wanted feature gates that the minor (`1.36`) still lets be set: the others are decided for good, and naming one may be an error. */
+/** The wanted feature gates that the minor (`1.36`) still allows to be set: the others are locked, and naming one may be an error. */
 export function settableGates(
   component: RemovedSetting["component"],
   minor: string,
@@ -62,12 +62,12 @@ export const kubeletPaths = {
   },
 } as const;
 
-/** What the kubelet's command line depends on. */
+/** Inputs of the kubelet's command line. */
 export interface KubeletFlagsArgs {
   readonly os: "linux" | "windows";
   /** `1.36`. */
   readonly minor: string;
-  /** Whether the kubelet asks for its first certificate with a bootstrap token, as on workers. */
+  /** Whether the kubelet requests its first certificate with a bootstrap token, as on workers. */
   readonly bootstrap: boolean;
   readonly labels: Readonly<Record<string, string>>;
   /** Flags of the plug-in for the cloud's registries: `credentialFlags`. Default none. */
@@ -75,9 +75,9 @@ export interface KubeletFlagsArgs {
 }
 
 /**
- * Command line of the kubelet, one element per argument: what has no field in its configuration file. Name and address of the node are
- * placeholders. On Windows it registers itself with the service manager, and its priority is raised so that pods do not take every cycle
- * (Kubernetes documentation, "Resource Management for Windows nodes"). Throws when the minor no longer has one of the flags.
+ * Command line of the kubelet, one element per argument: settings without a field in its configuration file. Name and address of the node are
+ * placeholders. On Windows it registers itself with the service manager, and its priority is raised so that pods cannot starve it (Kubernetes
+ * documentation, "Resource Management for Windows nodes"). Throws when the minor no longer has one of the flags.
  */
 export function kubeletFlags({ os, minor, bootstrap, labels, credentials = [] }: KubeletFlagsArgs): readonly string[] {
   const paths = kubeletPaths[os];
@@ -96,12 +96,12 @@ export function kubeletFlags({ os, minor, bootstrap, labels, credentials = [] }:
   ]);
 }
 
-/** Labels that the kubelet of a pool's machine registers: the pool's own, and what the machine was made from. */
+/** Labels that the kubelet of a pool's machine registers: the pool's own, and the payload's fingerprint. */
 export function workerLabels({ scheduling }: PoolSpec): Readonly<Record<string, string>> {
   return { ...scheduling.kubeletLabels, [payloadLabel]: placeholders.payload };
 }
 
-/** Returns the flags when the minor still has them all; a flag that it lost is a fault of the program, not of the user. */
+/** Returns the flags when the minor still has them all; a removed one is a bug of this program, not a mistake of the user. */
 export function checked(
   component: RemovedSetting["component"],
   minor: string,
@@ -113,7 +113,7 @@ export function checked(
   throw new RangeError(`${component} ${minor} no longer has ${reasons.join(", ")}`);
 }
 
-/** Labels as `--node-labels` takes them, the pool's first, then by name. */
+/** Labels as `--node-labels` takes them: the pool's first, then sorted by name. */
 export function nodeLabels(labels: Readonly<Record<string, string>>): string {
   return Object.keys(labels)
     .sort((a, b) => Number(b === poolLabel) - Number(a === poolLabel) || (a < b ? -1 : 1))

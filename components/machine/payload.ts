@@ -2,7 +2,7 @@
 export interface PayloadFile {
   /** Absolute path on the machine: `/opt/fenestra/bootstrap.sh`, `C:\\fenestra\\bootstrap.ps1`. */
   readonly path: string;
-  /** Text of the file, UTF-8, newline `\n`. Never a secret: secrets are fetched at boot by the machine's own identity. */
+  /** Text of the file, UTF-8, newline `\n`. Never a secret: secrets are fetched at boot with the machine's own identity. */
   readonly content: string;
   /** POSIX mode as cloud-init writes it, for example `0755`. Default `0644`. Ignored on Windows. */
   readonly mode?: string;
@@ -11,7 +11,7 @@ export interface PayloadFile {
 /** What kind of machine a payload is for. */
 type MachineKind = "control-plane" | "linux" | "windows";
 
-/** Everything that a machine receives: its files and the one it starts with. It holds no secret. */
+/** Everything that a machine receives: its files and its entry point. Contains no secret. */
 export interface MachinePayload {
   readonly kind: MachineKind;
   /** Files in the order they are written; paths are unique. */
@@ -20,8 +20,8 @@ export interface MachinePayload {
   readonly entry: string;
 }
 
-/** What a machine of a pool receives. */
+/** Payload of a pool's machines. */
 export interface WorkerPayload extends MachinePayload {
-  /** Sixteen hexadecimal digits, which its node has as the label `fenestra.dev/payload`. */
+  /** Sixteen hexadecimal digits, the value of the node label `fenestra.dev/payload`. */
   readonly fingerprint: string;
 }

@@ -1,6 +1,6 @@
 /**
- * Values that only the machine knows when it boots. They stand in rendered files as written here, and a stage of the bootstrap fills them
- * in. None of them is ever filled into the user data.
+ * Values known only to the machine at boot. Rendered files contain these placeholders, and a stage of the bootstrap replaces them. None is ever
+ * replaced in user data.
  */
 export const placeholders = {
   /** Name of the Node. AWS: the instance id; Azure: the computer name. */
@@ -15,12 +15,12 @@ export const placeholders = {
   caData: "@CA_DATA@",
   /** Bootstrap token from the join secret. */
   token: "@TOKEN@",
-  /** State of etcd's cluster as the membership stage found it: `new` or `existing`. */
+  /** State of the etcd cluster as determined by the membership stage: `new` or `existing`. */
   etcdState: "@ETCD_STATE@",
-  /** Members of etcd's cluster as the membership stage found them: `name=peer URL`, comma separated. */
+  /** Members of the etcd cluster as determined by the membership stage: `name=peer URL`, comma separated. */
   etcdMembers: "@ETCD_MEMBERS@",
-  /** Key of the encryption of Secrets at rest. */
+  /** Encryption key of Secrets at rest. */
   encryptionKey: "@ENCRYPTION_KEY@",
-  /** The one that no machine fills in: the fingerprint of the whole payload, see `fingerprinted`. */
+  /** The only one that no machine fills in: the fingerprint of the whole payload, see `fingerprinted`. */
   payload: "@PAYLOAD@",
 } as const;

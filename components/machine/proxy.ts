@@ -1,8 +1,8 @@
 import type { NodeSettings } from "../model/nodeSettings.ts";
 
 /**
- * What a machine reaches without the proxy: itself, the metadata service, the cluster's own networks, names inside the cluster. The same on
- * both systems; the Go programs that read NO_PROXY take networks in CIDR notation (golang.org/x/net/http/httpproxy).
+ * Addresses that a machine reaches without the proxy: itself, the metadata service, the cluster's networks, names inside the cluster. The same
+ * on both systems; the Go programs that read NO_PROXY accept networks in CIDR notation (golang.org/x/net/http/httpproxy).
  */
 export function noProxy({ network, kubernetes }: Pick<NodeSettings, "network" | "kubernetes">): string {
   return [

@@ -6,15 +6,15 @@ export const registryConfigDir = {
   windows: "C:\\ProgramData\\containerd\\certs.d",
 } as const;
 
-/** Stands for every registry that has no mirror of its own (containerd: docs/hosts.md). */
+/** Matches every registry without a mirror of its own (containerd: docs/hosts.md). */
 const defaultRegistry = "_default";
 
-/** URL of the mirror that containerd asks for images of a registry; `undefined` without one. */
+/** URL of the mirror that containerd uses for a registry's images; `undefined` without one. */
 export function mirrorOf(registries: Readonly<Record<string, string>>, registry: string): string | undefined {
   return registries[registry] ?? registries[defaultRegistry];
 }
 
-/** What `registryMirrorFiles` needs. */
+/** Inputs of `registryMirrorFiles`. */
 export interface RegistryMirrorArgs {
   readonly os: "linux" | "windows";
   /** Registry (`registry.k8s.io`) to the URL of its mirror. */
@@ -22,9 +22,9 @@ export interface RegistryMirrorArgs {
 }
 
 /**
- * One `hosts.toml` per mirrored registry. containerd asks the mirror first and then the registry itself; a mirror cannot change what an
- * image's digest says. A mirror whose path already holds the API's root (`https://host/v2/project`) is used as it is: containerd appends
- * `/v2` to every other path (containerd: docs/hosts.md, `override_path`).
+ * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself; a mirror cannot change what an image's
+ * digest verifies. A mirror whose path already includes the API root (`https://host/v2/project`) is used as it is: containerd appends `/v2` to
+ * every other path (containerd: docs/hosts.md, `override_path`).
  */
 export function registryMirrorFiles({ os, registries }: RegistryMirrorArgs): readonly PayloadFile[] {
   const separator = os === "windows" ? "\\" : "/";
@@ -36,7 +36,7 @@ export function registryMirrorFiles({ os, registries }: RegistryMirrorArgs): rea
     }));
 }
 
-/** A Windows folder cannot hold a colon; containerd looks for `host_port_` there (containerd: docs/hosts.md). */
+/** A Windows folder name cannot contain a colon; containerd looks for `host_port_` there (containerd: docs/hosts.md). */
 function registryFolder(os: "linux" | "windows", registry: string): string {
   return os === "windows" ? registry.replace(/:(\d+)$/, "_$1_") : registry;
 }
@@ -52,9 +52,9 @@ function hostsToml(registry: string, mirror: string): string {
   ].join("\n");
 }
 
-/** Who is asked after the mirror. Behind the mirror of all registries it is the one that the image names, which containerd takes without being told. */
+/** The upstream tried after the mirror. With a mirror for all registries it is the one that the image names, which is containerd's default. */
 function serverLines(registry: string): readonly string[] {
   if (registry === defaultRegistry) return [];
-  // Docker Hub's API has another name than the registry in its references.
+  // Docker Hub's API has another host name than its image references.
   return [`server = "https://${registry === "docker.io" ? "registry-1.docker.io" : registry}"`, ""];
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Text of a script of a machine, as the machine gets it: without lines that are empty or a comment, in PowerShell also without indentation.
- * That is done here, before anything is hashed, so that a comment may change and no machine is replaced. A script may hold no text of
- * several lines in which it matters; tests compare what bash and PowerShell's grammar read.
+ * Text of a script as the machine gets it: without blank lines and comment lines, in PowerShell also without indentation. They are stripped
+ * before anything is hashed, so that editing a comment replaces no machine. A script must not contain multi-line text in which such lines
+ * matter; tests compare what bash and PowerShell's grammar read.
  */
 export function readScript(url: URL): string {
   const lines = readFileSync(url, "utf8").split("\n");
@@ -11,7 +11,7 @@ export function readScript(url: URL): string {
   return `${trimmed.filter((line) => !/^\s*(#(?!!).*)?$/.test(line)).join("\n")}\n`;
 }
 
-/** Text of a configuration file of a machine without the lines that are a comment, for the same reason. */
+/** Text of a machine's configuration file without comment lines, for the same reason. */
 export function withoutComments(url: URL): string {
   return readFileSync(url, "utf8").replace(/^[ \t]*#.*\n/gm, "");
 }

@@ -13,14 +13,14 @@ export interface AddOns {
   readonly serviceMonitors: boolean;
   readonly nodeProblemDetector: boolean;
   readonly autoscaler: boolean;
-  /** Limits of the autoscaler over all pools; `undefined` for its own. */
+  /** Limits of the autoscaler over all pools; `undefined` for its defaults. */
   readonly autoscalerLimits: StackConfig["addons"]["autoscalerLimits"];
   /** Accounts for pods; `undefined` when gMSA is off. */
   readonly gmsa: StackConfig["addons"]["gmsa"];
   readonly samples: boolean;
 }
 
-/** The add-ons that a config asks for: the autoscaler follows the pools, the samples follow the environment. */
+/** The add-ons that a config enables: the autoscaler follows the pools, the samples follow the environment. */
 export function addOns({ addons, pools, environment }: StackConfig): AddOns {
   return {
     ...addons,

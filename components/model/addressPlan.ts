@@ -33,12 +33,12 @@ export interface ControlPlaneMember {
 }
 
 /**
- * Largest and smallest network that the plan divides. On AWS the public part of a zone must be a /27, since the load balancers that the cloud
- * controller makes want one with eight free addresses (Elastic Load Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
+ * Largest and smallest network that the plan divides. On AWS the public part of a zone must be a /27, since the load balancers created by the
+ * cloud controller require eight free addresses (Elastic Load Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
  */
 export const networkPrefixes = { largest: 16, smallest: { aws: 21, azure: 22 } } as const;
 
-/** Both clouds keep the first four addresses of a subnet (Azure three and the last, AWS four and the last); ten leaves room. */
+/** Both clouds reserve the first four addresses of a subnet and the last; starting at ten leaves room. */
 const firstMachineAddress = 10;
 
 /**

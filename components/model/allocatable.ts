@@ -2,17 +2,16 @@ import type { PoolSpec } from "./pools.ts";
 import { evictionHard } from "./reservations.ts";
 
 /**
- * Share of a Linux machine's memory that its kernel and firmware keep: the kubelet starts from what is left (`MemTotal`). The value is the one by
- * which Karpenter judges sizes that it has not seen yet (aws/karpenter-provider-aws: `vm-memory-overhead-percent`). A Windows kubelet starts from
- * the memory that is installed (kubernetes: pkg/kubelet/winstats, `getPhysicallyInstalledSystemMemoryBytes`).
+ * Share of a Linux machine's memory that kernel and firmware keep: the kubelet sees only the rest (`MemTotal`). This is the value that Karpenter
+ * uses for sizes it has not seen yet (aws/karpenter-provider-aws: `vm-memory-overhead-percent`). A Windows kubelet sees the installed memory
+ * (kubernetes: pkg/kubelet/winstats, `getPhysicallyInstalledSystemMemoryBytes`).
  */
 const kernelShare = { linux: 0.075, windows: 0 } as const;
 
 /**
- * What pods of a pool's node can have, as its kubelet will report it: the machine less reservations and eviction thresholds (kubernetes:
- * pkg/kubelet/cm, `GetNodeAllocatableReservation`). The autoscaler is told this of a pool without a node. What depends on the image is
- * estimated, and rather too low: a node that turns out smaller than it was promised helps no pod that waits for it, so it would be started and
- * removed again and again.
+ * Resources available to pods on a pool's node, as its kubelet will report them: capacity less reservations and eviction thresholds (kubernetes:
+ * pkg/kubelet/cm, `GetNodeAllocatableReservation`). Passed to the autoscaler for pools without a node. Image-dependent values are estimated on
+ * the low side: a node smaller than announced does not fit the pending pod, so the autoscaler would add and remove nodes in a loop.
  */
 export function allocatable({
   os,
@@ -32,7 +31,7 @@ export function allocatable({
   const cpu = 1000 * size.vcpus - reserved((each) => amount(each.cpu, "m"));
   const installed = 1024 * size.memoryGib * (1 - kernelShare[os]);
   const memory = installed - reserved((each) => mebibytes(each.memory)) - mebibytes(limits["memory.available"]);
-  // The file system has less than the disk: a disk of that many GiB counts as so many GB.
+  // The file system is smaller than the disk: a disk of that many GiB counts as so many GB.
   const disk = (diskGb * 1e9) / 1024 ** 2;
   const storage =
     disk * (1 - amount(limits["nodefs.available"], "%") / 100) -
@@ -40,7 +39,7 @@ export function allocatable({
   return { cpu: `${cpu}m`, memory: `${Math.floor(memory)}Mi`, "ephemeral-storage": `${Math.floor(storage)}Mi` };
 }
 
-/** The number of a quantity such as `70m` in a unit. */
+/** Numeric value of a quantity such as `70m` in a unit. */
 function amount(quantity: string, unit: string): number {
   const number = Number(quantity.slice(0, -unit.length));
   if (!quantity.endsWith(unit) || Number.isNaN(number))

@@ -13,9 +13,9 @@ const artifactSchema = z.strictObject({
   /** Where it comes from; for an image its full reference with the digest. */
   url: z.string(),
   algorithm: z.enum(["sha256", "sha512"]),
-  /** Hexadecimal digest; `null` while none was recorded: then the publisher's own checksum file is read at download. */
+  /** Hexadecimal digest; `null` when none was recorded: then the publisher's checksum file is read at download. */
   digest: z.string().nullable(),
-  /** Where the digest was read. */
+  /** Where the digest was published. */
   source: z.string(),
   /** Publisher's checksum file, for an artifact without a digest. */
   checksumUrl: z.string().optional(),
@@ -58,7 +58,7 @@ export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): A
   );
 }
 
-/** An artifact that must be in the lock file. Throws when it is not, which the rules on a config rule out beforehand. */
+/** An artifact that must be in the lock file. Throws when it is missing, which the config rules prevent. */
 export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact {
   const artifact = findArtifact(lock, query);
   if (artifact === undefined)
@@ -67,8 +67,8 @@ export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery)
 }
 
 /**
- * The URL a machine fetches from: the publisher's, or below the mirror's base URL the host and path of the publisher's. The mirror never
- * changes the digest.
+ * The URL a machine fetches from: the publisher's, or the mirror's base URL followed by the publisher's host and path. The mirror never changes
+ * the digest.
  */
 export function downloadUrl(url: string, mirror: string | undefined): string {
   if (mirror === undefined) return url;

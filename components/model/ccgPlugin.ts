@@ -1,22 +1,22 @@
 import type { StackConfig } from "../config/schema.ts";
 
 /**
- * The Container Credential Guard plug-in of a cloud: a COM class that Windows asks for an account of the domain, so that a node that has not
- * joined it can fetch the password of a gMSA (learn.microsoft.com, ICcgDomainAuthCredentials).
+ * A cloud's Container Credential Guard plug-in: a COM class that Windows calls for a domain account, so that a node that has not joined the
+ * domain can fetch a gMSA's password (learn.microsoft.com, ICcgDomainAuthCredentials).
  */
 interface CcgPlugin {
   /** Class id without braces, in upper case, as credential specifications and the registry name it. */
   readonly classId: string;
   /** Id of the application that the class runs in. */
   readonly appId: string;
-  /** File of the class in the archive; none where nobody publishes an archive. */
+  /** The class's file in the archive; absent when no archive is published. */
   readonly dll: string | undefined;
 }
 
 /**
- * The clouds' own plug-ins. Azure: microsoft/Azure-Key-Vault-Plugin-gMSA, registerplugin.reg. AWS: the class id is told in the Amazon ECS
- * Developer Guide ("Using gMSA for Windows containers"); the plug-in is part of AWS's own images and is published nowhere else, so its file
- * has no known name, and the application takes the class's id, as COM allows.
+ * The clouds' plug-ins. Azure: microsoft/Azure-Key-Vault-Plugin-gMSA, registerplugin.reg. AWS: the class id is given in the Amazon ECS Developer
+ * Guide ("Using gMSA for Windows containers"); the plug-in ships only in AWS's own images, so its file name is unknown, and the application id
+ * is the class id, as COM allows.
  */
 export const ccgPlugins: Readonly<Record<StackConfig["cloud"], CcgPlugin>> = {
   azure: {
@@ -31,7 +31,7 @@ export const ccgPlugins: Readonly<Record<StackConfig["cloud"], CcgPlugin>> = {
   },
 };
 
-/** How each cloud names a secret with the account that reads the gMSA's password. */
+/** How each cloud identifies the secret with the account that reads the gMSA's password. */
 export const ccgSecretForms = {
   aws: {
     pattern: /^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[A-Za-z0-9/_+=.@-]+-[A-Za-z0-9]{6}$/,
@@ -45,14 +45,14 @@ export const ccgSecretForms = {
   },
 } as const;
 
-/** Address of a secret in Key Vault by its resource id. Throws a `RangeError` for what is none, which the rules on a config rule out. */
+/** URL of a Key Vault secret from its resource id. Throws a `RangeError` for an invalid id, which the config rules prevent. */
 export function secretUri(resourceId: string): string {
   const [, vault, name] = ccgSecretForms.azure.pattern.exec(resourceId) ?? [];
   if (vault === undefined || name === undefined) throw new RangeError(`${resourceId} is not a secret of a vault`);
   return `https://${vault.toLowerCase()}.vault.azure.net/secrets/${name}`;
 }
 
-/** What a plug-in is told on AWS (Amazon ECS Developer Guide, `PluginInput`): a text, and never a secret. */
+/** The plug-in's input on AWS (Amazon ECS Developer Guide, `PluginInput`): a string, never a secret. */
 export function awsPluginInput(secretArn: string): string {
   return JSON.stringify({ credentialArn: secretArn });
 }
@@ -62,13 +62,13 @@ export function azurePluginInput(resourceId: string, objectId: string): string {
   return `ObjectId=${objectId};SecretUri=${secretUri(resourceId)}`;
 }
 
-/** The secrets that the accounts of a cluster name, each once. */
+/** The distinct secrets that a cluster's accounts name. */
 export function ccgSecrets(gmsa: StackConfig["addons"]["gmsa"]): readonly string[] {
   const secrets = gmsa?.credentialSpecs.map(({ secret }) => secret) ?? [];
   return [...new Set(secrets.filter((secret) => secret !== undefined))];
 }
 
-/** The keys that encrypt those secrets, where they are not the account's own, each once. */
+/** The distinct customer keys that encrypt those secrets. */
 export function ccgKeys(gmsa: StackConfig["addons"]["gmsa"]): readonly string[] {
   const keys = gmsa?.credentialSpecs.map(({ kmsKey }) => kmsKey) ?? [];
   return [...new Set(keys.filter((key) => key !== undefined))];

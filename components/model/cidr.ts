@@ -21,7 +21,7 @@ export function parseCidr(text: string): Cidr | undefined {
   return first % addressCount(prefix) === 0 ? { first, prefix } : undefined;
 }
 
-/** A network that is known to be well-formed, such as a constant. Throws for anything else. */
+/** A network known to be well-formed, such as a constant. Throws for anything else. */
 export function cidr(text: string): Cidr {
   const parsed = parseCidr(text);
   if (parsed === undefined) throw new RangeError(`${text} is not an IPv4 network`);
@@ -38,14 +38,14 @@ export function formatCidr({ first, prefix }: Cidr): string {
   return `${formatAddress(first)}/${prefix}`;
 }
 
-/** The `index`-th address of a network, counted from its first one. Throws when it lies outside. */
+/** The `index`-th address of a network, counted from its first one. Throws when it is out of range. */
 export function addressAt(network: Cidr, index: number): string {
   if (index < 0 || index >= addressCount(network.prefix))
     throw new RangeError(`${formatCidr(network)} has no address ${index}`);
   return formatAddress(network.first + index);
 }
 
-/** The `index`-th of the equal parts that a network splits into with `bits` more prefix bits. Throws when there is no such part. */
+/** The `index`-th of the equal subnets obtained by `bits` more prefix bits. Throws when it is out of range. */
 export function subnet(network: Cidr, bits: number, index: number): Cidr {
   const prefix = network.prefix + bits;
   if (prefix > 32 || index < 0 || index >= 2 ** bits)
@@ -58,7 +58,7 @@ export function overlaps(a: Cidr, b: Cidr): boolean {
   return a.first < b.first + addressCount(b.prefix) && b.first < a.first + addressCount(a.prefix);
 }
 
-/** Whether `inner` lies wholly inside `outer`. */
+/** Whether `inner` is entirely inside `outer`. */
 export function contains(outer: Cidr, inner: Cidr): boolean {
   return (
     inner.prefix >= outer.prefix && inner.first >= outer.first && inner.first < outer.first + addressCount(outer.prefix)

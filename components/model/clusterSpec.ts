@@ -10,13 +10,13 @@ import { defaultSizes, machineSize, type PoolSpec, poolSpecs, windowsBuilds } fr
 import { registryAccess } from "./registryAccess.ts";
 import { minorOf } from "./releases.ts";
 
-/** Client limits of the control plane's own components, requests per second. */
+/** Client rate limits of the control plane's components, requests per second. */
 interface ClientLimits {
   readonly qps: number;
   readonly burst: number;
 }
 
-/** Client limits by size tier. The default of kube-controller-manager, 20, makes about 20 objects a second whatever the machine can do. */
+/** Client rate limits by size tier. kube-controller-manager's default of 20 creates about 20 objects a second on any machine. */
 export const clientLimits: Readonly<Record<StackConfig["kubernetes"]["sizeTier"], ClientLimits>> = {
   small: { qps: 50, burst: 100 },
   medium: { qps: 150, burst: 300 },
@@ -53,17 +53,17 @@ export interface ClusterSpec extends NodeSettings {
   readonly windows: readonly WindowsFacts[];
   /** Networks that may reach the public API endpoint; `undefined` when there is none. */
   readonly publicAccess: readonly string[] | undefined;
-  /** Issuers whose people sign in. */
+  /** Issuers whose users sign in. */
   readonly signIn: readonly IssuerConfig[];
   readonly addons: AddOns;
   /** Reasons for findings of the plan that are accepted, by the names of the findings. */
   readonly acknowledge: Readonly<Record<string, string>>;
 }
 
-/** What the machines of a control plane may depend on: nothing of the pools, so that a changed pool never touches them. */
+/** What control-plane machines may depend on: nothing of the pools, so that changing a pool never touches them. */
 export type ControlPlaneSettings = Omit<ClusterSpec, "pools" | "windows">;
 
-/** The description of the cluster that a validated config asks for. Pure; throws only on a config that the rules would have refused. */
+/** The cluster described by a validated config. Pure; throws only on a config that the rules would have refused. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
   const { kubernetes, network, controlPlane } = config;
   const plan = addressPlan(network.cidr, network.zones);

@@ -1,4 +1,4 @@
-/** What a machine of some size offers. */
+/** Capacity of a machine size. */
 export interface Capacity {
   /** Virtual processors. */
   readonly vcpus: number;
@@ -15,7 +15,7 @@ export interface MachineSize extends Capacity {
   readonly nestedVirtualization: boolean;
 }
 
-/** AWS families with one ratio of memory to processors for all sizes, in GiB, and the generation from which it holds. */
+/** AWS families with a fixed ratio of memory to processors in GiB, and the generation from which it holds. */
 const awsFamilies: Readonly<Record<string, { readonly ratio: number; readonly since: number }>> = {
   c: { ratio: 2, since: 5 },
   m: { ratio: 4, since: 4 },
@@ -63,13 +63,13 @@ export function awsMachineSize(name: string): MachineSize | undefined {
   };
 }
 
-/** The sizes that are known by their names, in words. */
+/** The sizes known by name, in words. */
 export const sizesInWords = {
   aws: "c5, m4, r5 and later from large on, t3 and later from medium to 2xlarge",
   azure: "B, F, and D and E from version 3 on",
 } as const;
 
-/** Numbers before `xlarge` that AWS has given to sizes so far (Amazon EC2 instance types guide, specifications). */
+/** Multipliers of `xlarge` that AWS has used so far (Amazon EC2 instance types guide, specifications). */
 const awsMultiples = [1, 2, 3, 4, 6, 8, 9, 10, 12, 16, 18, 24, 32, 48, 64, 96];
 
 /** Processors of a size word. Only AMD (a) and Arm (g) families have a medium. */
@@ -80,7 +80,7 @@ function awsVcpus(size: string, attributes: string): number | undefined {
   return awsMultiples.includes(multiple) ? 4 * multiple : undefined;
 }
 
-/** First version of Azure's B sizes, whose names do not tell the memory (Azure documentation, B-series). GiB. */
+/** Azure's B sizes before version 2, whose names do not encode the memory (Azure documentation, B-series). GiB. */
 const azureBurstable: Readonly<Record<string, number>> = {
   Standard_B1ls: 0.5,
   Standard_B1s: 1,
@@ -94,7 +94,7 @@ const azureBurstable: Readonly<Record<string, number>> = {
   Standard_B20ms: 80,
 };
 
-/** Azure's names: family, processors, `-` fewer of them for licences, features, version. */
+/** Azure's names: family, processors, `-` and fewer processors for licensing, features, version. */
 const azureName = /^Standard_([BDEF])([1-9]\d{0,2})(?:-([1-9]\d{0,2}))?([a-z]*)(?:_v(\d))?$/;
 
 /**

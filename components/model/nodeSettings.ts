@@ -3,17 +3,17 @@ import type { AddOns } from "./addOns.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { RegistryAccess } from "./registryAccess.ts";
 
-/** What names a cluster and everything that belongs to it. */
+/** Identity of a cluster, shared by everything that belongs to it. */
 export interface ClusterIdentity {
   readonly cloud: Cloud;
-  /** Name of the cluster: it begins the names of its resources. */
+  /** Name of the cluster, the prefix of its resource names. */
   readonly name: string;
   readonly region: string;
   /** Tags of every cloud resource. */
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Kubernetes as every node knows it. */
+/** Kubernetes settings that every node needs. */
 export interface NodeKubernetes {
   /** `1.36.4`. */
   readonly version: string;
@@ -26,7 +26,7 @@ export interface NodeKubernetes {
   readonly clusterDomain: "cluster.local";
 }
 
-/** Where a machine gets its files and images from, and by which way. */
+/** Where machines fetch files and images from, and through which proxy. */
 export interface DownloadSettings {
   readonly artifacts: readonly Artifact[];
   readonly mirror: StackConfig["mirror"];
@@ -35,15 +35,15 @@ export interface DownloadSettings {
 }
 
 /**
- * What the machines of a pool need to know of their cluster: plain data, the same for every pool, no secret. A `ClusterSpec` has it all, so a
+ * What a pool's machines need to know about their cluster: plain data, the same for every pool, no secret. A `ClusterSpec` contains it, and a
  * program that attaches a pool gets it from the cluster's output `config`.
  */
 export interface NodeSettings extends ClusterIdentity, DownloadSettings {
   readonly kubernetes: NodeKubernetes;
-  /** Registries of the cloud that workers pull from by their identity; `undefined` when there are none. */
+  /** Cloud registries that workers pull from with their identity; `undefined` when there are none. */
   readonly registryAccess: RegistryAccess | undefined;
-  /** Whether Azure encrypts caches and temporary disks on the host as well; always false on AWS, whose hosts do so anyway. */
+  /** Whether Azure also encrypts caches and temporary disks on the host; always false on AWS, whose hosts always do. */
   readonly encryptionAtHost: boolean;
-  /** The accounts of pods, whose plug-in some nodes get. */
+  /** Domain accounts for pods, whose plug-in some nodes get. */
   readonly addons: Pick<AddOns, "gmsa">;
 }

@@ -1,10 +1,10 @@
 /** Name of an operating system as a stack file spells it. */
 export type OperatingSystemName = "linux" | "windows-2019" | "windows-2022" | "windows-2025";
 
-/** What is the same for every operating system. */
+/** Facts that every operating system has. */
 interface CommonFacts {
   readonly name: OperatingSystemName;
-  /** As people read it. */
+  /** Display name. */
   readonly title: string;
   /** AWS public SSM parameter that names the newest image. */
   readonly awsImageParameter: string;
@@ -25,14 +25,14 @@ export interface WindowsFacts extends CommonFacts {
   readonly build: string;
   /** Tag of Microsoft's container images for this build. A 2025 host also runs ltsc2022 images in process isolation, never the reverse. */
   readonly imageTag: "ltsc2019" | "ltsc2022" | "ltsc2025";
-  /** Agent that runs user data on AWS; the 2019 image with EC2Launch v2 is used, so that all three start alike. */
+  /** Agent that runs user data on AWS; for 2019 the image with EC2Launch v2 is used, so that all three start alike. */
   readonly awsLaunchAgent: "EC2Launch v2";
   /** Whether upstream Kubernetes still lists it as supported. 2019 was dropped from the 1.36 documentation (kubernetes/website#55103). */
   readonly upstreamSupported: boolean;
-  /** Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes by pod address fail. */
+  /** Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes to pod addresses fail. */
   readonly hostReachesOwnPods: boolean;
   /**
-   * Day of the updates (ISO date) with which overlay networks work; `undefined` when they always did. For 2025 SIG Windows announced the repair
+   * Day of the updates (ISO date) from which overlay networks work; `undefined` when they always did. For 2025, SIG Windows announced the fix
    * for the updates of October 2025 (rancher/rancher#50915, comment of 2025-09-03).
    */
   readonly overlayRepaired?: string;

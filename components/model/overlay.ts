@@ -1,15 +1,15 @@
 import { ports } from "./ports.ts";
 
 /**
- * The pod network's VXLAN, as flanneld must see it alike on Linux and Windows.
+ * The pod network's VXLAN parameters, which flanneld must share across Linux and Windows.
  *
- * Windows supports no VNI below 4096 and no port but 4789, while flannel's own defaults are 1 and 8472 (flannel-io/flannel,
- * Documentation/backends.md), so both are said on every node: a node that keeps the default is unreachable for the others, without an error.
+ * Windows supports no VNI below 4096 and no port but 4789, while flannel's defaults are 1 and 8472 (flannel-io/flannel,
+ * Documentation/backends.md), so both are set on every node: a node left on the defaults is silently unreachable for the others.
  */
 export const overlay = {
   /** VXLAN network identifier. */
   vni: 4096,
-  /** UDP port of the VXLAN, also to be opened between the nodes. */
+  /** UDP port of the VXLAN, which the firewall rules open between the nodes. */
   port: ports.vxlan,
   /**
    * Name of the HNS network on Windows and of the CNI network. flanneld names the HNS network `flannel.<VNI>` when its configuration

@@ -1,11 +1,11 @@
 import type { PoolSpec } from "./pools.ts";
 
-/** Name of a pool's Auto Scaling group or scale set: known beforehand, so that user data and rights can name it. */
+/** Name of a pool's Auto Scaling group or scale set: fixed in advance, so that user data and permissions can reference it. */
 export function groupName(cluster: string, pool: string): string {
   return `${cluster}-${pool}`;
 }
 
-/** Least, wanted and most machines of a pool. */
+/** Minimum, desired and maximum number of a pool's machines. */
 export function groupSize(pool: PoolSpec): {
   readonly minSize: number;
   readonly desiredCapacity: number;

@@ -20,23 +20,23 @@ export const buildLabel = "node.kubernetes.io/windows-build";
 export const poolLabel = "fenestra.dev/pool";
 
 /**
- * Label that names what a node's machine was made from. Pods must not select it: it changes with every payload, and two groups of one
- * pool may differ in it.
+ * Label with the fingerprint of what a node's machine was created from. Pods must not select on it: it changes with every payload, and two
+ * groups of one pool may have different values.
  */
 export const payloadLabel = "fenestra.dev/payload";
 
 /**
- * What the nodes of a pool promise to the scheduler. Labels, taints, the RuntimeClass and the hints for the autoscaler all come from
- * here, so that they cannot drift apart.
+ * Scheduling contract of a pool's nodes. Labels, taints, the RuntimeClass and the autoscaler's hints all derive from it, so that they cannot
+ * drift apart.
  */
 export interface PoolScheduling {
-  /** Labels that the kubelet is told to set (`--node-labels`). */
+  /** Labels that we pass to the kubelet (`--node-labels`). */
   readonly kubeletLabels: Readonly<Record<string, string>>;
-  /** Labels that the kubelet sets by itself, from the machine. */
+  /** Labels that the kubelet derives from the machine. */
   readonly ownLabels: Readonly<Record<string, string>>;
   /** Taints that the kubelet registers from its configuration, and that stay. */
   readonly taints: readonly Taint[];
-  /** RuntimeClass whose pods land on this pool's Windows build; none on Linux. */
+  /** RuntimeClass whose pods are scheduled to this pool's Windows build; none on Linux. */
   readonly runtimeClass: RuntimeClassFacts | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface PoolScheduling {
 export interface RuntimeClassFacts {
   /** `windows-2022`, with `-hyperv` for Hyper-V isolation. */
   readonly name: string;
-  /** Name of containerd's runtime. */
+  /** Name of containerd's runtime handler. */
   readonly handler: "runhcs-wcow-process" | "runhcs-wcow-hypervisor";
   readonly nodeSelector: Readonly<Record<string, string>>;
   readonly tolerations: readonly (Taint & { readonly operator: "Equal" })[];
@@ -52,13 +52,13 @@ export interface RuntimeClassFacts {
 
 /** What a pool has on either operating system. */
 interface CommonPool {
-  /** Final name, with the zone's suffix when the pool is divided. */
+  /** Final name, with the zone's suffix when the pool is split by zone. */
   readonly name: string;
   /** Path of the pool in the stack file. */
   readonly path: string;
   readonly size: MachineSize;
   readonly zones: readonly string[];
-  /** Machines wanted. */
+  /** Desired number of machines. */
   readonly count: number;
   readonly autoscale: { readonly min: number; readonly max: number } | undefined;
   /** `latest` or a pinned image. */
@@ -66,42 +66,42 @@ interface CommonPool {
   readonly diskGb: number;
   /** Whether the kubelets answer queries for logs of the node's services. */
   readonly nodeLogQuery: boolean;
-  /** Whether an update waits until the pool's nodes are Ready and made from what the program says. */
+  /** Whether an update waits until the pool's nodes are Ready and run the payload that the program rendered. */
   readonly waitForNodes: boolean;
   readonly spot: boolean;
   readonly reservations: Reservations;
   readonly scheduling: PoolScheduling;
 }
 
-/** A group of equal Linux machines in one or more zones, fully decided. */
+/** A group of identical Linux machines in one or more zones, fully resolved. */
 export interface LinuxPool extends CommonPool {
   readonly os: "linux";
   readonly release: LinuxFacts;
 }
 
-/** A group of equal Windows machines in one or more zones, fully decided. */
+/** A group of identical Windows machines in one or more zones, fully resolved. */
 export interface WindowsPool extends CommonPool {
   readonly os: "windows";
   readonly release: WindowsFacts;
   /** Whether its nodes run Hyper-V isolated pods. */
   readonly hyperV: boolean;
-  /** Whether ACLs keep its pods from the metadata service; on Linux the nodes filter packets. */
+  /** Whether HNS ACLs block its pods from the metadata service; on Linux the nodes filter packets. */
   readonly metadataAcl: boolean;
-  /** Whether its nodes get the plug-in for accounts of a domain that they have not joined. */
+  /** Whether its nodes get the plug-in for domain accounts without joining the domain. */
   readonly ccgPlugin: boolean;
 }
 
-/** A pool, told apart by `os`. */
+/** A pool, discriminated by `os`. */
 export type PoolSpec = LinuxPool | WindowsPool;
 
 /** Size of a machine when the stack file names none: 2 processors and 8 GiB. */
 export const defaultSizes = { aws: "m7i.large", azure: "Standard_D2s_v5" } as const;
 
-/** Disk of a Windows node in GiB: as the OpenShift guide for Windows machine sets has it per cloud. */
+/** Disk of a Windows node in GiB, per cloud as in the OpenShift guide for Windows machine sets. */
 const windowsDiskGb = { aws: 120, azure: 128 } as const;
 const linuxDiskGb = 50;
 
-/** A size with its capacity, from its name or else from `capacity`. `undefined` when neither tells. */
+/** A size with its capacity, from its name or else from `capacity`. `undefined` when neither gives it. */
 export function machineSize(
   cloud: StackConfig["cloud"],
   name: string,
@@ -122,7 +122,7 @@ export function zoneSuffix(zone: string): string {
   return zone.slice(-1);
 }
 
-/** Names that a pool's groups get, with the zone of each when it is divided. */
+/** Names of a pool's groups, with the zone of each when the pool is split by zone. */
 export function poolGroups(
   pool: Pick<PoolConfig, "name" | "zones" | "perZone">,
   allZones: readonly string[],
@@ -133,7 +133,7 @@ export function poolGroups(
     : [{ name: pool.name, zones }];
 }
 
-/** RuntimeClass of a Windows build, isolated by process or by Hyper-V. */
+/** RuntimeClass of a Windows build, with process or Hyper-V isolation. */
 export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv"): RuntimeClassFacts | undefined {
   if (os.family === "linux") return undefined;
   return {
@@ -152,10 +152,10 @@ export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv
 /** Label of nodes that run Hyper-V isolated containers. */
 const hyperVLabel = "fenestra.dev/hyperv";
 
-/** Label of nodes that have the plug-in for accounts of a domain that they have not joined. */
+/** Label of nodes that have the plug-in for domain accounts without joining the domain. */
 export const ccgPluginLabel = "fenestra.dev/ccg-plugin";
 
-/** The promise of one group of machines. */
+/** The scheduling contract of one group of machines. */
 export function poolScheduling(
   pool: Pick<PoolConfig, "os" | "labels" | "taints" | "hyperV" | "ccgPlugin">,
   group: string,
@@ -189,8 +189,8 @@ export function windowsBuilds(pools: readonly PoolSpec[]): readonly WindowsFacts
 }
 
 /**
- * The groups of machines of a validated config. A divided pool spreads its count over its zones, the first ones taking the remainder;
- * bounds of an autoscaled one hold for each zone.
+ * The machine groups of a validated config. A pool split by zone spreads its count over its zones, the first ones taking the remainder;
+ * autoscaling bounds apply per zone.
  */
 export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
   return config.pools.flatMap((pool, index) => {

@@ -8,7 +8,7 @@ export interface PortRange {
 
 const single = (port: number): PortRange => ({ first: port, last: port });
 
-/** Every port on which a machine of a cluster is asked by another machine, a load balancer or the deployer. Each number stands here alone. */
+/** Every port of a cluster's machines that another machine, a load balancer or the deployer connects to. Each number is defined only here. */
 export const ports = {
   /** Kubernetes API, on control-plane machines and load balancers: kubeadm's default. */
   api: 6443,
@@ -17,7 +17,7 @@ export const ports = {
   etcdPeer: 2380,
   /** kubelet: logs, exec, metrics (kubernetes/kubernetes, pkg/cluster/ports). */
   kubelet: 10250,
-  /** Health of kube-proxy, which load balancers of Services ask (kubernetes/kubernetes, pkg/cluster/ports). */
+  /** Health endpoint of kube-proxy, probed by the load balancers of Services (kubernetes/kubernetes, pkg/cluster/ports). */
   kubeProxyHealth: 10256,
   /** flannel's VXLAN: the one that Windows requires (microsoft/SDN, flannel `Port: 4789`). UDP. */
   vxlan: 4789,
@@ -29,13 +29,13 @@ export const ports = {
 /** Ports of Services of type NodePort, kube-apiserver's default. */
 export const nodePorts = { first: 30_000, last: 32_767 } as const satisfies PortRange;
 
-/** The groups of machines of a cluster, which are also the groups of its firewall rules. */
+/** The cluster's machine groups, which are also the groups of its firewall rules. */
 export const machineGroups = ["control-plane", "workers"] as const;
 export type MachineGroup = (typeof machineGroups)[number];
 
-/** What machines of a group take from machines of a group. */
+/** Traffic that machines of one group accept from machines of another. */
 export interface MachineTraffic {
-  /** Name, unique; it becomes part of the names of resources. */
+  /** Unique name; part of resource names. */
   readonly name: string;
   readonly from: MachineGroup;
   readonly to: MachineGroup;
@@ -44,7 +44,7 @@ export interface MachineTraffic {
   readonly purpose: string;
 }
 
-/** What machines take from each other, on every cloud. How the API and load balancers reach them differs by cloud. */
+/** Traffic between machines, on every cloud. How the API and load balancers reach them differs by cloud. */
 export function machineTraffic({ addons }: Pick<ClusterSpec, "addons">): readonly MachineTraffic[] {
   const between = (
     role: string,
@@ -79,7 +79,7 @@ export function machineTraffic({ addons }: Pick<ClusterSpec, "addons">): readonl
         : `Metrics collectors on workers to the kubelets of ${whose[to]}`,
     ),
     ...between("overlay", "udp", single(ports.vxlan), () => "Pod network, VXLAN"),
-    // kube-proxy answers on every node, but only workers are behind the load balancers of Services.
+    // kube-proxy listens on every node, but only workers are behind the load balancers of Services.
     ...between("node-ports", "tcp", nodePorts, () => "NodePorts of Services", ["workers"]),
     ...between("node-ports-udp", "udp", nodePorts, () => "NodePorts of Services", ["workers"]),
     ...(addons.exporters

@@ -1,8 +1,8 @@
 import type { Cloud } from "../config/schema.ts";
 
 /**
- * Public regions at the end of 2026, to find a mistyped one (Amazon EC2 User Guide, "Regions and zones"; Azure documentation, "List of Azure
- * regions"). A cloud opens others: one that is not here is not wrong.
+ * Public regions at the end of 2026, used to detect typos (Amazon EC2 User Guide, "Regions and zones"; Azure documentation, "List of Azure
+ * regions"). Clouds add regions, so one that is not listed is not an error.
  */
 export const knownRegions: Readonly<Record<Cloud, readonly string[]>> = {
   aws: [

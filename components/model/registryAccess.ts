@@ -2,17 +2,17 @@ import type { Cloud, StackConfig } from "../config/schema.ts";
 import { type Artifact, findArtifact } from "./artifacts.ts";
 import { otherReleases } from "./releases.ts";
 
-/** What a cloud has for pulls from its own registries by the identity of a machine. */
+/** How machines of a cloud pull from its own registries with their identity. */
 interface RegistryFacts {
   /** Name of the kubelet's plug-in, and of its file without suffix. */
   readonly plugin: string;
-  /** The plug-in in the lock file. It speaks credentialprovider.kubelet.k8s.io/v1, as every minor that can be chosen does. */
+  /** The plug-in in the lock file. It implements credentialprovider.kubelet.k8s.io/v1, which every supported minor uses. */
   readonly artifact: { readonly name: string; readonly version: string };
-  /** How a stack file names what may be pulled. */
+  /** How a stack file identifies what may be pulled. */
   readonly pattern: RegExp;
   readonly allowed: string;
   readonly example: string;
-  /** How long the kubelet keeps an answer that does not say so itself. */
+  /** How long the kubelet caches an answer without a duration of its own. */
   readonly cacheDuration: string;
 }
 
@@ -40,23 +40,23 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   },
 };
 
-/** A plug-in's file: the only one that a machine installs. */
+/** A plug-in's file, the only one that a machine installs. */
 interface PluginFile {
   readonly url: string;
   readonly sha256: string;
 }
 
-/** Registries of the cloud that the workers may pull from. */
+/** Cloud registries that the workers may pull from. */
 export interface RegistryAccess {
   /** ARNs of repositories, or resource ids of registries. */
   readonly resources: readonly string[];
-  /** Images that the kubelet asks the plug-in about, as `matchImages` has them: one `*` stands for one part of a host. */
+  /** Images for which the kubelet calls the plug-in, as `matchImages` spells them: one `*` matches one part of a host name. */
   readonly images: readonly string[];
   /** The plug-in per system; `undefined` where neither the stack file nor the lock file has one. */
   readonly plugin: Readonly<Record<"linux" | "windows", PluginFile | undefined>>;
 }
 
-/** The file that a system's machines install: the stack file's own, else the one that the lock file has a digest of. */
+/** The file that machines of an operating system install: the stack file's, else the one with a digest in the lock file. */
 function pluginFile(
   { cloud, registryAccess }: Pick<StackConfig, "cloud" | "registryAccess">,
   os: "linux" | "windows",
@@ -68,7 +68,7 @@ function pluginFile(
   return found === undefined || found.digest === null ? undefined : { url: found.url, sha256: found.digest };
 }
 
-/** What a config says of pulls from the cloud's registries. `undefined` when nobody wants them. */
+/** Registry access as configured. `undefined` when no registry is listed. */
 export function registryAccess(
   config: Pick<StackConfig, "cloud" | "registryAccess">,
   lock: readonly Artifact[],
@@ -82,10 +82,10 @@ export function registryAccess(
   };
 }
 
-/** The login server of a registry may carry a suffix that its resource id does not tell. */
+/** A registry's login server may carry a suffix that its resource id does not show. */
 const azureHosts = ["*.azurecr.io", "*.*.geo.azurecr.io"];
 
-/** Hosts of the accounts and regions that the ARNs name, the one of both address families included. */
+/** Hosts for the accounts and regions in the ARNs, including the dual-stack ones. */
 function ecrHosts(arns: readonly string[]): readonly string[] {
   const hosts = arns.flatMap((arn) => {
     const [, region = "", account = ""] = registryFacts.aws.pattern.exec(arn) ?? [];

@@ -1,7 +1,7 @@
 import type { Artifact, ArtifactQuery } from "./artifacts.ts";
 import { findArtifact, requireArtifact } from "./artifacts.ts";
 
-/** A Kubernetes minor that can be chosen, with the components that go with it. */
+/** A supported Kubernetes minor, with the component versions that go with it. */
 export interface MinorFacts {
   /** `1.36`. */
   readonly minor: string;
@@ -24,16 +24,16 @@ export interface MinorFacts {
   readonly mutatingAdmissionPolicy: boolean;
 }
 
-/** The release that a stack file gets that names none. */
+/** The default release of a stack file. */
 export const defaultRelease = "1.36.4";
 
-/** flannel of every minor: one agent runs on all nodes. */
+/** flannel for every minor: one agent runs on all nodes. */
 export const flannelReleases = { agent: "0.28.9", cni: "1.9.1-flannel3" } as const;
 
 /** Version of the CNI specification that the configurations of both systems are written in (containernetworking/cni, SPEC.md). */
 export const cniSpecVersion = "1.0.0";
 
-/** Programs and images that do not go by the Kubernetes minor, as the lock file has them. */
+/** Programs and images whose version does not depend on the Kubernetes minor, as in the lock file. */
 export const otherReleases = {
   /** The last one that runs on Windows Server 2019 is the older. */
   agnhost: { recent: "2.63.0", windows2019: "2.55" },
@@ -54,8 +54,8 @@ const components = {
 } as const;
 
 /**
- * The Kubernetes minors that can be chosen, oldest first: everything that differs between them is here and in `removedSettings`, so that a new
- * minor is one row (and its programs, by `fenestra pin`). kubeadm's choices were read in 1.35.1, 1.36.4 and 1.37.1.
+ * The supported Kubernetes minors, oldest first: everything that differs between them is here and in `removedSettings`, so that a new minor is
+ * one row (and its programs, by `fenestra pin`). kubeadm's choices were read in 1.35.1, 1.36.4 and 1.37.1.
  */
 export const minors: readonly MinorFacts[] = [
   {
@@ -81,19 +81,19 @@ export const minors: readonly MinorFacts[] = [
   },
 ];
 
-/** A flag or feature gate that a Kubernetes minor took away. */
+/** A flag or feature gate that a Kubernetes minor removed. */
 export interface RemovedSetting {
   readonly component: "kubelet" | "kube-proxy";
   readonly kind: "flag" | "gate";
   /** Without the leading dashes. */
   readonly name: string;
-  /** First minor in which the setting cannot be given, or not with another value than the default: it is not rendered from then on. */
+  /** First minor that lacks the setting or locks it to its default: it is not rendered from then on. */
   readonly since: string;
   /** Upstream change that removed or locked it. */
   readonly reference: string;
 }
 
-/** What must not be rendered any more, oldest first. A program that meets an unknown flag or gate does not start. */
+/** Settings that must no longer be rendered, oldest first. A program given an unknown flag or gate does not start. */
 export const removedSettings: readonly RemovedSetting[] = [
   {
     component: "kubelet",
@@ -116,7 +116,7 @@ export const removedSettings: readonly RemovedSetting[] = [
     since: "1.28",
     reference: "kubernetes/kubernetes#117570",
   },
-  // Locked on in 1.34: setting it to false ends kube-proxy (Azure/AgentBaker#6925), and 1.38 no longer knows the names.
+  // Locked on in 1.34: setting it to false crashes kube-proxy (Azure/AgentBaker#6925). 1.38 no longer has the names.
   { component: "kube-proxy", kind: "gate", name: "WinDSR", since: "1.34", reference: "kubernetes/kubernetes#142125" },
   {
     component: "kube-proxy",
@@ -132,7 +132,7 @@ export const removedSettings: readonly RemovedSetting[] = [
     since: "1.35",
     reference: "kubernetes/kubernetes#133779",
   },
-  // Generally available and locked on in 1.36; 1.39 no longer knows the name.
+  // Generally available and locked on in 1.36; 1.39 no longer has the name.
   {
     component: "kubelet",
     kind: "gate",
@@ -147,25 +147,25 @@ export function minorOf(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
 
-/** What is known of a release's minor. `undefined` for a minor that cannot be chosen. */
+/** The facts of a release's minor. `undefined` for an unsupported minor. */
 export function minorFacts(version: string): MinorFacts | undefined {
   return minors.find(({ minor }) => minor === minorOf(version));
 }
 
-/** The same for a release that the config accepted. @throws RangeError when the minor cannot be chosen */
+/** The same for a release that the config accepted. @throws RangeError when the minor is not supported */
 export function requireMinorFacts(version: string): MinorFacts {
   const facts = minorFacts(version);
   if (facts === undefined) throw new RangeError(`Kubernetes ${version} cannot be chosen`);
   return facts;
 }
 
-/** Kubernetes programs that machines run; every release must have them in the lock file to be chosen, per operating system. */
+/** Kubernetes programs that machines run, per operating system; a release is supported only when the lock file has them all. */
 export const releasePrograms = {
   linux: ["kubelet", "kubeadm", "kubectl"],
   windows: ["kubelet.exe", "kubectl.exe", "kube-proxy.exe", "kube-log-runner.exe"],
 } as const;
 
-/** Releases that can be chosen: those whose programs for both systems are all in the lock file, oldest first. */
+/** Supported releases: those whose programs for both systems are all in the lock file, oldest first. */
 export function selectableVersions(lock: readonly Artifact[]): readonly string[] {
   const versions = new Set(lock.filter(({ name }) => name === "kubelet").map(({ version }) => version));
   return [...versions]
@@ -192,10 +192,10 @@ export function compareVersions(a: string, b: string): number {
 /** Which machine the artifacts are for. */
 export type MachineRole = "control-plane" | "linux" | "windows";
 
-/** Artifacts of a machine with their role in the payload as key. */
+/** A machine's artifacts by their role in the payload. */
 export type MachineArtifacts = Readonly<Record<string, Artifact>>;
 
-/** Every file that a machine of this role downloads. Throws when the release cannot be chosen. */
+/** Every file that a machine of this role downloads. Throws when the release is not supported. */
 export function machineArtifacts(lock: readonly Artifact[], version: string, role: MachineRole): MachineArtifacts {
   const { components: parts } = requireMinorFacts(version);
   const os = role === "windows" ? "windows" : "linux";
@@ -234,7 +234,7 @@ export function pauseImage(lock: readonly Artifact[], version: string): string {
   }).url;
 }
 
-/** Images that kubeadm runs as the control plane and its add-ons. @throws RangeError when the minor cannot be chosen */
+/** Images that kubeadm runs as the control plane and its add-ons. @throws RangeError when the minor is not supported */
 export function kubeadmImages(version: string): readonly string[] {
   const { etcd, coredns } = requireMinorFacts(version).kubeadm;
   return [

@@ -1,7 +1,7 @@
 import type { Capacity } from "./machineSizes.ts";
 import type { OperatingSystem } from "./operatingSystems.ts";
 
-/** Resources that the kubelet keeps away from pods, as its configuration file spells them. */
+/** Resources that the kubelet reserves, as its configuration file spells them. */
 export interface Reservations {
   /** For the kubelet and containerd. */
   readonly kubeReserved: { readonly cpu: string; readonly memory: string; readonly "ephemeral-storage": string };
@@ -10,8 +10,8 @@ export interface Reservations {
 }
 
 /**
- * Thresholds below which the kubelet evicts pods at once. Windows has neither cgroups nor a killer of processes that are out of memory
- * (kubernetes/kubernetes#73417): there the kubelet must evict while there is still memory left.
+ * Thresholds below which the kubelet evicts pods at once. Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417): there the
+ * kubelet must evict while there is still memory left.
  */
 export const evictionHard = {
   linux: {
@@ -32,7 +32,7 @@ const memorySteps = [
   { upToGib: Number.POSITIVE_INFINITY, share: 0.02 },
 ] as const;
 
-/** MiB that the curve gives for a machine of this memory. */
+/** MiB that the curve gives for a machine with this much memory. */
 function curveMib(memoryGib: number): number {
   let below = 0;
   let total = 0;
@@ -45,8 +45,8 @@ function curveMib(memoryGib: number): number {
 }
 
 /**
- * Reservations by machine size. Windows has no killer of processes that are out of memory: a node whose pods take everything hangs
- * (Azure/AKS#2820, kubernetes/kubernetes#73417), so the system keeps 2 GiB there, or a quarter of a machine below 8 GiB.
+ * Reservations by machine size. Windows has no OOM killer: a node whose pods use all memory hangs (Azure/AKS#2820, kubernetes/kubernetes#73417),
+ * so the system keeps 2 GiB there, or a quarter of a machine below 8 GiB.
  */
 export function reservations(os: OperatingSystem, capacity: Capacity): Reservations {
   const windows = os.family === "windows";

@@ -1,6 +1,6 @@
 import type { IssuerConfig } from "../config/schema.ts";
 
-/** What names and groups of an issuer's people begin with in Kubernetes. */
+/** Prefix of an issuer's user and group names in Kubernetes. */
 export function signInPrefix({ name }: Pick<IssuerConfig, "name">): string {
   return `${name}:`;
 }

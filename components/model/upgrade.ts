@@ -4,8 +4,8 @@ import type { ClusterSpec } from "./clusterSpec.ts";
 import { compareVersions, minorOf } from "./releases.ts";
 
 /**
- * What a running cluster cannot change, or only in one direction. It is kept in the state, because a program that calls no cloud cannot see
- * the old values otherwise. All but the first two are missing in states of version 0.1.
+ * Settings that a running cluster cannot change, or only in one direction. They are kept in the state, because a program that calls no cloud
+ * cannot see the old values otherwise. All but the first two are missing in states of version 0.1.
  */
 const clusterState = z.object({
   /** Kubernetes release, `1.36.4`. */
@@ -20,7 +20,7 @@ const clusterState = z.object({
   podCidr: z.string().optional(),
   serviceCidr: z.string().optional(),
   etcdDiskGb: z.number().optional(),
-  /** Not kept in the state, whose own name holds it: known where two plans are compared. */
+  /** Not stored, since the state's own name contains it: set only where two plans are compared. */
   name: z.string().optional(),
   /** As `name`. */
   cloud: z.string().optional(),
@@ -46,7 +46,7 @@ export function stateOf({
   } satisfies ClusterState;
 }
 
-/** A state as the engine hands it to a hook; `undefined` for what is none. */
+/** A state as the engine passes it to a hook; `undefined` for anything else. */
 export function readState(value: unknown): ClusterState | undefined {
   return clusterState.safeParse(value).data;
 }
@@ -54,16 +54,16 @@ export function readState(value: unknown): ClusterState | undefined {
 const path = (...steps: readonly string[]): string => steps.reduce<string>(childPath, "config");
 const elsewhere = "set it back; for another value build a second cluster and move the workloads";
 
-/** Why a cluster may not go from one state to another: everything that would destroy its data, or that Kubernetes or etcd cannot do. Pure. */
+/** Why a cluster may not go from one state to another: changes that would destroy its data, or that Kubernetes or etcd cannot make. Pure. */
 export function changeProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
-    // It may never have been reached: then the minor before it is the way back from an upgrade that failed.
+    // An upgrade may have failed before reaching that release: then the minor below it is the way back.
     ...versionProblems(from.version, to.version, 1, "which was asked for before"),
     ...keptProblems(from, to),
   ];
 }
 
-/** Why a stack may not go from one plan to another, taken that the first one has been carried out. */
+/** Why a stack may not go from one plan to another, assuming that the first one was deployed. */
 export function plannedProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
     ...versionProblems(from.version, to.version, 0, "which the cluster has by the plan before"),
@@ -91,8 +91,8 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
 }
 
 /**
- * Why the control plane may not go on from the release that all its machines run. A minor is never skipped and never taken back: neither
- * kubeadm nor the API server can do that (kubernetes.io/releases/version-skew-policy). Patches go both ways.
+ * Why the control plane may not move on from the release that all its machines run. Minors are never skipped or downgraded: neither kubeadm nor
+ * the API server supports it (kubernetes.io/releases/version-skew-policy). Patches go both ways.
  */
 export function reachedProblems(from: string, to: string): readonly Problem[] {
   return versionProblems(from, to, 0, "which all control-plane machines have reached");
@@ -131,14 +131,14 @@ function zoneProblems(from: readonly string[] | undefined, to: readonly string[]
   ];
 }
 
-/** What may not change at all. A state that lacks the value says nothing. */
+/** Settings that may never change. A value missing in the state is not checked. */
 function fixed(key: string, from: string | undefined, to: string | undefined, why: string): readonly Problem[] {
   if (from === undefined || to === undefined || from === to) return [];
   const problem = { path: path(...key.split(".")), value: to, message: `cannot change: ${why}`, allowed: from };
   return [{ ...problem, remedy: elsewhere }];
 }
 
-/** What may only grow. */
+/** Settings that may only grow. */
 function shrinking(key: string, from: number | undefined, to: number | undefined, why: string): readonly Problem[] {
   if (from === undefined || to === undefined || to >= from) return [];
   const problem = { path: path(...key.split(".")), value: to, message: `cannot get smaller: ${why}` };

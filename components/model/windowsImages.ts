@@ -1,7 +1,7 @@
 import { type Artifact, requireArtifact } from "./artifacts.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 
-/** Microsoft's images that exist once per Windows build, with the part of the tag before the release. */
+/** Microsoft's images that exist per Windows build, with the part of the tag before the release. */
 const tagPrefixes = {
   servercore: "",
   nanoserver: "",
@@ -9,12 +9,12 @@ const tagPrefixes = {
   "servercore/iis": "windowsservercore-",
 } as const;
 
-/** Name of one of Microsoft's images that exist once per Windows build. */
+/** Name of a Microsoft image that exists per Windows build. */
 export type WindowsImageName = keyof typeof tagPrefixes;
 
 /**
- * Reference of Microsoft's image for a Windows release, with the digest where the lock file has one: every use goes through here, so that
- * what is pulled beforehand is what pods ask for. Throws a `RangeError` when the lock file has no such image.
+ * Reference of Microsoft's image for a Windows release, with the digest where the lock file has one. Every use goes through here, so that the
+ * images pulled in advance are the ones pods name. Throws a `RangeError` when the lock file has no such image.
  */
 export function windowsImage(
   lock: readonly Artifact[],

@@ -3,10 +3,10 @@ import { registryAccess, registryFacts } from "../../model/registryAccess.ts";
 import type { Problem } from "../problem.ts";
 import { poolRule, type Rule, rule } from "./rule.ts";
 
-/** StorageClasses of the cloud's disks, which the add-on `storage` makes. */
+/** StorageClasses for the cloud's disks, created by the add-on `storage`. */
 const diskClassNames: readonly string[] = ["linux", "windows"];
 
-/** A StorageClass has its name to itself. */
+/** StorageClass names are unique. */
 const shareNames = rule(["addons.smb", "addons.storage"], ({ "addons.smb": smb, "addons.storage": storage }) =>
   (smb?.shares ?? []).flatMap(({ name }, index): Problem[] => {
     const path = `config.fenestra:addons.smb.shares[${index}].name`;
@@ -160,7 +160,7 @@ const registryPlugins = rule(["cloud", "registryAccess", "pools"], (config, lock
   );
 });
 
-/** What the options of add-ons ask of each other and of the pools, and what pulls from the cloud's registries need. */
+/** The rules on add-ons: what their options require of each other and of the pools, and what pulls from the cloud's registries need. */
 export const addOnRules: readonly Rule[] = [
   shareNames,
   accountNames,

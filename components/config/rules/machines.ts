@@ -20,7 +20,7 @@ const disk = poolRule(["os", "diskGb"], ["cloud"], ({ os, diskGb }, path, { clou
     : [],
 );
 
-/** Sizes as the clouds spell them. With `capacity` a name is not looked up, so at least its form is checked. */
+/** Size names as the clouds spell them. With `capacity` a name is not looked up, so at least its form is checked. */
 const sizeForm = {
   aws: /^[a-z][a-z0-9-]*\.[a-z0-9-]+$/,
   azure: /^Standard_[A-Za-z0-9_-]+$/,
@@ -51,14 +51,14 @@ const sizes = poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) 
     : [{ path: at, value: name, message: "is an Arm size", allowed: "an x86 size: the images are x86" }];
 });
 
-/** The size of a pool's machines when `sizes` has nothing against it. */
+/** The machine size of a pool; `undefined` when the rule `sizes` reports a problem with it. */
 function usableSize(pool: Pick<PoolConfig, "size" | "capacity">, cloud: Cloud): MachineSize | undefined {
   const name = pool.size ?? defaultSizes[cloud];
   const size = sizeForm[cloud].test(name) ? machineSize(cloud, name, pool.capacity) : undefined;
   return size?.arch === "amd64" ? size : undefined;
 }
 
-/** What the operating system and the kubelet need at least; 2 GB is also what kubeadm's documentation asks of every machine. */
+/** Minimum for the operating system and the kubelet; kubeadm's documentation also requires 2 GB. */
 const least = { linux: { vcpus: 1, memoryGib: 2 }, windows: { vcpus: 2, memoryGib: 4 } } as const;
 
 function isLargeEnough({ os }: Pick<PoolConfig, "os">, { vcpus, memoryGib }: MachineSize): boolean {
@@ -94,7 +94,7 @@ const nesting = poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool,
   ];
 });
 
-/** Whether an image is spelled as the cloud has it. */
+/** Whether an image reference has the cloud's form. */
 export function imageProblems(cloud: Cloud, image: string, path: string): readonly Problem[] {
   const pattern = cloud === "aws" ? /^ami-[0-9a-f]{8,17}$/ : /^\d+\.\d+\.\d+$/;
   if (image === "latest" || pattern.test(image)) return [];

@@ -7,7 +7,7 @@ import { type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
-/** Ranges that a cluster's networks may not touch, with the reason. */
+/** Ranges that a cluster's networks must not overlap, with the reason. */
 const reservedRanges = [
   { range: "0.0.0.0/8", reason: "addresses that mean this host" },
   { range: "127.0.0.0/8", reason: "the loopback range" },
@@ -33,7 +33,7 @@ const pods: NetworkField = { setting: "kubernetes.podCidr", least: 8, most: 22 }
 /** The API server takes at most 20 host bits (kubernetes/kubernetes, service-cluster-ip-range). */
 const services: NetworkField = { setting: "kubernetes.serviceCidr", least: 12, most: 24 };
 
-/** The network of a field when it has a size that fits, else what is wrong with it. */
+/** The network of a field if its size is allowed, else what is wrong with it. */
 function sized(field: NetworkField, value: string, cloud: StackConfig["cloud"]): Cidr | Problem {
   const { setting, least, most: limit } = field;
   const path = key(setting);
@@ -45,7 +45,7 @@ function sized(field: NetworkField, value: string, cloud: StackConfig["cloud"]):
   return { path, value, message: `is too ${parsed.prefix < least ? "large" : "small"} a network`, allowed };
 }
 
-/** Tells a network with host bits, which is one address too precise, from what is no network at all. */
+/** Distinguishes a network with host bits set from text that is no network at all. */
 function notANetwork(value: string): string {
   const [address, prefix] = value.split("/");
   const parts = (address ?? "").split(".").map(Number);
@@ -87,7 +87,7 @@ const disjoint = (a: NetworkField, b: NetworkField): Rule =>
     ];
   });
 
-/** Most machines that the pools may have at once, the one more of a rolling replacement included. */
+/** Most machines that the pools may have at once, including the extra one of a rolling replacement. */
 function mostMachines(pools: StackConfig["pools"], zones: readonly string[]): number {
   return pools
     .map((pool) => {
@@ -99,8 +99,8 @@ function mostMachines(pools: StackConfig["pools"], zones: readonly string[]): nu
 }
 
 /**
- * Every node takes a /24 of the pod range, and every machine an address of a private subnet. Where one runs out, nodes come up without a
- * pod network or do not come up at all, so it is told here.
+ * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out, nodes come up without a pod
+ * network or not at all, so it is checked here.
  */
 const roomForPods = rule(
   ["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"],
@@ -114,7 +114,7 @@ const roomForPods = rule(
     ),
 );
 
-/** A private subnet is a quarter of the network; the clouds keep five addresses, load balancers and endpoints take some. */
+/** A private subnet is a quarter of the network; the clouds reserve five addresses, and load balancers and endpoints take some. */
 const roomForMachines = rule(["cloud", "network.cidr", "network.zones", "pools"], (settings) => {
   const zones = settings["network.zones"];
   const wanted = mostMachines(settings.pools, zones);
@@ -127,7 +127,7 @@ const roomForMachines = rule(["cloud", "network.cidr", "network.zones", "pools"]
   );
 });
 
-/** A network whose size does not fit at all is told by its own rule only. */
+/** A network of the wrong size is reported by its own rule only. */
 function tooFew(
   field: NetworkField,
   value: string,
@@ -148,11 +148,12 @@ function tooFew(
   ];
 }
 
-/** "NAT: none" needs another source for everything that a machine fetches. */
+/** `NAT: none` requires another source for everything that machines fetch. */
 const restrictedNetwork = rule(["cloud", "network.nat", "mirror"], ({ cloud, "network.nat": nat, mirror }) => {
   if (nat !== "none") return [];
   if (cloud === "azure") {
-    // Azure's resource manager has a private way in for whole management groups only (Azure documentation, private link for Azure Resource Manager).
+    // Azure's resource manager supports private access only for whole management groups (Azure documentation, private link for Azure Resource
+    // Manager).
     return [
       {
         path: key("network.nat"),
@@ -193,7 +194,7 @@ const access = rule(["access"], ({ access: { public: open } }) => {
   });
 });
 
-/** Host of a container registry as containerd's certs.d names it, optionally with a port. */
+/** Registry host as in containerd's certs.d, optionally with a port. */
 const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
 
 const registries = rule(["mirror.registries"], (settings) =>
@@ -212,7 +213,7 @@ const registries = rule(["mirror.registries"], (settings) =>
   }),
 );
 
-/** URLs end up in files on the machines, so they may carry neither a password nor anything that a shell reads. */
+/** URLs end up in files on the machines, so they may contain neither a password nor shell metacharacters. */
 function urlProblems(path: string, text: string | undefined): readonly Problem[] {
   if (text === undefined) return [];
   if (/^[a-z]+:\/\/[^/]*@/i.test(text)) {
@@ -237,7 +238,7 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
       ];
 }
 
-/** The rules on addresses and on what the machines reach. */
+/** The rules on addresses and on what machines can reach. */
 export const networkRules: readonly Rule[] = [
   ...[machines, pods, services].map(oneNetwork),
   disjoint(machines, pods),

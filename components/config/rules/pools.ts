@@ -157,13 +157,13 @@ const repeatedTaints = poolRule(["os", "taints"], [], (pool, path) => {
   });
 });
 
-/** Group names are the cluster's: no two pools may make the same. */
+/** Group names are unique in the cluster, across pools. */
 const groupNames: Rule = ({ settings, pools }) => {
   if (!hasSettings(settings, ["network.zones"])) return [];
   const seen = new Map<string, number>();
   return pools.flatMap((pool, index): Problem[] => {
     if (!hasFields(pool, ["name", "zones", "perZone"])) return [];
-    // A zone that is listed twice is told by its own rule, not once more as a name.
+    // A zone listed twice is reported by its own rule, not again as a duplicate name.
     const groups = new Set(poolGroups(pool, settings["network.zones"]).map(({ name }) => name));
     return [...groups].flatMap((name): Problem[] => {
       const first = seen.get(name);
@@ -192,7 +192,7 @@ const ownTags = { aws: 4 + 2 + 3, azure: 2 + 4 + 3 } as const;
 /** Longest key of a label or taint that fits behind the autoscaler's prefix into the key of a tag on AWS, which has 128 characters. */
 const longestKey = 128 - "k8s.io/cluster-autoscaler/node-template/label/".length;
 
-/** The autoscaler learns the labels and taints of a group without a machine from its tags, of which there are not as many as one likes. */
+/** The autoscaler learns the labels and taints of an empty group from its tags, and the number of tags is limited. */
 const hints = poolRule(
   ["name", "os", "size", "capacity", "autoscale", "labels", "taints", "hyperV", "ccgPlugin"],
   ["cloud", "tags"],

@@ -3,14 +3,14 @@ import type { Problem } from "../problem.ts";
 import type { PoolConfig } from "../schema.ts";
 import { type AcceptedSettings, hasFields, hasSettings, type Settings } from "../settings.ts";
 
-/** A rule looks at what the schema accepted of a config, and names what does not fit together. */
+/** A rule checks the values that the schema accepted and reports those that do not fit together. */
 export type Rule = (given: AcceptedSettings, lock: readonly Artifact[]) => readonly Problem[];
 
 /**
  * A rule on settings of the stack.
  *
- * @param reads what the rule reads, all of it: the check gets nothing else. The rule is left out when the schema refused part of it, whose
- *   problem is shown already. So name `network.zones`, not `network`, where that is enough. A list counts as a whole.
+ * @param reads everything that the rule reads; the check gets nothing else. The rule is skipped when the schema refused part of it, since that
+ *   problem is reported already. So name `network.zones`, not `network`, where that is enough. A list counts as a whole.
  */
 export function rule<K extends keyof Settings>(
   reads: readonly K[],
@@ -20,7 +20,7 @@ export function rule<K extends keyof Settings>(
 }
 
 /**
- * A rule on each pool for itself: a mistake in one pool leaves out no check of another.
+ * A rule on each pool separately: a mistake in one pool does not skip the check of another.
  *
  * @param own what the rule reads of the pool
  * @param reads what it reads of the stack, as for `rule`

@@ -53,7 +53,7 @@ const region = rule(["cloud", "region"], ({ cloud, region: name }) => {
     return [{ path: key("region"), value: name, message, allowed }];
   }
   if (pattern.test(name)) {
-    // Digits apart, since a cloud opens regions of a known name: eu-west-4 is not a mistyped eu-west-3.
+    // Digits are compared separately, since clouds add numbered regions: eu-west-4 is not a mistyped eu-west-3.
     const bare = (text: string): string => text.replaceAll(/\d/g, "");
     const known = knownRegions[cloud];
     if (known.some((each) => bare(each) === bare(name))) return [];
@@ -75,7 +75,7 @@ const zones = rule(["cloud", "region", "network.zones"], ({ cloud, region: name,
         ? []
         : [{ path, value: zone, message: "is not an Azure zone", allowed: '"1", "2" or "3"' }];
     }
-    // Of a region that is none, nothing can be said about its zones.
+    // Zones cannot be judged for an invalid region.
     const known = zone.startsWith(name) && /^[a-z]$/.test(zone.slice(name.length));
     const isRegion = knownRegions.aws.includes(name) || didYouMean(name, knownRegions.aws) === undefined;
     return known || !isRegion || !regionForms.aws.pattern.test(name)
@@ -125,7 +125,7 @@ const controlPlaneImage = rule(["cloud", "controlPlane.image"], ({ cloud, "contr
   imageProblems(cloud, image, key("controlPlane.image")),
 );
 
-/** What one cloud has and the other has not is refused by name there, and never passed over in silence. */
+/** Settings that only one cloud supports are refused by name on the other, never ignored. */
 const oneCloudOnly = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost }) =>
   cloud === "aws" && encryptionAtHost
     ? [
@@ -139,7 +139,7 @@ const oneCloudOnly = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtH
     : [],
 );
 
-/** What no two issuers may have in common, and what none may be called. */
+/** Values that must be unique among issuers, and reserved names. */
 const signIn = rule(["access.signIn"], ({ "access.signIn": issuers }) =>
   issuers.flatMap(({ name, issuer }, index): Problem[] => {
     const path = key(`access.signIn[${index}]`);
@@ -165,7 +165,7 @@ const signIn = rule(["access.signIn"], ({ "access.signIn": issuers }) =>
   }),
 );
 
-/** Most tags of a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add their own. */
+/** Most tags in a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add theirs. */
 const mostTags = 40;
 
 const tags = rule(["cloud", "tags"], ({ cloud, tags: all }) => {
@@ -177,7 +177,7 @@ const tags = rule(["cloud", "tags"], ({ cloud, tags: all }) => {
   return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names, cloud))];
 });
 
-/** Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 and names without regard to case. */
+/** Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 with case-insensitive names. */
 function tag(name: string, value: string, names: readonly string[], cloud: Cloud): readonly Problem[] {
   const path = childPath(key("tags"), name);
   const twin = names.find((other) => other.toLowerCase() === name.toLowerCase());
@@ -187,10 +187,10 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
       "is a tag that the program or the cloud sets",
       "a name outside fenestra:, aws:, kubernetes.io/cluster/, and not KubernetesCluster",
     ],
-    // Azure refuses these characters in tag names; AWS refuses "/" as soon as instance metadata tags are on.
+    // Azure refuses these characters in tag names; AWS refuses "/" when instance metadata tags are on.
     [/[<>%&\\?/]/.test(name), "has a character that a cloud refuses in a name", "names without < > % & \\ ? /"],
     [name.length > 128, "has a name that is too long", "at most 128 characters"],
-    // Tags are those of roles too, whose names and values IAM holds to these (IAM API Reference, Tag).
+    // Roles are tagged too, and IAM restricts names and values to these characters (IAM API Reference, Tag).
     [
       cloud === "aws" && !/^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u.test(name + value),
       "has a character that AWS refuses in tags of roles",
@@ -208,8 +208,8 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
 }
 
 /**
- * Words that Azure refuses in the names of what has an endpoint: vaults, the storage account and the public name of the API, which begin with
- * the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The account has it without hyphens.
+ * Words that Azure refuses in names of resources with an endpoint: vaults, the storage account and the API's public name, all of which begin
+ * with the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The account's name omits the hyphens.
  */
 const reservedWords = /microsoft|windows|^login/;
 
@@ -228,7 +228,7 @@ const reservedName = rule(["cloud", "name"], ({ cloud, name }) =>
 );
 
 /**
- * Most tags of a stack file: of zones of private DNS each has at most 15 (Azure documentation, tag resources, "Limitations"), and the program
+ * Most tags in a stack file on Azure: private DNS zones allow only 15 each (Azure documentation, tag resources, "Limitations"), and the program
  * adds two.
  */
 const mostAzureTags = 13;

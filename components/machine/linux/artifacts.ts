@@ -4,21 +4,21 @@ import { machineArtifacts } from "../../model/releases.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
 import { tsvFile } from "./shell.ts";
 
-/** What becomes of a downloaded file. */
+/** How a downloaded file is installed. */
 interface Placement {
   /** `binary`: installed under its own name; `tar`: unpacked, gzip. */
   readonly kind: "binary" | "tar";
   /** Folder on the machine. */
   readonly destination: string;
-  /** Leading folders of the archive's paths that are dropped. Default 0. */
+  /** Leading path components of the archive to strip. Default 0. */
   readonly strip?: number;
-  /** Patterns of the files that are wanted from the archive. Default all. */
+  /** Patterns of the files to extract from the archive. Default all. */
   readonly members?: readonly string[];
 }
 
 const program: Placement = { kind: "binary", destination: "/usr/local/bin" };
 
-/** Where each artifact goes. Everything is on the PATH that systemd gives to services. */
+/** Destination of each artifact. Everything is on the PATH that systemd gives to services. */
 const placements: Readonly<Record<string, Placement>> = {
   kubelet: program,
   kubectl: program,
@@ -31,8 +31,8 @@ const placements: Readonly<Record<string, Placement>> = {
 };
 
 /**
- * `/etc/fenestra/artifacts.tsv`: name, URL, algorithm, digest or `-`, URL of the publisher's checksum file or `-`, `binary` or `tar`,
- * folder, leading folders to drop, wanted files or `-`. With a mirror, URLs are the mirror's and digests stay the publisher's.
+ * `/etc/fenestra/artifacts.tsv`: name, URL, algorithm, digest or `-`, URL of the publisher's checksum file or `-`, `binary` or `tar`, folder,
+ * path components to strip, files to extract or `-`. With a mirror, URLs are the mirror's and digests stay the publisher's.
  */
 export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux"): string {
   const mirror = spec.mirror.artifacts;

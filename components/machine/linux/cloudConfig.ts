@@ -9,25 +9,25 @@ import { scriptsStage, scriptsStageLine, stageTablePath } from "./stages.ts";
 const scriptsFile = "/etc/fenestra/scripts.env";
 
 /**
- * User data of a Linux machine: the base64 of a gzipped `#cloud-config`, which cloud-init unpacks by itself. The same payload always gives
- * the same bytes, since a changed one replaces machines.
+ * User data of a Linux machine: the base64 of a gzipped `#cloud-config`, which cloud-init unpacks itself. The same payload always gives the same
+ * bytes, since a change replaces machines.
  */
 export function packLinux(payload: MachinePayload): string {
   return gzip(cloudConfig(payload));
 }
 
 /**
- * User data of a Linux machine on AWS, whose scripts lie in a bucket: base64 as `packLinux` gives it. The limit of 16,384 bytes is AWS's; the
- * caller checks it.
+ * User data of a Linux machine on AWS, whose scripts are in a bucket: base64 like that of `packLinux`. The caller checks AWS's limit of 16,384
+ * bytes.
  *
- * @param object what `scriptsObject` gives for the payload: the scripts that the machine fetches.
- * @param bucket where the object lies; it must be in the region of the machine.
+ * @param object result of `scriptsObject` for the payload: the scripts that the machine fetches.
+ * @param bucket the bucket with the object; it must be in the region of the machine.
  */
 export function packLinuxAws(payload: MachinePayload, object: ScriptsReference, bucket: string): string {
   return packLinux(withFetchedScripts(payload, object, bucket));
 }
 
-/** A payload without the scripts that lie in the bucket, and with a stage before all others that brings them. */
+/** A payload without the scripts in the bucket, with an additional first stage that fetches them. */
 export function withFetchedScripts(
   payload: MachinePayload,
   { key, sha256 }: ScriptsReference,
@@ -54,7 +54,7 @@ function cloudConfig(payload: MachinePayload): string {
       permissions: file.mode ?? "0644",
       content: file.content,
     })),
-    // The bootstrap goes on for minutes and begins again by itself: cloud-init does not wait for it.
+    // The bootstrap takes minutes and is retried by systemd: cloud-init does not wait for it.
     runcmd: [["systemctl", "enable", "--now", "--no-block", "fenestra-bootstrap.service"]],
   };
   return `#cloud-config\n${stringify(document, { lineWidth: 0 })}`;

@@ -14,7 +14,7 @@ import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import { controlPlaneStages, stageTable, stageTablePath } from "./stages.ts";
 import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
 
-/** What the payload of a control-plane machine depends on. Nothing here depends on the pools: a changed pool never touches it. */
+/** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
 export interface ControlPlanePayloadArgs {
   readonly spec: ControlPlaneSettings;
   /** Which of the machines this is. */
@@ -52,10 +52,10 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
 }
 
 /**
- * Changes when, and only when, the machine must be replaced: what it runs, on which image, size and system disk, and as whom.
+ * Changes when, and only when, the machine must be replaced: what it runs, its image, size, system disk and identity.
  *
- * @param identity ARN of the instance profile on AWS: a template with another one does not reach a running machine, which would be left with
- *   one that is deleted.
+ * @param identity ARN of the instance profile on AWS: a new template does not reach a running machine, which would keep a profile that is
+ *   deleted.
  */
 export function machineFingerprint(spec: ControlPlaneSettings, payload: MachinePayload, identity?: string): string {
   const { image, size, osDiskGb } = spec.controlPlane;
@@ -65,8 +65,7 @@ export function machineFingerprint(spec: ControlPlaneSettings, payload: MachineP
 }
 
 /**
- * The scripts among those files. They depend on nothing that is known only when other resources exist, so the program can put them into a
- * bucket.
+ * The scripts among those files. They depend on no outputs of other resources, so the program can put them into a bucket.
  *
  * @param snapshots whether the machines take snapshots of etcd.
  */
@@ -89,7 +88,7 @@ function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadF
   ];
 }
 
-/** Gives workers their first certificates, as long as the machine runs. */
+/** Approves the workers' first certificates as long as the machine runs. */
 const approver = {
   unit: "fenestra-approve-nodes.service",
   does: "gives workers their first certificates",
@@ -102,7 +101,7 @@ interface Job {
   readonly does: string;
   /** Script below `linux/`. */
   readonly file: string;
-  /** Seconds until the first run and between two runs. */
+  /** Seconds until the first run and between runs. */
   readonly first: number;
   readonly interval: number;
   readonly settings?: JobSettings;
@@ -118,7 +117,7 @@ function scheduledJobs(snapshots: boolean): readonly Job[] {
       file: "publish-join-secret.sh",
       first: joinSecretSeconds,
       interval: joinSecretSeconds,
-      // After an outage machines that wait to join must not wait for the next turn.
+      // After an outage, machines waiting to join must not wait for the next run.
       settings: { retrySeconds: 30 },
     },
     ...(snapshots
@@ -194,24 +193,24 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
   };
 }
 
-/** Leaf certificates live for a year. Days, except for the pause in seconds. */
+/** Leaf certificates are valid for a year. Days, except for the pause in seconds. */
 const certificateTimes = {
-  /** Renewed while they are still good for this long. */
+  /** Renewed when they are valid for less than this. */
   RENEW_DAYS: 60,
   CA_WARNING_DAYS: 90,
-  /** For the kubelet to see that a manifest is gone: it looks every 20 s (kubelet configuration, fileCheckFrequency). */
+  /** For the kubelet to notice that a manifest is gone: it polls every 20 s (kubelet configuration, fileCheckFrequency). */
   RESTART_PAUSE: 25,
 } as const;
 
-/** What takes a member of etcd away for a moment. */
+/** Maintenance during which an etcd member is briefly away. */
 const etcdTimes = {
-  /** Each machine has this long, one after the other by the clock. A renewal takes about two minutes. */
+  /** Each machine has a slot of this length, in turn by the clock. A renewal takes about two minutes. */
   TURN_SECONDS: 900,
-  /** A smaller database is not worth the pause of a defragmentation. */
+  /** A smaller database is not worth the interruption of a defragmentation. */
   DEFRAG_BYTES: 256 * 1024 ** 2,
 } as const;
 
-/** Replacement of nodes that stay NotReady. A Windows machine needs up to a quarter of an hour for its first start. */
+/** Replacement of nodes that stay NotReady. A Windows machine takes up to a quarter of an hour for its first start. */
 const replacement = {
   /** Seconds. */
   REPLACE_AFTER: 1200,
@@ -220,16 +219,16 @@ const replacement = {
 
 /** First certificates of workers, in seconds. */
 const approval = {
-  /** Between two looks; a kubelet waits for it. */
+  /** Between polls; a kubelet waits for it. */
   APPROVE_PAUSE: 3,
-  /** A request that waits for longer is denied: the cloud knows its new machines within seconds, and removes a node with its machine. */
+  /** A request that waits for longer is denied: the cloud lists new machines within seconds, and removes a node with its machine. */
   APPROVE_PATIENCE: 300,
   NEW_MACHINE: newMachineSeconds,
 } as const;
 
 /**
- * How often the stages of a control-plane machine ask before they fail: once a second for what is on the machine or beside it, with growing
- * pauses for what a cloud answers.
+ * How often the stages of a control-plane machine retry before they fail: once a second for services on the machine or next to it, with growing
+ * pauses for the cloud's.
  */
 const controlPlaneAttempts = {
   VOLUME_ATTEMPTS: 60,
@@ -241,7 +240,7 @@ const controlPlaneAttempts = {
   PUBLISH_ATTEMPTS: 8,
 } as const;
 
-/** A secret as the machine asks for it: the parameter's name on AWS, its URL on Azure. */
+/** A secret as the machine requests it: the parameter's name on AWS, its URL on Azure. */
 function secretName(access: ControlPlaneAccess): (name: string) => string {
   if (access.cloud.kind === "aws") return (name) => name;
   const vault = access.caVault;

@@ -5,9 +5,9 @@ import { signInPrefix } from "../../model/signIn.ts";
 const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
 
 /**
- * How the API server authenticates. Who has no credentials may ask for its health and nothing else: the kubelet's probes and the load
- * balancers have none. By default a person who reaches the port also reads the version and `cluster-info` (kubernetes/kubernetes,
- * bootstrappolicy: system:public-info-viewer; kubeadm: phases/bootstraptoken/clusterinfo).
+ * How the API server authenticates. Anonymous requests are allowed for health endpoints only, for the kubelet's probes and the load balancers.
+ * By default anyone who reaches the port can also read the version and `cluster-info` (kubernetes/kubernetes, bootstrappolicy:
+ * system:public-info-viewer; kubeadm: phases/bootstraptoken/clusterinfo).
  */
 export function authenticationConfiguration(signIn: readonly IssuerConfig[]): string {
   return yaml({
@@ -19,7 +19,7 @@ export function authenticationConfiguration(signIn: readonly IssuerConfig[]): st
 }
 
 /**
- * One issuer. The prefix cannot be `system:` (a rule refuses that name), so no token becomes a node or a member of system:masters. A claim
+ * One issuer. The prefix cannot be `system:` (a rule refuses that name), so no token can act as a node or a member of system:masters. The claim
  * `email` counts only with `email_verified` (kubernetes/kubernetes, staging/src/k8s.io/apiserver/plugin/pkg/authenticator/token/oidc).
  */
 function jwtAuthenticator(issuer: IssuerConfig): object {

@@ -18,12 +18,12 @@ import { type Stage, stageScript } from "./stages.ts";
 /** Path of the script that starts the bootstrap of a Linux machine. */
 export const linuxEntry = "/opt/fenestra/bootstrap.sh";
 
-/** A script that lies beside this module, at its place on the machine. */
+/** A script from the folder beside this module, at its path on the machine. */
 export function script(name: string, path = `/opt/fenestra/${name}`): PayloadFile {
   return { path, content: readScript(new URL(`scripts/${name}`, import.meta.url)), mode: "0755" };
 }
 
-/** A file of `rootfs`, which lies there as it lies on the machine, comments aside. */
+/** A file of `rootfs`, at the same path on the machine, without its comments. */
 export function rootFile(path: string): PayloadFile {
   return { path, content: withoutComments(new URL(`rootfs${path}`, import.meta.url)) };
 }
@@ -36,26 +36,26 @@ function kubeletUnit(requiresMount: string | undefined): PayloadFile {
   return { ...unit, content: unit.content.replace(line, own) };
 }
 
-/** A systemd unit at its place. */
+/** A systemd unit at its path. */
 export function unitFile(name: string, content: string): PayloadFile {
   return { path: `/etc/systemd/system/${name}`, content };
 }
 
-/** What the common files depend on: the pool of a worker, or no pool for a control-plane machine. */
+/** Inputs of the common files: a worker's pool, or no pool for a control-plane machine. */
 export type LinuxFilesArgs = KubeletArgs & {
   readonly spec: NodeSettings;
   readonly stages: readonly Stage[];
   readonly env: MachineEnv;
-  /** Mount point without which the kubelet must not start. */
+  /** Mount point that the kubelet requires. */
   readonly requiresMount?: string;
 };
 
-/** The script of a stage at its place. */
+/** The script of a stage at its path. */
 export function stageFile({ name }: Stage): PayloadFile {
   return script(`stages/${name}.sh`, stageScript(name));
 }
 
-/** Scripts that control-plane machines and workers have alike, and those of the stages. */
+/** Scripts shared by control-plane machines and workers, and those of the stages. */
 export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly PayloadFile[] {
   return [
     script("bootstrap.sh", linuxEntry),
@@ -66,7 +66,7 @@ export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly P
   ];
 }
 
-/** Files that control-plane machines and workers have alike. */
+/** Files shared by control-plane machines and workers. */
 export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
   const { spec, pool, stages, env, requiresMount } = args;
   return [
@@ -94,7 +94,7 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
   ];
 }
 
-/** The kubelet's command line as its unit reads it. kubeadm writes the kubeconfig of a control-plane machine, so that one needs no bootstrap. */
+/** The kubelet's command line for its unit. kubeadm writes a control-plane machine's kubeconfig, so that one needs no bootstrap. */
 function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
   const flags = kubeletFlags({
     os: "linux",
@@ -106,7 +106,7 @@ function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
   return `KUBELET_ARGS="${flags.join(" ")}"\n`;
 }
 
-/** Where downloads and image pulls go through; nothing else does. */
+/** Proxy settings for downloads and image pulls; nothing else uses them. */
 function proxyFile(spec: NodeSettings): readonly PayloadFile[] {
   const { httpProxy } = spec;
   if (httpProxy === undefined) return [];
@@ -118,7 +118,7 @@ function proxyFile(spec: NodeSettings): readonly PayloadFile[] {
   ];
 }
 
-/** AWS answers no pod, because the answers of its metadata service live for one hop only. */
+/** Not needed on AWS, where answers of the metadata service live for one hop only and never reach a pod. */
 function metadataGuard(cloud: Cloud): readonly PayloadFile[] {
   if (cloud === "aws") return [];
   return [rootFile("/etc/systemd/system/fenestra-metadata-guard.service")];

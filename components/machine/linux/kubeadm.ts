@@ -7,18 +7,18 @@ import { containerdPaths } from "../containerd.ts";
 import { controlPlaneTaint } from "../kubeletConfig.ts";
 import { placeholders } from "../placeholders.ts";
 
-/** What kubeadm's configuration depends on. */
+/** Inputs of kubeadm's configuration. */
 export interface KubeadmArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
 }
 
-/** Paths on control-plane machines that more than one file names. */
+/** Paths on control-plane machines that more than one file uses. */
 export const controlPlanePaths = {
   /** Mount point of the data volume. */
   etcdMount: "/var/lib/etcd-data",
-  /** etcd's folder: below the mount point, which is never empty on ext4 (`lost+found`). */
+  /** etcd's folder, inside the mount point, because that is never empty on ext4 (`lost+found`). */
   etcdData: "/var/lib/etcd-data/etcd",
   auditPolicy: "/etc/fenestra/audit-policy.yaml",
   auditLogs: "/var/log/kubernetes/audit",
@@ -47,7 +47,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
   return {
     apiVersion: "kubeadm.k8s.io/v1beta4",
     kind: "InitConfiguration",
-    // kubeadm insists on a token of its own; nobody learns this one, it may do nothing, and it is soon dead.
+    // kubeadm requires a token here; this one is never disclosed, grants nothing, and expires soon.
     bootstrapTokens: [
       { ttl: "5m0s", description: "made by kubeadm, used by nobody", groups: ["system:bootstrappers:fenestra:nobody"] },
     ],
@@ -81,7 +81,7 @@ function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
     clusterName: spec.name,
     kubernetesVersion: `v${kubernetes.version}`,
     controlPlaneEndpoint: `${endpoint.host}:${ports.api}`,
-    // Azure's load balancers probe /readyz over TLS, and nobody has told that they take any but RSA keys; others use those (CAPZ, ARO).
+    // Azure's load balancers probe /readyz over TLS, and only RSA keys are known to work with them; CAPZ and ARO use RSA too.
     encryptionAlgorithm: spec.cloud === "azure" ? "RSA-2048" : "ECDSA-P256",
     networking: {
       dnsDomain: kubernetes.clusterDomain,
@@ -155,12 +155,12 @@ function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
   };
 }
 
-/** Half of the disk, so that a snapshot and a defragmentation fit beside it, and at most the 8 GiB that etcd recommends (etcd.io: system limits). */
+/** Half of the disk, so that a snapshot and a defragmentation fit next to it, and at most the 8 GiB that etcd recommends (etcd.io: system limits). */
 function etcdQuotaBytes(diskGb: number): number {
   return Math.min(8, Math.floor(diskGb / 2)) * 1024 ** 3;
 }
 
-/** kubeadm's configuration file. `nodeName`, `etcdState` and `etcdMembers` are placeholders that the machine fills at boot. */
+/** kubeadm's configuration file. `nodeName`, `etcdState` and `etcdMembers` are placeholders that the machine fills in at boot. */
 export function kubeadmConfig(of: KubeadmArgs): string {
   return [initConfiguration(of), clusterConfiguration(of)]
     .map((document) => stringify(document, { lineWidth: 0 }))

@@ -4,11 +4,11 @@ import type { CloudAccess } from "../cloudAccess.ts";
 /** Variables of `/etc/fenestra/machine.env`, in the order they are written. */
 export type MachineEnv = Readonly<Record<string, string | number>>;
 
-/** How often stages ask before they fail. A failed stage is begun again by systemd, so none of these is the end of it. */
+/** How often stages retry before they fail. systemd restarts a failed bootstrap, so none of these limits is final. */
 const attempts = {
-  /** Longest pause between two attempts, in seconds; it doubles from the first one. */
+  /** Longest pause between attempts, in seconds; the pause doubles from the first one. */
   RETRY_PAUSE_MAX: 15,
-  /** Longest time of one request, in seconds. Downloads have ten minutes. */
+  /** Timeout of one request, in seconds. Downloads have ten minutes. */
   FETCH_TIMEOUT: 30,
   METADATA_ATTEMPTS: 20,
   SERVICE_ATTEMPTS: 30,
@@ -30,7 +30,7 @@ export function commonEnv(
   };
 }
 
-/** How a machine reaches the store of secrets. */
+/** How a machine accesses the secret store. */
 function cloudEnv(cloud: CloudAccess): MachineEnv {
   switch (cloud.kind) {
     case "aws":

@@ -6,11 +6,11 @@ import { tsvFile } from "./shell.ts";
 export interface Stage {
   /** Name of the script below `/opt/fenestra/stages`, and of the stage in the log. */
   readonly name: string;
-  /** Exit code of the bootstrap when this stage fails, 10 to 63: below lie bash's own, above those of sysexits(3). */
+  /** Exit code of the bootstrap when this stage fails, 10 to 63: lower ones are bash's own, higher ones those of sysexits(3). */
   readonly exitCode: number;
   /** Files of the payload that the stage depends on besides its script, the library and `machine.env`. */
   readonly reads: readonly string[];
-  /** `always`: runs at each boot, since what it does is lost by a restart or may have changed outside. */
+  /** `always`: runs at each boot, since a restart undoes its effect or the world outside may have changed. */
   readonly mode: "once" | "always";
 }
 
@@ -25,10 +25,10 @@ const always = (name: string, exitCode: number, ...reads: readonly string[]): St
   mode: "always",
 });
 
-/** On AWS the first step of all: fetches the scripts that user data has no room for. `packLinuxAws` adds it. */
+/** First stage on AWS: fetches the scripts that do not fit into user data. `packLinuxAws` adds it. */
 export const scriptsStage: Stage = once("scripts", 16);
 
-/** Steps that every Linux machine begins with. */
+/** First stages of every Linux machine. */
 const common: readonly Stage[] = [
   always("identity", 10),
   always("os", 11, "/etc/modules-load.d/fenestra.conf", "/etc/sysctl.d/90-fenestra.conf"),
@@ -45,8 +45,8 @@ const kubelet = once(
 );
 
 /**
- * Stages of a control-plane machine. Nothing depends on which machine is first. The add-ons come last because they wait until every
- * machine has the same version.
+ * Stages of a control-plane machine. No machine is special as the first one. The add-ons come last because they wait until every machine has the
+ * same version.
  */
 export const controlPlaneStages: readonly Stage[] = [
   ...common,
@@ -93,9 +93,8 @@ export function stageScript(name: string): string {
 const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fenestra/machine.env"];
 
 /**
- * The table of stages: name, exit code, hash of all that the stage depends on, mode. A stage that is done for another hash runs
- * again, and so does everything behind it, because each hash includes the one before. Throws when a stage reads a file that is not in the
- * payload.
+ * The table of stages: name, exit code, hash of all that the stage depends on, mode. A stage completed for another hash runs again, and so does
+ * everything after it, because each hash includes the previous one. Throws when a stage reads a file that is not in the payload.
  */
 export function stageTable(stages: readonly Stage[], files: readonly PayloadFile[]): string {
   const contents = new Map(files.map(({ path, content }) => [path, content]));
@@ -114,7 +113,7 @@ export function stageTable(stages: readonly Stage[], files: readonly PayloadFile
   );
 }
 
-/** The line of the table for the stage that fetches scripts: it is done for the object with this digest. */
+/** The table's line for the stage that fetches scripts: it is complete for the object with this digest. */
 export function scriptsStageLine(sha256: string): string {
   return tsvFile([[scriptsStage.name, String(scriptsStage.exitCode), sha256.slice(0, 16), scriptsStage.mode]]);
 }

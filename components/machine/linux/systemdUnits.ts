@@ -7,18 +7,18 @@ function unit(sections: Sections): string {
     .join("\n");
 }
 
-/** systemd sets no HOME for services of the system (systemd.exec(5)); kubectl would keep its cache of the API in `/.kube`. */
+/** systemd sets no HOME for system services (systemd.exec(5)); kubectl would keep its API cache in `/.kube`. */
 const home = "Environment=HOME=/root";
 
-/** How a job runs beside everything else. */
+/** How a job runs relative to other services. */
 export interface JobSettings {
-  /** Seconds after which a run that failed is repeated. Default: not before the timer's next turn. */
+  /** Seconds after which a failed run is repeated. Default: not before the timer's next run. */
   readonly retrySeconds?: number;
-  /** Gets processor and disk only when nobody else wants them. Default: an equal share. */
+  /** Gets CPU and disk time only when they are otherwise idle. Default: an equal share. */
   readonly background?: boolean;
 }
 
-/** A job that runs once each time it is started; it fails visibly. */
+/** A job that runs once each time it is started; its unit fails when it does. */
 export function jobUnit(description: string, command: string, settings: JobSettings = {}): string {
   const { retrySeconds, background = false } = settings;
   return unit({
@@ -33,7 +33,7 @@ export function jobUnit(description: string, command: string, settings: JobSetti
   });
 }
 
-/** When a job runs: first after a while, then in intervals, both in seconds. Machines do not all start at the same moment. */
+/** When a job runs: first after a delay, then at intervals, both in seconds, randomised so that machines do not all start at once. */
 export function timerUnit(description: string, firstSeconds: number, intervalSeconds: number): string {
   return unit({
     Unit: [`Description=Fenestra: ${description}`],

@@ -12,14 +12,14 @@ import { commonEnv, type MachineEnv } from "./machineEnv.ts";
 import { linuxWorkerStages, stageTable, stageTablePath } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
-/** What the payload of a Linux worker depends on. */
+/** Inputs of a Linux worker's payload. */
 export interface LinuxWorkerPayloadArgs {
   readonly spec: NodeSettings;
   readonly pool: LinuxPool;
   readonly access: PoolAccess;
 }
 
-/** Everything that a machine of a Linux pool receives. */
+/** Payload of a Linux pool's machines. */
 export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): WorkerPayload {
   const env: MachineEnv = {
     ...commonEnv(spec, access.cloud, ["fenestra-drain.service"]),
@@ -40,15 +40,15 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
   return fingerprinted({ kind: "linux", files: [...files, stages], entry: linuxEntry }, pool);
 }
 
-/** How long a worker waits for a secret that is fresh and for its node to be Ready. */
+/** How long a worker waits for a fresh secret and for its node to be Ready. */
 const workerAttempts = {
   JOIN_ATTEMPTS: 40,
-  /** Seconds that a join secret must be good for still. */
+  /** Seconds for which a join secret must still be valid. */
   JOIN_MARGIN: 60,
   NODE_ATTEMPTS: 900,
 } as const;
 
-/** How long pods have to move. An Auto Scaling group's hook is prolonged by a sign; a spot machine has nothing to prolong. */
+/** How long pods have to move. An Auto Scaling group's hook is extended by a heartbeat; a spot machine has nothing to extend. */
 function drainTimes({ cloud }: Pick<NodeSettings, "cloud">, { spot }: LinuxPool): MachineEnv {
   return {
     DRAIN_SECONDS: (spot ? drainSeconds.spot.linux : drainSeconds.linux)[cloud],

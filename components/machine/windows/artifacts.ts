@@ -6,20 +6,20 @@ import { windowsPaths } from "./paths.ts";
 
 /** A file that a Windows node downloads, as `machine.json` names it. */
 export interface WindowsArtifact {
-  /** Name it is installed under; of an archive its role. */
+  /** Name it is installed under; for an archive its role. */
   readonly name: string;
-  /** Name below the folder of downloads: of the version too, so that another one is another file. */
+  /** Name in the download folder; it includes the version, so that another version is another file. */
   readonly file: string;
-  /** Sources in the order they are tried, the mirror first. */
+  /** Sources in the order in which they are tried, the mirror first. */
   readonly urls: readonly string[];
   readonly algorithm: "sha256" | "sha512";
   /** Hexadecimal digest; empty while the lock file has none, then a checksum file is read. */
   readonly digest: string;
-  /** Publisher's checksum files in the order they are tried; empty when there is a digest. */
+  /** Publisher's checksum files in the order in which they are tried; empty when there is a digest. */
   readonly checksumUrls: readonly string[];
-  /** Stage that brings it: `artifacts` and `ccg` before the kubelet starts, `programs` while it registers the node. */
+  /** Stage that fetches it: `artifacts` and `ccg` before the kubelet starts, `programs` while it registers the node. */
   readonly stage: "artifacts" | "programs" | "ccg";
-  /** Folder it is put into, or unpacked into. */
+  /** Folder it is installed in or unpacked into. */
   readonly folder: string;
   readonly unpack: boolean;
 }
@@ -36,8 +36,8 @@ const program = { stage: "artifacts", folder: windowsPaths.bin, unpack: false } 
 const plugin = { stage: "artifacts", folder: windowsPaths.cniBin, unpack: false } as const;
 
 /**
- * Where each artifact goes, and when. A node is Ready as soon as the kubelet, containerd and flanneld run and a pause image is there, and pods
- * start as soon as there are plug-ins. Services, telling the cloud, draining and looking at containers come after that.
+ * Where each artifact goes, and when. A node is Ready once the kubelet, containerd and flanneld run and a pause image is present, and pods start
+ * once the CNI plug-ins are there. Services, cloud notifications, draining and container inspection come later.
  */
 const places: Readonly<Record<string, Place>> = {
   "kubelet.exe": program,
@@ -47,13 +47,13 @@ const places: Readonly<Record<string, Place>> = {
   "flanneld.exe": program,
   // The runtime looks the plug-in up by its type.
   "flannel-cni.exe": { ...plugin, as: "flannel.exe" },
-  // The archive holds a folder `bin` itself.
+  // The archive contains a folder `bin` itself.
   containerd: { ...program, folder: windowsPaths.root, unpack: true },
   crictl: { ...program, stage: "programs", unpack: true },
   "cni-plugins": { ...plugin, unpack: true },
 };
 
-/** URLs that a Windows machine or pod tries for a file: the mirror's first; the publisher's stays as the second unless the machines cannot reach it. */
+/** URLs that a Windows machine or pod tries for a file: the mirror's first, the publisher's second unless machines cannot reach it. */
 export function sources(spec: Pick<DownloadSettings, "mirror" | "network">, url: string): readonly string[] {
   const mirrored = downloadUrl(url, spec.mirror.artifacts);
   return mirrored === url ? [url] : [mirrored, ...(spec.network.nat === "none" ? [] : [url])];
@@ -91,9 +91,9 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
 }
 
 /**
- * Arguments of each call of curl.exe. A transfer that stands still is ended and repeated. With a mirror or a proxy, a revocation list that
- * cannot be reached is no failure: Schannel would ask the certificate's publisher, which a restricted network does not let it, and it knows
- * nothing of curl's proxy (curl/curl#4078). Digests are checked anyway.
+ * Arguments of each curl.exe call. A stalled transfer is aborted and retried. With a mirror or a proxy, an unreachable revocation list is no
+ * failure: Schannel would contact the certificate's publisher, which a restricted network does not allow, and it does not use curl's proxy
+ * (curl/curl#4078). Digests are checked anyway.
  */
 export function curlArguments(spec: Pick<DownloadSettings, "mirror" | "httpProxy">): readonly string[] {
   return [

@@ -4,7 +4,7 @@ import type { WindowsPool } from "../../model/pools.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 
-/** A value of the registry. `Sddl` is a security descriptor as text, written in its binary form. An empty name is the key's default value. */
+/** A registry value. `Sddl` is a security descriptor as text, written in its binary form. An empty name is the key's default value. */
 interface RegistryValue {
   readonly path: string;
   readonly name: string;
@@ -15,16 +15,16 @@ interface RegistryValue {
 const classes = "HKLM:\\SOFTWARE\\Classes";
 const allowedClasses = "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses";
 
-/** The system itself and services may start the class and call it: read, execute locally and activate locally (COM_RIGHTS_*). */
+/** SYSTEM and services may launch and call the class: execute, local launch and local activation (COM_RIGHTS_*). */
 const permission = "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;SU)";
 
-/** The interface by which Windows calls the class, and the stub that carries its calls into another process; both are part of Windows. */
+/** The interface through which Windows calls the class, and the proxy stub that marshals its calls; both are part of Windows. */
 const credentialsInterface = "{6ECDA518-2010-4437-8BC3-46E752B7B172}";
 const credentialsStub = "{A6FF50C0-56C0-71CA-5732-BED303A59628}";
 
 /**
- * What the stage `ccg` does on the machines of a pool: `null` where the pool asks for no plug-in. Without an archive the pool's image must
- * bring the plug-in, and the stage only looks whether it does.
+ * Input of the stage `ccg` on a pool's machines: `null` when the pool requests no plug-in. Without an archive the pool's image must include the
+ * plug-in, and the stage only checks that it does.
  */
 export function ccgData(spec: NodeSettings, { ccgPlugin }: WindowsPool) {
   if (!ccgPlugin) return null;
@@ -42,10 +42,10 @@ export function ccgData(spec: NodeSettings, { ccgPlugin }: WindowsPool) {
   };
 }
 
-/** Where event manifests of the plug-in look for its texts. */
+/** Where the plug-in's event manifests look for their message resources. */
 const systemFolder = "C:\\Windows\\System32";
 
-/** COM's entries of the class: loaded by a surrogate process, since Windows activates it outside its own. */
+/** The class's COM registration: in a surrogate process, since Windows activates it out of process. */
 function registration(classId: string, appId: string, dll: string): readonly RegistryValue[] {
   const value = (path: string, name: string, text: string): RegistryValue => ({
     path: `${classes}\\${path}`,
@@ -66,7 +66,7 @@ function registration(classId: string, appId: string, dll: string): readonly Reg
   ];
 }
 
-/** The plug-in's archive as one more download; none where the image brings it. */
+/** The plug-in's archive as one more download; none when the image includes it. */
 export function ccgArtifacts(spec: NodeSettings, { ccgPlugin }: WindowsPool): readonly WindowsArtifact[] {
   const archive = spec.addons.gmsa?.plugin;
   if (!ccgPlugin || archive === undefined) return [];
@@ -80,7 +80,7 @@ export function ccgArtifacts(spec: NodeSettings, { ccgPlugin }: WindowsPool): re
       checksumUrls: [],
       stage: "ccg",
       folder: windowsPaths.ccg,
-      // bsdtar, which Windows brings, tells a zip by itself.
+      // bsdtar, which is part of Windows, detects zip files.
       unpack: true,
     },
   ];

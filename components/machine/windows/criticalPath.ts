@@ -4,16 +4,16 @@ import { windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts } from "./ccg.ts";
 import { stagesOf, stageWaves, type WindowsStageName, windowsReboots, windowsStages } from "./stages.ts";
 
-/** A quantity of the model with its origin: `estimate` is a guess from like programs, anything else says where it was measured or published. */
+/** A quantity of the model with its origin: `estimate` is a guess from similar programs, anything else names the measurement or publication. */
 interface Sized {
-  /** Megabytes (10^6 bytes) as they are downloaded: of an archive or an image compressed. */
+  /** Download size of an archive or compressed image, in megabytes (10^6 bytes). */
   readonly megabytes: number;
   readonly source: string;
 }
 
 const built = (version: string): string => `built from ${version} for windows/amd64 with the release's flags`;
 
-/** Megabytes of what a node downloads, by the name of the artifact. */
+/** Download sizes in megabytes, by artifact name. */
 export const artifactSizes: Readonly<Record<string, Sized>> = {
   "kubelet.exe": { megabytes: 84, source: built("kubernetes 1.36.3") },
   "kubectl.exe": { megabytes: 61, source: built("kubernetes 1.36.3") },
@@ -29,7 +29,7 @@ export const artifactSizes: Readonly<Record<string, Sized>> = {
 };
 
 /**
- * Megabytes of the pause image, which the first pod pulls, flanneld's: without that pod the node has no network and is not Ready. It is
+ * Megabytes of the pause image, pulled for the first pod, flanneld's: without that pod the node has no network and is not Ready. It is
  * nanoserver with one small program.
  */
 export const pauseImageSizes: Readonly<Record<string, Sized>> = {
@@ -48,14 +48,14 @@ const stageSeconds: Readonly<Record<WindowsStageName, number>> = {
   ccg: 10,
   services: 20,
   programs: 10,
-  // flanneld moves the adapter into the virtual switch meanwhile, which cuts every connection for 5 to 25 s (rancher/rke2#5702).
+  // Meanwhile flanneld moves the adapter into the virtual switch, which cuts every connection for 5 to 25 s (rancher/rke2#5702).
   ready: 45,
 };
 
-/** Seconds of things that are no stage. All are estimates. */
+/** Seconds of activities outside the stages. All are estimates. */
 const otherSeconds = { firstBoot: 120, reboot: 60, hyperV: 40 } as const;
 
-/** Target of the product: what a node downloads before it is Ready, and how often it reboots on a stock image. */
+/** Target of the product: how much a node downloads before it is Ready, and how often it reboots on a stock image. */
 export const criticalPathTarget = { megabytes: 400, reboots: 1 } as const;
 
 /** One step on the way to Ready. The parts of a step run at the same time. */
@@ -66,13 +66,13 @@ interface CriticalStep {
   readonly seconds: number;
 }
 
-/** Way of a pool's machine from its launch to Ready: a model to compare by, not a measurement. */
+/** A pool machine's path from launch to Ready: a model for comparison, not a measurement. */
 export interface CriticalPath {
   readonly steps: readonly CriticalStep[];
   readonly seconds: number;
   /** Downloaded before Ready, because the node cannot become Ready without. */
   readonly megabytes: number;
-  /** Downloaded while the kubelet registers the node, which does not wait for it; on a fast line it is there before Ready all the same. */
+  /** Downloaded while the kubelet registers the node, which does not wait for it; on a fast connection it still completes before Ready. */
   readonly besideMegabytes: number;
   /** Part of `megabytes` and `besideMegabytes` that is estimated. */
   readonly estimatedMegabytes: number;
@@ -81,7 +81,7 @@ export interface CriticalPath {
   readonly withinTarget: boolean;
 }
 
-/** The way to Ready of a Windows pool. `megabitsPerSecond` is what the machine gets from its sources; default 500. */
+/** The path to Ready of a Windows pool. `megabitsPerSecond` is the machine's download rate; default 500. */
 export function windowsCriticalPath(spec: NodeSettings, pool: WindowsPool, megabitsPerSecond = 500): CriticalPath {
   const files = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)].map(({ name, stage }) => ({
     stage,
@@ -102,7 +102,7 @@ export function windowsCriticalPath(spec: NodeSettings, pool: WindowsPool, megab
     const reboots = windowsStages.some(({ name, reboots: asks }) => asks && wave.includes(name));
     return reboots ? [step, single("reboot", otherSeconds.reboot)] : [step];
   });
-  // From here on the kubelet makes the node Ready by itself, whatever the stages do; the line is shared.
+  // From here on the kubelet makes the node Ready independently of the stages; the download rate is shared.
   const beside = waves.slice(started).flat();
   const last = timed(beside.map((name) => part(name, by("programs") + by("ready"))));
   const steps = [single("first boot of the image", otherSeconds.firstBoot), ...before, last];

@@ -7,7 +7,7 @@ import { cniSpecVersion } from "../../model/releases.ts";
 import { placeholders } from "../placeholders.ts";
 import { windowsPaths } from "./paths.ts";
 
-/** A policy of an HNS endpoint in the form of HCN version 2: what belongs to the type lies below `Settings`. */
+/** An HNS endpoint policy in the schema of HCN version 2: type-specific fields are below `Settings`. */
 export interface EndpointPolicy {
   readonly name: "EndpointPolicy";
   readonly value: {
@@ -20,8 +20,8 @@ export interface EndpointPolicy {
 const metadataAddress = "169.254.169.254";
 
 /**
- * What pods must not reach, by TCP: the metadata service, which would give them the node's identity, and on Azure the two ports of the
- * platform's own address that hand out certificates and extension settings.
+ * TCP destinations blocked for pods: the metadata service, which would give them the node's identity, and on Azure the two ports of the
+ * platform's address that hand out certificates and extension settings.
  */
 function blockedForPods(cloud: Cloud): readonly { readonly address: string; readonly port: number }[] {
   const platform = "168.63.129.16";
@@ -42,10 +42,9 @@ const tcp = "6";
 const priority = { block: 200, allow: 65_500 } as const;
 
 /**
- * ACL policies of a pod's endpoint, field by field those of AKS, the only set that is known to run on all releases of Windows Server
- * (Azure/AgentBaker, staging/cse/windows/azurecnifunc.ps1). The two that allow everything are needed, because the first ACL of any kind turns
- * an endpoint's default into deny. A host firewall rule would not do: traffic of a pod never passes the host's own stack
- * (microsoft/Windows-Containers#617).
+ * ACL policies of a pod's endpoint, field by field those of AKS, the only set known to work on all releases of Windows Server (Azure/AgentBaker,
+ * staging/cse/windows/azurecnifunc.ps1). The two that allow everything are needed, because the first ACL of any kind turns an endpoint's default
+ * into deny. A host firewall rule would not do: pod traffic never passes the host's own stack (microsoft/Windows-Containers#617).
  */
 export function aclPolicies(cloud: Cloud): readonly EndpointPolicy[] {
   const acl = (settings: Readonly<Record<string, unknown>>): EndpointPolicy => ({
@@ -69,9 +68,9 @@ export function aclPolicies(cloud: Cloud): readonly EndpointPolicy[] {
 }
 
 /**
- * CNI configuration of a pool's pods. Its name must be that of the HNS network. win-overlay silently skips a policy whose form is not that of
- * the given API version (containernetworking/plugins, pkg/hns/netconf_windows.go), so nothing here may look like version 1. It offers no
- * port mappings, since win-overlay makes none.
+ * CNI configuration of a pool's pods. Its name must be that of the HNS network. win-overlay silently skips a policy that does not match the
+ * configured API version (containernetworking/plugins, pkg/hns/netconf_windows.go), so nothing here may look like version 1. It offers no port
+ * mappings, since win-overlay implements none.
  */
 export function windowsConflist(
   { cloud, kubernetes }: Pick<NodeSettings, "cloud" | "kubernetes">,
@@ -92,7 +91,7 @@ export function windowsConflist(
         delegate: {
           type: "win-overlay",
           apiVersion: 2,
-          // With direct server return a pod that reaches itself by a Service would lose its packets (kubernetes-sigs/sig-windows-tools#119).
+          // With direct server return a pod that reaches itself through a Service would lose its packets (kubernetes-sigs/sig-windows-tools#119).
           loopbackDSR: true,
           policies: [
             policy("OutBoundNAT", { Exceptions: [kubernetes.podCidr, kubernetes.serviceCidr] }),
@@ -108,9 +107,10 @@ export function windowsConflist(
 }
 
 /**
- * Host routes to the cloud's own services, repaired at each boot and after each virtual switch, whose making loses them (projectcalico/calico,
- * Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go). On AWS they are those that EC2Launch v2 writes:
- * metadata, activation, clock and resolver (ovn-org/ovn-kubernetes#4587); on Azure DHCP hands them out, and the one is a guard.
+ * Host routes to the cloud's own services, restored at each boot and whenever a virtual switch is created, which loses them
+ * (projectcalico/calico, Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go). On AWS they are those that
+ * EC2Launch v2 writes: metadata, activation, clock and resolver (ovn-org/ovn-kubernetes#4587); on Azure DHCP provides them, and the one here is
+ * a safeguard.
  */
 export function hostRoutes(cloud: Cloud): readonly string[] {
   const last = cloud === "aws" ? ["254", "123", "249", "250", "251", "253"] : ["254"];
@@ -124,14 +124,14 @@ interface FirewallRule {
   readonly port: number;
 }
 
-/** What must reach a Windows node: kubelet, VXLAN, health probes of load balancers. The exporter's pod opens its own port. */
+/** Inbound traffic to a Windows node: kubelet, VXLAN, health probes of load balancers. The exporter's pod opens its own port. */
 export const firewallRules: readonly FirewallRule[] = [
   { name: "fenestra-kubelet", protocol: "TCP", port: ports.kubelet },
   { name: "fenestra-vxlan", protocol: "UDP", port: ports.vxlan },
   { name: "fenestra-kube-proxy-health", protocol: "TCP", port: ports.kubeProxyHealth },
 ];
 
-/** The network's part of `machine.json`. */
+/** The network section of `machine.json`. */
 export function windowsNetwork(cloud: Cloud) {
   return {
     name: overlay.networkName,

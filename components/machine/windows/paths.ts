@@ -6,23 +6,23 @@ export function windowsScript(name: string): string {
   return `${windowsRoot}\\${name}`;
 }
 
-/** Every path on a Windows node that more than one program knows. Drive and separators are Windows' own. */
+/** Every path on a Windows node that more than one program uses. Drive and separators are Windows' own. */
 export const windowsPaths = {
   root: windowsRoot,
   /** All decisions as data: stages, artifacts, routes, services. */
   machine: `${windowsRoot}\\machine.json`,
-  /** Registry values per operating system. A file of its own, since `machine.json` lies in user data, which has no room for them. */
+  /** Registry values per operating system. In a separate file, since `machine.json` is part of user data, which has no room for them. */
   repairs: `${windowsRoot}\\repairs.json`,
   /** First script of the bootstrap. */
   entry: `${windowsRoot}\\bootstrap.ps1`,
-  /** Programs, all in one folder: containerd looks for its shim beside itself. */
+  /** Programs, all in one folder: containerd looks for its shim next to itself. */
   bin: `${windowsRoot}\\bin`,
   downloads: `${windowsRoot}\\downloads`,
   /** Where the archive of the gMSA plug-in is unpacked. */
   ccg: `${windowsRoot}\\ccg`,
-  /** What the join stage learnt of this machine: name, address, provider id, API server. */
+  /** Results of the join stage: name, address, provider id, API server. */
   node: `${windowsRoot}\\node.json`,
-  /** What the stages have done, so that a repeat skips it. */
+  /** Results of the stages, so that a repeat skips them. */
   state: `${windowsRoot}\\state`,
   /** Logs of the stages, of containerd and of the kubelet. */
   logs: "C:\\var\\log\\fenestra",
@@ -31,7 +31,7 @@ export const windowsPaths = {
   /** Kubeconfigs and the kubelet's configuration file. */
   kubernetes: "C:\\etc\\kubernetes",
   kubeletConfig: "C:\\etc\\kubernetes\\kubelet-config.yaml",
-  /** What the join stage makes the bootstrap kubeconfig of; it holds placeholders only. */
+  /** Template of the bootstrap kubeconfig, filled in by the join stage; it contains placeholders only. */
   bootstrapTemplate: `${windowsRoot}\\bootstrap-kubelet.conf`,
   bootstrapKubeconfig: "C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
   kubeletKubeconfig: "C:\\etc\\kubernetes\\kubelet.conf",
@@ -43,17 +43,17 @@ export const windowsPaths = {
   containerdConfig: `${windowsRoot}\\containerd\\config.toml`,
   cniBin: "C:\\opt\\cni\\bin",
   cniConf: "C:\\etc\\cni\\net.d",
-  /** The pods' network as the payload brings it; the join stage fills in the node's address. */
+  /** The pod network's configuration from the payload; the join stage fills in the node's address. */
   cniTemplate: `${windowsRoot}\\10-flannel.conflist`,
   /**
-   * Configuration of the pods' network. flanneld's pod puts it there once the HNS network exists, since a node is Ready from the moment
-   * it is there; the network stage removes it at each boot.
+   * CNI configuration. flanneld's pod puts it there once the HNS network exists, since its presence makes the node Ready; the network stage
+   * removes it at each boot.
    */
   cniConflist: "C:\\etc\\cni\\net.d\\10-flannel.conflist",
   flannelNetConf: "C:\\etc\\kube-flannel\\net-conf.json",
   /** Written by flanneld: the node's part of the pod network. */
   flannelSubnet: "C:\\run\\flannel\\subnet.env",
-  /** Store of host-local, the pods' address manager: its own default on the drive of the working directory. */
+  /** Store of host-local, the IPAM plug-in: its default, on the drive of the working directory. */
   hostLocal: "C:\\var\\lib\\cni\\networks",
   /** Address from that store that kube-proxy uses as source VIP, kept across restarts. */
   sourceVip: "C:\\var\\lib\\fenestra\\source-vip.json",
@@ -64,9 +64,9 @@ export const windowsPaths = {
 } as const;
 
 /**
- * Folders that only the system and administrators may read or write, with all that is in them: programs and scripts that run as the system,
- * the token and the keys of the kubelet, what the network is made of, the logs. Below `C:\` any user may make files otherwise. Not among
- * them is `kubeletState` itself, whose volumes the pods' own users read.
+ * Folders that only the system and administrators may read or write, recursively: programs and scripts that run as SYSTEM, the token and the
+ * keys of the kubelet, network state, the logs. By default any user may create files below `C:\`. `kubeletState` itself is not among them,
+ * because the pods' own users read its volumes.
  */
 export const protectedFolders: readonly string[] = [
   windowsPaths.root,

@@ -1,5 +1,5 @@
 /*
- * Repairs of Windows' container networking that its updates bring switched off. Microsoft does not publish what the numbers mean; a number that a
+ * Fixes for Windows' container networking that ship disabled in its updates. Microsoft does not publish what the numbers mean; a number that a
  * build does not know has no effect. The lists are those of the two projects that build images of Windows nodes:
  *
  *   AKS            Azure/AgentBaker, vhdbuilder/packer/windows/windows_settings.json (WindowsRegistryKeys) at 06836ee230, 2026-08-21; for 2019 at
@@ -7,7 +7,7 @@
  *   image-builder  kubernetes-sigs/image-builder, images/capi/ansible/windows/roles/systemprep/tasks/main.yml at ae63061ef, 2026-07-22
  *
  * Left out of AKS's are SDNRemoteArpMacAddress and SourcePortPreservationForHostPort, which belong to Azure CNI. Where the two disagree,
- * image-builder counts, whose tests run on overlay networks.
+ * image-builder wins, because its tests run on overlay networks.
  */
 
 /** A registry key and its values; all of one type. */
@@ -15,14 +15,14 @@ export interface RegistryKey {
   readonly path: string;
   readonly type: "DWord" | "String" | "ExpandString";
   readonly values: Readonly<Record<string, number | string>>;
-  /** Whether its values count only after a restart of Windows, because drivers or services read them when they start. */
+  /** Whether its values take effect only after a restart of Windows, because drivers or services read them at start. */
   readonly reboot: boolean;
 }
 
-/** What an update brought, switched on. */
+/** A fix shipped in an update, enabled here. */
 interface Repair {
   readonly in: keyof typeof paths;
-  /** Update that brought it, year and month, or the change of image-builder that set it. */
+  /** The update that shipped it, year and month, or the change of image-builder that enabled it. */
   readonly since: string;
   readonly names: readonly string[];
   /** Default 1. */
@@ -47,7 +47,7 @@ const certificatePadding: readonly Repair[] = (["trust", "trust32"] as const).ma
   names: ["EnableCertPaddingCheck"],
 }));
 
-/** Repairs by the name of the operating system, oldest first. */
+/** Fixes by the name of the operating system, oldest first. */
 const repairs: Readonly<Record<string, readonly Repair[]>> = {
   "windows-2019": [
     ...certificatePadding,
@@ -118,12 +118,12 @@ const repairs: Readonly<Record<string, readonly Repair[]>> = {
     { in: "features", since: "2025-06", names: ["424033934"] },
     { in: "features", since: "2025-07", names: ["1846288527"] },
     { in: "features", since: "2025-08", names: ["222700687"] },
-    // Switched off again for what it broke.
+    // Disabled again because of what it broke.
     { in: "features", since: "2025-10", names: ["140377743"], value: 0 },
     { in: "features", since: "2025-11", names: ["2113538702", "2854356110", "300542606"] },
     { in: "features", since: "2026-05", names: ["4173449358", "1491587726", "3658215055"] },
   ],
-  // The repairs of 2022 are part of it.
+  // Includes the fixes of 2022.
   "windows-2025": [
     { in: "features", since: "2026-02", names: ["520997518"] },
     { in: "features", since: "2026-05", names: ["1861198479", "1451608719"] },
@@ -131,7 +131,7 @@ const repairs: Readonly<Record<string, readonly Repair[]>> = {
   ],
 };
 
-/** Registry keys with the repairs of each operating system, by its name (`windows-2022`). */
+/** Registry keys with the fixes of each operating system, by its name (`windows-2022`). */
 export const networkRepairs: Readonly<Record<string, readonly RegistryKey[]>> = Object.fromEntries(
   Object.entries(repairs).map(([os, wanted]) => [os, registryKeys(wanted)]),
 );

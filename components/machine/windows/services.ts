@@ -10,18 +10,18 @@ import { noProxy } from "../proxy.ts";
 import { windowsPaths, windowsPrograms } from "./paths.ts";
 
 /**
- * Recovery actions as `sc.exe failure` takes them: restart after 5, 10 and then every 60 seconds, forgotten after ten quiet minutes.
- * containerd's own, set when it registers, end after the second restart.
+ * Recovery actions as `sc.exe failure` takes them: restart after 5, 10 and then every 60 seconds, reset after ten quiet minutes. The ones that
+ * containerd registers itself give up after the second restart.
  */
 const recovery = ["reset=", "600", "actions=", "restart/5000/restart/10000/restart/60000"] as const;
 
-/** Placeholder of the address that `start-kube-proxy.ps1` takes from the pods' store. */
+/** Placeholder for the address that `start-kube-proxy.ps1` takes from the pods' IPAM store. */
 const sourceVipPlaceholder = "@SOURCE_VIP@";
 
-/** Seconds that flanneld and kube-proxy are waited for before the kubelet starts their pods again. */
+/** Seconds to wait for flanneld and kube-proxy before the kubelet restarts their pods. */
 const podSeconds = 300;
 
-/** containerd's log, and how large it may grow before the health task moves it aside: as much as the kubelet's. */
+/** containerd's log, and its maximum size before the health task rotates it: the same as the kubelet's. */
 export const containerdLog = { path: `${windowsPaths.logs}\\containerd.log`, bytes: 100 * 1024 * 1024 } as const;
 
 /** containerd's service. */
@@ -34,20 +34,20 @@ export function containerdService(spec: Pick<NodeSettings, "httpProxy" | "networ
       windowsPaths.containerdConfig,
       "--log-level",
       "info",
-      // Without a file its log is thrown away.
+      // Without a file its log is lost.
       "--log-file",
       containerdLog.path,
     ],
     pipe: containerdPaths.windows.address,
     recovery,
-    /** Environment of this service alone: a kubelet behind a proxy would look for the API there. */
+    /** Environment of this service only: a kubelet with a proxy would use it for the API. */
     environment:
       proxy === undefined ? [] : [`HTTP_PROXY=${proxy}`, `HTTPS_PROXY=${proxy}`, `NO_PROXY=${noProxy(spec)}`],
   };
 }
 
 /**
- * The kubelet's service. kube-log-runner starts it as its child and rotates its log; the kubelet talks to the service manager itself
+ * The kubelet's service. kube-log-runner starts it as its child and rotates its log; the kubelet itself talks to the service manager
  * (kubernetes/kubernetes, pkg/windows/service).
  */
 export const kubeletService = {
@@ -61,7 +61,7 @@ export const kubeletService = {
   recovery,
 } as const;
 
-/** Command line of the kubelet with this machine's values still open. */
+/** Command line of the kubelet with placeholders for this machine's values. */
 export function kubeletArguments(spec: NodeSettings, pool: WindowsPool): readonly string[] {
   return kubeletFlags({
     os: "windows",
@@ -73,9 +73,9 @@ export function kubeletArguments(spec: NodeSettings, pool: WindowsPool): readonl
 }
 
 /**
- * What `start-flanneld.ps1` runs (flags: flannel-io/flannel, main.go). Without `--ip-masq`: on Windows the CNI plug-ins would answer it with a second
- * `OutBoundNAT` policy that excepts only the node's own range (flannel-io/cni-plugin, flannel_windows.go; containernetworking/plugins,
- * win-overlay), while the CNI configuration has one that excepts all pods and Services.
+ * Command line that `start-flanneld.ps1` runs (flags: flannel-io/flannel, main.go). Without `--ip-masq`: on Windows the CNI plug-ins would
+ * respond with a second `OutBoundNAT` policy that excepts only the node's own range (flannel-io/cni-plugin, flannel_windows.go;
+ * containernetworking/plugins, win-overlay), while the CNI configuration has one that excepts all pods and Services.
  */
 export const flanneldProgram = {
   program: windowsPrograms.flanneld,
@@ -91,7 +91,7 @@ export const flanneldProgram = {
   ],
 } as const;
 
-/** What `start-kube-proxy.ps1` runs: kernelspace on the overlay, with direct server return and the pods' source address. */
+/** Command line that `start-kube-proxy.ps1` runs: kernelspace on the overlay, with direct server return and the pods' source address. */
 export function kubeProxyProgram({ kubernetes }: Pick<NodeSettings, "kubernetes">) {
   return {
     program: windowsPrograms.kubeProxy,

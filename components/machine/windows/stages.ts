@@ -19,28 +19,28 @@ export type WindowsServiceName = "kubelet" | "containerd";
 /** Both services, in the order in which they are stopped: the kubelet depends on containerd. */
 const nodeServices = ["kubelet", "containerd"] as const;
 
-/** What is the same for a stage on every machine. */
+/** Properties of a stage that are the same on every machine. */
 export interface WindowsStageRule {
   readonly name: WindowsStageName;
-  /** Stages that must be done before; their change repeats this one too. */
+  /** Stages that must be done before; a change to one repeats this one too. */
   readonly needs: readonly WindowsStageName[];
-  /** `once`: until its inputs change; `boot`: again at each boot, because Windows forgets what it made. */
+  /** `once`: until its inputs change; `boot`: again at each boot, because Windows loses its effect. */
   readonly scope: "once" | "boot";
-  /** Code that the process ends with when the stage fails. */
+  /** Exit code when the stage fails. */
   readonly exitCode: number;
-  /** Seconds after which it counts as failed: its process is ended, and the next attempt does the rest. */
+  /** Timeout in seconds: its process is killed, and the next attempt does the rest. */
   readonly limitSeconds: number;
-  /** Whether connections are open while it runs: such a stage never runs beside `network`, which cuts them all when the last boot left a network. */
+  /** Whether it holds open connections: such a stage never runs beside `network`, which cuts them all when the last boot left a network. */
   readonly connects: boolean;
-  /** Whether it may ask for a reboot: only such a stage's process ends with 3010. */
+  /** Whether it may request a reboot: only such a stage's process exits with 3010. */
   readonly reboots: boolean;
   /** Scripts besides its own whose change repeats the stage. */
   readonly uses: readonly string[];
-  /** Services that it needs stopped or changes: they are held while it runs, and no two stages have the same one at the same time. */
+  /** Services that it changes or needs stopped: they are held while it runs, and no two stages hold the same one at the same time. */
   readonly services: readonly WindowsServiceName[];
 }
 
-/** Limits in seconds: of a stage that downloads, installs features or waits for Ready itself, and of any other. */
+/** Limits in seconds: of a stage that downloads, installs features or waits for Ready, and of any other. */
 const long = 1800;
 const short = 900;
 
@@ -102,7 +102,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
     services: [],
   },
   {
-    // Only on pools that ask for it, see `stagesOf`. Before the kubelet, since the first pod may need it.
+    // Only on pools that request it, see `stagesOf`. Before the kubelet, since the first pod may need it.
     name: "ccg",
     needs: ["artifacts"],
     scope: "once",
@@ -125,7 +125,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
     services: nodeServices,
   },
   {
-    // After the kubelet was started: the node becomes Ready without them, and has them by then as a rule.
+    // After the kubelet was started: the node becomes Ready without them, and usually has them by then.
     name: "programs",
     needs: ["services"],
     scope: "once",
@@ -149,14 +149,14 @@ export const windowsStages: readonly WindowsStageRule[] = [
   },
 ];
 
-/** The stages of a pool's machines: `ccg` is left out where no plug-in for accounts of a domain is asked for. */
+/** The stages of a pool's machines: `ccg` is left out when no plug-in for domain accounts is requested. */
 export function stagesOf({ ccgPlugin }: Pick<WindowsPool, "ccgPlugin">): readonly WindowsStageRule[] {
   const left = windowsStages.filter(({ name }) => name !== "ccg" || ccgPlugin);
   const names = left.map(({ name }) => name);
   return left.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));
 }
 
-/** Exit codes that are no stage's own. 3010 is Windows' own "success, reboot required" (ERROR_SUCCESS_REBOOT_REQUIRED). */
+/** Exit codes not specific to a stage. 3010 is Windows' "success, reboot required" (ERROR_SUCCESS_REBOOT_REQUIRED). */
 export const windowsExitCodes = { done: 0, reboot: 3010, accessRights: 19, rebootLoop: 20 } as const;
 
 /**
@@ -166,9 +166,9 @@ export const windowsExitCodes = { done: 0, reboot: 3010, accessRights: 19, reboo
 export const windowsReboots = { expected: 1, allowed: 2 } as const;
 
 /**
- * Groups stages into waves: a stage is in the first wave after those it needs, and the stages of a wave run at the same time. A stage that
- * holds connections is moved behind `network` when the two would meet, and of stages that have a service in common one waits for the
- * other: `network` goes first, since most wait for it. Throws when the stages need each other in a circle.
+ * Groups stages into waves: a stage is in the first wave after those it needs, and the stages of a wave run in parallel. A stage that holds
+ * connections is moved after `network` when the two would share a wave, and of stages with a service in common one waits for the other:
+ * `network` goes first, since most wait for it. Throws when the stages depend on each other in a cycle.
  */
 export function stageWaves(stages: readonly WindowsStageRule[]): readonly (readonly WindowsStageName[])[] {
   const waves: WindowsStageName[][] = [];
@@ -196,7 +196,7 @@ function isNetwork({ name }: WindowsStageRule): boolean {
   return name === "network";
 }
 
-/** Seconds between attempts: doubled each time, up to the cap, beyond which the last one repeats for ever. */
+/** Seconds between attempts: doubled each time up to the cap, which then repeats indefinitely. */
 export function pauseSeconds(first: number, cap: number): readonly number[] {
   const pauses: number[] = [];
   for (let pause = first; pause < cap; pause *= 2) pauses.push(pause);
@@ -217,7 +217,7 @@ export interface WindowsStage {
   readonly services: readonly WindowsServiceName[];
 }
 
-/** What a stage depends on beyond the rule: its part of the data, and the files it fills in. */
+/** Stage-specific dependencies: its section of the data, and the files it fills in. */
 export interface StageInputs {
   readonly inputs: unknown;
   readonly fills?: readonly string[];

@@ -4,18 +4,18 @@ import { nodePorts } from "../../model/ports.ts";
 import { windowsPaths } from "./paths.ts";
 import type { RegistryKey } from "./repairs.ts";
 
-/** The operating system's part of `machine.json`. */
+/** The operating system's section of `machine.json`. */
 export interface WindowsSystem {
-  /** Name of the operating system, by which the stage finds its repairs: `windows-2022`. */
+  /** Name of the operating system, by which the stage finds its fixes: `windows-2022`. */
   readonly name: string;
-  /** Windows features to install; each of them needs the one reboot. */
+  /** Windows features to install; they share the one reboot. */
   readonly features: readonly string[];
   readonly registry: readonly RegistryKey[];
   /** Services that are stopped and disabled. */
   readonly servicesOff: readonly string[];
-  /** Ports that outgoing connections take. */
+  /** Port range for outgoing connections. */
   readonly dynamicPorts: { readonly start: number; readonly count: number };
-  /** Ports of UDP that no connection takes. */
+  /** UDP ports excluded from that range. */
   readonly excludedUdpPorts: readonly number[];
   /** Calls of w32tm. */
   readonly clock: readonly (readonly string[])[];
@@ -24,8 +24,8 @@ export interface WindowsSystem {
 }
 
 /**
- * Everything above the NodePorts: twice Windows' default, since a proxy in the kernel takes a port per connection (Azure/AKS#1375), and
- * clear of the NodePorts (kubernetes/kubernetes#107114).
+ * Everything above the NodePorts: twice Windows' default, since a kernel-mode proxy takes a port per connection (Azure/AKS#1375), and clear of
+ * the NodePorts (kubernetes/kubernetes#107114).
  */
 export const dynamicPorts = { start: nodePorts.last + 1, count: 65_536 - nodePorts.last - 1 } as const;
 
@@ -50,8 +50,8 @@ const registry: readonly RegistryKey[] = [
 ];
 
 /**
- * Keeps time by the cloud's own clock, because a signature or certificate fails on a machine whose clock is off. On Azure the host is the
- * source (Azure documentation, "Time sync for Windows VMs"): its provider is switched on by the registry, and NTP stays as it is.
+ * Synchronises time with the cloud's clock, because signatures and certificates fail on a machine whose clock is off. On Azure the host is the
+ * source (Azure documentation, "Time sync for Windows VMs"): its provider is enabled in the registry, and NTP stays as it is.
  */
 const clocks: Readonly<
   Record<Cloud, { readonly calls: readonly (readonly string[])[]; readonly registry: readonly RegistryKey[] }>
@@ -74,8 +74,8 @@ const clocks: Readonly<
 };
 
 /**
- * Pagefile in MiB: as much as the memory, between 4 and 16 GiB at first, and half as much again at most. Every allocation on Windows is
- * backed by memory or pagefile; without it pods fail while there is memory left.
+ * Pagefile in MiB: initially as much as the memory, between 4 and 16 GiB, and at most half as much again. Every allocation on Windows is backed
+ * by memory or pagefile; without one pods fail while there is memory left.
  */
 export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
   const initialMb = Math.round(Math.min(16, Math.max(4, memoryGib)) * 1024);
@@ -90,11 +90,11 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool): WindowsSystem {
     registry: [...registry, ...clocks[cloud].registry],
     servicesOff: ["wuauserv", "UsoSvc"],
     dynamicPorts,
-    // Azure drops what comes from it (Azure/AKS#2988).
+    // Azure drops traffic from this port (Azure/AKS#2988).
     excludedUdpPorts: cloud === "azure" ? [65_330] : [],
     clock: clocks[cloud].calls,
     defender: {
-      // By name: containerd runs some of them from folders of its own.
+      // By name: containerd runs some of them from other folders.
       processes: [
         "containerd.exe",
         "containerd-shim-runhcs-v1.exe",

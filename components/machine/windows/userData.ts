@@ -17,10 +17,10 @@ import { windowsPaths, windowsScript } from "./paths.ts";
 const customData = "C:\\AzureData\\CustomData.bin";
 
 /**
- * User data of an AWS instance, as EC2Launch v2 takes it. The limit of 16,384 bytes is AWS's; the caller checks it.
+ * User data of an AWS instance for EC2Launch v2. The caller checks AWS's limit of 16,384 bytes.
  *
- * @param object what `scriptsObject` gives for the payload: the other scripts.
- * @param bucket where the object lies; it must be in the region of the machine.
+ * @param object result of `scriptsObject` for the payload: the other scripts.
+ * @param bucket the bucket with the object; it must be in the region of the machine.
  */
 export function packWindowsAws(payload: MachinePayload, { key, sha256 }: ScriptsReference, bucket: string): string {
   const files = [
@@ -30,15 +30,15 @@ export function packWindowsAws(payload: MachinePayload, { key, sha256 }: Scripts
   return `<powershell>\n${loader(files, windowsScript("fetch.ps1"))}\n</powershell>\n`;
 }
 
-/** Custom data of an Azure machine, in base64 as the API wants it. */
+/** Custom data of an Azure machine, in base64 as the API expects it. */
 export function packWindowsAzure({ files, entry }: MachinePayload): string {
   const wanted = files.filter(({ path }) => path !== windowsScript("fetch.ps1"));
   return Buffer.from(loader(wanted, entry), "utf8").toString("base64");
 }
 
 /**
- * Command of the CustomScriptExtension that runs the custom data. It passes through cmd, so it holds no double quotes and no percent sign;
- * its exit code is the extension's. The same for all pools: what differs is in the custom data.
+ * Command of the CustomScriptExtension that runs the custom data. It passes through cmd, so it contains no double quotes and no percent sign;
+ * its exit code becomes the extension's. The same for all pools: what differs is in the custom data.
  */
 export function windowsExtensionCommand(): string {
   const copy = "C:\\AzureData\\fenestra.ps1";
@@ -49,9 +49,9 @@ export function windowsExtensionCommand(): string {
 }
 
 /**
- * Script that unpacks the files and runs the entry. Only .NET is used: loading a module costs seconds. Files are written under the lock of
- * the run: Azure may start the extension's command again after a restart that cut it off (Azure VM Runtime Team, "When will CustomScript
- * extension re-execute my script?"), while the start-up task has filled in this machine's values and the kubelet is about to read them.
+ * Script that unpacks the files and runs the entry. It uses only .NET: loading a module takes seconds. Files are written under the lock of the
+ * run: Azure may repeat the extension's command after a restart that interrupted it (Azure VM Runtime Team, "When will CustomScript extension
+ * re-execute my script?"), while the start-up task has filled in this machine's values and the kubelet is about to read them.
  */
 function loader(files: readonly PayloadFile[], entry: string): string {
   return [
@@ -60,7 +60,7 @@ function loader(files: readonly PayloadFile[], entry: string): string {
     "$m=New-Object IO.MemoryStream(,[Convert]::FromBase64String($p))",
     "$z=New-Object IO.Compression.GZipStream($m,[IO.Compression.CompressionMode]::Decompress)",
     "$a=(New-Object IO.StreamReader($z,[Text.Encoding]::UTF8)).ReadToEnd()|ConvertFrom-Json",
-    // Refused to who may not have it, abandoned by a run that was cut off, held by one that has failed for long: no reason not to go on.
+    // Access denied, abandoned by an interrupted run, or held by one that keeps failing: none is a reason to stop.
     "$h=$true",
     "try{$l=New-Object Threading.Mutex($false,'Global\\fenestra-run');$h=$l.WaitOne(600000)}catch{}",
     "foreach($f in $a.files.PSObject.Properties){",

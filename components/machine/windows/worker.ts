@@ -39,14 +39,14 @@ import {
 } from "./stages.ts";
 import { windowsSystem } from "./system.ts";
 
-/** What a Windows worker's payload is made of. */
+/** Inputs of a Windows worker's payload. */
 export interface WindowsWorkerArgs {
   readonly spec: NodeSettings;
   readonly pool: WindowsPool;
   readonly access: PoolAccess;
 }
 
-/** The scripts that a Windows node receives, real files beside this module. */
+/** The scripts that a Windows node receives, real files in a folder beside this module. */
 export const windowsScripts = [
   "bootstrap.ps1",
   "run.ps1",
@@ -80,26 +80,26 @@ export function readWindowsScript(name: string): string {
   return readScript(new URL(`scripts/${name}`, import.meta.url));
 }
 
-/** Times of a node that leaves, in seconds, beside those of the cloud. */
+/** Durations of a node's drain in seconds, beyond those of the cloud. */
 const windowsDrain = {
-  /** Kept of an announced time for telling the cloud. */
+  /** Reserved from an announced time for notifying the cloud. */
   reserveSeconds: 20,
   pauseSeconds: 5,
   heartbeatSeconds,
 } as const;
 
 /**
- * Seconds between Ready and the pull of images that pods may want: two gigabytes would compete with the first pods on a machine of two
- * processors, and a pod that wants the image pulls it itself.
+ * Seconds between Ready and the pull of images that pods may need: two gigabytes would compete with the first pods on a machine of two
+ * processors, and a pod that needs the image earlier pulls it itself.
  */
 const prePullSeconds = 300;
 
-/** How often a task that is not running is started again, in minutes. */
+/** How often a task that is not running is restarted, in minutes. */
 const taskMinutes = 5;
 
 /**
- * Columns of a node's pods that the drain reads, as `kubectl get --output custom-columns=` takes them; what is missing is `<none>`. Whole pods as
- * JSON would not do: Windows PowerShell refuses an object with keys that differ in case only, such as the labels `App` and `app`
+ * Columns of a node's pods that the drain reads, as `kubectl get --output custom-columns=` takes them; missing values are `<none>`. Whole pods
+ * as JSON would not do: Windows PowerShell refuses an object whose keys differ only in case, such as the labels `App` and `app`
  * (PowerShell/PowerShell#3705).
  */
 export const podColumns = [
@@ -114,7 +114,7 @@ export const podColumns = [
 /** Where the extension that runs the custom data keeps its status (Azure documentation, troubleshoot artifacts in DevTest Labs). */
 const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
 
-/** Everything that a Windows worker receives. It holds no secret. */
+/** Payload of a Windows worker. Contains no secret. */
 export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const { spec, pool } = args;
   const configs: readonly PayloadFile[] = [
@@ -147,14 +147,14 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   );
 }
 
-/** The cloud's part, with the domain of AWS's services, which differs in China. */
+/** The cloud's section, with the domain of AWS's services, which differs in China. */
 function cloudData(cloud: CloudAccess) {
   return cloud.kind === "azure"
     ? cloud
     : { ...cloud, domain: cloud.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" };
 }
 
-/** All decisions for one pool's machines as data: what the scripts act by. */
+/** Every setting of a pool's machines as data, read by the scripts. */
 export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
   const os = windowsSystem(cloud.kind, pool);
@@ -185,10 +185,10 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     kubernetes: spec.kubernetes.version,
     cloud: cloudData(cloud),
     lifecycle: lifecycle ?? null,
-    // The extension of Azure reports the first wave; EC2Launch does not survive a reboot from within, so there the task does it all.
+    // Azure's extension reports the first wave; EC2Launch does not survive a reboot from within, so there the task does it all.
     foreground: cloud.kind === "azure",
     statusFiles: cloud.kind === "azure" ? extensionStatus : "",
-    // On Azure the special administration console of Windows holds the port (Azure documentation, "Serial Console for Windows").
+    // On Azure the Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").
     console: cloud.kind === "aws" ? "COM1" : "",
     protected: protectedFolders,
     tasks: [
@@ -234,7 +234,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       proxyHealth: `http://127.0.0.1:${ports.kubeProxyHealth}/livez`,
       containerdLog,
     },
-    // The base image that most Windows pods build on, of the pool's own build: the very reference that pods name.
+    // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.
     prePull: { images: [windowsImage(spec.artifacts, "servercore", pool.release)], afterSeconds: prePullSeconds },
     cloudLogs: cloud.kind === "aws" ? ["C:\\ProgramData\\Amazon\\EC2Launch\\log"] : ["C:\\WindowsAzure\\Logs\\Plugins"],
   };
