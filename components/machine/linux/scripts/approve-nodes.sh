@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Approves the first client certificates of workers. kubeadm has the controller-manager approve whatever a bootstrap token asks for, under
-# any name, so that every worker, who may read the join secret, could become any node (kubernetes/kubernetes,
-# pkg/controller/certificates/approver). For the group of our tokens it does not. Here a name is given to a machine that the cloud knows as
-# a worker of this cluster, that was started a short while ago, and that has no node yet; and only to the first who asks for it. Later
-# certificates of a node are the controller-manager's business again: a node asks for them in its own name.
+# Approves the workers' first client certificates. kubeadm has the controller-manager approve every request made with a bootstrap token, under
+# any name, so that any worker, since it can read the join secret, could become any node (kubernetes/kubernetes,
+# pkg/controller/certificates/approver). Our tokens are in a group for which it does not. This script approves a name only for a machine that the
+# cloud lists as a worker of this cluster, that was started recently, and that has no node yet; and only for the first request. Later
+# certificates are left to the controller-manager again: a node requests them in its own name.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 # shellcheck source=admin.sh
@@ -14,9 +14,9 @@ trap 'rm -rf "$work"' EXIT
 api=/apis/certificates.k8s.io/v1/certificatesigningrequests
 declare -A said=()
 
-# Lines, oldest request first. `given` <node> <time of the request>: approved by this script. `asks` <request> <uid> <version> <time> <DER
-# in base64>: undecided; `wrong` is one that cannot be a kubelet's. The text of a request must be one PEM block and nothing else, since
-# openssl and Go do not skip the same things around it, and requests may have any name.
+# Lines, oldest request first. `given` <node> <time of the request>: approved by this script. `asks` <request> <uid> <version> <time> <DER in
+# base64>: undecided; `wrong` is one that cannot be a kubelet's. The text of a request must be exactly one PEM block, since openssl and Go skip
+# different things around it, and requests may have any name.
 rows() {
   admin get certificatesigningrequests --field-selector spec.signerName=kubernetes.io/kube-apiserver-client-kubelet --output json \
     >"$work/requests" || return 1
@@ -47,13 +47,13 @@ for request in sorted(requests, key=lambda each: int(each["metadata"]["resourceV
 PYTHON
 }
 
-# say <text>: what is waited for is written down once.
+# say <text>: logs once what it is waiting for.
 say() {
   if [[ ${said[$request]:-} != "$1" ]]; then log "$1"; fi
   said[$request]=$1
 }
 
-# decide <Approved|Denied> <message>: for the very object that was looked at. Another machine may just have done the same.
+# decide <Approved|Denied> <message>: for exactly the object that was examined. Another machine may have decided it just now.
 decide() {
   printf '{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",' >"$work/decision"
   printf '"metadata":{"name":"%s","uid":"%s","resourceVersion":"%s"},' "$request" "$uid" "$version" >>"$work/decision"
@@ -62,19 +62,18 @@ decide() {
   log "${1,,} $request: $2"
 }
 
-# later <message>: waits for what may still come; a request that is too old is denied.
+# later <message>: waits for what may still change; a request that is too old is denied.
 later() {
   if ((now - time > APPROVE_PATIENCE)); then decide Denied "$1"; else say "$request waits: $1"; fi
 }
 
-# reimaged <node>: when the machine was given a new disk, in seconds, by replace-notready.sh; nothing when it was not. Only where a machine
-# keeps its name.
+# reimaged <node>: when replace-notready.sh reimaged the machine, in seconds; empty when it did not. Only where a machine keeps its name.
 reimaged() {
   if ! keeps_name; then return 0; fi
   admin get "${replaced[@]}" --ignore-not-found --output "jsonpath={.data['$1']}" | grep -xE '[0-9]{1,12}' || true
 }
 
-# consider <DER in base64>: looks at the request in $request, $uid, $version, $time.
+# consider <DER in base64>: examines the request in $request, $uid, $version, $time.
 consider() {
   local node made found pods status=0
   node=$(base64 --decode <<<"$1" | openssl req -inform DER -noout -subject -nameopt RFC2253 2>/dev/null) || node=
@@ -94,7 +93,7 @@ consider() {
     later "there is a node $node"
     return
   fi
-  # Whoever is this node may read what its pods may.
+  # Whoever holds this certificate can read what the node's pods may.
   pods=$(admin get pods --all-namespaces --field-selector "spec.nodeName=$node" --output name) || return 1
   if [[ -n $pods ]]; then
     later "there are still pods of a node $node"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2034,SC2154 # lib.sh and the stages share variables with this file
-# What a stage asks of AWS, by the role of the instance. Sourced by lib.sh; azure.sh has the same functions.
+# A stage's requests to AWS, with the instance's role. Sourced by lib.sh; azure.sh has the same functions.
 
 imds=http://169.254.169.254/latest
 
@@ -22,7 +22,7 @@ credentials() {
   printf 'user = "%s:%s"\nheader = "x-amz-security-token: %s"\n' "$key" "$secret" "$token"
 }
 
-# signed <service> <file for the answer> <curl arguments...>: prints the HTTP status.
+# signed <service> <file for the response> <curl arguments...>: prints the HTTP status.
 signed() {
   local service=$1 answer=$2 secrets
   shift 2
@@ -31,7 +31,7 @@ signed() {
     --aws-sigv4 "aws:amz:$REGION:$service" --output "$answer" --write-out '%{http_code}' "$@"
 }
 
-# parameter_store <operation> <body file> <file for the answer>
+# parameter_store <operation> <body file> <file for the response>
 parameter_store() {
   signed ssm "$3" --header "X-Amz-Target: AmazonSSM.$1" --header 'Content-Type: application/x-amz-json-1.1' \
     --data-binary "@$2" "https://ssm.$REGION.amazonaws.com/"
@@ -46,7 +46,7 @@ cloud_identity() {
   PROVIDER_ID=aws:///$zone/$id
 }
 
-# secret_get <name>: prints the value. Ends with 44 when there is no such secret, with 1 on any other failure.
+# secret_get <name>: prints the value. Exits with 44 when there is no such secret, with 1 on any other failure.
 secret_get() {
   local work status result=0
   work=$(mktemp -d "$scratch/get.XXXXXX") || return 1
@@ -62,9 +62,9 @@ secret_put() {
   local work status
   work=$(mktemp -d "$scratch/put.XXXXXX") || return 1
   {
-    # The account's default tier may be the advanced one, which costs money, never goes back, and needs another right to the key.
+    # The account's default tier may be the advanced one, which is charged, cannot be reverted, and needs another permission on the key.
     printf '{"Name":"%s","Type":"SecureString","Tier":"Standard","Overwrite":true,' "$1"
-    # Without the key's name a parameter that is overwritten falls back to the account's default key.
+    # Without the key's name, overwriting a parameter falls back to the account's default key.
     if [[ -n ${SECRETS_KEY:-} ]]; then printf '"KeyId":"%s",' "$SECRETS_KEY"; fi
     printf '"Value":'
     json_quote
@@ -76,12 +76,12 @@ secret_put() {
   [[ $status == 200 ]]
 }
 
-# group_ready: tells the Auto Scaling group that the machine is in service.
+# group_ready: reports to the Auto Scaling group that the machine is in service.
 group_ready() {
   if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$LAUNCH_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
-# lifecycle_action <action> <hook> [NAME=VALUE]: a hook that is not waiting any more is as good as completed.
+# lifecycle_action <action> <hook> [NAME=VALUE]: a hook that no longer waits counts as completed.
 lifecycle_action() {
   local status
   status=$(signed autoscaling "$scratch/lifecycle" --data "Action=$1&Version=2011-01-01" \
@@ -94,8 +94,8 @@ lifecycle_action() {
   return 1
 }
 
-# replace_machine <node> <its provider id>: the Auto Scaling group takes the machine away and makes a new one. The node has written the
-# id itself, so it must be the instance that the node is named after.
+# replace_machine <node> <its provider id>: the Auto Scaling group terminates the machine and launches a new one. The id was written by the node
+# itself, so it must be the instance that the node is named after.
 replace_machine() {
   local status
   if [[ ! $1 =~ ^i-[0-9a-f]{8,17}$ || ! $2 =~ ^aws:///[a-z0-9-]+/$1$ ]]; then
@@ -107,12 +107,12 @@ replace_machine() {
   [[ $status == 200 ]] || { log "error: reporting $1 was answered with $status"; return 1; }
 }
 
-# keeps_name: whether a machine that was replaced comes back under its name. An instance is gone, and its id with it.
+# keeps_name: whether a replaced machine comes back under its name. An instance and its id are gone for good.
 keeps_name() { false; }
 
-# machine_made <node>: when a worker of this cluster was started, in seconds. Ends with 44 when EC2 knows none of that id that runs. A
-# control-plane machine is in no group, and nobody but EC2 Auto Scaling can set the tag of its groups (AWS documentation, "Tag your
-# Amazon EC2 resources": prefix `aws:`).
+# machine_made <node>: launch time of a worker of this cluster, in seconds. Exits with 44 when EC2 has no running instance of that id. A
+# control-plane machine is in no group, and only EC2 Auto Scaling can set its group tag (AWS documentation, "Tag your Amazon EC2 resources":
+# prefix `aws:`).
 machine_made() {
   local status started
   [[ $1 =~ ^i-[0-9a-f]{8,17}$ ]] || return 44
@@ -128,7 +128,7 @@ machine_made() {
   date -d "${started#<launchTime>}" +%s
 }
 
-# termination_notice: succeeds when this machine is about to be taken away.
+# termination_notice: succeeds when this machine is about to be terminated.
 termination_notice() {
   local target
   target=$(imds autoscaling/target-lifecycle-state 2>"$scratch/notice") || target=
@@ -136,17 +136,17 @@ termination_notice() {
   imds spot/instance-action >"$scratch/notice" 2>&1
 }
 
-# draining: the hook's time begins anew.
+# draining: restarts the hook's timeout.
 draining() {
   if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action RecordLifecycleActionHeartbeat "$TERMINATE_HOOK"; fi
 }
 
-# drained: the machine may go now.
+# drained: the machine may be terminated now.
 drained() {
   if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$TERMINATE_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
-# bucket <method> <file for the answer> <path and query> [curl arguments...]
+# bucket <method> <file for the response> <path and query> [curl arguments...]
 bucket() {
   local method=$1 answer=$2 path=$3
   shift 3
@@ -167,7 +167,7 @@ blob_get() {
   [[ $status == 200 ]] || { log "error: reading $1 was answered with $status"; return 1; }
 }
 
-# blob_list <prefix>: names of the blobs that begin so, oldest first; the names are plain, so that nothing in the XML is escaped.
+# blob_list <prefix>: names of the blobs with that prefix, oldest first; the names are plain, so nothing in the XML is escaped.
 blob_list() {
   local status
   status=$(bucket GET "$scratch/list" "?list-type=2&prefix=${1//\//%2F}") || return 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2034,SC2154 # lib.sh and the stages share variables with this file
-# What a stage asks of Azure, by the machine's user-assigned identity. Sourced by lib.sh; aws.sh has the same functions.
+# A stage's requests to Azure, with the machine's user-assigned identity. Sourced by lib.sh; aws.sh has the same functions.
 
 imds=http://169.254.169.254/metadata
 
@@ -15,7 +15,7 @@ bearer() {
   printf 'header = "Authorization: Bearer %s"\n' "$token"
 }
 
-# authorised <resource> <file for the answer> <curl arguments...>: prints the HTTP status.
+# authorised <resource> <file for the response> <curl arguments...>: prints the HTTP status.
 authorised() {
   local answer=$2 secrets
   secrets=$(bearer "$1") || return 1
@@ -39,7 +39,7 @@ cloud_identity() {
   PROVIDER_ID=azure://${id/"/$group/"/"/${group,,}/"}
 }
 
-# secret_get <URL of the secret>: prints the value. Ends with 44 when there is no such secret, with 1 on any other failure.
+# secret_get <URL of the secret>: prints the value. Exits with 44 when there is no such secret, with 1 on any other failure.
 secret_get() {
   local work status result=0
   work=$(mktemp -d "$scratch/get.XXXXXX") || return 1
@@ -65,20 +65,19 @@ secret_put() {
   [[ $status == 200 ]]
 }
 
-# group_ready: a scale set looks at the health extension by itself.
+# group_ready: nothing to do, since a scale set polls the health extension.
 group_ready() { :; }
 
-# machine_path <node>: path of a worker in the resource manager. Its name is that of its pool, which the scale set's ends with, and its
-# number in base 36 with six digits (kubernetes-sigs/cloud-provider-azure, pkg/provider/azure_vmss.go: getScaleSetVMInstanceID).
+# machine_path <node>: path of a worker in the resource manager. A worker's name is its pool's name, with which the scale set's name ends, and
+# its number in base 36 with six digits (kubernetes-sigs/cloud-provider-azure, pkg/provider/azure_vmss.go: getScaleSetVMInstanceID).
 machine_path() {
   [[ $1 =~ ^([a-z0-9-]+)([0-9a-z]{6})$ ]] || return 1
   printf '/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/virtualMachineScaleSets/%s-%s/virtualMachines/%d' \
     "$SUBSCRIPTION" "$RESOURCE_GROUP" "$CLUSTER" "${BASH_REMATCH[1]}" "$((36#${BASH_REMATCH[2]}))"
 }
 
-# replace_machine <node> <its provider id>: the scale set gives the machine a new system disk, and the bootstrap begins anew. Deleting it
-# instead would make the set smaller. The node has written the id itself: where the token goes is made from the machine's own data, and the
-# id must say the same.
+# replace_machine <node> <its provider id>: the scale set reimages the machine, and its bootstrap starts over. Deleting it instead would shrink
+# the set. The id was written by the node itself: the token's destination is derived from this machine's own data, and the id must match it.
 replace_machine() {
   local path status
   if ! path=$(machine_path "$1") || [[ ${2,,} != "azure://${path,,}" ]]; then
@@ -90,10 +89,10 @@ replace_machine() {
   [[ $status == 202 || $status == 200 ]] || { log "error: reimaging $1 was answered with $status"; return 1; }
 }
 
-# keeps_name: whether a machine that was replaced comes back under its name. With a new disk it is the same machine.
+# keeps_name: whether a replaced machine comes back under its name. A reimaged one is the same machine.
 keeps_name() { true; }
 
-# machine_made <node>: when a worker of this cluster was made, in seconds. Ends with 44 when its scale set has none of that name.
+# machine_made <node>: creation time of a worker of this cluster, in seconds. Exits with 44 when its scale set has no machine of that name.
 machine_made() {
   local path status
   path=$(machine_path "$1") || return 44
@@ -110,12 +109,12 @@ print(int(datetime.datetime.fromisoformat(machine["timeCreated"][:19] + "+00:00"
 EOF
 }
 
-# scheduled_events [curl arguments...]: what the platform is about to do. The first call switches the service on, and may take two minutes
-# (Azure documentation, scheduled events, "Enable and disable").
+# scheduled_events [curl arguments...]: the platform's scheduled events. The first call enables the service, and may take two minutes (Azure
+# documentation, scheduled events, "Enable and disable").
 scheduled_events() { metadata --header 'Metadata: true' --max-time 150 "$@" "$imds/scheduledevents?api-version=2020-07-01"; }
 
-# own_event: id of the event that takes this machine away. All machines of a set hear of all its events (Azure documentation, scheduled
-# events, "Scope"), and each may approve any of them.
+# own_event: id of the event that terminates this machine. All machines of a set receive all its events (Azure documentation, scheduled events,
+# "Scope"), and each may approve any of them.
 own_event() {
   local events name
   events=$(scheduled_events) || return 1
@@ -130,16 +129,16 @@ sys.exit(not own)
 EOF
 }
 
-# termination_notice: succeeds when this machine is about to be taken away.
+# termination_notice: succeeds when this machine is about to be terminated.
 termination_notice() { EVENT_ID=$(own_event); }
 
-# draining: the time of a notice cannot be prolonged.
+# draining: nothing to do, since the time of a notice cannot be extended.
 draining() { :; }
 
 # drained: approving the event lets the platform go on at once.
 drained() { scheduled_events --data "{\"StartRequests\":[{\"EventId\":\"$EVENT_ID\"}]}"; }
 
-# container <method> <file for the answer> <path and query> [curl arguments...]
+# container <method> <file for the response> <path and query> [curl arguments...]
 container() {
   local method=$1 answer=$2 path=$3
   shift 3
@@ -160,7 +159,7 @@ blob_get() {
   [[ $status == 200 ]] || { log "error: reading $1 was answered with $status"; return 1; }
 }
 
-# blob_list <prefix>: names of the blobs that begin so, oldest first.
+# blob_list <prefix>: names of the blobs with that prefix, oldest first.
 blob_list() {
   local status
   status=$(container GET "$scratch/list" "?restype=container&comp=list&prefix=${1//\//%2F}") || return 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Waits for the notice that this machine is about to be taken away, and then moves its pods, by the node's own rights. `kubectl drain`
-# would ask for DaemonSets, which a node may not read.
+# Waits for the notice that this machine is about to be terminated, and then evicts its pods, with the node's own permissions. `kubectl drain`
+# would request DaemonSets, which a node may not read.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
@@ -13,7 +13,7 @@ beat=$SECONDS
 
 retry 5 2 node cordon "$NODE_NAME" || log "the node cannot be cordoned; the pods move all the same"
 
-# Pods of this node that can move: namespace and name. Those of a DaemonSet come back at once, mirror pods belong to the machine.
+# Pods of this node that can move: namespace and name. A DaemonSet's come back at once, mirror pods belong to the machine.
 movable() {
   node get pods --all-namespaces --field-selector "spec.nodeName=$NODE_NAME" --output \
     'jsonpath={range .items[*]}{.metadata.namespace}{"\t"}{.metadata.name}{"\t"}{.status.phase}{"\t"}{.metadata.ownerReferences[0].kind}{"\t"}{.metadata.annotations.kubernetes\.io/config\.mirror}{"\n"}{end}' |
@@ -26,7 +26,7 @@ evict() {
     node create --raw "/api/v1/namespaces/$1/pods/$2/eviction" --filename - >/dev/null 2>"$scratch/evict"
 }
 
-# heartbeat: tells the group at times that this goes on, so that its own time does not cut a drain short. 0 is never.
+# heartbeat: reports to the group from time to time that the drain continues, so that the hook's timeout does not cut it short. 0 is never.
 heartbeat() {
   if ((DRAIN_HEARTBEAT == 0 || SECONDS < beat)); then return; fi
   draining || log "the group was not told that the drain goes on"
@@ -54,5 +54,5 @@ if left=$(movable) && [[ -n $left ]]; then
 fi
 retry 10 1 drained || die "the group was not told that this machine may go"
 log "the pods have moved"
-# The unit must not begin again for the same notice.
+# The unit must not start over for the same notice.
 sleep infinity

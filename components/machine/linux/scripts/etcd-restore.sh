@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Begins the cluster anew from a snapshot. Usage: etcd-restore.sh [name], as `etcd-restore.sh --list` shows them; default the newest.
-# Run it with the same name on every control-plane machine, all of them stopped by `etcd-restore.sh --stop` before: each restores its own
-# member of the same new cluster. What was written after the snapshot is lost.
+# Starts the cluster over from a snapshot. Usage: etcd-restore.sh [name], as `etcd-restore.sh --list` shows them; default the newest. Run it with
+# the same name on every control-plane machine, after `etcd-restore.sh --stop` on all of them: each restores its own member of the same new
+# cluster. Writes since the snapshot are lost.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
 manifests=/etc/kubernetes/manifests
 stopped=/etc/kubernetes/stopped
 
-# The kubelet stops what has no manifest any more.
+# The kubelet stops pods whose manifest is gone.
 stop() {
   install -d -m 0755 "$stopped"
   for name in kube-apiserver kube-controller-manager kube-scheduler etcd; do
@@ -37,7 +37,7 @@ stop
 umask 077
 exec 9>"$scratch/snapshots.lock"
 flock 9
-# The bootstrap of a machine that waits for data looks at the same folder.
+# The bootstrap of a machine that waits for data checks the same folder.
 systemctl stop fenestra-bootstrap.service
 work=$state/restore
 data=$(mktemp -d "$ETCD_MOUNT/restore.XXXXXX")
@@ -48,14 +48,14 @@ FETCH_TIMEOUT=600 blob_get "$snapshot" "$work/snapshot.db.gz"
 gunzip "$work/snapshot.db.gz"
 size=$(stat --format %s "$work/snapshot.db")
 free=$(df --output=avail --block-size 1 "$ETCD_MOUNT" | tail -n 1)
-# The database, and the log that etcd makes room for beside it.
+# The database, and the log that etcd preallocates next to it.
 ((free > size + 2 ** 28)) ||
   die "$ETCD_MOUNT has $free free bytes for $size; remove before-restore.* of earlier restores, or $ETCD_DATA/member if it is of no use"
-# A copy of the file itself has no hash at its end (etcd-io/etcd: etcdutl/snapshot/v3_snapshot.go, hasChecksum).
+# A plain copy of the database file has no hash at its end (etcd-io/etcd: etcdutl/snapshot/v3_snapshot.go, hasChecksum).
 options=()
 if ((size % 512 == 0)); then options+=(--skip-hash-check); fi
-# A revision far ahead makes every watch begin anew instead of seeing time run backwards. With a token of its own the cluster has another id
-# than the one before, so that a member that nobody has stopped is kept out.
+# A revision far ahead makes every watch start over instead of seeing time run backwards. A new token gives the cluster a new id, so that an old
+# member that was not stopped is kept out.
 etcdutl snapshot restore "$work/snapshot.db" "${options[@]}" --data-dir "$data/etcd" --name "$ETCD_NAME" \
   --initial-cluster "$ETCD_ALL_MEMBERS" --initial-advertise-peer-urls "https://$MEMBER_ADDRESS:2380" \
   --initial-cluster-token "$snapshot" --bump-revision 1000000000 --mark-compacted

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Takes a snapshot of etcd, sends it away by the machine's identity and tells the cluster of it. The object store removes old ones.
-# With --before-start it is a copy of the data of the machine before, while etcd does not run yet: the way back from an upgrade.
+# Takes a snapshot of etcd, uploads it with the machine's identity and records it in the cluster. The object store removes old ones. With
+# --before-start it copies the previous machine's data while etcd does not run yet: the way back from an upgrade.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 # shellcheck source=etcd.sh
@@ -12,14 +12,14 @@ umask 077
 # On the system disk: a full data volume stops etcd.
 work=$state/snapshot
 database=$ETCD_DATA/member/snap/db
-# What a run has left that was cut off, on the data volume too: version 0.1 worked there.
+# Leftovers of an interrupted run, on the data volume too: version 0.1 worked there.
 rm -rf "$work" "$ETCD_MOUNT"/{snapshot,restore}.??????
 mkdir "$work"
 trap 'rm -rf "$work"' EXIT
 
 size=$(stat --format %s "$database")
 free=$(df --output=avail --block-size 1 "$work" | tail -n 1)
-# The copy, its compressed form, and a gibibyte for everybody else.
+# The copy, its compressed form, and a gibibyte for everything else.
 ((free > 2 * size + 2 ** 30)) || die "there is no room for a snapshot: the database has $size bytes, the system disk $free free ones"
 
 time=$(date -u +%Y-%m-%dT%H-%M-%SZ)
@@ -37,7 +37,7 @@ retry 5 5 send || die "the snapshot cannot be sent to $SNAPSHOT_TARGET"
 log "sent $name, $bytes bytes"
 if [[ ${1:-} == --before-start ]]; then exit 0; fi
 
-# `fenestra verify` and monitoring look at the age of the last good one: a backup that fails says nothing by itself.
+# `fenestra verify` and monitoring check the age of the last good one: a failing backup is silent.
 {
   printf '# TYPE fenestra_etcd_snapshot_timestamp_seconds gauge\nfenestra_etcd_snapshot_timestamp_seconds %s\n' "$(date +%s)"
   printf '# TYPE fenestra_etcd_snapshot_bytes gauge\nfenestra_etcd_snapshot_bytes %s\n' "$bytes"

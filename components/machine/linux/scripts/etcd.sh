@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Asking etcd's members. Sourced after lib.sh.
+# Queries to etcd's members. Sourced after lib.sh.
 # shellcheck disable=SC2154 # lib.sh has read the machine's data
 export ETCDCTL_CACERT=/etc/kubernetes/pki/etcd/ca.crt
 export ETCDCTL_CERT=/etc/kubernetes/pki/etcd/healthcheck-client.crt
@@ -14,7 +14,7 @@ etcd_at() {
   etcdctl --endpoints "$endpoint" --dial-timeout 3s --command-timeout 8s "$@"
 }
 
-# ask_peers: finds a peer that answers with a quorum and keeps the list of members. Fails when there is none.
+# ask_peers: finds a peer that answers with a quorum and stores the list of members. Fails when there is none.
 ask_peers() {
   local address
   answering=
@@ -32,8 +32,8 @@ etcd_peers() { etcd_at "$answering" "$@"; }
 # members_well: every member answers with a quorum.
 members_well() { etcd_at https://127.0.0.1:2379 --command-timeout 20s endpoint health --cluster >/dev/null 2>"$scratch/health"; }
 
-# own_turn: waits for this machine's slot of the clock, so that two members are never away at the same time, and then for all of them to be
-# well. Fails when one is not.
+# own_turn: waits for this machine's time slot, so that two members are never away at the same time, and then for all of them to be healthy.
+# Fails when one is not.
 own_turn() {
   local machines period
   machines=$(wc -w <<<"$MEMBER_ADDRESSES")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Keeps pods away from Azure's metadata service and host agent, for which there is no hop limit. hostNetwork pods are not affected.
+# Blocks pods from Azure's metadata service and host agent, for which there is no hop limit. hostNetwork pods are not affected.
 set -euo pipefail
 
 # shellcheck source=/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Functions that every stage uses. A stage sources this file first; it brings the machine's data and its cloud with it.
+# Functions for every stage. A stage sources this file first; it loads the machine's data and the cloud's functions.
 # shellcheck disable=SC2034 # variables are used by the scripts that source this file
 set -euo pipefail
 
@@ -34,7 +34,7 @@ retry() {
   done
 }
 
-# poll <attempts> <command...>: once a second, for what happens on this machine or beside it.
+# poll <attempts> <command...>: once a second, for services on this machine or next to it.
 poll() {
   local attempts=$1 attempt
   shift
@@ -45,7 +45,7 @@ poll() {
   return 1
 }
 
-# put <mode> <path>: standard input becomes the file's content in one step, so that no reader ever sees half of it.
+# put <mode> <path>: writes standard input to the file atomically, so that readers never see half of it.
 put() {
   local temporary
   mkdir -p "${2%/*}"
@@ -58,7 +58,7 @@ put() {
   mv -f "$temporary" "$2"
 }
 
-# fill <template> <mode> <path> <NAME...>: every @NAME@ becomes the value of the variable. A value that is missing is an error.
+# fill <template> <mode> <path> <NAME...>: replaces every @NAME@ with the value of the variable. A missing value is an error.
 fill() {
   local content name mode=$2 path=$3
   content=$(<"$1")
@@ -73,7 +73,7 @@ fill() {
   printf '%s\n' "$content" | put "$mode" "$path"
 }
 
-# json_text <key>: the first string of that key in the JSON document on standard input, decoded. Fails when there is none.
+# json_text <key>: the first string with that key in the JSON document on standard input, decoded. Fails when there is none.
 json_text() {
   LC_ALL=C awk -v key="$1" '
     { doc = doc $0 "\n" }
@@ -104,7 +104,7 @@ json_text() {
     }'
 }
 
-# json_quote: standard input as a JSON string, its last newline included.
+# json_quote: standard input as a JSON string, including its last newline.
 json_quote() {
   LC_ALL=C awk '
     {
@@ -114,16 +114,16 @@ json_quote() {
     END { printf "\"%s\"", line }'
 }
 
-# Secrets are named on no command line: curl reads what is secret from a configuration on its standard input.
+# Secrets never appear on a command line: curl reads them from a configuration on its standard input.
 fetch() { curl --silent --show-error --fail --connect-timeout 5 --max-time "$FETCH_TIMEOUT" "$@"; }
 
 # metadata <curl arguments...>: the cloud's metadata service is never reached through a proxy.
 metadata() { curl --silent --show-error --fail --noproxy '*' --connect-timeout 2 --max-time 5 "$@"; }
 
-# local_api <path>: what the API server on this machine answers.
+# local_api <path>: response of this machine's API server.
 local_api() { curl --silent --fail --max-time 5 --cacert /etc/kubernetes/pki/ca.crt "https://127.0.0.1:${API_PORT}$1"; }
 
-# secret_answer <HTTP status> <answer> <key of the value> <error code of a missing secret> <name>: the end of secret_get on both clouds.
+# secret_answer <HTTP status> <response> <key of the value> <error code of a missing secret> <name>: the end of secret_get on both clouds.
 secret_answer() {
   if [[ $1 == 200 ]]; then
     json_text "$3" <"$2"

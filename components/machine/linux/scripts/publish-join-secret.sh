@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a bootstrap token that lives for JOIN_TOKEN_TTL seconds and publishes it where workers read it by their identity.
-# The token is on no command line and in no log.
+# Creates a bootstrap token that is valid for JOIN_TOKEN_TTL seconds and publishes it where workers read it with their identity. The token
+# appears on no command line and in no log.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
@@ -11,7 +11,7 @@ admin() { kubectl --kubeconfig /etc/kubernetes/admin.conf --namespace kube-syste
 
 stamp() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
 
-# random <length>: of the characters that a bootstrap token may have.
+# random <length>: of the characters allowed in a bootstrap token.
 random() {
   local text=
   while ((${#text} < $1)); do
@@ -20,7 +20,7 @@ random() {
   printf '%s' "${text:0:$1}"
 }
 
-# Another control-plane machine may just have published: then its secret is good for at least as long as workers need.
+# Another control-plane machine may have just published: then its secret stays valid for at least as long as workers need.
 now=$(date +%s)
 if secret_get "$JOIN_SECRET" >"$work/current" && current=$(json_text expires <"$work/current") &&
   (($(date -d "$current" +%s) > now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2)); then
@@ -52,7 +52,7 @@ if ! retry "$PUBLISH_ATTEMPTS" 1 publish; then
 fi
 log "published a join secret that is good until $expires"
 
-# Tokens whose time is over. A token lives on until then: a worker may have read it just now.
+# Expired tokens. A token is kept until then: a worker may have read it just now.
 admin get secrets --selector fenestra.dev/join-token \
   --output 'jsonpath={range .items[*]}{.metadata.name}{" "}{.data.expiration}{"\n"}{end}' |
   while read -r name encoded; do

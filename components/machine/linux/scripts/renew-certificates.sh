@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Renews the leaf certificates of the control plane while they are still good for RENEW_DAYS, and warns before an authority runs out.
+# Renews the control plane's leaf certificates when they are valid for less than RENEW_DAYS, and warns before an authority expires.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 # shellcheck source=etcd.sh
@@ -14,14 +14,14 @@ for authority in "$pki/ca.crt" "$pki/etcd/ca.crt" "$pki/front-proxy-ca.crt"; do
   fi
 done
 
-# A run that was cut off has left this marker, and a manifest aside.
+# An interrupted run leaves this marker, and a manifest moved aside.
 begun=$state/renewing
 aside=/etc/kubernetes/renewing
 if [[ ! -e $begun ]] && openssl x509 -in "$pki/apiserver.crt" -noout -checkend "$((RENEW_DAYS * 86400))" >/dev/null; then
   exit "$status"
 fi
 
-# One machine at a time, and only while all members are well: etcd must not lose its majority. Whoever has begun goes on.
+# One machine at a time, and only while all members are healthy: etcd must not lose its majority. A machine that has started continues.
 [[ -e $begun ]] || own_turn || die "the certificates are not renewed now"
 touch "$begun"
 retry 3 5 kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml

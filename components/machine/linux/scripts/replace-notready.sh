@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Reports workers that stay NotReady to the cloud, which replaces them: it sees a machine that runs, not a node that does not work.
-# At most REPLACE_PER_HOUR in an hour, and none while more than half of the workers are NotReady, since the fault is then elsewhere.
-# A node is tried once an hour, so that one that cannot be replaced holds up no other, and one that dies again is replaced again.
+# Reports workers that stay NotReady to the cloud, which replaces them: the cloud only sees that the machine runs, not that its node is broken.
+# At most REPLACE_PER_HOUR in an hour, and none while more than half of the workers are NotReady, since the cause is then elsewhere. A node is
+# tried once an hour, so that one that cannot be replaced does not block the others, and one that fails again is replaced again.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 # shellcheck source=admin.sh
@@ -18,7 +18,7 @@ if [[ ! -s $work/replaced ]]; then admin create "${replaced[@]}" >/dev/null; fi
 # mark <node> <JSON value>
 mark() { admin patch "${replaced[@]}" --type merge --patch "{\"data\":{\"$1\":$2}}" >/dev/null; }
 
-# Lines: what to do, the node, its provider id. Names and ids that are not of their form are in none of them.
+# Lines: action, node, provider id. Names and ids that do not have the expected form are left out.
 now=$(date +%s)
 python3 -I - "$work/nodes" "$work/replaced" "$now" "$REPLACE_AFTER" >"$work/plan" <<'PYTHON'
 import datetime, json, re, sys
@@ -67,7 +67,7 @@ for line in "${plan[@]}"; do
         log "warning: $recent machines were replaced in the last hour; $name has to wait"
         continue
       fi
-      # Marked before the call: a run that is cut off must not do it twice.
+      # Marked before the call: an interrupted run must not do it twice.
       mark "$name" "\"$now\""
       if replace_machine "$name" "$provider"; then
         recent=$((recent + 1))

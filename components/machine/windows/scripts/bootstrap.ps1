@@ -1,4 +1,4 @@
-# Entry of the bootstrap: registers the start-up task that carries the machine to Ready, and starts it. Safe to run again.
+# Entry of the bootstrap: registers and starts the start-up task that carries the machine to Ready. Safe to run again.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/task.ps1"
@@ -10,7 +10,7 @@ foreach ($task in $machine.tasks) {
     Register-StartTask $task.name $task.script $task.minutes
 }
 
-# Azure's extension reports what happened before the first reboot; none may happen inside it, so the task waits for the reboot.
+# Azure's extension reports what happened before the first reboot; it must not reboot itself, so the task waits for it.
 $code = 0
 if ($machine.foreground) {
     & "$PSScriptRoot/run.ps1" -FirstWave
@@ -20,7 +20,7 @@ if ($machine.foreground) {
         exit 0
     }
 }
-# Also behind a failure, which the extension reports: the run tries again, and the cloud may take the machine meanwhile.
+# Also after a failure, which the extension reports: the run retries, and the cloud may terminate the machine meanwhile.
 foreach ($task in $machine.tasks) {
     Start-ScheduledTask -TaskName $task.name
 }

@@ -1,20 +1,20 @@
-# One zip for whoever looks into a node: logs, stage state, HNS, routes, services, containerd and kubelet.
+# One zip for troubleshooting a node: logs, stage state, HNS, routes, services, containerd and kubelet.
 param(
     [string] $Destination = 'C:\fenestra-logs.zip'
 )
-# What is broken is what one wants to see: go on past every error.
+# The broken parts are the interesting ones: continue past every error.
 $ErrorActionPreference = 'Continue'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
 
-# The answer of a command in a file of its own, or its error.
+# Writes the output of a command, or its error, to a separate file.
 function Save-Answer {
     param(
         [string] $Name,
         [scriptblock] $Command
     )
     try {
-        # Before anything is folded into lines, which could cut a secret in two.
+        # Before the output is wrapped into lines, which could split a secret.
         & $Command | ForEach-Object { if ($_ -is [string]) { Hide-Secret $_ } else { $_ } } | Out-String -Width 400 | Set-Content -Encoding UTF8 -Path "$folder/$Name.txt"
     }
     catch {
@@ -22,12 +22,12 @@ function Save-Answer {
     }
 }
 
-# Copies a file or folder without what may hold secrets: kubeconfigs, keys, certificates, and dumps, which are the memory of a program.
+# Copies a file or folder without files that may contain secrets: kubeconfigs, keys, certificates, and memory dumps.
 function Copy-Source {
     param(
         [string] $Path
     )
-    # With a file's own path, a recursive search would look for its name in all folders below.
+    # Given a file's own path, a recursive search would look for its name in all folders below.
     $files = @(Get-Item -LiteralPath $Path -ErrorAction SilentlyContinue)
     if (Test-Path -LiteralPath $Path -PathType Container) {
         $files = @(Get-ChildItem -Recurse -File -LiteralPath $Path -ErrorAction SilentlyContinue)
@@ -42,7 +42,7 @@ function Copy-Source {
     }
 }
 
-# A line without the secrets that programs write into logs: bootstrap tokens, JSON web tokens, keys of AWS, headers, private keys.
+# Masks secrets that programs write into logs: bootstrap tokens, JSON web tokens, AWS keys, headers, private keys.
 function Hide-Secret {
     param(
         [string] $Line
@@ -55,7 +55,7 @@ function Hide-Secret {
     $Line -replace '-----BEGIN [A-Z ]*PRIVATE KEY-----.*', '(private key)'
 }
 
-# Rewrites every file line by line, because some logs are larger than the memory one would give them.
+# Rewrites every file line by line, because some logs are too large to load into memory.
 function Hide-Secrets {
     foreach ($file in @(Get-ChildItem -Recurse -File -LiteralPath $folder)) {
         $clean = "$($file.FullName).clean"
@@ -63,7 +63,7 @@ function Hide-Secrets {
         $writer = New-Object IO.StreamWriter $clean
         try {
             foreach ($line in [IO.File]::ReadLines($file.FullName)) {
-                # A private key over several lines goes whole.
+                # A multi-line private key is removed as a whole.
                 $key = $key -or $line -match '-----BEGIN [A-Z ]*PRIVATE KEY-----'
                 if (-not $key) {
                     $writer.WriteLine((Hide-Secret $line))
@@ -83,7 +83,7 @@ if ($MyInvocation.InvocationName -eq '.') {
 }
 $machine = Get-Machine
 $folder = Join-Path ([IO.Path]::GetTempPath()) "fenestra-$([Guid]::NewGuid())"
-# What is collected is as secret as what it was collected from.
+# The archive is as confidential as the node itself.
 Protect-Folder $folder
 foreach ($kind in 'networks', 'endpoints', 'policylists') {
     Save-Answer "hns-$kind" { Invoke-Hns GET "/$kind/" | ConvertTo-Json -Depth 20 }

@@ -1,6 +1,6 @@
-# Downloads all at once, mirror first; nothing is unpacked or put in place before its digest is right.
+# Downloads in parallel, mirror first; nothing is unpacked or put in place before its digest is verified.
 
-# Digest that the lock file records, or the one that the publisher's checksum file gives.
+# Digest from the lock file, or from the publisher's checksum file.
 function Get-ExpectedDigest {
     param(
         [object] $Artifact,
@@ -29,14 +29,14 @@ function Start-Download {
         [string] $Path,
         [string[]] $CurlArguments
     )
-    # Its own words into a file: a stage has no console on which anyone could read them.
+    # curl's messages go to a file: a stage has no console.
     $files = '--stderr', "`"$Path.err`"", '--output', "`"$Path`""
     $process = Start-Process -FilePath 'curl.exe' -ArgumentList ($CurlArguments + $files + $Url) -PassThru -NoNewWindow
     $process.Handle | Out-Null
     $process
 }
 
-# One round over one source each: the files that are not right yet, all at the same time. Gives those that are still missing.
+# One round with one source per file: all files not verified yet, in parallel. Returns those still missing.
 function Invoke-Round {
     param(
         [object[]] $Wanted,
@@ -62,7 +62,7 @@ function Invoke-Round {
     }
 }
 
-# Puts a file in place, or unpacks it. A program appears whole or not at all: its pod may look for it at any time.
+# Installs or unpacks a file, atomically for a program: its pod may look for it at any time.
 function Install-Artifact {
     param(
         [object] $Artifact,
@@ -70,7 +70,7 @@ function Install-Artifact {
     )
     New-Folder $Artifact.folder
     if ($Artifact.unpack) {
-        # The shims of pods outlive containerd, and a program that runs cannot be overwritten.
+        # Pods' shims outlive containerd, and a running program cannot be overwritten.
         foreach ($entry in @(Invoke-Program 'tar.exe' @('-tzf', $Path) | Where-Object { $_ -like '*.exe' })) {
             Stop-Program "$($Artifact.folder)/$entry"
         }
@@ -86,7 +86,7 @@ function Install-Artifact {
     Move-Item -Force -LiteralPath "$destination.new" -Destination $destination
 }
 
-# Ends what runs from a file: a program that runs cannot be replaced. The kubelet starts the pod of flanneld or kube-proxy again.
+# Stops processes that run from a file: a running program cannot be replaced. The kubelet restarts the pod of flanneld or kube-proxy.
 function Stop-Program {
     param(
         [string] $Path
@@ -100,7 +100,7 @@ function Stop-Program {
     }
 }
 
-# Fetches the artifacts of one stage and, when all are right, puts them in place. Safe to repeat: what is right is not fetched again.
+# Fetches the artifacts of one stage and, when all are verified, installs them. Safe to repeat: verified files are not fetched again.
 function Install-Artifacts {
     param(
         [object] $Machine,

@@ -1,8 +1,8 @@
-# The node drains itself: cordon, evict its own pods within their disruption budgets, delete what is left at the deadline.
-# kubectl drain would ask for DaemonSets, which a node may not read.
+# The node drains itself: cordon, evict its own pods within their disruption budgets, delete what is left at the deadline. kubectl drain would
+# request DaemonSets, which a node may not read.
 param(
     [int] $Seconds,
-    # Lifecycle hook that waits for the end of the drain; empty when none does.
+    # Lifecycle hook that waits for the end of the drain; empty when there is none.
     [string] $Hook = ''
 )
 $ErrorActionPreference = 'Stop'
@@ -38,7 +38,7 @@ function Select-Pods {
     $Pods | Where-Object { $_ -and $_.owners -notcontains 'DaemonSet' -and -not $_.mirror -and 'Succeeded', 'Failed' -notcontains $_.phase }
 }
 
-# Asks for one eviction. A refusal by a disruption budget is no error: the next round asks again.
+# Requests one eviction. Refusal by a disruption budget is no error: the next round tries again.
 function Send-Eviction {
     param(
         [object] $Machine,
@@ -55,7 +55,7 @@ function Send-Eviction {
     }
 }
 
-# Begins the hook's time anew. A drain ends by its own clock all the same.
+# Restarts the hook's timeout. The drain has its own deadline all the same.
 function Send-Heartbeat {
     param(
         [object] $Machine,
@@ -69,7 +69,7 @@ function Send-Heartbeat {
     }
 }
 
-# True when every pod went by itself.
+# True when every pod was evicted before the deadline.
 function Invoke-Drain {
     param(
         [object] $Machine,
@@ -96,7 +96,7 @@ function Invoke-Drain {
         catch {
             Write-Log "drain: $_"
         }
-        # After the pods were asked, because a cloud that does not answer takes its time.
+        # After the evictions, because an unresponsive cloud takes its time.
         if ($Hook -and $watch.Elapsed.TotalSeconds -ge $beat) {
             Send-Heartbeat $Machine $Hook
             $beat = $watch.Elapsed.TotalSeconds + $Machine.drain.heartbeatSeconds

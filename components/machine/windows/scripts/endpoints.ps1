@@ -1,7 +1,7 @@
-# The pods' network after a restart of HNS, which takes flanneld's network, the endpoints of running pods and all load balancers with it.
+# Repairs the pod network after a restart of HNS, which destroys flanneld's network, the endpoints of running pods and all load balancers.
 
-# HNS by its process and flanneld's network by its id. Another one of either means that the endpoints are gone (projectcalico/calico#5164); AKS
-# looks at the process too (Azure/AgentBaker, staging/cse/windows/provisioningscripts/hnsremediator.ps1).
+# Identifies HNS by its process and flanneld's network by its id. A change of either means that the endpoints are gone
+# (projectcalico/calico#5164); AKS checks the process too (Azure/AgentBaker, staging/cse/windows/provisioningscripts/hnsremediator.ps1).
 function Get-NetworkMark {
     param(
         [object] $Network,
@@ -11,8 +11,8 @@ function Get-NetworkMark {
     "$BootId $($service.ProcessId) $($Network.ID)"
 }
 
-# Ids of the sandboxes that have an address in the pods' network. HostProcess pods have none (containerd, internal/cri/server/sandbox_status.go),
-# and neither has one whose namespace is gone, which the kubelet replaces by itself (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
+# Ids of the sandboxes with an address in the pod network. HostProcess pods have none (containerd, internal/cri/server/sandbox_status.go), nor do
+# those whose namespace is gone, which the kubelet replaces itself (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
 function Get-Sandboxes {
     param(
         [object] $Machine
@@ -31,7 +31,7 @@ function Get-Sandboxes {
     }
 }
 
-# Stops sandboxes. The kubelet makes them again, with new endpoints, and counts a restart of their containers. Gives those that did not stop.
+# Stops sandboxes. The kubelet recreates them with new endpoints and counts a restart of their containers. Returns those that did not stop.
 function Stop-Sandboxes {
     param(
         [object] $Machine,
@@ -48,7 +48,7 @@ function Stop-Sandboxes {
     }
 }
 
-# kube-proxy knows load balancers that are no more, and what is left of them would stand in the way of new ones.
+# kube-proxy still caches load balancers that no longer exist, and leftovers would conflict with new ones.
 function Reset-Proxy {
     foreach ($item in @(Invoke-Hns GET '/policylists/' | Where-Object { $_.ID })) {
         Invoke-Hns DELETE "/policylists/$($item.ID)" | Out-Null
@@ -56,7 +56,8 @@ function Reset-Proxy {
     Get-Process -Name kube-proxy -ErrorAction SilentlyContinue | Stop-Process -Force
 }
 
-# flanneld does not notice that its network is gone; ended, it is started again by the kubelet and makes it again. Then pods get new endpoints.
+# flanneld does not notice that its network is gone; once stopped, the kubelet restarts it and it recreates the network. Then pods get new
+# endpoints.
 function Repair-PodNetwork {
     param(
         [object] $Machine,
@@ -66,7 +67,7 @@ function Repair-PodNetwork {
     $network = Get-HnsNetworkNamed $Machine.network.name
     if (-not $network) {
         $flanneld = @(Get-Process -Name flanneld -ErrorAction SilentlyContinue)
-        # One that has just started has not made it yet.
+        # A flanneld that has just started has not created it yet.
         $Memory.lost += 1
         if ($flanneld.Count -eq 0) {
             $Memory.lost = 0
@@ -89,12 +90,12 @@ function Repair-PodNetwork {
     if ($before -eq $mark) {
         return
     }
-    # Of another boot there is nothing left to repair.
+    # After a reboot there is nothing left to repair.
     if ($before.StartsWith("$BootId ")) {
         Write-Notice 'HNS has lost the endpoints of the pods; they are made again' 'Warning'
         Reset-Proxy
         $Memory.stale = @(Stop-Sandboxes $Machine @(Get-Sandboxes $Machine))
     }
-    # Last, so that what was cut off is repeated.
+    # Last, so that an interrupted repair is repeated.
     Write-Text $file $mark
 }

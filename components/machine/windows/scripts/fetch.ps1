@@ -1,6 +1,6 @@
-# AWS: brings the scripts that user data has no room for, checks their digest, puts them in place and runs the entry.
+# AWS: fetches the scripts that do not fit into user data, verifies their digest, installs them and runs the entry.
 param(
-    # At a start of Windows: go on where the run before was cut off, and do nothing when it was not.
+    # At Windows start: resume an interrupted run, or do nothing when it had finished.
     [switch] $Resume
 )
 $ErrorActionPreference = 'Stop'
@@ -8,7 +8,7 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/identity.ps1"
 . "$PSScriptRoot/task.ps1"
 
-# Fetches until the digest is right: the role's rights may take minutes to reach S3.
+# Retries until the digest is right: the role's permissions may take minutes to reach S3.
 function Get-Scripts {
     param(
         [object] $Machine,
@@ -29,7 +29,7 @@ function Get-Scripts {
         }
         catch {
             Write-Log "scripts not fetched: $_"
-            # Without the answer, which may hold what was sent: the serial console shows this to whoever may read it.
+            # Without the response body, which may echo what was sent: the serial console shows this to everyone who may read it.
             Write-Notice "attempt $attempt to fetch the scripts failed; fetch.log has the reason" 'Warning'
         }
     }
@@ -46,7 +46,7 @@ function Expand-Scripts {
     }
 }
 
-# True once the bootstrap has registered its tasks: from then on they carry on by themselves.
+# True once the bootstrap has registered its tasks: from then on they carry on without this script.
 function Test-HandedOver {
     param(
         [object] $Machine
@@ -67,7 +67,7 @@ if ($Resume -and (Test-HandedOver $machine)) {
     exit 0
 }
 Start-Log $machine 'fetch'
-# User data runs at the first start only, and the role's rights may take minutes: a restart meanwhile must not be the end.
+# User data runs at the first start only, and the role's permissions may take minutes: a restart in between must not end the bootstrap.
 Register-StartTask 'fenestra-fetch' "$PSScriptRoot\fetch.ps1 -Resume"
 Initialize-Web
 $object = Get-Content -Raw -Path "$PSScriptRoot/scripts.json" | ConvertFrom-Json

@@ -1,7 +1,7 @@
-# Windows' Host Networking Service by the call that its own tools use; the module for it is not on every image.
+# Windows' Host Networking Service through the native call of its own tools; the PowerShell module is not on every image.
 
-# The call has no time limit, and to hang is HNS's usual way to fail: it runs on a thread of its own, which is left behind when it takes too
-# long. More than three are not, since they would never end.
+# The call has no timeout, and hanging is the usual way HNS fails: it runs on a separate thread, which is abandoned when it takes too long. At
+# most three threads are abandoned, since they would never end.
 function Initialize-Hns {
     if ('Fenestra.Hns' -as [type]) {
         return
@@ -33,7 +33,7 @@ function Initialize-Hns {
     Add-Type -TypeDefinition "$source"
 }
 
-# Asks HNS. A minute is enough for the longest call, the making of the first network.
+# Calls HNS. A minute is enough for the longest call, creating the first network.
 function Invoke-Hns {
     param(
         [string] $Method,

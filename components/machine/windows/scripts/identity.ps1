@@ -1,20 +1,20 @@
-# Who this machine is, and what it may read by that: the clouds' metadata services and APIs, without their modules.
+# This machine's identity, and what it can read with it: the clouds' metadata services and APIs, without their modules.
 . "$PSScriptRoot/sigv4.ps1"
 
-# Metadata is never behind a proxy, and Windows PowerShell offers TLS 1.2 only when told.
+# Metadata is never behind a proxy, and Windows PowerShell uses TLS 1.2 only when configured to.
 function Initialize-Web {
     [Net.WebRequest]::DefaultWebProxy = $null
     [Net.ServicePointManager]::SecurityProtocol = [Net.SecurityProtocolType]::Tls12
 }
 
-# One web call, repeated while the service is not ready: credentials and role assignments appear some time after the machine.
+# One web request, retried while the service is not ready: credentials and role assignments appear some time after the machine.
 function Invoke-Web {
     param(
         [hashtable] $Request,
         [int] $Attempts = 6,
-        # What does not exist is no error and gives an empty text.
+        # A missing resource is no error and returns an empty string.
         [switch] $Optional,
-        # Gives the headers anew for each attempt: session tokens, keys and signatures run out.
+        # Returns new headers for each attempt: session tokens, keys and signatures expire.
         [scriptblock] $Fresh
     )
     for ($attempt = 1; $true; $attempt += 1) {
@@ -40,7 +40,7 @@ function Invoke-Web {
     }
 }
 
-# A value of the instance metadata service of AWS, version 2. Empty when it has none.
+# A value from AWS's instance metadata service, version 2. Empty when it has none.
 function Get-AwsMetadata {
     param(
         [string] $Path,
@@ -73,7 +73,7 @@ function Get-AwsKey {
     $key
 }
 
-# A request's headers with the signature. Those that .NET sets itself, from the address and from ContentType, are signed and left out.
+# A request's headers with the signature. Those that .NET sets itself, from the address and from ContentType, are signed but not returned.
 function Get-SignedHeaders {
     param(
         [object] $Cloud,
@@ -94,7 +94,7 @@ function Get-SignedHeaders {
     $signed
 }
 
-# A signed call to an AWS API by the role of the instance.
+# A signed AWS API call with the instance's role.
 function Invoke-Aws {
     param(
         [object] $Cloud,
@@ -113,7 +113,7 @@ function Invoke-Aws {
     }
 }
 
-# Saves an object of S3, which wants the hash of the body, here an empty one, among the headers.
+# Downloads an S3 object. S3 requires the hash of the body, here an empty one, as a header.
 function Save-AwsObject {
     param(
         [object] $Cloud,
@@ -127,7 +127,7 @@ function Save-AwsObject {
     }
 }
 
-# Tells the Auto Scaling group how a lifecycle hook ended, or that it takes longer.
+# Reports to the Auto Scaling group how a lifecycle hook ended, or that it needs more time.
 function Send-Lifecycle {
     param(
         [object] $Machine,
@@ -171,7 +171,7 @@ function Get-Identity {
     }
 }
 
-# The join secret, read by this machine's own identity.
+# The join secret, read with this machine's identity.
 function Get-JoinSecret {
     param(
         [object] $Cloud
@@ -180,7 +180,7 @@ function Get-JoinSecret {
         $body = @{ Name = $Cloud.joinSecret; WithDecryption = $true } | ConvertTo-Json -Compress
         return (Invoke-Aws $Cloud 'ssm' 'application/x-amz-json-1.1' $body 'AmazonSSM.GetParameter').Parameter.Value | ConvertFrom-Json
     }
-    # While it is being updated the service answers 410 for up to 70 seconds (Azure documentation, "Use managed identities on a virtual
+    # While an identity is being updated the service answers 410 for up to 70 seconds (Azure documentation, "Use managed identities on a virtual
     # machine"), which is longer than the pauses of six attempts.
     $token = Get-AzureMetadata "identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net&client_id=$($Cloud.clientId)" 7
     $secret = Invoke-Web @{

@@ -1,6 +1,6 @@
-# What every script shares: the machine's data, the log, state on disk, running programs.
+# Shared by every script: the machine's data, the log, state on disk, running programs.
 
-# The data that was rendered for this machine.
+# The data rendered for this machine.
 function Get-Machine {
     param(
         [string] $Path = "$PSScriptRoot/machine.json"
@@ -8,21 +8,21 @@ function Get-Machine {
     Get-Content -Raw -Encoding UTF8 -Path $Path | ConvertFrom-Json
 }
 
-# One line with its time, to the console and to the log of the script that runs.
+# Writes one line with a timestamp to the console and to the log of the running script.
 function Write-Log {
     param(
         [string] $Message
     )
     $line = '{0:o} {1}' -f [DateTime]::UtcNow, $Message
     Write-Host $line
-    # Found up the chain of callers: a script that is called has a script scope of its own.
+    # Looked up through the call stack: a called script has its own script scope.
     if ($LogFile) {
-        # A file that someone reads just now costs a line, not the stage.
+        # A file that another process is reading costs a log line, not the stage.
         Add-Content -Path $LogFile -Value $line -Encoding UTF8 -ErrorAction SilentlyContinue
     }
 }
 
-# Names the log file, and the serial port where it is free, for the script that calls this and for all it calls.
+# Sets the log file, and the serial port if it is free, for the calling script and everything it calls.
 function Start-Log {
     param(
         [object] $Machine,
@@ -33,7 +33,7 @@ function Start-Log {
     Set-Variable -Scope 1 -Name ConsolePort -Value "$($Machine.console)"
 }
 
-# An event that outlives the log files, and on AWS a line on the serial console, which the cloud shows without access to the machine.
+# Writes an event, which outlives the log files, and on AWS a line to the serial console, which the cloud shows without access to the machine.
 function Write-Notice {
     param(
         [string] $Message,
@@ -67,7 +67,7 @@ function New-Folder {
     }
 }
 
-# UTF-8 without a byte order mark; the old file stays whole until the new one is.
+# UTF-8 without a byte order mark; the old file stays intact until the new one is complete.
 function Write-Text {
     param(
         [string] $Path,
@@ -78,7 +78,7 @@ function Write-Text {
     Move-Item -Force -LiteralPath "$Path.new" -Destination $Path
 }
 
-# Makes a folder that only the system and administrators may read or write; what is in it inherits that. Safe to repeat.
+# Creates a folder that only the system and administrators may read or write, inherited by its contents. Safe to repeat.
 function Protect-Folder {
     param(
         [string] $Path
@@ -92,7 +92,7 @@ function Protect-Folder {
     }
 }
 
-# Runs a program and returns what it writes to stdout. A nonzero exit code is an error that holds stdout and stderr.
+# Runs a program and returns its stdout. A nonzero exit code is an error with stdout and stderr in its message.
 function Invoke-Program {
     param(
         [string] $Path,
@@ -109,7 +109,7 @@ function Invoke-Program {
         $lines = @(& $Path @Arguments 2>&1)
     }
     catch {
-        # Without this, the exit code of the program before would count.
+        # Without this, the previous program's exit code would count.
         throw "program $Path does not start: $($_.Exception.Message)"
     }
     if ($Accept -notcontains $LASTEXITCODE) {
@@ -119,7 +119,7 @@ function Invoke-Program {
     $lines | Where-Object { $_ -isnot [Management.Automation.ErrorRecord] } | ForEach-Object { "$_" }
 }
 
-# Runs the block while no other process runs one under that name, and gives true; false when another one keeps at it for longer.
+# Runs the block while no other process runs one under that name, and returns true; false when another process holds the lock for longer.
 function Invoke-Alone {
     param(
         [string] $Lock,
@@ -149,7 +149,7 @@ function Invoke-Alone {
     }
 }
 
-# Waits until the condition gives something, and returns it.
+# Waits until the condition returns something, and returns it.
 function Wait-Until {
     param(
         [scriptblock] $Condition,
@@ -170,7 +170,7 @@ function Wait-Until {
     }
 }
 
-# What the join stage learnt of this machine.
+# Results of the join stage.
 function Get-Node {
     param(
         [object] $Machine
@@ -178,7 +178,7 @@ function Get-Node {
     Get-Content -Raw -Path $Machine.paths.node | ConvertFrom-Json
 }
 
-# Puts this machine's values in place of the placeholders.
+# Replaces the placeholders with this machine's values.
 function Expand-Text {
     param(
         [string] $Text,

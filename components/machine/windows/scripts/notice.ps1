@@ -1,14 +1,14 @@
-# Whether the cloud is about to take this machine away: asked every few seconds, since nothing tells it.
+# Whether the cloud is about to terminate this machine: polled every few seconds, since there is no push notification.
 
-# Seconds that are left, what to do at the end, and the hook that waits meanwhile; nothing while the machine may stay. Two attempts for each
-# question: a service that cannot be reached must not cost more time than a notice leaves, and the next round asks again.
+# Seconds left, the action to take at the end, and the hook that waits meanwhile; nothing while the machine may stay. Two attempts per request:
+# an unreachable service must not take more time than a notice leaves, and the next round asks again.
 function Get-Termination {
     param(
         [object] $Machine
     )
     if ($Machine.cloud.kind -eq 'aws') {
         $leaves = (Get-AwsMetadata 'autoscaling/target-lifecycle-state' 2) -like 'Terminated*'
-        # A spot machine goes in two minutes, whatever a hook says: there is nothing to prolong.
+        # A spot machine is terminated after two minutes, whatever a hook says: there is nothing to extend.
         if (Get-AwsMetadata 'spot/instance-action' 2) {
             $finish = 'none'
             if ($leaves) {
@@ -30,7 +30,7 @@ function Get-Termination {
     }
 }
 
-# Seconds until an event of Azure starts, less a reserve. An event that has started has no time left, and none given means now.
+# Seconds until an Azure event starts, less a reserve. A started event has no time left, and a missing time means now.
 function Get-EventSeconds {
     param(
         [string] $NotBefore,
@@ -45,7 +45,7 @@ function Get-EventSeconds {
     [Math]::Max(5, [Math]::Min($Drain.seconds, [int] ($start - [DateTime]::UtcNow).TotalSeconds - $Drain.reserveSeconds))
 }
 
-# Lets the cloud go on: there is nothing left to wait for.
+# Lets the cloud proceed: there is nothing left to wait for.
 function Complete-Termination {
     param(
         [object] $Machine,

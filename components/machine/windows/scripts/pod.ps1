@@ -1,7 +1,7 @@
-# What the HostProcess pods of flanneld and kube-proxy share.
+# Shared by the HostProcess pods of flanneld and kube-proxy.
 . "$PSScriptRoot/services.ps1"
 
-# The mounted service-account token: where the mount path says, or below the sandbox's folder where containerd cannot bind it there.
+# The mounted service-account token: at the mount path, or below the sandbox's folder where containerd cannot bind it there.
 function Get-TokenFile {
     param(
         [string] $Path
@@ -15,7 +15,7 @@ function Get-TokenFile {
     throw "no service-account token at $Path"
 }
 
-# A kubeconfig of its own, with the API's name: the Service address of in-cluster configuration exists only once kube-proxy runs.
+# A separate kubeconfig with the API's host name: the Service address of in-cluster configuration works only once kube-proxy runs.
 function Write-PodKubeconfig {
     param(
         [object] $Machine,
@@ -32,8 +32,8 @@ function Write-PodKubeconfig {
     Write-Text $Path ($config | ConvertTo-Json -Depth 6)
 }
 
-# The part of the pod network that is this node's, from the file that flanneld writes; empty until then. flanneld writes its own address
-# there (10.244.3.1/24), the address manager wants the network's (10.244.3.0/24).
+# This node's part of the pod network, from the file that flanneld writes; empty until then. flanneld writes its own address there
+# (10.244.3.1/24), while IPAM needs the network's (10.244.3.0/24).
 function Get-Subnet {
     param(
         [string] $Path
@@ -49,7 +49,7 @@ function Get-Subnet {
     ''
 }
 
-# First address of the network that an address lies in.
+# First address of the network that contains an address.
 function Get-NetworkAddress {
     param(
         [string] $Address,
@@ -63,7 +63,7 @@ function Get-NetworkAddress {
     $bytes -join '.'
 }
 
-# The program comes while the kubelet registers the node, so this pod may be there first. It appears whole or not at all.
+# The program is downloaded while the kubelet registers the node, so this pod may start first. The file appears atomically.
 function Wait-Program {
     param(
         [string] $Path,
@@ -76,7 +76,7 @@ function Wait-Program {
     Wait-Until { Test-Path -LiteralPath $Path } $Seconds "the stage programs to bring $Path" | Out-Null
 }
 
-# Starts a program of the pod on the pod's own output.
+# Starts a program with the pod's own output.
 function Start-PodProgram {
     param(
         [string] $Path,

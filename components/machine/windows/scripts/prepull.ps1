@@ -1,4 +1,4 @@
-# Images that pods of this node will want, pulled some time after the node is Ready, so that they delay neither it nor its first pods.
+# Pulls images that this node's pods will need, some time after the node is Ready, so that neither it nor its first pods are delayed.
 $ErrorActionPreference = 'Continue'
 . "$PSScriptRoot/lib.ps1"
 $machine = Get-Machine

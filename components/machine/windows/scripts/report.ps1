@@ -1,4 +1,4 @@
-# Azure: how the join stands, as a part of the bootstrap extension's status, which the cloud shows without access to the machine.
+# Azure: reports the state of the join as part of the bootstrap extension's status, which the cloud shows without access to the machine.
 
 # What an exit code means, in words.
 function Get-ReportText {
@@ -19,7 +19,7 @@ function Get-ReportText {
     "the bootstrap failed with exit code $Code; it is tried again"
 }
 
-# The fields of an object as a table. Windows PowerShell writes an array that it has read back as an object, so only new ones are written.
+# An object's fields as a hashtable. Windows PowerShell serialises an array that it has read back as an object, so only new ones are written.
 function Get-Fields {
     param(
         [object] $From
@@ -31,8 +31,8 @@ function Get-Fields {
     $fields
 }
 
-# Adds the outcome to the newest status of the extension, or replaces the one from before. The status itself stays as the extension left it:
-# an error there would count as failed provisioning, which automatic repair does not cover. The guest agent reads the file again and again.
+# Adds the outcome to the newest status of the extension, or replaces the previous one. The status itself stays as the extension set it: an error
+# there would count as failed provisioning, which automatic repair does not cover. The guest agent polls the file.
 function Set-Report {
     param(
         [object] $Machine,

@@ -1,6 +1,6 @@
-# Host routes to the cloud's own services: a virtual switch or an image from another subnet loses them.
+# Host routes to the cloud's own services, which a virtual switch or an image from another subnet loses.
 
-# The default route of the machine itself; nothing while the adapter moves into a virtual switch or out of it.
+# The machine's own default route; nothing while the adapter moves into a virtual switch or out of it.
 function Get-DefaultRoute {
     Get-NetRoute -AddressFamily IPv4 -DestinationPrefix '0.0.0.0/0' -ErrorAction SilentlyContinue |
         Where-Object { $_.NextHop -ne '0.0.0.0' } |
@@ -8,14 +8,14 @@ function Get-DefaultRoute {
         Select-Object -First 1
 }
 
-# True while the machine's own address is behind a virtual switch. HNS names the adapter of the host so in every language of Windows.
+# True while the machine's address is behind a virtual switch. HNS uses this adapter name in every language of Windows.
 function Test-VirtualSwitch {
     $route = Get-DefaultRoute
     $null -ne $route -and $route.InterfaceAlias -like 'vEthernet*'
 }
 
-# Puts each route on the adapter and gateway of the default route. Gives those it had to repair. For this boot only: an adapter behind a
-# virtual switch is a new one at each boot, and a route that is kept would point to the old one.
+# Puts each route on the adapter and gateway of the default route. Returns those it had to repair. For this boot only: an adapter behind a
+# virtual switch is new at each boot, and a persistent route would point to the old one.
 function Repair-Routes {
     param(
         [string[]] $Prefixes
@@ -30,7 +30,7 @@ function Repair-Routes {
         if ($right.Count -gt 0 -and $found.Count -eq $right.Count) {
             continue
         }
-        # From both stores: one that the image keeps is wrong at the next boot too.
+        # From both stores: a persistent route from the image is wrong at the next boot too.
         foreach ($store in 'PersistentStore', 'ActiveStore') {
             Remove-NetRoute -DestinationPrefix $prefix -PolicyStore $store -Confirm:$false -ErrorAction SilentlyContinue
         }
@@ -39,7 +39,7 @@ function Repair-Routes {
             $prefix
         }
         catch {
-            # The launch agent of AWS writes the same routes at its start, perhaps just now; what is missing is made in the next round.
+            # AWS's launch agent writes the same routes at its start, perhaps just now; missing ones are added in the next round.
             Write-Log "route to $prefix not made: $_"
         }
     }

@@ -1,14 +1,14 @@
-# The stage machine: runs the waves of stages in order until the node is Ready, again after each failure and each reboot.
+# The stage runner: runs the waves of stages in order until the node is Ready, again after each failure and each reboot.
 param(
-    # Run the first wave only, with few attempts, and report its exit code, instead of carrying on to Ready.
+    # Run only the first wave, with few attempts, and report its exit code, instead of continuing to Ready.
     [switch] $FirstWave
 )
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/report.ps1"
 
-# Starts every stage of a wave in a process of its own, waits for all, and gives the exit codes by name. One that does not end in its time
-# (a call of HNS, the servicing stack) is ended and counts as failed: the next attempt does the rest.
+# Starts every stage of a wave in a separate process, waits for all, and returns the exit codes by name. One that exceeds its time limit (a call
+# of HNS, the servicing stack) is killed and counts as failed: the next attempt does the rest.
 function Invoke-Wave {
     param(
         [object] $Machine,
@@ -35,7 +35,7 @@ function Invoke-Wave {
     $codes
 }
 
-# Ends a process with all that it has started.
+# Kills a process and all its descendants.
 function Stop-Tree {
     param(
         [object] $Process
@@ -55,12 +55,12 @@ function Start-StageProcess {
     )
     $arguments = "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File `"$PSScriptRoot\stage.ps1`" -Name $Name"
     $process = Start-Process -FilePath 'powershell.exe' -ArgumentList $arguments -PassThru -WindowStyle Hidden
-    # Without the handle in hand, .NET forgets the exit code.
+    # .NET loses the exit code unless the handle is read first.
     $process.Handle | Out-Null
     $process
 }
 
-# Runs the waves until one fails or asks for a reboot. 0 done, 3010 reboot, else the exit code of the stage that failed.
+# Runs the waves until one fails or requests a reboot. 0 done, 3010 reboot, else the exit code of the failed stage.
 function Invoke-Waves {
     param(
         [object] $Machine,
@@ -81,7 +81,7 @@ function Invoke-Waves {
     0
 }
 
-# Counts a reboot. False when the machine has had its share: then something asks for one for ever.
+# Counts a reboot. False when the limit is reached: then something requests one for ever.
 function Add-Reboot {
     param(
         [object] $Machine
@@ -98,7 +98,7 @@ function Add-Reboot {
     $true
 }
 
-# Seconds to wait before an attempt, counted from 0: growing, then level, with a share of chance so that a pool does not retry in step.
+# Seconds to wait before an attempt, counted from 0: growing, then level, with random jitter so that a pool does not retry in step.
 function Get-Pause {
     param(
         [object] $Machine,
@@ -109,7 +109,7 @@ function Get-Pause {
     $base + (Get-Random -Minimum 0 -Maximum ([int] ($base * $Machine.retry.jitter) + 1))
 }
 
-# One attempt: access rights first, so that nothing is fetched into or written to a folder that others may change or read.
+# One attempt: access rights first, so that nothing is downloaded or written to a folder that others may change or read.
 function Invoke-Attempt {
     param(
         [object] $Machine,
@@ -124,7 +124,7 @@ function Invoke-Attempt {
         Write-Notice "$_" 'Error'
         return $Machine.exitCodes.accessRights
     }
-    # The scheduler does not repeat a task whose program ended by itself: an error here must not end the run.
+    # The scheduler does not restart a task whose program exited by itself: an error here must not end the run.
     try {
         Invoke-Waves $Machine $Waves
     }
@@ -150,7 +150,7 @@ function Invoke-Run {
             Write-Notice "a stage asks for a reboot after $($Machine.reboots.allowed) of them" 'Error'
             $code = $Machine.exitCodes.rebootLoop
         }
-        # While the extension runs, its status is its own, and its exit code tells the same.
+        # While the extension runs, its exit code reports the result, and its status file is not ours to change.
         if (-not $FirstWave) {
             Set-Report $Machine $code
         }
@@ -164,14 +164,14 @@ function Invoke-Run {
     }
 }
 
-# Dot-sourced by the tests, which bring their own machine.
+# Dot-sourced by the tests, which define their own machine.
 if ($MyInvocation.InvocationName -eq '.') {
     return
 }
 $machine = Get-Machine
 Start-Log $machine 'run'
 $outcome = @{ code = 1 }
-# The task of the next boot must not meet the run of the extension, nor the health task start what a stage holds.
+# The next boot's task must not overlap with the extension's run, nor may the health task start services that a stage holds.
 Invoke-Alone 'run' -1 { $outcome.code = Invoke-Run $machine -FirstWave:$FirstWave } | Out-Null
 $code = $outcome.code
 if (-not $FirstWave) {

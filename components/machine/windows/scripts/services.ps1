@@ -1,6 +1,6 @@
-# The services containerd and kubelet: held while a stage works, started again, brought back when they fail.
+# The services containerd and kubelet: held while a stage works, started again, restored when they fail.
 
-# Stops services on purpose. A restart that the service manager has planned already would undo it; a disabled service it does not start.
+# Stops services on purpose. A restart already scheduled by the service manager would undo that, but it does not start a disabled service.
 function Stop-NodeService {
     param(
         [string[]] $Names
@@ -13,7 +13,7 @@ function Stop-NodeService {
     }
 }
 
-# Starts a service, also one that was held. By demand and not at boot: no container may start before this boot's network is made.
+# Starts a service, even a held one. On demand and not at boot: no container may start before this boot's network exists.
 function Start-NodeService {
     param(
         [string] $Name
@@ -25,8 +25,8 @@ function Start-NodeService {
     }
 }
 
-# Raises a program above the pods, which may take every cycle otherwise, as AKS does with containerd (Azure/AgentBaker, containerdfunc.ps1). The
-# kubelet does it itself by a flag. What containerd starts has the priority of any program.
+# Raises a program's priority above the pods, which could starve it otherwise, as AKS does with containerd (Azure/AgentBaker,
+# containerdfunc.ps1). The kubelet does it itself with a flag. Processes started by containerd have normal priority.
 function Set-Priority {
     param(
         [string] $Name
@@ -43,9 +43,8 @@ function Set-Priority {
     }
 }
 
-# Recovery: a service whose process ends without a word is started again, and so is one that stops with an error. One that is stopped in
-# order ends with 0 and stays. Windows takes the second setting up at its next start (Win32: SERVICE_FAILURE_ACTIONS_FLAG); until then
-# the health task stands in.
+# Recovery: a service whose process crashes is restarted, and so is one that stops with an error. An orderly stop exits with 0 and is final.
+# Windows applies the second setting at its next start (Win32: SERVICE_FAILURE_ACTIONS_FLAG); until then the health task covers it.
 function Set-Recovery {
     param(
         [string] $Name,

@@ -39,7 +39,7 @@ function Get-SigningKey {
     , (Get-Hmac $key 'aws4_request')
 }
 
-# The value of the Authorization header. Headers holds every header to be signed, host and x-amz-date among them.
+# The value of the Authorization header. Headers contains every header to be signed, including host and x-amz-date.
 function Get-Authorization {
     param(
         [string] $Method,
@@ -52,7 +52,7 @@ function Get-Authorization {
         [string] $Region,
         [string] $Service
     )
-    # Sort-Object would follow the culture, in which a hyphen does not count.
+    # Sort-Object would use the culture's order, which ignores hyphens.
     $names = [string[]] @($Headers.Keys | ForEach-Object { $_.ToLowerInvariant() })
     [Array]::Sort($names, [StringComparer]::Ordinal)
     $lines = foreach ($name in $names) {

@@ -1,10 +1,10 @@
-# Container Credential Guard: registers the plug-in that fetches accounts of a domain for pods on a node that has not joined it.
+# Container Credential Guard: registers the plug-in that fetches domain accounts for pods on a node that has not joined the domain.
 param(
     [object] $Machine
 )
 . "$PSScriptRoot/download.ps1"
 
-# Switches a privilege of this process on or off. SYSTEM holds it, but it is off.
+# Enables or disables a privilege of this process. SYSTEM holds it, but disabled.
 function Set-Privilege {
     param(
         [int] $Number,
@@ -20,7 +20,7 @@ function Set-Privilege {
     }
 }
 
-# Opens a key below HKEY_LOCAL_MACHINE for one purpose.
+# Opens a key below HKEY_LOCAL_MACHINE with specific rights.
 function Open-Key {
     param(
         [string] $Path,
@@ -29,7 +29,7 @@ function Open-Key {
     [Microsoft.Win32.Registry]::LocalMachine.OpenSubKey($Path, [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree, $Rights)
 }
 
-# Enters a class among those that may be plug-ins. The key belongs to TrustedInstaller, so it is owned for a moment and given back as it was.
+# Adds a class to the allowed plug-ins. The key belongs to TrustedInstaller, so its ownership is taken for a moment and restored.
 function Add-AllowedClass {
     param(
         [string] $Path,
@@ -92,7 +92,7 @@ function Set-RegistryValue {
     New-ItemProperty -Force -LiteralPath $Entry.path -Name $name -PropertyType $type -Value $value | Out-Null
 }
 
-# Puts the plug-in's file where Windows loads it from, and its event manifests beside it; archives differ in their folders.
+# Copies the plug-in's file to where Windows loads it from, with its event manifests; archives differ in their folders.
 function Install-Plugin {
     param(
         [object] $Plugin,
@@ -102,7 +102,7 @@ function Install-Plugin {
     if (-not $dll) {
         throw "the archive of the plug-in has no $($Plugin.dll)"
     }
-    # A file that is in use cannot be replaced, and the same one need not.
+    # A file in use cannot be replaced, and an identical one need not be.
     if ((Get-Digest $Plugin.target 'SHA256') -ne (Get-Digest $dll.FullName 'SHA256')) {
         Copy-Item -Force -LiteralPath $dll.FullName -Destination $Plugin.target
     }
@@ -111,7 +111,7 @@ function Install-Plugin {
             Invoke-Program 'wevtutil.exe' @('im', $manifest.FullName) | Out-Null
         }
         catch {
-            # Without it the plug-in works and its events have no text.
+            # Without it the plug-in works, but its events have no text.
             Write-Log "event manifest $($manifest.Name) not installed: $_"
         }
     }

@@ -1,11 +1,12 @@
-# Join: who the machine is, its files filled in, and the kubeconfig of the TLS bootstrap unless the node has its certificate already.
+# Join: determines the machine's identity, fills in its files, and writes the TLS bootstrap kubeconfig unless the node has its certificate
+# already.
 param(
     [object] $Machine
 )
 . "$PSScriptRoot/identity.ps1"
 $paths = $Machine.paths
 
-# True while the kubelet's own certificate lets it connect.
+# True while the kubelet's certificate is still accepted by the API.
 function Test-Certificate {
     $file = "$($paths.certificates)/kubelet-client-current.pem"
     if (-not (Test-Path -LiteralPath $paths.kubeconfig) -or -not (Test-Path -LiteralPath $file)) {
@@ -22,7 +23,7 @@ function Write-BootstrapKubeconfig {
     param(
         [object] $Secret
     )
-    # ConvertFrom-Json of later PowerShells has made a time of it already.
+    # Later PowerShells' ConvertFrom-Json has converted it to a date already.
     $expires = [DateTimeOffset] $Secret.expires
     if ($expires -le [DateTimeOffset]::UtcNow) {
         throw "the join token expired at $($Secret.expires); the control plane has not written a new one"
@@ -30,11 +31,11 @@ function Write-BootstrapKubeconfig {
     $ca = [Convert]::ToBase64String([Text.Encoding]::ASCII.GetBytes($Secret.caCertificate))
     $text = [IO.File]::ReadAllText($paths.kubeconfigTemplate)
     $text = $text.Replace('@API_SERVER@', $Secret.server).Replace('@CA_DATA@', $ca).Replace('@TOKEN@', $Secret.token)
-    # The token is for the system and administrators only, from the first moment on.
+    # Only the system and administrators may read the token, from the start.
     Protect-Folder (Split-Path -Parent $paths.bootstrapKubeconfig)
     Protect-Folder $paths.certificates
     Write-Text $paths.bootstrapKubeconfig $text
-    # A certificate that is past its time would be used before the token.
+    # An expired certificate would be used before the token.
     Remove-Item -Force -LiteralPath $paths.kubeconfig -ErrorAction SilentlyContinue
     Write-Text $paths.clusterCa $Secret.caCertificate
 }

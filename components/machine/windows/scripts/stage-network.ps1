@@ -1,4 +1,4 @@
-# Network of this boot: stale state cleared, routes repaired, firewall open where it must be. The pods' network is flanneld's own to make.
+# Network of this boot: clears stale state, repairs routes, opens the firewall. flanneld creates the pod network.
 param(
     [object] $Machine
 )
@@ -6,7 +6,7 @@ param(
 . "$PSScriptRoot/routes.ps1"
 $network = $Machine.network
 
-# What the last boot left: endpoints and load balancers of containers that are gone, and networks that flanneld makes again.
+# Leftovers of the last boot: endpoints and load balancers of containers that are gone, and networks that flanneld recreates.
 function Clear-Hns {
     foreach ($kind in 'policylists', 'endpoints') {
         foreach ($item in @(Invoke-Hns GET "/$kind/" | Where-Object { $_.ID })) {
@@ -18,14 +18,15 @@ function Clear-Hns {
     }
 }
 
-# The service's own file is the last resort when it does not answer or does not let go: the virtual switch may stay behind without its network.
+# Deleting the service's data file is the last resort when it does not respond or does not delete: the virtual switch may stay behind without its
+# network.
 function Reset-Hns {
     Stop-Service -Force -Name hns
     Remove-Item -Force -LiteralPath "$env:ProgramData/Microsoft/Windows/HNS/HNS.data" -ErrorAction SilentlyContinue
     Start-Service -Name hns
 }
 
-# A service that has just been started says it runs before it answers.
+# A service that was just started reports running before it responds.
 function Test-Hns {
     try {
         Invoke-Hns GET '/networks/' | Out-Null
@@ -36,7 +37,7 @@ function Test-Hns {
     }
 }
 
-# Reservations of pods that did not survive the boot; kube-proxy's own stays.
+# Reservations of pods that did not survive the boot; kube-proxy's is kept.
 function Clear-Reservations {
     foreach ($file in @(Get-ChildItem -File -LiteralPath $network.reservations -ErrorAction SilentlyContinue)) {
         if ($file.Name -match '^\d+\.\d+\.\d+\.\d+$' -and (Get-Content -TotalCount 1 -LiteralPath $file.FullName) -ne $network.sourceVip.container) {
@@ -45,8 +46,8 @@ function Clear-Reservations {
     }
 }
 
-# flanneld's own network does not survive a restart of Windows, another one may: the adapter comes back some seconds after the last overlay
-# network was deleted (rancher/rke2, pkg/windows/utils.go, waits 30 s). When it does not, the pod of flanneld copes.
+# flanneld's own network does not survive a restart of Windows, but another may: the adapter comes back some seconds after the last overlay
+# network was deleted (rancher/rke2, pkg/windows/utils.go, waits 30 s). If it does not, flanneld's pod copes.
 function Wait-Adapter {
     Wait-Until { Get-DefaultRoute } 180 'an adapter with a default route' | Out-Null
     try {

@@ -1,11 +1,11 @@
-# Operating system: features, and settings without which a node still works: registry, services, pagefile, ports, clock, Defender. Asks for the
-# one reboot.
+# Operating system: features, and settings that a node can work without: registry, services, pagefile, ports, clock, Defender. Requests the one
+# reboot.
 param(
     [object] $Machine
 )
 $os = $Machine.os
 
-# A disk larger than the image leaves its rest unused on Azure.
+# On Azure a disk larger than the image leaves the rest unused.
 function Resize-SystemDrive {
     $largest = (Get-PartitionSupportedSize -DriveLetter C).SizeMax
     if ($largest - (Get-Partition -DriveLetter C).Size -gt 1073741824) {
@@ -13,7 +13,7 @@ function Resize-SystemDrive {
     }
 }
 
-# Fixed at its first size, because Windows grows a pagefile more slowly than pods take memory.
+# Fixed at its initial size, because Windows grows a pagefile more slowly than pods take memory.
 function Set-Pagefile {
     param(
         [int] $InitialMb,
@@ -31,7 +31,7 @@ function Set-Pagefile {
     Set-CimInstance -InputObject $file -Property $sizes
 }
 
-# Makes a setting without which a node still works: images, group policies and agents differ, and a node with a default is better than none.
+# Applies a setting that a node can work without: images, group policies and agents differ, and a node with a default is better than none.
 $seen = @{ failed = @(); changed = $false }
 function Invoke-Optional {
     param(
@@ -47,7 +47,7 @@ function Invoke-Optional {
     }
 }
 
-# Writes a value of the registry. True when it was another one before, or none.
+# Writes a registry value. True when it was different or missing before.
 function Set-Value {
     param(
         [string] $Path,
@@ -63,9 +63,9 @@ function Set-Value {
     $before -ne $Value
 }
 
-# Features come first: what the component store has to fetch, it fetches by the update service that is switched off below.
+# Features come first: the component store may have to download some, through the update service that is disabled below.
 $features = @(Get-WindowsFeature -Name $os.features)
-# An attempt before this one has installed them. Windows refuses more of that until it has restarted.
+# An earlier attempt has installed them. Windows refuses further installations until it has restarted.
 $reboot = @($features | Where-Object { $_.InstallState -eq 'InstallPending' }).Count -gt 0
 $missing = @($features | Where-Object { $_.InstallState -ne 'Installed' })
 if ($missing.Count -gt 0 -and -not $reboot) {
@@ -126,7 +126,7 @@ if ($seen.failed.Count -gt 0) {
     Write-Notice "settings not made, the node goes on without: $($seen.failed -join ', ')" 'Warning'
 }
 
-# Drivers read some values when they start. Asked once, and never after another reboot: a policy may take a value back each time.
+# Drivers read some values when they start. Requested once, and never after another reboot: a policy may revert a value each time.
 if ($reboot -or ($seen.changed -and -not (Test-Path -LiteralPath "$($Machine.paths.state)/reboots"))) {
     return 'reboot'
 }

@@ -1,4 +1,4 @@
-# Programs: what the node needs in service but not to become Ready, fetched while the kubelet registers it. kube-proxy's pod waits for its own.
+# Programs: needed in service but not to become Ready, downloaded while the kubelet registers the node. kube-proxy's pod waits for its program.
 param(
     [object] $Machine
 )

@@ -1,4 +1,4 @@
-# Services of this boot: containerd, then the kubelet as native services.
+# Services of this boot: starts containerd, then the kubelet, as native services.
 param(
     [object] $Machine
 )
@@ -6,7 +6,7 @@ param(
 $node = Get-Node $Machine
 $service = $Machine.services.kubelet
 
-# Registers the kubelet's service, or brings an existing one to the same form.
+# Registers the kubelet's service, or updates an existing one.
 function Set-Kubelet {
     param(
         [string] $Command

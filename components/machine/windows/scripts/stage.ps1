@@ -1,4 +1,4 @@
-# Runs one stage: skips it when it is done, logs its time, keeps its state, ends with its named exit code.
+# Runs one stage: skips it when done, logs its duration, records its state, exits with its own code.
 param(
     [string] $Name
 )
@@ -23,7 +23,7 @@ function Invoke-Stage {
     try {
         Stop-NodeService $Stage.services
         $result = & "$PSScriptRoot/stage-$($Stage.name).ps1" -Machine $Machine
-        # As text: PowerShell takes 'reboot' and a $true that a stage let slip for equal.
+        # As text: PowerShell considers 'reboot' equal to a $true that a stage returned by accident.
         if (@($result | ForEach-Object { "$_" }) -contains 'reboot') {
             Write-Log "stage $($Stage.name): needs a reboot after $($watch.Elapsed.TotalSeconds) s"
             return 3010

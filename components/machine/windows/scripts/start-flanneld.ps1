@@ -1,12 +1,12 @@
-# Entry of flanneld's HostProcess pod. Once the network exists, the routes that its making cost are repaired and the CNI configuration is put
-# in place, so that a Ready node can run pods.
+# Entry of flanneld's HostProcess pod. Once the network exists, restores the routes lost by creating it and installs the CNI configuration, so
+# that a Ready node can run pods.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
 . "$PSScriptRoot/routes.ps1"
 . "$PSScriptRoot/pod.ps1"
 
-# This node's part of the pod network, as the API has it.
+# This node's part of the pod network, from the API.
 function Get-PodRange {
     param(
         [object] $Machine,
@@ -14,14 +14,15 @@ function Get-PodRange {
     )
     Wait-Program $Machine.programs.kubectl $Machine.flanneld.seconds
     Wait-Until {
-        # No quotes: Windows PowerShell loses them on the way to a program.
+        # No quotes: Windows PowerShell drops them when it passes arguments to a program.
         "$(Invoke-Program $Machine.programs.kubectl @('--kubeconfig', $Machine.flanneld.kubeconfig, '--request-timeout', '10s', 'get', 'node', $Node.name, '-o', 'jsonpath={.spec.podCIDR}'))"
     } $Machine.flanneld.seconds "the pod range of node $($Node.name)"
 }
 
-# flanneld names the adapter that has the node's address, and HNS refuses that name when it is the host's side of a virtual switch. Where a
-# switch stayed behind without its network, the network is made here without a name: HNS takes the switch that is there (Azure/azure-container-networking,
-# network/network_windows.go), and flanneld keeps a network of its name, type and range (flannel-io/flannel, pkg/backend/vxlan/device_windows.go).
+# flanneld names the adapter that has the node's address, and HNS refuses that name when it is the host's end of a virtual switch. If a switch
+# stayed behind without its network, the network is created here without a name: HNS uses the existing switch (Azure/azure-container-networking,
+# network/network_windows.go), and flanneld keeps a network with its name, type and range (flannel-io/flannel,
+# pkg/backend/vxlan/device_windows.go).
 function Restore-Network {
     param(
         [object] $Machine,
@@ -47,7 +48,7 @@ function Restore-Network {
     Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 10 -Compress) | Out-Null
 }
 
-# True once flanneld has written the node's subnet and HNS has the network; HNS that is silent for a moment is asked again.
+# True once flanneld has written the node's subnet and HNS has the network; HNS that does not respond for a moment is polled again.
 function Test-Network {
     param(
         [object] $Network
@@ -61,7 +62,7 @@ function Test-Network {
     }
 }
 
-# The network moved the adapter into a virtual switch, which lost the routes of the cloud's services.
+# Creating the network moved the adapter into a virtual switch, which lost the routes to the cloud's services.
 function Complete-Network {
     param(
         [object] $Network
@@ -84,7 +85,7 @@ $machine = Get-Machine
 $node = Get-Node $machine
 Write-PodKubeconfig $machine $machine.flanneld.kubeconfig
 Restore-Network $machine $node
-# One of a run before would be taken for this one's.
+# A file from a previous run would be mistaken for this one's.
 Remove-Item -Force -LiteralPath $machine.network.subnetFile -ErrorAction SilentlyContinue
 $env:NODE_NAME = $node.name
 $arguments = @($machine.flanneld.arguments | ForEach-Object { Expand-Text $_ $node })
@@ -97,7 +98,7 @@ try {
     }
 }
 finally {
-    # The kubelet restarts the pod; a flanneld that is left over would hold its place.
+    # The kubelet restarts the pod; a leftover flanneld would block it.
     if (-not $process.HasExited) {
         $process.Kill()
     }

@@ -1,10 +1,10 @@
-# Entry of kube-proxy's HostProcess pod: waits for the program and the pod network, takes the source address from the pods' own store, runs it.
+# Entry of kube-proxy's HostProcess pod: waits for the program and the pod network, reserves the source address in the pods' IPAM store, runs it.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
 . "$PSScriptRoot/pod.ps1"
 
-# True when the address is reserved for kube-proxy in the store and belongs to today's subnet.
+# True when the address is reserved for kube-proxy in the store and belongs to the current subnet.
 function Test-SourceVip {
     param(
         [object] $Network,
@@ -15,7 +15,7 @@ function Test-SourceVip {
     $Kept.subnet -eq $Subnet -and (Test-Path -LiteralPath $file) -and (Get-Content -TotalCount 1 -LiteralPath $file) -eq $Network.sourceVip.container
 }
 
-# Asks the pods' address manager as the runtime would, under the same name and folder, so that no pod gets the same address.
+# Calls the IPAM plug-in as the runtime would, with the same name and folder, so that no pod gets the same address.
 function Request-Address {
     param(
         [object] $Machine,
@@ -38,7 +38,7 @@ function Request-Address {
     $answer -join "`n"
 }
 
-# The source address: the one of before while it is ours, else a new one.
+# The source address: the previous one while it is ours, else a new one.
 function Get-SourceVip {
     param(
         [object] $Machine,
@@ -51,7 +51,7 @@ function Get-SourceVip {
             return $kept.address
         }
     }
-    # A second ADD for the same name is refused: give back what an attempt that was cut off may hold.
+    # A second ADD for the same name is refused: release what an interrupted attempt may hold.
     Request-Address $Machine 'DEL' $Subnet | Out-Null
     $answer = Request-Address $Machine 'ADD' $Subnet | ConvertFrom-Json
     $address = @($answer.ips)[0].address -replace '/.*$', ''

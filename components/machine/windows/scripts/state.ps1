@@ -1,11 +1,11 @@
-# What the stages have done, kept on disk, and the boot in which they did it.
+# Which stages are done, kept on disk, and in which boot.
 
-# Name of this boot: a volatile key vanishes with it, while the boot time that Windows reports moves when the clock is set.
+# Identifies this boot: a volatile key vanishes with it, while the boot time that Windows reports moves when the clock is set.
 function Get-BootId {
     $volatile = [Microsoft.Win32.RegistryOptions]::Volatile
     $check = [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree
     $key = [Microsoft.Win32.Registry]::LocalMachine.CreateSubKey('SOFTWARE\fenestra-boot', $check, $volatile)
-    # The health task and the first stages ask at the same moment, and all must get the same name.
+    # The health task and the first stages call this at the same moment, and all must get the same id.
     Invoke-Alone 'boot' -1 {
         if ($null -eq $key.GetValue('id')) {
             $key.SetValue('id', [Guid]::NewGuid().ToString())

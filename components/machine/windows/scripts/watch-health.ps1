@@ -1,5 +1,5 @@
-# Looks after the machine: routes from the start, and once it is Ready services, kubelet, kube-proxy, logs and the pods' network. Puts right what
-# went wrong, and writes an event each time.
+# Watches the machine: routes from the start, and once it is Ready services, kubelet, kube-proxy, logs and the pod network. Repairs what fails,
+# and writes an event each time.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
@@ -8,7 +8,7 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/routes.ps1"
 . "$PSScriptRoot/endpoints.ps1"
 
-# A service that stopped. Its own recovery actions do not cover one that was stopped in order.
+# A stopped service. Its recovery actions do not cover an orderly stop.
 function Repair-Services {
     foreach ($name in 'containerd', 'kubelet') {
         $service = Get-Service -Name $name -ErrorAction SilentlyContinue
@@ -17,11 +17,11 @@ function Repair-Services {
             Start-NodeService $name
         }
     }
-    # One that the service manager started again has the priority of any program.
+    # A service that the service manager restarted has normal priority.
     Set-Priority containerd
 }
 
-# True when a program has given no answer for some rounds. The count begins again then.
+# True when a program has not responded for some rounds. The count then starts over.
 function Test-Sick {
     param(
         [object] $Machine,
@@ -43,7 +43,7 @@ function Test-Sick {
     $true
 }
 
-# A kubelet that runs but no longer answers.
+# A kubelet that runs but no longer responds.
 function Repair-Kubelet {
     param(
         [object] $Machine,
@@ -52,13 +52,13 @@ function Repair-Kubelet {
     if (Test-Sick $Machine $Memory 'kubelet' $Machine.watch.kubeletHealth) {
         Write-Notice 'the kubelet does not answer; restarting it' 'Warning'
         Stop-Service -Force -Name kubelet
-        # One that hangs outlives its service, and would keep the ports from the next.
+        # A hung one outlives its service, and would keep the ports from the next.
         Get-Process -Name kubelet -ErrorAction SilentlyContinue | Stop-Process -Force -ErrorAction SilentlyContinue
         Start-NodeService kubelet
     }
 }
 
-# A kube-proxy that runs but does not get its work done. Ended, it is started again by the kubelet.
+# A kube-proxy that runs but does not sync. Once stopped, the kubelet restarts it.
 function Repair-Proxy {
     param(
         [object] $Machine,
@@ -71,7 +71,7 @@ function Repair-Proxy {
     }
 }
 
-# containerd does not rotate its log (containerd/containerd#12888) and does not let go of it, but appends: the file is copied and emptied.
+# containerd does not rotate its log (containerd/containerd#12888) and keeps it open for appending: the file is copied and truncated.
 function Limit-Log {
     param(
         [string] $Path,
@@ -80,7 +80,7 @@ function Limit-Log {
     if (-not (Test-Path -LiteralPath $Path)) {
         return
     }
-    # By its handle: the folder learns the size of a file that is open only when it is closed.
+    # Through its handle: the folder shows the size of an open file only once it is closed.
     $file = [IO.File]::Open($Path, 'Open', 'ReadWrite', 'ReadWrite')
     try {
         if ($file.Length -gt $Bytes) {
@@ -93,7 +93,7 @@ function Limit-Log {
     }
 }
 
-# One that fails keeps no other from its turn. What asks HNS comes last, since it may hang.
+# A failing check does not stop the others. Those that call HNS come last, since it may hang.
 function Invoke-Repairs {
     param(
         [object] $Machine,
@@ -117,7 +117,7 @@ function Invoke-Repairs {
     }
 }
 
-# True once the stages of this boot are through, so that nothing is repaired while it is being built.
+# True once the stages of this boot are done, so that nothing is repaired while it is being built.
 function Test-Settled {
     param(
         [object] $Machine,
@@ -137,11 +137,11 @@ function Invoke-Round {
         [string] $BootId,
         [hashtable] $Memory
     )
-    # Always: stages and notices need them, and the launch agent of AWS rewrites them at its start, in no fixed order with flanneld.
+    # Always: stages and notices need them, and AWS's launch agent rewrites them at its start, in no fixed order with flanneld.
     foreach ($prefix in @(Repair-Routes $Machine.network.routes)) {
         Write-Notice "route to $prefix was lost and is back" 'Warning'
     }
-    # Under the lock of the run: what a stage has stopped on purpose stays so.
+    # Under the lock of the run: what a stage stopped on purpose stays stopped.
     Invoke-Alone 'run' 0 {
         if (Test-Settled $Machine $BootId) {
             Invoke-Repairs $Machine $BootId $Memory

@@ -1,10 +1,10 @@
-# Asks the cloud whether it is about to take this machine, and drains the node then. A task of its own, so that nothing that hangs holds it up.
+# Polls the cloud for a termination notice, then drains the node. A separate task, so that nothing that hangs delays it.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/identity.ps1"
 . "$PSScriptRoot/notice.ps1"
 
-# One round. True when the cloud takes the machine away and it has been drained.
+# One round. True when the cloud terminates the machine and it has been drained.
 function Invoke-Round {
     param(
         [object] $Machine
@@ -38,7 +38,7 @@ while ($true) {
     Start-Sleep -Seconds $machine.watch.noticeSeconds
 }
 Write-Notice 'the cloud may take this machine now'
-# A task that ends is started again, and this one would drain again.
+# A task that exits is restarted, and would drain again.
 while ($true) {
     Start-Sleep -Seconds 3600
 }

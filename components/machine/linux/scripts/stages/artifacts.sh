@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Downloads every program in /etc/fenestra/artifacts.tsv at the same time. Nothing is unpacked before its digest was found right.
+# Downloads every program in /etc/fenestra/artifacts.tsv in parallel. Nothing is unpacked before its digest is verified.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
@@ -14,7 +14,7 @@ downloads=$state/downloads
 installed=$state/artifacts
 install -d "$downloads" "$installed"
 
-# digest_of <checksum URL> <file name>: from a file that holds the digest alone, or one line per file.
+# digest_of <checksum URL> <file name>: from a file with the digest alone, or with one line per file.
 digest_of() {
   fetch --location "$1" | awk -v file="$2" '
     NF == 1 && found == "" { found = $1 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Leaf certificates and kubeconfigs from the authorities. A repeat makes them anew: kubeadm refuses those whose names no longer fit.
+# Leaf certificates and kubeconfigs from the authorities. A repeat creates new ones: kubeadm refuses those whose names no longer match.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts the container runtime and waits until it answers.
+# Starts containerd and waits until it responds.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Learns from the cloud who this machine is. Runs at each boot: an image of a running machine must not keep the identity of its origin.
+# Determines this machine's identity from the cloud. Runs at each boot: an image of a running machine must not keep the identity of its origin.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
@@ -13,7 +13,7 @@ retry "$METADATA_ATTEMPTS" 1 known || die "the metadata service does not tell wh
 if [[ -n ${MEMBER_ADDRESS:-} && $NODE_IP != "$MEMBER_ADDRESS" ]]; then
   die "this machine has the address $NODE_IP, but its etcd member has $MEMBER_ADDRESS"
 fi
-# The disk of a machine that was made from another one's image: it must not join in the other's name.
+# The disk of a machine created from another one's image: it must not join under the other's name.
 if [[ -n $before && $before != "$PROVIDER_ID" ]]; then
   log "this disk was that of $before; what belongs to that machine is done again"
   rm -rf "${state:?}"/done/* /var/lib/kubelet/pki /etc/kubernetes/kubelet.conf /etc/kubernetes/bootstrap-kubelet.conf

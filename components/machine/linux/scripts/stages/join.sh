@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Reads the join secret by the machine's identity, waits for one that is fresh, and writes the kubelet's bootstrap kubeconfig.
+# Reads the join secret with the machine's identity, waits for a fresh one, and writes the kubelet's bootstrap kubeconfig.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Waits until the node of this machine is Ready and then reports to the group it belongs to.
+# Waits until this machine's node is Ready and then reports to its group.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
@@ -9,7 +9,7 @@ is_ready() {
     --output 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>"$scratch/node") && [[ $answer == True ]]
 }
 if ! poll "$NODE_ATTEMPTS" is_ready; then
-  # Without a certificate of its own the kubelet needs a token that has not run out: the next run reads the join secret anew.
+  # Until it has a certificate the kubelet needs an unexpired token: the next run reads the join secret again.
   [[ -e /etc/kubernetes/kubelet.conf ]] || rm -f "$state/done/join"
   die "the node $NODE_NAME is not Ready: $(tail -n 1 "$scratch/node")"
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Decides how etcd starts on this machine, before its manifest exists, and makes room for it among the members.
+# Decides how etcd starts on this machine, before its manifest exists, and frees its place among the members.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 # shellcheck source=../etcd.sh
@@ -17,8 +17,8 @@ decided() {
 if compgen -G "$ETCD_DATA/member/wal/*.wal" >/dev/null; then
   decided existing "$ETCD_ALL_MEMBERS" "the volume holds the data of a member"
 fi
-# A start that was cut off may have left a folder without a log; etcd would take it for its own. If the log is lost and the database is
-# not, it may be the last copy of the data (`etcdutl snapshot restore --skip-hash-check` reads it).
+# An interrupted start may have left a folder without a log; etcd would use it as its own. If the log is lost and the database is not, it may be
+# the last copy of the data (`etcdutl snapshot restore --skip-hash-check` reads it).
 if [[ -e $ETCD_DATA/member/snap/db ]]; then
   log "warning: the volume holds a database without its log; it is kept as without-log.*"
   mv "$ETCD_DATA/member" "$ETCD_MOUNT/without-log.$(date -u +%s)"
@@ -39,7 +39,7 @@ fi
 own=$(member_with "$peer_url")
 if [[ -n $own ]]; then
   IFS=$'\t' read -r id name client_urls learner <<<"$own"
-  # Among the first members each is listed with its name before it has started; one that was added later has no name until then.
+  # The initial members are listed by name before they start; a member added later has no name until then.
   if [[ $client_urls == - && $name != - && $learner == false ]]; then
     decided new "$ETCD_ALL_MEMBERS" "the peers wait for the first start of this member"
   fi

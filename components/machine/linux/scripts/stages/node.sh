@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Labels and taints the node of this machine as one of the control plane.
+# Labels and taints this machine's node as control plane.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
 registered() { kubectl --kubeconfig /etc/kubernetes/admin.conf get node "$NODE_NAME" --output name >"$scratch/node" 2>&1; }
 poll "$NODE_ATTEMPTS" registered || die "the kubelet has not registered $NODE_NAME: $(tail -n 1 "$scratch/node")"
 retry 5 2 kubeadm init phase mark-control-plane --config /etc/kubernetes/kubeadm.yaml
-# From here on the kubelet's kubeconfig names the certificate that the kubelet renews.
+# From here on the kubelet's kubeconfig references the certificate that the kubelet renews.
 retry 5 2 kubeadm init phase kubelet-finalize all --config /etc/kubernetes/kubeadm.yaml

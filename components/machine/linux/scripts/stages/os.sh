@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kernel modules, kernel settings, no swap, names. Files of the payload make the same hold after a restart.
+# Kernel modules, kernel settings, no swap, host names. Files of the payload keep these settings after a restart.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
@@ -13,8 +13,7 @@ if grep -Eq '^[^#].*[[:space:]]swap[[:space:]]' /etc/fstab 2>/dev/null; then
   sed -E 's/^([^#].*[[:space:]]swap[[:space:]].*)$/# \1/' /etc/fstab | put 0644 /etc/fstab
 fi
 
-# A control-plane machine reaches the API on itself: behind an internal load balancer a connection that comes back to its sender is lost
-# (kubernetes/kubeadm#1685).
+# A control-plane machine reaches the API on itself: an internal load balancer drops connections back to their sender (kubernetes/kubeadm#1685).
 if [[ -n ${MEMBER_ADDRESS:-} ]]; then
   {
     sed '/ # fenestra$/d' /etc/hosts

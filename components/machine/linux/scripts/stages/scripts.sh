@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# AWS: brings the scripts that user data has no room for, by the role of the instance. Nothing is read before the digest was found right,
-# and each script takes its place in one step.
+# AWS: fetches the scripts that do not fit into user data, with the instance's role. Nothing is read before the digest is verified, and each
+# script is put in place atomically.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 # shellcheck source=/dev/null
@@ -22,10 +22,10 @@ get_scripts() {
   fi
 }
 
-# A new role's rights may take minutes to reach S3.
+# A new role's permissions may take minutes to reach S3.
 retry "$SERVICE_ATTEMPTS" 1 get_scripts || die "the scripts could not be fetched"
 
-# Python is what cloud-init itself runs on.
+# Python is always present: cloud-init itself needs it.
 python3 -I - "$archive" <<'EOF'
 import json, os, sys
 with open(sys.argv[1], encoding="utf-8") as archive:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the certificate authorities and keys by the machine's identity. They are written once all of them are there.
+# Fetches the certificate authorities and keys with the machine's identity. They are written once all of them are there.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 # read_secret <name in the store> <file>
 read_secret() { secret_get "$1" >"$work/$2"; }
 
-# The rights of an identity may need minutes to become known everywhere.
+# An identity's permissions may take minutes to propagate.
 retry "$SECRET_ATTEMPTS" 2 read_secret "$SECRET_KUBERNETES_CA" ca || die "the cluster CA cannot be read"
 retry 5 2 read_secret "$SECRET_ETCD_CA" etcd-ca || die "the etcd CA cannot be read"
 retry 5 2 read_secret "$SECRET_FRONT_PROXY_CA" front-proxy-ca || die "the front proxy CA cannot be read"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts what goes on after the bootstrap.
+# Starts the jobs that run after the bootstrap.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 

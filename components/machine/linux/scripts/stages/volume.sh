@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Mounts the data volume of etcd. It is formatted only when it holds nothing at all; whatever else is on it stops the stage.
+# Mounts etcd's data volume. It is formatted only when completely empty; any other content fails the stage.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
-# The volume is attached after the machine has started. Several names may be candidates: which of them exists depends on the disk bus.
+# The volume is attached after the machine has started. Several names are candidates: which of them exists depends on the disk bus.
 find_device() {
   local candidate
   for candidate in $ETCD_DEVICE; do
@@ -18,9 +18,9 @@ retry "$VOLUME_ATTEMPTS" 2 find_device || die "no data volume appeared at $ETCD_
 
 status=0
 found=$(blkid -p -o value -s TYPE "$device") || status=$?
-# blkid ends with 2 when it knows nothing on the device, and with 0 and no type when there is a partition table or the like.
+# blkid exits with 2 when it recognises nothing on the device, and with 0 and no type for a partition table and the like.
 if ((status == 2)); then
-  # It says the same of a device that it cannot read, so a second look decides: what was never written is zeros.
+  # It does the same for a device that it cannot read, so a second check decides: unwritten blocks are zeros.
   cmp --silent --bytes 1048576 "$device" /dev/zero || die "$device holds no file system that is known, but it is not empty; it is left alone"
   log "formatting the empty volume $device"
   mkfs.ext4 -q -m 0 -L fenestra-etcd "$device"
@@ -37,8 +37,8 @@ install -d -m 0700 "$ETCD_MOUNT"
 } | put 0644 /etc/fstab
 mountpoint --quiet "$ETCD_MOUNT" || mount "$device" "$ETCD_MOUNT"
 mountpoint --quiet "$ETCD_MOUNT" || die "$ETCD_MOUNT is not a mount point"
-# A disk that has grown; nothing happens to one that has not.
+# Grows the file system when the disk has grown; otherwise does nothing.
 resize2fs "$device" || log "warning: the file system on $device does not fill its disk"
 install -d -m 0700 "$ETCD_DATA"
-# It depends on the mount, and was not started if the disk came later than systemd waits.
+# It depends on the mount, and was not started if the disk appeared after systemd's timeout.
 if [[ -e $state/kubelet-started ]]; then systemctl start kubelet.service; fi
