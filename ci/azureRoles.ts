@@ -23,8 +23,8 @@ export interface CiRole {
 }
 
 /**
- * Lets somebody give and take no other roles than those that a cluster's machines have, and only to identities of services: with that right
- * they cannot make themselves an owner (Azure documentation, "Delegate Azure access management with conditions").
+ * Limits the right to assign and remove roles to those that a cluster's machines have, and to identities of services: its holder cannot
+ * become an owner (Azure documentation, "Delegate Azure access management with conditions").
  */
 function onlyClusterRoles(): string {
   const ids = Object.values(clusterRoles).toSorted().join(", ");

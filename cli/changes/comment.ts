@@ -2,8 +2,8 @@ import { lstatSync, readFileSync } from "node:fs";
 import { parseChanges, type StackChange, type Status } from "./stackChange.ts";
 import { table } from "./table.ts";
 
-// Runs where a token may write to the repository, on what anybody's branch left behind, and before any package is installed: it imports
-// nothing but Node's own modules and takes every text for hostile.
+// Runs where a token may write to the repository, on what anyone's branch left behind, and before any package is installed: it imports
+// nothing but Node's own modules and treats every text as hostile.
 
 /** GitHub refuses a comment of more than 65,536 characters. Counted in bytes, of which a text never has fewer than characters. */
 export const commentLimit = 65_000;
@@ -32,7 +32,7 @@ export function failureComment({ sha, runUrl }: CommentSource): string {
 
 /**
  * The comment that shows the outcome for every stack. Every text of the branch is in a fenced block, where no user is mentioned, no link,
- * picture or HTML works and no bot reads a command; what stands outside is ours. Texts that are too long are cut at a line, each to its
+ * picture or HTML works and no bot reads a command; what is outside is ours. Texts that are too long are cut at a line, each to its
  * fair share.
  */
 export function changesComment(changes: readonly StackChange[], { sha, runUrl }: CommentSource): string {
@@ -75,7 +75,7 @@ interface Part {
 /** Most lines of values that are shown without a click. */
 const openLines = 40;
 
-/** What people decide by stands open: why there is no plan, what is refused and lost, the nodes, and the values if they are few. */
+/** What a reviewer decides by is unfolded: why there is no plan, what is refused and lost, the nodes, and the values if they are few. */
 function partsOf({ stack, reason, nodes, values, findings, files, summary }: StackChange): readonly Part[] {
   const of = (what: string, text: string, language: Part["language"], open = false): Part => {
     return { title: `<code>${stack}</code>: ${what}`, language, open, text };

@@ -125,7 +125,7 @@ function shortName(name: string): string {
   return /-pool-(.+)-group$/.exec(name)?.[1] ?? name;
 }
 
-/** The result, or the message of an error that says that a stack cannot be planned. Any other error is ours and goes on. */
+/** The result, or the message of an error that says that a stack cannot be planned. Any other error is ours and is thrown on. */
 async function orReason<T>(action: () => Promise<T>): Promise<T | string> {
   try {
     return await action();

@@ -20,7 +20,7 @@ export interface Call {
 
 /**
  * Whether identity policies allow a call: a matching Deny wins, else one matching Allow is needed (AWS IAM User Guide, "Policy evaluation
- * logic"). It knows the operators that our policies use; another one is an error, so that no condition is passed over.
+ * logic"). It knows the operators that our policies use; another one is an error, so that no condition is ignored.
  */
 export function allows(policies: readonly { readonly Statement: readonly PolicyStatement[] }[], call: Call): boolean {
   const matching = policies.flatMap(({ Statement }) => Statement).filter((statement) => applies(statement, call));

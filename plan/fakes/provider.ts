@@ -2,7 +2,7 @@ import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 
 /**
- * How keys and certificates come about. `real`: new keys, signatures that verify, valid from now. `stand-in`: of the same form and length,
+ * How keys and certificates are made. `real`: new keys, signatures that verify, valid from now. `stand-in`: of the same form and length,
  * but keys follow from the resource's URN, signatures are filler, dates are fixed and the organisational unit says what they are: worth
  * nothing, and the same in every run.
  */

@@ -2,7 +2,7 @@ import { gunzipSync, inflateRawSync } from "node:zlib";
 import type { RecordedProgram } from "./recorded.ts";
 import { plainTexts, reveal, secretsIn } from "./values.ts";
 
-/** A secret that stands where everybody can read it. The value itself is not part of it. */
+/** A secret in a place that anyone can read. The value itself is not part of it. */
 export interface Leak {
   /** Logical name of the resource. */
   readonly resource: string;
@@ -21,7 +21,7 @@ const patterns: readonly { readonly what: string; readonly pattern: RegExp }[] =
   { what: "a signed token", pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}/ },
 ];
 
-/** A secret shorter than this could stand anywhere by chance; `none` and `true` are secrets of some resources. */
+/** A secret shorter than this could be anywhere by chance; `none` and `true` are secrets of some resources. */
 const shortestSecret = 12;
 
 /**

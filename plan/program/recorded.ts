@@ -22,7 +22,7 @@ export interface RecordedOptions {
   readonly hideDiffs: readonly string[];
   /** A change of this value replaces the resource. */
   readonly replacementTrigger: PropertyValue | undefined;
-  /** URN of the resource whose deletion deletes this one too, without a call of its own. */
+  /** URN of the resource whose deletion deletes this one too, without a separate call. */
   readonly deletedWith: string | undefined;
   /** URNs of resources whose replacement replaces this one. */
   readonly replaceWith: readonly string[];

@@ -76,7 +76,7 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
   const errors = new Set<Error>();
   const add = (error: unknown) => errors.add(error instanceof Error ? error : new Error(String(error)));
   const others = process.listeners("unhandledRejection");
-  // The program takes stack traces off for its own run; here others follow.
+  // The program switches stack traces off for its own run; here others follow.
   const { stackTraceLimit } = Error;
   process.removeAllListeners("unhandledRejection");
   process.on("unhandledRejection", add);

@@ -34,10 +34,10 @@ export interface EngineProject {
 }
 
 /**
- * A project of Pulumi that is this program with a stack file and a state of its own, so that an engine writes nothing into the real ones.
+ * A Pulumi project with this program, a copy of the stack file and separate state, so that an engine writes nothing into the real ones.
  *
  * Without the automatic acquisition of plug-ins the engine downloads none of those whose place is taken: what is attached or installed is used
- * (pulumi/pulumi v3.260.0, sdk/go/common/env/env.go; pkg/engine/plugins.go goes on without what is missing).
+ * (pulumi/pulumi v3.260.0, sdk/go/common/env/env.go; pkg/engine/plugins.go continues without what is missing).
  *
  * @returns lines for a shell that make the engine use it.
  */

@@ -135,7 +135,7 @@ function methods(packageName: string, cloud: ServedCloud) {
         read(request.getProperties()),
       );
       const answer = new messages.ReadResponse();
-      // Without an id the engine takes it out of the state: it was deleted by somebody else.
+      // Without an id the engine takes it out of the state: it was deleted outside of Pulumi.
       if (found === undefined) return answer;
       answer.setId(request.getId());
       answer.setProperties(write(found.outputs));

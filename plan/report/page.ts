@@ -1,4 +1,4 @@
-/** Style of the plan's page: readable in dark and light, as the reader's system wants it. */
+/** Style of the plan's page: readable in dark and light, as the reader's system is set. */
 export const pageStyle = `
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --soft: #f3f5f7; --line: #d0d7de; --accent: #0550ae;
   --error: #b42318; --warning: #8a5a00; --note: #57606a; --comment: #57606a; --string: #0a3069; --keyword: #8250df; --number: #953800; --key: #116329; }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { costSchema } from "../cost/estimate.ts";
 import { findingSchema } from "./finding.ts";
 
-/** Version of the schema of plan.json. It grows by one when a field changes its meaning or goes. */
+/** Version of the schema of plan.json. It grows by one when a field changes its meaning or is removed. */
 export const planVersion = 1;
 
 const texts = z.array(z.string()).readonly();

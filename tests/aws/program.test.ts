@@ -207,7 +207,7 @@ describe("the program on AWS", () => {
       "aws:ec2/route:Route aws-prod-network-private-a",
     ])
       assert.ok(group.includes(needed), needed);
-    // A control-plane machine goes before its secrets, its disk before nothing that still writes to it.
+    // A control-plane machine is deleted before its secrets, and detached before its disk is.
     const machine = outlives("aws:ec2/instance:Instance", "aws-prod-control-plane-2-instance");
     for (const needed of [
       "aws:ssm/parameter:Parameter aws-prod-secrets-kubernetes-ca",

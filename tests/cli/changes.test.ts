@@ -136,7 +136,7 @@ describe("the stacks that change", function () {
   });
 });
 
-/** What stands outside of fenced blocks, read as CommonMark does: a fence ends with one at least as long. */
+/** What is outside of fenced blocks, read as CommonMark does: a fence ends with one at least as long. */
 function outside(comment: string): string {
   let open = 0;
   return comment

@@ -172,7 +172,7 @@ describe("snippets of the documentation", () => {
 
   it("run: every block with fenestra plan or mirror, in a folder of its own", function () {
     this.timeout(240_000);
-    // A command that stands twice is run once; those of one block share their folder, since one may read what the other wrote.
+    // A repeated command is run once; those of one block share their folder, since one may read what the other wrote.
     const seen = new Set<string>();
     let run = 0;
     for (const { at, text } of shell) {

@@ -8,7 +8,7 @@ describe("the guard of an autoscaled scale set's size", () => {
   const path = "/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019";
   const urn = "urn:pulumi:azure-prod::fenestra::azure-native:compute:VirtualMachineScaleSet::set";
 
-  /** What becomes of an update that sends a size, while the pool has so many nodes. */
+  /** Outcome of an update that sends a size, while the pool has so many nodes. */
   const update = (capacity: unknown, nodes: number, status = 200): Promise<void> =>
     serving(
       (asked) => ({ status: asked === path ? status : 404, body: JSON.stringify({ items: Array(nodes).fill({}) }) }),

@@ -8,7 +8,7 @@ import { nodePorts, ports } from "../../components/model/ports.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "ci", "stacks"];
 
-/** Where numbers of ports and versions stand: each once. */
+/** Where port numbers and versions are written: each once. */
 const tables = [
   "components/model/ports.ts",
   "components/model/releases.ts",

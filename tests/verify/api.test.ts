@@ -17,7 +17,7 @@ describe("what is told of an API that does not answer", () => {
   });
 
   it("never holds what is in the kubeconfig", async () => {
-    // A port that somebody has given back: nothing listens there.
+    // A released port: nothing listens there.
     const server = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => server.once("listening", resolve));
     const address = server.address();

@@ -71,7 +71,7 @@ interface World {
   readonly of?: ClusterSpec;
 }
 
-/** What became of the requests after one round: `Approved node-csr-1`, in order. */
+/** Outcome of the requests after one round: `Approved node-csr-1`, in order. */
 function decisions(requests: readonly TestRequest[], { started = 60, files = {}, of = spec }: World = {}) {
   const here = machine(exampleControlPlane(of));
   here.write("/var/lib/fenestra/identity.env", "NODE_NAME=x\nPROVIDER_ID=x\nNODE_IP=10.20.224.10\n");

@@ -208,7 +208,7 @@ describe("jobs around etcd", function () {
 
   describe("renewal of certificates", () => {
     const renew = "/opt/fenestra/renew-certificates.sh";
-    // The certificates of the tests are good for two days.
+    // The certificates of the tests are valid for two days.
     const ready = (): Sandbox => {
       const here = controlPlane();
       const certificate = here.read("/etc/kubernetes/pki/ca.crt");

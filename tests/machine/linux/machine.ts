@@ -66,7 +66,7 @@ export function disposeMachine(): void {
   sandbox = undefined;
 }
 
-/** The join secret as the control plane publishes it, good for so many seconds. */
+/** The join secret as the control plane publishes it, valid for so many seconds. */
 export function joinSecret(secondsFromNow: number): string {
   const expires = new Date(Date.now() + secondsFromNow * 1000).toISOString();
   return JSON.stringify({
