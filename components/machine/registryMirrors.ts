@@ -22,9 +22,9 @@ export interface RegistryMirrorArgs {
 }
 
 /**
- * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself; a mirror cannot change what an image's
- * digest verifies. A mirror whose path already includes the API root (`https://host/v2/project`) is used as it is: containerd appends `/v2` to
- * every other path (containerd: docs/hosts.md, `override_path`).
+ * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself; a mirror cannot serve other content for
+ * a digest. A mirror whose path already includes the API root (`https://host/v2/project`) is used as it is: containerd appends `/v2` to every
+ * other path (containerd: docs/hosts.md, `override_path`).
  */
 export function registryMirrorFiles({ os, registries }: RegistryMirrorArgs): readonly PayloadFile[] {
   const separator = os === "windows" ? "\\" : "/";

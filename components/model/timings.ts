@@ -2,7 +2,7 @@
 
 /**
  * Seconds that a pool's machine has to join, from its launch. Windows boots, installs features and reboots once. After that the group replaces
- * it and the pool's gate gives up; updates of a scale set rely on it too.
+ * it and the pool's gate gives up; a scale set's updates are timed by it too.
  */
 export const joinSeconds = { linux: 900, windows: 2400 } as const;
 

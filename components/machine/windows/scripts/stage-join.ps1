@@ -6,7 +6,7 @@ param(
 . "$PSScriptRoot/identity.ps1"
 $paths = $Machine.paths
 
-# True while the kubelet's certificate is still accepted by the API.
+# True while the kubelet's certificate is valid for at least ten more minutes.
 function Test-Certificate {
     $file = "$($paths.certificates)/kubelet-client-current.pem"
     if (-not (Test-Path -LiteralPath $paths.kubeconfig) -or -not (Test-Path -LiteralPath $file)) {
