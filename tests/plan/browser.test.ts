@@ -44,7 +44,7 @@ describe("the page of a plan in a browser", function () {
     const sections = "[...document.querySelectorAll('section')].map(({ id, offsetHeight }) => [id, offsetHeight > 40])";
     assert.deepEqual(
       await view.evaluate(sections),
-      ["findings", "topology", "pools", "ready", "machines", "resources"].map((id) => [id, true]),
+      ["findings", "topology", "pools", "cost", "ready", "machines", "resources"].map((id) => [id, true]),
     );
     assert.equal(await view.evaluate("document.querySelectorAll('svg rect.control').length"), 1);
     assert.equal(await view.evaluate("document.querySelectorAll('svg rect.windows').length"), 4);
@@ -98,7 +98,7 @@ describe("the page of a plan in a browser", function () {
       });
       const reached: unknown[] = [];
       // The first stop behind the links is the first table that scrolls, or the first machine.
-      for (let stop = 0; stop < 11; stop++) {
+      for (let stop = 0; stop < 13; stop++) {
         await view.press("Tab", "Tab", 9);
         reached.push(
           await view.evaluate(`(() => {
@@ -108,12 +108,13 @@ describe("the page of a plan in a browser", function () {
           })()`),
         );
       }
-      const links = ["#findings", "#topology", "#pools", "#ready", "#machines", "#resources"];
+      const links = ["#findings", "#topology", "#pools", "#cost", "#ready", "#machines", "#resources"];
       assert.deepEqual(
-        reached.slice(0, 6),
+        reached.slice(0, 7),
         links.map((hash) => [hash, "solid", true]),
       );
-      assert.deepEqual(reached.slice(6), [
+      assert.deepEqual(reached.slice(7), [
+        ["scroll", "solid", true],
         ["scroll", "solid", true],
         ["scroll", "solid", true],
         ["scroll", "solid", true],
