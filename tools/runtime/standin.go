@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,13 +77,7 @@ func (s *standIns) start(c *container, pod *sandbox, ended func(code int32)) {
 			ended(0)
 			return
 		}
-		if port := livenessPort(own); port != 0 {
-			// The driver's own stand-in may answer there already.
-			if err := inNetNS(pod.NetNS, func() error { return s.probes.listen(ctx, port) }); err != nil {
-				log.Printf("stand-in %s: port %d: %v", c.Config.GetMetadata().GetName(), port, err)
-			}
-		}
-		for _, port := range probePorts(own) {
+		for _, port := range portsOf(spec, own) {
 			if err := inNetNS(pod.NetNS, func() error { return s.probes.listen(ctx, port) }); err != nil {
 				log.Printf("stand-in %s: port %d: %v", c.Config.GetMetadata().GetName(), port, err)
 				ended(1)
@@ -181,6 +176,19 @@ func probePorts(own *core.Container) []int32 {
 	ports := []int32{}
 	for port := range found {
 		ports = append(ports, port)
+	}
+	return ports
+}
+
+// portsOf are the ports at which a container answers. The liveness probe of a CSI driver asks its side-car, so the driver leaves that port alone.
+func portsOf(pod *core.Pod, own *core.Container) []int32 {
+	if port := livenessPort(own); port != 0 {
+		return []int32{port}
+	}
+	ports := probePorts(own)
+	for index := range pod.Spec.Containers {
+		theirs := livenessPort(&pod.Spec.Containers[index])
+		ports = slices.DeleteFunc(ports, func(port int32) bool { return port == theirs })
 	}
 	return ports
 }
