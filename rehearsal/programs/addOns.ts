@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { addOnImages, type ImageName } from "../../components/kubernetes/images.ts";
 import { runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
-import { goBuild } from "./build.ts";
-import { defaultCache, goArch, withHeartbeat, withWorkFolder } from "./cache.ts";
+import { buildProgram } from "./build.ts";
+import { defaultCache, goArch } from "./cache.ts";
 import { findOnPath } from "./onPath.ts";
 
 /** An add-on's program that is built from its own module, with the versions that the module's go.mod names. */
@@ -98,40 +97,26 @@ export async function obtainAddOnPrograms(progress: Progress): Promise<ReadonlyM
       .update(JSON.stringify([program, moduleOf(program), arch]))
       .digest("hex")
       .slice(0, 16);
-    const folder = join(defaultCache(), key);
-    const file = join(folder, program.name);
-    if (!existsSync(file)) await buildOne(program, folder, progress);
+    const file = join(defaultCache(), key, program.name);
+    if (!existsSync(file)) await buildOne(program, file, progress);
     found.set(program.name, file);
   }
   return found;
 }
 
-async function buildOne(program: AddOnProgram, folder: string, progress: Progress): Promise<void> {
+async function buildOne(program: AddOnProgram, file: string, progress: Progress): Promise<void> {
   const { name, sum, goPackage } = program;
   const module = moduleOf(program);
-  const path = process.env.PATH ?? "";
-  const go = await findOnPath("go", path);
-  if (go === undefined)
-    throw new RehearsalError(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
+  const withoutGo = () =>
+    new RehearsalError(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
+  const go = await findOnPath("go", process.env.PATH ?? "");
+  if (go === undefined) throw withoutGo();
   const answer = await runOrFail([go, "mod", "download", "-json", module], { timeoutMs: 300_000 });
   const source = downloaded.parse(JSON.parse(answer));
   if (source.Sum !== sum)
     throw new RehearsalError(`${module} is ${source.Sum}, wanted is ${sum}.`, ["look at what has changed upstream"]);
-  await withWorkFolder(folder, async (work) => {
-    const target = join(work, name);
-    const took = await withHeartbeat(name, { progress, heartbeatMs: 15_000 }, () =>
-      goBuild({
-        name,
-        go,
-        flags: ["-ldflags", "-s -w"],
-        goPackage,
-        folder: source.Dir,
-        target,
-        arch: goArch(process.arch),
-        path,
-      }),
-    );
-    await rename(target, join(folder, name));
-    progress.line(`${name}: built from ${module} in ${took}`);
-  });
+  const arch = goArch(process.arch);
+  const flags = ["-ldflags", "-s -w"];
+  const took = await buildProgram({ name, file, flags, goPackage, folder: source.Dir, arch, progress, withoutGo });
+  progress.line(`${name}: built from ${module} in ${took}`);
 }

@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
-import { minorOf } from "../../components/model/releases.ts";
+import { rename } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { exitCodeOf } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
-import { catalog, type Pins, type ProgramName, type Versions } from "./catalog.ts";
+import type { Progress } from "../host/progress.ts";
+import { withHeartbeat, withWorkFolder } from "./cache.ts";
+import type { Versions } from "./catalog.ts";
 import { findOnPath } from "./onPath.ts";
 
 /**
@@ -20,58 +23,60 @@ export function linkerFlags(versions: Versions): string {
   return ["-s", "-w", ...stamps.map((stamp) => `-X ${stamp}`)].join(" ");
 }
 
-/** What {@link build} needs. */
+/** What {@link buildProgram} needs. */
 export interface BuildOptions {
-  readonly name: ProgramName;
-  readonly pins: Pins;
-  /** Folder of the Go module. */
-  readonly toolsFolder: string;
-  /** Where the program goes. */
-  readonly target: string;
-  /** GOARCH. */
-  readonly arch: string;
-  /** PATH on which Go is looked for. */
-  readonly path: string;
-}
-
-/**
- * Builds a program from the pinned Go module. Go checks every source file's module against go.sum.
- * @throws RehearsalError when there is no Go or the build fails
- */
-export async function build({ name, pins, toolsFolder, target, arch, path }: BuildOptions): Promise<void> {
-  const go = await findOnPath("go", path);
-  if (go === undefined) throw goMissing(pins);
-  const flags = ["-ldflags", linkerFlags(pins.versions)];
-  await goBuild({ name, go, flags, goPackage: catalog[name].goPackage, folder: toolsFolder, target, arch, path });
-}
-
-/** What {@link goBuild} needs. */
-export interface GoBuildOptions {
-  /** Name of the program, for the error. */
+  /** Name of the program, for messages. */
   readonly name: string;
-  /** Path of Go. */
-  readonly go: string;
+  /** Where the program goes. */
+  readonly file: string;
   /** Flags beside those that keep the result free of the host's paths. */
   readonly flags: readonly string[];
   /** Package to build: its import path, or `./cmd/<name>`. */
   readonly goPackage: string;
   /** Folder of the Go module. */
   readonly folder: string;
-  /** Where the program goes. */
-  readonly target: string;
   /** GOOS. Default: linux. */
   readonly os?: "windows";
   /** GOARCH. */
   readonly arch: string;
-  /** PATH of the build. */
-  readonly path: string;
+  readonly progress: Progress;
+  /** Pause between two lines during a long build, milliseconds. Default: 15,000. */
+  readonly heartbeatMs?: number | undefined;
+  /** PATH of the build, on which Go is looked for too. Default: this process's. */
+  readonly path?: string | undefined;
+  /** What to say when there is no Go. */
+  readonly withoutGo: () => RehearsalError;
 }
 
 /**
- * Builds a static program by `go build`.
- * @throws RehearsalError when the build fails
+ * Builds a static program by `go build`, which checks every source file's module against go.sum. It comes to its place in one step, so that the cache
+ * never has half of one.
+ * @returns how long it took, as text
+ * @throws RehearsalError when there is no Go or the build fails
  */
-export async function goBuild(options: GoBuildOptions): Promise<void> {
+export async function buildProgram(options: BuildOptions): Promise<string> {
+  const { name, file, progress } = options;
+  const path = options.path ?? process.env.PATH ?? "";
+  const go = await findOnPath("go", path);
+  if (go === undefined) throw options.withoutGo();
+  return await withWorkFolder(dirname(file), async (work) => {
+    const target = join(work, basename(file));
+    const took = await withHeartbeat(name, { progress, heartbeatMs: options.heartbeatMs ?? 15_000 }, () =>
+      goBuild({ ...options, go, target, path }),
+    );
+    await rename(target, file);
+    return took;
+  });
+}
+
+interface GoBuild extends Pick<BuildOptions, "name" | "flags" | "goPackage" | "folder" | "os" | "arch"> {
+  /** Path of Go. */
+  readonly go: string;
+  readonly target: string;
+  readonly path: string;
+}
+
+async function goBuild(options: GoBuild): Promise<void> {
   const args = ["build", "-trimpath", "-buildvcs=false", ...options.flags];
   const child = spawn(options.go, [...args, "-o", options.target, options.goPackage], {
     cwd: options.folder,
@@ -100,19 +105,6 @@ export async function goBuild(options: GoBuildOptions): Promise<void> {
       'exit code 137 or "signal: killed": not enough memory, a build takes up to 2.2 GB; set GOFLAGS=-p=1 or GOGC=50',
       "modules that cannot be fetched: set GOPROXY to a proxy that can be reached",
       "no space left: the Go build cache takes about 5 GB (go env GOCACHE)",
-    ],
-  );
-}
-
-function goMissing(pins: Pins): RehearsalError {
-  const { kubernetes, etcd, kwok } = pins.versions;
-  const wanted = `Kubernetes ${minorOf(kubernetes)}, etcd ${minorOf(etcd)}, kwok ${minorOf(kwok)}`;
-  return new RehearsalError(
-    "The programs of the rehearsal are neither on PATH nor can they be downloaded, and Go, which would build them, is not on PATH.",
-    [
-      `install Go ${minorOf(pins.go)} or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)`,
-      "or let this machine reach https://dl.k8s.io and https://github.com",
-      `or put the programs on PATH: ${wanted}`,
     ],
   );
 }

@@ -25,7 +25,7 @@ export function goArch(nodeArch: string): string {
 }
 
 /** A folder beside the finished programs, on the same file system. Those of killed processes are removed on the way. */
-export async function withWorkFolder(folder: string, use: (work: string) => Promise<void>): Promise<void> {
+export async function withWorkFolder<T>(folder: string, use: (work: string) => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true });
   for (const entry of await readdir(folder)) {
     const pid = /^work-(\d+)-/.exec(entry)?.[1];
@@ -34,7 +34,7 @@ export async function withWorkFolder(folder: string, use: (work: string) => Prom
   }
   const work = await mkdtemp(join(folder, `work-${process.pid}-`));
   try {
-    await use(work);
+    return await use(work);
   } finally {
     await rm(work, { recursive: true, force: true });
   }

@@ -4,9 +4,10 @@ import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { minorOf } from "../../components/model/releases.ts";
+import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
-import { build, linkerFlags } from "./build.ts";
-import { defaultCache, goArch, seconds, withHeartbeat, withWorkFolder } from "./cache.ts";
+import { buildProgram, linkerFlags } from "./build.ts";
+import { defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
 import {
   catalog,
   fits,
@@ -96,16 +97,14 @@ export async function obtainPrograms(options: ObtainOptions): Promise<Programs> 
   }
   const missing = () => programNames.filter((name) => !found.has(name));
   if (missing().length > 0) {
-    await withWorkFolder(search.folder, async (work) => {
-      await downloadAll(missing(), work, search, report);
-      const toBuild = missing();
-      for (const [index, name] of toBuild.entries()) {
-        search.progress.line(
-          `${name}: building, ${index + 1} of ${toBuild.length}; about ${duration(toBuild.slice(index))} to go`,
-        );
-        await buildOne(name, work, search, report);
-      }
-    });
+    await withWorkFolder(search.folder, (work) => downloadAll(missing(), work, search, report));
+    const toBuild = missing();
+    for (const [index, name] of toBuild.entries()) {
+      search.progress.line(
+        `${name}: building, ${index + 1} of ${toBuild.length}; about ${duration(toBuild.slice(index))} to go`,
+      );
+      await buildOne(name, search, report);
+    }
   }
   return programsOf(found);
 }
@@ -141,8 +140,8 @@ async function alreadyThere(name: ProgramName, search: Search): Promise<Program 
     const version = onPath.version ?? "of unknown version";
     search.progress.line(`${name}: ${onPath.path} is ${version}, wanted is ${minorOf(wanted)}: not used`);
   }
-  const cached = join(search.folder, name);
-  return existsSync(cached) ? { path: cached, version: wanted, origin: "cache" } : undefined;
+  const cached = programOf(name, search, "cache");
+  return existsSync(cached.path) ? cached : undefined;
 }
 
 type Report = (name: ProgramName, program: Program, how: string) => void;
@@ -163,7 +162,10 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
           problems.set(project, error.message);
           return;
         }
-        report(name, await keep(name, work, search, "download"), `downloaded in ${seconds(start)}`);
+        const program = programOf(name, search, "download");
+        // In one step, so that the cache never has half of one.
+        await rename(join(work, name), program.path);
+        report(name, program, `downloaded in ${seconds(start)}`);
       }
     }),
   );
@@ -185,16 +187,39 @@ function duration(names: readonly ProgramName[]): string {
   return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
 }
 
-async function buildOne(name: ProgramName, work: string, search: Search, report: Report): Promise<void> {
-  const took = await withHeartbeat(name, search, () => build({ name, ...search, target: join(work, name) }));
-  report(name, await keep(name, work, search, "built"), `built in ${took}`);
+async function buildOne(name: ProgramName, search: Search, report: Report): Promise<void> {
+  const { pins, toolsFolder, arch, progress, path, heartbeatMs } = search;
+  const program = programOf(name, search, "built");
+  const took = await buildProgram({
+    name,
+    file: program.path,
+    flags: ["-ldflags", linkerFlags(pins.versions)],
+    goPackage: catalog[name].goPackage,
+    folder: toolsFolder,
+    arch,
+    progress,
+    path,
+    heartbeatMs,
+    withoutGo: () => goMissing(pins),
+  });
+  report(name, program, `built in ${took}`);
 }
 
-/** Moves a finished program from the work folder to its place in one step, so that the cache never has a half-written one. */
-async function keep(name: ProgramName, work: string, search: Search, origin: Program["origin"]): Promise<Program> {
-  const path = join(search.folder, name);
-  await rename(join(work, name), path);
-  return { path, version: search.pins.versions[catalog[name].project], origin };
+function programOf(name: ProgramName, { folder, pins }: Search, origin: Program["origin"]): Program {
+  return { path: join(folder, name), version: pins.versions[catalog[name].project], origin };
+}
+
+function goMissing(pins: Pins): RehearsalError {
+  const { kubernetes, etcd, kwok } = pins.versions;
+  const wanted = `Kubernetes ${minorOf(kubernetes)}, etcd ${minorOf(etcd)}, kwok ${minorOf(kwok)}`;
+  return new RehearsalError(
+    "The programs of the rehearsal are neither on PATH nor can they be downloaded, and Go, which would build them, is not on PATH.",
+    [
+      `install Go ${minorOf(pins.go)} or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)`,
+      "or let this machine reach https://dl.k8s.io and https://github.com",
+      `or put the programs on PATH: ${wanted}`,
+    ],
+  );
 }
 
 function programsOf(found: ReadonlyMap<ProgramName, Program>): Programs {

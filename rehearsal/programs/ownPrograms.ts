@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readdir, readFile, rename } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
-import { goBuild } from "./build.ts";
-import { defaultCache, goArch, withHeartbeat, withWorkFolder } from "./cache.ts";
-import { findOnPath } from "./onPath.ts";
+import { buildProgram } from "./build.ts";
+import { defaultCache, goArch } from "./cache.ts";
 
 /** A program whose source is part of this project. */
 export interface OwnProgram {
@@ -45,23 +44,24 @@ export async function obtainOwnPrograms(options: OwnProgramOptions): Promise<Rea
   const folder = join(options.cacheDir ?? defaultCache(), await keyOf(module, options.sources ?? ["."], arch));
   const missing = programs.filter(({ name }) => !existsSync(join(folder, name)));
   if (missing.length > 0) {
-    const path = options.path ?? process.env.PATH ?? "";
-    const go = await findOnPath("go", path);
     const names = missing.map(({ name }) => name).join(", ");
-    if (go === undefined) throw goMissing(label, names);
     progress.line(`building from ${label}: ${names}`);
-    await withWorkFolder(folder, async (work) => {
-      for (const [index, { name, goPackage, modFile }] of missing.entries()) {
-        if (missing.length > 1) progress.line(`${name}: building, ${index + 1} of ${missing.length}`);
-        const flags = ["-ldflags", "-s -w", ...(modFile === undefined ? [] : [`-modfile=${modFile}`])];
-        const target = join(work, name);
-        const took = await withHeartbeat(name, { progress, heartbeatMs: options.heartbeatMs ?? 15_000 }, () =>
-          goBuild({ name, go, flags, goPackage, folder: module, target, arch, path }),
-        );
-        await rename(target, join(folder, name));
-        progress.line(`${name}: built in ${took}`);
-      }
-    });
+    for (const [index, { name, goPackage, modFile }] of missing.entries()) {
+      if (missing.length > 1) progress.line(`${name}: building, ${index + 1} of ${missing.length}`);
+      const took = await buildProgram({
+        name,
+        file: join(folder, name),
+        flags: ["-ldflags", "-s -w", ...(modFile === undefined ? [] : [`-modfile=${modFile}`])],
+        goPackage,
+        folder: module,
+        arch,
+        progress,
+        path: options.path,
+        heartbeatMs: options.heartbeatMs,
+        withoutGo: () => goMissing(label, names),
+      });
+      progress.line(`${name}: built in ${took}`);
+    }
   }
   return new Map(programs.map(({ name }) => [name, join(folder, name)]));
 }

@@ -1,15 +1,14 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
-import { goBuild, linkerFlags } from "./build.ts";
-import { defaultCache, seconds, withHeartbeat, withWorkFolder } from "./cache.ts";
+import { buildProgram, linkerFlags } from "./build.ts";
+import { defaultCache, seconds, withWorkFolder } from "./cache.ts";
 import { pinsOf, readToolsModule } from "./catalog.ts";
 import { download, NotReachable, officialBases } from "./download.ts";
-import { findOnPath } from "./onPath.ts";
 
 interface WindowsProgram {
   readonly goPackage: string;
@@ -48,31 +47,24 @@ export async function obtainWindowsPrograms(progress: Progress): Promise<Windows
     const folder = join(defaultCache(), key.slice(0, 16));
     const file = join(folder, `${name}.exe`);
     if (existsSync(file)) return file;
-    await withWorkFolder(folder, async (work) => {
-      const target = join(work, `${name}.exe`);
-      const start = performance.now();
-      const lack = await downloadProblem(url?.(versions.kubernetes), target);
-      if (lack === undefined) progress.line(`${name}.exe: downloaded in ${seconds(start)}`);
-      else {
-        const path = process.env.PATH ?? "";
-        const go = await findOnPath("go", path);
-        if (go === undefined) throw goMissing(`${name}.exe`, lack);
-        const build = {
-          name: `${name}.exe`,
-          go,
-          flags: ["-ldflags", flags],
-          goPackage,
-          folder: folderOf(module),
-          target,
-          os: "windows",
-          arch: "amd64",
-          path,
-        } as const;
-        const took = await withHeartbeat(build.name, { progress, heartbeatMs: 15_000 }, () => goBuild(build));
-        progress.line(`${name}.exe: built in ${took}`);
-      }
-      await rename(target, file);
+    const start = performance.now();
+    const lack = await downloadProblem(url?.(versions.kubernetes), file);
+    if (lack === undefined) {
+      progress.line(`${name}.exe: downloaded in ${seconds(start)}`);
+      return file;
+    }
+    const took = await buildProgram({
+      name: `${name}.exe`,
+      file,
+      flags: ["-ldflags", flags],
+      goPackage,
+      folder: folderOf(module),
+      os: "windows",
+      arch: "amd64",
+      progress,
+      withoutGo: () => goMissing(`${name}.exe`, lack),
     });
+    progress.line(`${name}.exe: built in ${took}`);
     return file;
   };
   return {
@@ -82,11 +74,15 @@ export async function obtainWindowsPrograms(progress: Progress): Promise<Windows
 }
 
 /** Why a program cannot be downloaded; nothing when it has been. */
-async function downloadProblem(url: string | undefined, target: string): Promise<string | undefined> {
+async function downloadProblem(url: string | undefined, file: string): Promise<string | undefined> {
   if (url === undefined) return "nobody publishes it by itself";
   const checksumIn = (text: string) => /^[0-9a-f]{64}\b/.exec(text.trim())?.[0];
   try {
-    await download({ url, checksumUrl: `${url}.sha256`, checksumIn }, target, { connectMs: 5_000, stallMs: 30_000 });
+    await withWorkFolder(dirname(file), async (work) => {
+      const target = join(work, basename(file));
+      await download({ url, checksumUrl: `${url}.sha256`, checksumIn }, target, { connectMs: 5_000, stallMs: 30_000 });
+      await rename(target, file);
+    });
     return undefined;
   } catch (error) {
     if (error instanceof NotReachable) return error.message;
