@@ -1,4 +1,4 @@
-import { dnsName, nameForm } from "../../components/config/nameForm.ts";
+import { dnsName, nameForm } from "../../components/config/forms.ts";
 import { operatingSystems, type WindowsFacts } from "../../components/model/operatingSystems.ts";
 import { type Terminal, UsageError } from "../exit.ts";
 import { defaultRegions, type NewStack, zonesOf } from "./newStack.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dnsName, nameForm } from "./nameForm.ts";
+import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
 
 const switchOn = (description: string) => z.boolean().default(true).meta({ description });
 const switchOff = (description: string) => z.boolean().default(false).meta({ description });
@@ -7,13 +7,10 @@ const switchOff = (description: string) => z.boolean().default(false).meta({ des
 /** A group Managed Service Account that pods may use. */
 const credentialSpecSchema = z
   .strictObject({
-    name: z
-      .string()
-      .regex(dnsName, "is not a lower-case name")
-      .meta({
-        ...nameForm,
-        description: "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.",
-      }),
+    name: lowerCaseName().meta({
+      ...nameForm,
+      description: "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.",
+    }),
     account: z
       .string()
       .min(1)
@@ -54,10 +51,7 @@ const credentialSpecSchema = z
 /** A Windows share in which a StorageClass creates volumes. */
 const shareSchema = z
   .strictObject({
-    name: z
-      .string()
-      .regex(dnsName, "is not a lower-case name")
-      .meta({ ...nameForm, description: "Name of the StorageClass." }),
+    name: lowerCaseName().meta({ ...nameForm, description: "Name of the StorageClass." }),
     source: z
       .string()
       .regex(/^\/\/[^/\\\s]+(\/[^/\\\s]+)+$/, "is not the address of a share")
@@ -67,14 +61,11 @@ const shareSchema = z
         description:
           "Address of the share. Nodes look the server's name up, Windows ones by their own DNS: a Service's name is not found there.",
       }),
-    secret: z
-      .string()
-      .regex(dnsName, "is not a lower-case name")
-      .meta({
-        ...nameForm,
-        description:
-          "Name of a Secret in kube-system that you make yourself, with username, password and, for an account of Active Directory, domain.",
-      }),
+    secret: lowerCaseName().meta({
+      ...nameForm,
+      description:
+        "Name of a Secret in kube-system that you make yourself, with username, password and, for an account of Active Directory, domain.",
+    }),
     mountOptions: z
       .array(z.string().min(1))
       .default([])
@@ -141,20 +132,14 @@ export const addonsSchema = z
           .meta({ description: "Accounts that pods may use; a pod's service account needs the right to use each." }),
         plugin: z
           .strictObject({
-            url: z.url({ protocol: /^https$/ }).meta({
-              patternErrorMessage: "an https URL",
-              examples: ["https://files.example.com/ccg-plugin.zip"],
-              description:
-                "Where the zip archive lies. Azure publishes one as part of AKS; AWS publishes none, so there it is a copy of your own.",
-            }),
-            sha256: z
-              .string()
-              .regex(/^[0-9a-f]{64}$/, "is not a SHA-256")
-              .meta({
-                patternErrorMessage: "64 hexadecimal digits in lower case",
-                examples: ["0".repeat(64)],
-                description: "Digest of the archive: nodes install nothing else.",
-              }),
+            ...pinnedFile(
+              {
+                description:
+                  "Where the zip archive lies. Azure publishes one as part of AKS; AWS publishes none, so there it is a copy of your own.",
+                example: "https://files.example.com/ccg-plugin.zip",
+              },
+              "Digest of the archive: nodes install nothing else.",
+            ),
             dll: z
               .string()
               .regex(/^[A-Za-z0-9_.-]+\.dll$/i, "is not the name of a library")

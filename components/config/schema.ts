@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defaultRelease } from "../model/releases.ts";
 import { addonsSchema } from "./addOnSchema.ts";
-import { dnsName, nameForm } from "./nameForm.ts";
+import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
 
 const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
 
@@ -97,9 +97,7 @@ const taintSchema = z.strictObject({
 /** A pool of identical worker machines. */
 export const poolSchema = z
   .strictObject({
-    name: z
-      .string()
-      .regex(dnsName, "is not a lower-case name")
+    name: lowerCaseName()
       .max(20)
       .meta({
         ...nameForm,
@@ -182,9 +180,7 @@ export const poolSchema = z
 
 /** An OpenID Connect issuer whose users may sign in. */
 const issuerSchema = z.strictObject({
-  name: z
-    .string()
-    .regex(dnsName, "is not a lower-case name")
+  name: lowerCaseName()
     .max(20)
     .meta({
       ...nameForm,
@@ -266,21 +262,12 @@ const mirrorSchema = z
   })
   .meta({ description: "Where machines fetch from in a restricted network." });
 
-const pluginSchema = z.strictObject({
-  url: z.url({ protocol: /^https$/ }).meta({
-    patternErrorMessage: "an https URL",
-    examples: ["https://files.example.com/credential-provider"],
-    description: "Where the program lies, not packed.",
-  }),
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/, "is not a SHA-256")
-    .meta({
-      patternErrorMessage: "64 hexadecimal digits in lower case",
-      examples: ["0".repeat(64)],
-      description: "Digest of the program: nodes install nothing else.",
-    }),
-});
+const pluginSchema = z.strictObject(
+  pinnedFile(
+    { description: "Where the program lies, not packed.", example: "https://files.example.com/credential-provider" },
+    "Digest of the program: nodes install nothing else.",
+  ),
+);
 
 /** Pulls from the cloud's own registries. */
 const registryAccessSchema = z
@@ -305,9 +292,7 @@ const registryAccessSchema = z
 /** The whole `config` of a stack file, without the project prefix. */
 export const stackSchema = z.strictObject({
   cloud: z.enum(["aws", "azure"]).meta({ description: "The cloud of this stack." }),
-  name: z
-    .string()
-    .regex(dnsName, "is not a lower-case name")
+  name: lowerCaseName()
     .max(20)
     .meta({
       ...nameForm,
