@@ -3,6 +3,7 @@ import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
+import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
@@ -84,7 +85,8 @@ export class Cluster extends pulumi.ComponentResource {
 
     const scope = this.#policyScope(network, secrets);
     const scripts = this.#makeScripts();
-    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, this.api, scripts);
+    const tokens = pki.serviceAccountPublicKeys.apply((publicKeys) => ({ publicKeys }));
+    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, this.api, scripts, tokens);
     this.apiGate = controlPlane.apiGate;
     this.attachment = {
       accountId: network.accountId,
@@ -104,8 +106,9 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makePki(): Pki {
-    const protect = this.#spec.environment === "production";
-    return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect }, { parent: this });
+    const { environment, serviceAccountKeys } = this.#spec;
+    const protect = environment === "production";
+    return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect, serviceAccountKeys }, { parent: this });
   }
 
   #makeLoadBalancer(network: Network, security: Security): LoadBalancer {
@@ -139,6 +142,7 @@ export class Cluster extends pulumi.ComponentResource {
     scope: pulumi.Output<PolicyScope>,
     api: pulumi.Output<ApiClient>,
     scripts: ClusterScripts,
+    tokens: pulumi.Output<ServiceAccountTokens>,
   ): ControlPlane {
     const snapshots = new Snapshots(`${this.#name}-snapshots`, { spec: this.#spec }, { parent: this });
     const identity = this.#makeControlPlaneIdentity(network, snapshots, scope, scripts.controlPlane);
@@ -147,6 +151,7 @@ export class Cluster extends pulumi.ComponentResource {
       {
         spec: this.#spec,
         endpoint: balancer.endpoint,
+        tokens,
         api,
         subnetIds: network.zones.map((zone) => zone.controlPlane.id),
         groupId: security.controlPlaneGroupId,

@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { controlPlaneChain, type GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
+import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
@@ -23,6 +24,8 @@ export interface ControlPlaneArgs {
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the machines' scripts in S3. */
   readonly scripts: MachineScripts;
+  /** How tokens of service accounts are issued and checked. */
+  readonly tokens: pulumi.Input<ServiceAccountTokens>;
   /** What must exist before a machine boots: secrets, rights, routes to the outside. */
   readonly after: readonly pulumi.Resource[];
   /** What must exist before the API can be reached: listeners and targets. */
@@ -50,7 +53,7 @@ export class ControlPlane extends pulumi.ComponentResource {
   }
 
   #makeMachine(member: ControlPlaneMember, gate: GateBefore): ControlPlaneMachine {
-    const { spec, endpoint, subnetIds, groupId, profileArn, secretsKeyArn, snapshotBucket, scripts, after } =
+    const { spec, endpoint, subnetIds, groupId, profileArn, secretsKeyArn, snapshotBucket, scripts, tokens, after } =
       this.#args;
     const subnetId = subnetIds[member.zoneIndex];
     if (subnetId === undefined) throw new RangeError(`there is no control-plane subnet in ${member.zone}`);
@@ -66,6 +69,7 @@ export class ControlPlane extends pulumi.ComponentResource {
         secretsKeyArn,
         snapshotBucket,
         scripts,
+        tokens,
         after,
         gate,
       },

@@ -9,6 +9,7 @@ import type { GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinuxAws } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
+import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
@@ -33,6 +34,8 @@ export interface ControlPlaneMachineArgs {
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the payload's scripts in S3. */
   readonly scripts: MachineScripts;
+  /** How tokens of service accounts are issued and checked. */
+  readonly tokens: pulumi.Input<ServiceAccountTokens>;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
   /** Makes the gate before the machine. */
@@ -95,14 +98,15 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #payload(volume: Volume): pulumi.Output<MachinePayload> {
-    const { spec, member, endpoint, secretsKeyArn, snapshotBucket } = this.#args;
+    const { spec, member, endpoint, secretsKeyArn, snapshotBucket, tokens } = this.#args;
     return pulumi
-      .all([endpoint, volume.id, secretsKeyArn, snapshotBucket])
-      .apply(([known, volumeId, secretsKey, target]) =>
+      .all([endpoint, volume.id, secretsKeyArn, snapshotBucket, tokens])
+      .apply(([known, volumeId, secretsKey, target, knownTokens]) =>
         controlPlanePayload({
           spec,
           member,
           endpoint: known,
+          tokens: knownTokens,
           access: {
             cloud: { kind: "aws", region: spec.region, joinSecret: joinParameter(spec.name), secretsKey },
             secrets: controlPlaneParameters(spec.name),

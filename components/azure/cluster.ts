@@ -3,6 +3,7 @@ import * as tls from "@pulumi/tls";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/azureCloudController.ts";
+import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { Pki } from "../pki/pki.ts";
@@ -84,7 +85,17 @@ export class Cluster extends pulumi.ComponentResource {
     this.identifier = pki.identifier;
     this.cloudConfig = this.#makeCloudConfig(network, identity);
     this.api = adminClient(server, pki);
-    const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, this.api);
+    const tokens = pki.serviceAccountPublicKeys.apply((publicKeys) => ({ publicKeys }));
+    const controlPlane = this.#makeControlPlane(
+      network,
+      security,
+      identity,
+      secrets,
+      balancer,
+      sshKey,
+      this.api,
+      tokens,
+    );
     this.apiGate = controlPlane.apiGate;
     const gmsa = this.#makeGmsa(network, identity);
     this.gmsaObjectId = gmsa?.principalId;
@@ -104,8 +115,9 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makePki(): Pki {
-    const protect = this.#spec.environment === "production";
-    return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect }, { parent: this });
+    const { environment, serviceAccountKeys } = this.#spec;
+    const protect = environment === "production";
+    return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect, serviceAccountKeys }, { parent: this });
   }
 
   /** Azure requires a key or a password for every Linux machine, although no port is open for either. */
@@ -202,6 +214,7 @@ export class Cluster extends pulumi.ComponentResource {
     balancer: LoadBalancer,
     sshKey: pulumi.Output<string>,
     api: pulumi.Output<ApiClient>,
+    tokens: pulumi.Output<ServiceAccountTokens>,
   ): ControlPlane {
     const subnetIds = network.zones.map((zone) => zone.controlPlane.id);
     const snapshots = new Snapshots(
@@ -216,6 +229,7 @@ export class Cluster extends pulumi.ComponentResource {
         spec: this.#spec,
         resourceGroup: network.resourceGroup,
         endpoint: balancer.endpoint,
+        tokens,
         api,
         subnetIds,
         group: security.controlPlane,

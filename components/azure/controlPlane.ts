@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { controlPlaneChain, type GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
+import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { ControlPlaneMachine, type MachineAccess } from "./controlPlaneMachine.ts";
@@ -26,6 +27,8 @@ export interface ControlPlaneArgs {
   readonly access: MachineAccess;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
+  /** How tokens of service accounts are issued and checked. */
+  readonly tokens: pulumi.Input<ServiceAccountTokens>;
   /** What must exist before a machine boots: secrets, rights, routes to the outside. */
   readonly after: readonly pulumi.Resource[];
   /** What must exist before the API can be reached: load balancers and the name. */

@@ -7,6 +7,7 @@ import type { GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
+import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
@@ -51,6 +52,8 @@ export interface ControlPlaneMachineArgs {
   readonly access: MachineAccess;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
+  /** How tokens of service accounts are issued and checked. */
+  readonly tokens: pulumi.Input<ServiceAccountTokens>;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
   /** Makes the gate before the machine. */
@@ -157,7 +160,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #payload(): pulumi.Output<MachinePayload> {
-    const { spec, member, endpoint, access, resourceGroup } = this.#args;
+    const { spec, member, endpoint, access, resourceGroup, tokens } = this.#args;
     return pulumi
       .all([
         endpoint,
@@ -167,12 +170,14 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         access.caVault,
         access.joinVault,
         access.snapshots,
+        tokens,
       ])
-      .apply(([known, subscriptionId, resourceGroup, clientId, caVault, joinVault, target]) =>
+      .apply(([known, subscriptionId, resourceGroup, clientId, caVault, joinVault, target, knownTokens]) =>
         controlPlanePayload({
           spec,
           member,
           endpoint: known,
+          tokens: knownTokens,
           access: {
             cloud: {
               kind: "azure",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defaultRelease } from "../model/releases.ts";
+import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import { addonsSchema } from "./addOnSchema.ts";
 import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
 
@@ -245,6 +246,14 @@ const accessSchema = z
       description:
         "OpenID Connect issuers whose people sign in to the API with their own names. The administrator's certificate works beside them.",
     }),
+    serviceAccountKeys: z
+      .array(z.string().regex(dnsName, "is not a lower-case name").max(20).meta(nameForm))
+      .min(1)
+      .max(3)
+      .default([firstServiceAccountKey])
+      .meta({
+        description: `Keys of the tokens of service accounts by name: the first one signs, all are accepted. ${firstServiceAccountKey} is the P-256 key that every cluster without this setting has; any other name is an RSA-2048 key of its own. A new cluster may begin with one RSA key; a cluster that runs changes its key in three updates, see operations.md.`,
+      }),
   })
   .meta({ description: "Who reaches the Kubernetes API from outside." });
 

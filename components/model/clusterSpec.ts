@@ -55,6 +55,8 @@ export interface ClusterSpec extends NodeSettings {
   readonly publicAccess: readonly string[] | undefined;
   /** Issuers whose users sign in. */
   readonly signIn: readonly IssuerConfig[];
+  /** Keys of service accounts by name; the first one signs. */
+  readonly serviceAccountKeys: readonly string[];
   readonly addons: AddOns;
   /** Reasons for findings of the plan that are accepted, by the names of the findings. */
   readonly acknowledge: Readonly<Record<string, string>>;
@@ -99,6 +101,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     windows: windowsBuilds(pools),
     publicAccess: config.access.public?.allow,
     signIn: config.access.signIn,
+    serviceAccountKeys: config.access.serviceAccountKeys,
     addons: addOns(config),
     mirror: config.mirror,
     registryAccess: registryAccess(config, artifacts),

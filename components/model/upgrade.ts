@@ -2,6 +2,7 @@ import { z } from "zod";
 import { childPath, type Problem } from "../config/problem.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
 import { compareVersions, minorOf } from "./releases.ts";
+import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
 /**
  * Settings that a running cluster cannot change, or only in one direction. They are kept in the state, because a program that calls no cloud
@@ -20,6 +21,8 @@ const clusterState = z.object({
   podCidr: z.string().optional(),
   serviceCidr: z.string().optional(),
   etcdDiskGb: z.number().optional(),
+  /** Keys of service accounts, the signing one first. Not stored while it is the first key alone. */
+  serviceAccountKeys: z.array(z.string()).readonly().optional(),
   /** Not stored, since the state's own name contains it: set only where two plans are compared. */
   name: z.string().optional(),
   /** As `name`. */
@@ -33,7 +36,8 @@ export function stateOf({
   controlPlane,
   network,
   region,
-}: Pick<ClusterSpec, "kubernetes" | "controlPlane" | "network" | "region">) {
+  serviceAccountKeys,
+}: Pick<ClusterSpec, "kubernetes" | "controlPlane" | "network" | "region" | "serviceAccountKeys">) {
   return {
     version: kubernetes.version,
     replicas: controlPlane.members.length,
@@ -43,6 +47,7 @@ export function stateOf({
     podCidr: kubernetes.podCidr,
     serviceCidr: kubernetes.serviceCidr,
     etcdDiskGb: controlPlane.etcdDiskGb,
+    ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
   } satisfies ClusterState;
 }
 
@@ -86,6 +91,7 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
     ),
     ...zoneProblems(from.zones, to.zones),
     ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
+    ...keyProblems(from.serviceAccountKeys, to.serviceAccountKeys),
     ...shrinking("controlPlane.etcdDiskGb", from.etcdDiskGb, to.etcdDiskGb, "no cloud makes a disk smaller"),
   ];
 }
@@ -129,6 +135,37 @@ function zoneProblems(from: readonly string[] | undefined, to: readonly string[]
       remedy: "append new zones to the list as it was",
     },
   ];
+}
+
+/**
+ * A new key must be known to every API server before the first of them signs with it, and an old one must be known until its last token has
+ * ended: else running pods are refused.
+ */
+function keyProblems(
+  from: readonly string[] = [firstServiceAccountKey],
+  to: readonly string[] = [firstServiceAccountKey],
+): readonly Problem[] {
+  const [signed = "", signs = ""] = [from[0], to[0]];
+  const problem = { path: path("access", "serviceAccountKeys"), value: to };
+  if (!from.includes(signs))
+    return [
+      {
+        ...problem,
+        message: `signs with ${signs}, which no API server accepts yet: running pods would be refused`,
+        allowed: `${signed} first, ${signs} behind it`,
+        remedy: `append ${signs} first and update; docs/operations.md has the steps`,
+      },
+    ];
+  if (!to.includes(signed))
+    return [
+      {
+        ...problem,
+        message: `drops ${signed}, which signs until now: every token in the cluster would be refused`,
+        allowed: `${signs} first, ${signed} behind it`,
+        remedy: `keep ${signed} in second place until its last token has ended; docs/operations.md has the steps`,
+      },
+    ];
+  return [];
 }
 
 /** Settings that may never change. A value missing in the state is not checked. */

@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import * as tls from "@pulumi/tls";
+import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import { expiryWarning } from "./expiry.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 
@@ -9,6 +10,8 @@ export interface PkiArgs {
   readonly cluster: string;
   /** Refuse to delete the authorities, the service-account key and the encryption key. True in production. */
   readonly protect: boolean;
+  /** Names of the keys of service accounts; the first one signs. `ecdsa` is a P-256 key, each other one an RSA-2048 key. */
+  readonly serviceAccountKeys: readonly string[];
 }
 
 /** A certificate with its key, both PEM. */
@@ -33,6 +36,8 @@ const adminRenewalHours = 90 * hoursPerDay;
 
 /** ECDSA P-256: certificate and key of an authority together stay far below the 4,096 characters of one SSM parameter. */
 const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
+/** Entra ID takes tokens with signatures of RSA only (AADSTS5002738); AWS takes both. With 1,700 characters it fits into one parameter too. */
+const rsaKeyType = { algorithm: "RSA", rsaBits: 2048 } as const;
 
 /**
  * The keys of a cluster, made before any machine exists: so the kubeconfig is an output of the program, and every control-plane machine
@@ -46,6 +51,8 @@ export class Pki extends pulumi.ComponentResource {
   readonly frontProxyCa: KeyPair;
   /** Private key that signs service-account tokens, PEM. Secret. */
   readonly serviceAccountKey: pulumi.Output<string>;
+  /** Public keys of all accepted service-account keys, PEM, the signing one first. */
+  readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
   /** Key of the encryption of Secrets at rest: 32 random bytes in base64. Secret. */
   readonly encryptionKey: pulumi.Output<string>;
   /** Identifies this cluster: the serial number of its authority. */
@@ -64,7 +71,10 @@ export class Pki extends pulumi.ComponentResource {
     this.identifier = kubernetesCa.certificate.id;
     this.etcdCa = keyPair(this.#authority(`${name}-etcd-ca`, "etcd-ca"));
     this.frontProxyCa = keyPair(this.#authority(`${name}-front-proxy-ca`, "front-proxy-ca"));
-    this.serviceAccountKey = this.#lastingKey(`${name}-service-account`).privateKeyPem;
+    const [signing, ...accepted] = this.#makeServiceAccountKeys(`${name}-service-account`);
+    if (signing === undefined) throw new RangeError("a cluster needs a key of service accounts");
+    this.serviceAccountKey = signing.privateKeyPem;
+    this.serviceAccountPublicKeys = pulumi.all([signing, ...accepted].map(({ publicKeyPem }) => publicKeyPem));
     this.encryptionKey = new random.RandomBytes(
       `${name}-encryption-key`,
       { length: 32 },
@@ -88,6 +98,18 @@ export class Pki extends pulumi.ComponentResource {
           ...(tlsServerName === undefined ? {} : { tlsServerName }),
         }),
       ),
+    );
+  }
+
+  /** A key that signs no longer is not protected: removing it is the last step of its replacement. */
+  #makeServiceAccountKeys(name: string): readonly tls.PrivateKey[] {
+    return this.#args.serviceAccountKeys.map((key, index) =>
+      key === firstServiceAccountKey
+        ? new tls.PrivateKey(name, keyType, { parent: this, protect: this.#args.protect && index === 0 })
+        : new tls.PrivateKey(`${name}-${key}`, rsaKeyType, {
+            parent: this,
+            protect: this.#args.protect && index === 0,
+          }),
     );
   }
 

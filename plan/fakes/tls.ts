@@ -85,7 +85,8 @@ function privateKey(urn: string, inputs: PropertyMap, { certificates }: Simulate
   const algorithm = textOf(inputs.algorithm) ?? "";
   const curve = textOf(inputs.ecdsaCurve) ?? "P224";
   if (algorithm === "ED25519") return edwardsKey(urn, certificates);
-  const key = algorithm === "ECDSA" ? ellipticKey(urn, curve, certificates) : rsaKey(algorithm, inputs, certificates);
+  const key =
+    algorithm === "ECDSA" ? ellipticKey(urn, curve, certificates) : rsaKey(urn, algorithm, inputs, certificates);
   const publicKey = createPublicKey(key);
   const publicDer = publicKey.export({ type: "spki", format: "der" });
   const pkcs8 = key.export({ type: "pkcs8", format: "pem" }).toString();
@@ -142,11 +143,25 @@ function ellipticKey(urn: string, name: string, mode: CertificateMode): KeyObjec
   });
 }
 
-function rsaKey(algorithm: string, inputs: PropertyMap, mode: CertificateMode): KeyObject {
-  if (algorithm !== "RSA" || mode === "stand-in")
-    throw new Error(`no ${mode} simulation of ${algorithm} keys; use ECDSA on P256 or P384`);
+function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: CertificateMode): KeyObject {
+  if (algorithm !== "RSA") throw new Error(`no simulation of ${algorithm} keys`);
   const modulusLength = typeof inputs.rsaBits === "number" ? inputs.rsaBits : 2048;
-  return generateKeyPairSync("rsa", { modulusLength }).privateKey;
+  if (mode === "real") return generateKeyPairSync("rsa", { modulusLength }).privateKey;
+  // Numbers of the right length that are no key: nothing is signed with it, and every run has the same.
+  const number = (part: string, bytes: number): string => {
+    const all = Buffer.concat(
+      [...Array(Math.ceil(bytes / 32)).keys()].map((index) => digest(urn, part, String(index))),
+    );
+    const own = all.subarray(0, bytes);
+    own.writeUInt8(own.readUInt8(0) | 0x80, 0);
+    own.writeUInt8(own.readUInt8(bytes - 1) | 1, bytes - 1);
+    return own.toString("base64url");
+  };
+  const whole = modulusLength / 8;
+  const half = (part: string): string => number(part, whole / 2);
+  const primes = { p: half("p"), q: half("q"), dp: half("dp"), dq: half("dq"), qi: half("qi") };
+  const key = { kty: "RSA", e: "AQAB", n: number("n", whole), d: number("d", whole), ...primes };
+  return createPrivateKey({ format: "jwk", key });
 }
 
 type Names = Omit<

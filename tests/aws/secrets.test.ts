@@ -5,7 +5,13 @@ import { Secret, textOf } from "../../plan/program/values.ts";
 import { ofType, resource, specOf, withMocks } from "../support/mocks.ts";
 
 const make = (stack: string) =>
-  withMocks(() => void new Secrets("s", { spec: specOf(stack), pki: new Pki("p", { cluster: "x", protect: false }) }));
+  withMocks(
+    () =>
+      void new Secrets("s", {
+        spec: specOf(stack),
+        pki: new Pki("p", { cluster: "x", protect: false, serviceAccountKeys: ["ecdsa"] }),
+      }),
+  );
 
 describe("secrets on AWS", () => {
   it("are these parameters, all encrypted with the cluster's own key, every value a secret", async () => {

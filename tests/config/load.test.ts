@@ -66,7 +66,7 @@ describe("loading a stack's config", () => {
     assert.deepEqual(controlPlane, { replicas: 1, image: "latest", osDiskGb: 50, etcdDiskGb: 20 });
     assert.deepEqual(
       [access, mirror, environment, httpProxy, accountId, tags],
-      [{ signIn: [] }, { registries: {} }, "development", undefined, undefined, {}],
+      [{ signIn: [], serviceAccountKeys: ["ecdsa"] }, { registries: {} }, "development", undefined, undefined, {}],
     );
   });
 

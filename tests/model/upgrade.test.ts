@@ -77,6 +77,28 @@ describe("the rule for what a running cluster keeps", () => {
   ] as const)
     it(`refuses ${JSON.stringify(change)}`, () => assert.deepEqual(changed(change), [`config.fenestra:${path}`]));
 
+  it("changes the key of service accounts only by way of both", () => {
+    const problemsOf = (from: readonly string[] | undefined, to: readonly string[] | undefined): readonly string[] =>
+      changeProblems({ ...running, serviceAccountKeys: from }, { ...running, serviceAccountKeys: to }).map(
+        ({ message }) => message,
+      );
+    const [both, turned] = [
+      ["ecdsa", "rsa-1"],
+      ["rsa-1", "ecdsa"],
+    ];
+    for (const [from, to] of [
+      [undefined, both],
+      [both, turned],
+      [turned, ["rsa-1"]],
+      [turned, both],
+      [both, undefined],
+    ])
+      assert.deepEqual(problemsOf(from, to), []);
+    assert.match(problemsOf(undefined, ["rsa-1"]).join(), /^signs with rsa-1, which no API server accepts yet/);
+    assert.match(problemsOf(undefined, turned).join(), /^signs with rsa-1, which no API server accepts yet/);
+    assert.match(problemsOf(both, ["rsa-1"]).join(), /^drops ecdsa, which signs until now/);
+  });
+
   it("tells everything at once: where, the old value, the new one, and what to do", () => {
     const problems = changeProblems(running, { ...running, cidr: "10.21.0.0/16", etcdDiskGb: 20, version: "1.39.0" });
     assert.equal(

@@ -26,6 +26,7 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   "`access.signIn`": () => ({
     access: { signIn: [{ name: "corp", issuer: "https://id.example.com", clientId: "kubernetes" }] },
   }),
+  "`access.serviceAccountKeys`": () => ({ access: { serviceAccountKeys: ["ecdsa", "rsa-1"] } }),
   "`kubernetes.version`": () => ({ kubernetes: { version: "1.37.0" } }),
   "`tags`": () => ({ tags: { owner: "me" } }),
 };

@@ -5,9 +5,9 @@ import { inventory, ofType, type Recorded, resource, withMocks } from "../suppor
 
 const caType = "tls:index/selfSignedCert:SelfSignedCert";
 
-function make(protect: boolean): Promise<Recorded> {
+function make(protect: boolean, keys: readonly string[] = ["ecdsa"]): Promise<Recorded> {
   return withMocks(() => {
-    const pki = new Pki("demo-pki", { cluster: "demo", protect });
+    const pki = new Pki("demo-pki", { cluster: "demo", protect, serviceAccountKeys: keys });
     return {
       kubeconfig: pki.adminKubeconfig("https://api:6443"),
       ca: pki.kubernetesCa.certificate,
@@ -40,6 +40,13 @@ describe("keys and certificates", () => {
       ].join("\n"),
     );
     assert.doesNotMatch(inventory(await make(false)), /protected/);
+  });
+
+  it("of service accounts are RSA-2048 but the first, and only the one that signs is protected", async () => {
+    const keys = ofType(await make(true, ["rsa-1", "ecdsa"]), "tls:index/privateKey:PrivateKey");
+    const of = (name: string) => [keys.get(name)?.inputs, keys.get(name)?.options.protect];
+    assert.deepEqual(of("demo-pki-service-account-rsa-1"), [{ algorithm: "RSA", rsaBits: 2048 }, true]);
+    assert.deepEqual(of("demo-pki-service-account"), [{ algorithm: "ECDSA", ecdsaCurve: "P256" }, false]);
   });
 
   it("are ECDSA P-256, every one", async () => {

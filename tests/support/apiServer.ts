@@ -15,10 +15,22 @@ interface KubectlResult {
   readonly stderr: string;
 }
 
+/** How tokens of service accounts are signed and checked. */
+interface TokenSettings {
+  /** Private key, PEM. */
+  readonly signingKey: string;
+  /** Public keys that are accepted, PEM. */
+  readonly publicKeys: string;
+  /** Other arguments of the API server. */
+  readonly args: readonly string[];
+}
+
 /** A real kube-apiserver with etcd and controller-manager on loopback, without nodes. */
 export interface ApiServer {
   /** Runs kubectl as an administrator with this input. */
   kubectl(args: readonly string[], input?: string): Promise<KubectlResult>;
+  /** Ends the API server and starts it again with this key of service accounts and these arguments. */
+  restart(tokens: TokenSettings): Promise<void>;
   /** Ends the programs and removes their files. */
   stop(): Promise<void>;
 }
@@ -56,13 +68,15 @@ export async function startApiServer(authentication?: string): Promise<ApiServer
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    await startAll(programs, folder, children, authentication);
+    const restart = await startAll(programs, folder, children, authentication);
+    const kubeconfig = path.join(folder, "kubeconfig");
+    const kubectl: ApiServer["kubectl"] = (args, input) =>
+      run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
+    return { kubectl, restart, stop };
   } catch (error) {
     await stop();
     throw error;
   }
-  const kubeconfig = path.join(folder, "kubeconfig");
-  return { kubectl: (args, input) => run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input), stop };
 }
 
 async function startAll(
@@ -70,22 +84,23 @@ async function startAll(
   folder: string,
   children: ChildProcess[],
   authentication: string | undefined,
-): Promise<void> {
+): Promise<ApiServer["restart"]> {
   const [etcdClient, etcdPeer, api, controllers] = await freePorts(4);
   const token = randomBytes(16).toString("hex");
   const file = (name: string): string => path.join(folder, name);
-  const { privateKey } = generateKeyPairSync("rsa", {
+  const own = generateKeyPairSync("rsa", {
     modulusLength: 2048,
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
     publicKeyEncoding: { type: "spki", format: "pem" },
   });
-  writeFileSync(file("sa.key"), privateKey);
   writeFileSync(file("tokens.csv"), `${token},admin,1,"system:masters"\n`);
   if (authentication !== undefined) writeFileSync(file("authentication.yaml"), authentication);
   mkdirSync(file("logs"));
-  const start = (program: { readonly path: string }, args: readonly string[]): void => {
+  const start = (program: { readonly path: string }, args: readonly string[]): ChildProcess => {
     const log = openSync(path.join(folder, "logs", path.basename(program.path)), "w");
-    children.push(spawn(program.path, args, { stdio: ["ignore", log, log] }));
+    const child = spawn(program.path, args, { stdio: ["ignore", log, log] });
+    children.push(child);
+    return child;
   };
   const etcd = `http://127.0.0.1:${etcdClient}`;
   const peer = `http://127.0.0.1:${etcdPeer}`;
@@ -97,20 +112,29 @@ async function startAll(
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=default=${peer}`,
   ]);
-  start(programs["kube-apiserver"], [
-    `--etcd-servers=${etcd}`,
-    "--bind-address=127.0.0.1",
-    `--secure-port=${api}`,
-    `--cert-dir=${file("certificates")}`,
-    `--service-account-key-file=${file("sa.key")}`,
-    `--service-account-signing-key-file=${file("sa.key")}`,
-    "--service-account-issuer=https://kubernetes.default.svc",
-    "--authorization-mode=RBAC",
-    `--token-auth-file=${file("tokens.csv")}`,
-    "--service-cluster-ip-range=10.96.0.0/16",
-    "--allow-privileged=true",
-    ...(authentication === undefined ? [] : [`--authentication-config=${file("authentication.yaml")}`]),
-  ]);
+  const startApi = ({ signingKey, publicKeys, args }: TokenSettings): ChildProcess => {
+    writeFileSync(file("sa.key"), signingKey);
+    writeFileSync(file("sa.pub"), publicKeys);
+    return start(programs["kube-apiserver"], [
+      `--etcd-servers=${etcd}`,
+      "--bind-address=127.0.0.1",
+      `--secure-port=${api}`,
+      `--cert-dir=${file("certificates")}`,
+      `--service-account-key-file=${file("sa.pub")}`,
+      `--service-account-signing-key-file=${file("sa.key")}`,
+      "--authorization-mode=RBAC",
+      `--token-auth-file=${file("tokens.csv")}`,
+      "--service-cluster-ip-range=10.96.0.0/16",
+      "--allow-privileged=true",
+      ...(authentication === undefined ? [] : [`--authentication-config=${file("authentication.yaml")}`]),
+      ...args,
+    ]);
+  };
+  let server = startApi({
+    signingKey: own.privateKey,
+    publicKeys: own.publicKey,
+    args: ["--service-account-issuer=https://kubernetes.default.svc"],
+  });
   writeFileSync(
     file("kubeconfig"),
     JSON.stringify({
@@ -124,11 +148,13 @@ async function startAll(
     }),
   );
   const kubectl = ["--kubeconfig", file("kubeconfig")];
-  await until(
-    "the API server to be ready",
-    async () => (await run(programs.kubectl.path, [...kubectl, "get", "--raw", "/readyz"])).stdout === "ok",
-    () => readFileSync(path.join(folder, "logs", "kube-apiserver"), "utf8").slice(-2000),
-  );
+  const ready = (): Promise<void> =>
+    until(
+      "the API server to be ready",
+      async () => (await run(programs.kubectl.path, [...kubectl, "get", "--raw", "/readyz"])).stdout === "ok",
+      () => readFileSync(path.join(folder, "logs", "kube-apiserver"), "utf8").slice(-2000),
+    );
+  await ready();
   start(programs["kube-controller-manager"], [
     `--kubeconfig=${file("kubeconfig")}`,
     `--service-account-private-key-file=${file("sa.key")}`,
@@ -137,6 +163,13 @@ async function startAll(
     `--secure-port=${controllers}`,
     `--cert-dir=${file("certificates")}`,
   ]);
+  return async (tokens) => {
+    const ended = new Promise((resolve) => server.once("exit", resolve));
+    server.kill("SIGKILL");
+    await ended;
+    server = startApi(tokens);
+    await ready();
+  };
 }
 
 /** Asks until the answer is yes. Throws after two minutes, with what `log` returns. */

@@ -9,7 +9,7 @@ import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { authenticationConfiguration } from "./controlPlaneFiles.ts";
 import { linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
-import { controlPlanePaths, etcdMembers, kubeadmConfig } from "./kubeadm.ts";
+import { controlPlanePaths, etcdMembers, kubeadmConfig, type ServiceAccountTokens, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import { controlPlaneStages, stageTable, stageTablePath } from "./stages.ts";
 import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
@@ -21,6 +21,8 @@ export interface ControlPlanePayloadArgs {
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
   readonly access: ControlPlaneAccess;
+  /** How tokens of service accounts are issued and checked. Default kubeadm's way. */
+  readonly tokens?: ServiceAccountTokens;
 }
 
 /** Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure. */
@@ -41,6 +43,9 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     rootFile(controlPlanePaths.auditPolicy),
     { path: controlPlanePaths.authentication, content: authenticationConfiguration(spec.signIn) },
+    ...(severalKeys(args.tokens)
+      ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }]
+      : []),
     rootFile("/etc/fenestra/encryption.yaml"),
     rootFile("/etc/fenestra/bindings.yaml"),
   ];

@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
+import { keySetUrl } from "../../model/serviceAccountKeys.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
 import { controlPlaneTaint } from "../kubeletConfig.ts";
@@ -12,6 +13,16 @@ export interface KubeadmArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
+  /** How tokens of service accounts are issued and checked. Default kubeadm's way: one key, an issuer inside the cluster. */
+  readonly tokens?: ServiceAccountTokens;
+}
+
+/** Settings of the tokens of service accounts. */
+export interface ServiceAccountTokens {
+  /** Public keys that are accepted, PEM, when there are several. The first is that of the private key that signs. */
+  readonly publicKeys: readonly string[];
+  /** URL that clouds know the cluster by; tokens have it in `iss`. */
+  readonly issuer?: string | undefined;
 }
 
 /** Paths on control-plane machines that more than one file uses. */
@@ -23,6 +34,8 @@ export const controlPlanePaths = {
   auditPolicy: "/etc/fenestra/audit-policy.yaml",
   auditLogs: "/var/log/kubernetes/audit",
   authentication: "/etc/fenestra/authentication.yaml",
+  /** Public keys of service accounts while their key is replaced. */
+  serviceAccountKeys: "/etc/fenestra/service-account-keys.pem",
   encryption: "/etc/kubernetes/pki/encryption.yaml",
 } as const;
 
@@ -66,7 +79,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
 }
 
 /** ClusterConfiguration (kubeadm.k8s.io/v1beta4). */
-function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
+function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): object {
   const { kubernetes, controlPlane } = spec;
   const names = [
     endpoint.host,
@@ -103,19 +116,22 @@ function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
     },
     apiServer: {
       certSANs: [...new Set(names)],
-      extraArgs: args({
-        "audit-log-maxage": 30,
-        "audit-log-maxbackup": 5,
-        "audit-log-maxsize": 100,
-        "audit-log-path": `${controlPlanePaths.auditLogs}/audit.log`,
-        "audit-policy-file": controlPlanePaths.auditPolicy,
-        "authentication-config": controlPlanePaths.authentication,
-        "encryption-provider-config": controlPlanePaths.encryption,
-        "kubelet-certificate-authority": "/etc/kubernetes/pki/ca.crt",
-        "kubelet-preferred-address-types": "InternalIP,Hostname",
-        profiling: "false",
-        "tls-min-version": "VersionTLS12",
-      }),
+      extraArgs: [
+        ...args({
+          "audit-log-maxage": 30,
+          "audit-log-maxbackup": 5,
+          "audit-log-maxsize": 100,
+          "audit-log-path": `${controlPlanePaths.auditLogs}/audit.log`,
+          "audit-policy-file": controlPlanePaths.auditPolicy,
+          "authentication-config": controlPlanePaths.authentication,
+          "encryption-provider-config": controlPlanePaths.encryption,
+          "kubelet-certificate-authority": "/etc/kubernetes/pki/ca.crt",
+          "kubelet-preferred-address-types": "InternalIP,Hostname",
+          profiling: "false",
+          "tls-min-version": "VersionTLS12",
+        }),
+        ...tokenArgs(spec, tokens),
+      ],
       extraVolumes: [
         {
           name: "audit-policy",
@@ -137,6 +153,17 @@ function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
           mountPath: controlPlanePaths.auditLogs,
           pathType: "DirectoryOrCreate",
         },
+        ...(severalKeys(tokens)
+          ? [
+              {
+                name: "service-account-keys",
+                hostPath: controlPlanePaths.serviceAccountKeys,
+                mountPath: controlPlanePaths.serviceAccountKeys,
+                readOnly: true,
+                pathType: "File",
+              },
+            ]
+          : []),
       ],
     },
     controllerManager: {
@@ -153,6 +180,32 @@ function clusterConfiguration({ spec, member, endpoint }: KubeadmArgs): object {
       extraArgs: args({ "bind-address": "127.0.0.1", profiling: "false", "tls-min-version": "VersionTLS12" }),
     },
   };
+}
+
+/** Whether more than one key of service accounts is accepted: else kubeadm's own file has it. */
+export function severalKeys(tokens: ServiceAccountTokens | undefined): tokens is ServiceAccountTokens {
+  return tokens !== undefined && tokens.publicKeys.length > 1;
+}
+
+/**
+ * Of two issuers the first one is written into new tokens, and both are accepted: tokens of the time before stay valid. kubeadm keeps the
+ * order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and puts them in place of its own of the same name.
+ */
+function tokenArgs(
+  { kubernetes }: ControlPlaneSettings,
+  tokens: ServiceAccountTokens | undefined,
+): readonly ExtraArg[] {
+  const issuer = tokens?.issuer;
+  return [
+    ...(issuer === undefined
+      ? []
+      : [
+          { name: "service-account-issuer", value: issuer },
+          { name: "service-account-issuer", value: `https://kubernetes.default.svc.${kubernetes.clusterDomain}` },
+          { name: "service-account-jwks-uri", value: keySetUrl(issuer) },
+        ]),
+    ...(severalKeys(tokens) ? args({ "service-account-key-file": controlPlanePaths.serviceAccountKeys }) : []),
+  ];
 }
 
 /** Half of the disk, so that a snapshot and a defragmentation fit next to it, and at most the 8 GiB that etcd recommends (etcd.io: system limits). */

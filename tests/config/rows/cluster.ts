@@ -67,6 +67,12 @@ export const clusterRows: readonly Row[] = [
     ],
   ],
   [
+    "a key of service accounts twice",
+    "aws",
+    { "access.serviceAccountKeys": ["a", "b", "a"] },
+    [["access.serviceAccountKeys[2]", "a", "is listed twice", "each key once"]],
+  ],
+  [
     "14 tags on Azure",
     "azure",
     { tags: Object.fromEntries(Array.from({ length: 14 }, (_, index) => [`tag-${index}`, ""])) },
