@@ -247,7 +247,7 @@ const accessSchema = z
         "OpenID Connect issuers whose people sign in to the API with their own names. The administrator's certificate works beside them.",
     }),
     serviceAccountKeys: z
-      .array(z.string().regex(dnsName, "is not a lower-case name").max(20).meta(nameForm))
+      .array(lowerCaseName().max(20).meta(nameForm))
       .min(1)
       .max(3)
       .default([firstServiceAccountKey])
