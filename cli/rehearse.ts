@@ -123,7 +123,7 @@ async function runRehearsal({
   loadConfig(written);
   const asked = everyAddOn ? withEveryAddOn(written) : written;
   const config = engine ? withoutExamples(asked) : asked;
-  loadConfig(config);
+  const minor = minorOf(loadConfig(config).kubernetes.version);
   const breakage = broken === undefined ? undefined : breakages[broken];
   if (broken !== undefined && breakage === undefined) {
     throw new UsageError(`--break ${broken}: there is no such breakage; allowed: ${Object.keys(breakages).join(", ")}`);
@@ -135,9 +135,9 @@ async function runRehearsal({
     );
     const lack = await lackOfIds();
     if (lack !== undefined) throw idsProblem(lack);
-    const programs = await obtainPrograms({ progress });
+    const programs = await obtainPrograms({ progress, minor });
     await obtainContainerRuntime(progress);
-    const wine = await obtainWine(progress);
+    const wine = await obtainWine(progress, minor);
     if (typeof wine === "string")
       progress.line(`${wine}; Windows nodes are registered without kubelet.exe, and what it would show is not checked`);
     if (realAddOns) await obtainAddOnPrograms(progress);
@@ -157,7 +157,7 @@ async function runRehearsal({
     }
   }
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
-  const programs = await obtainPrograms({ progress: quiet });
+  const programs = await obtainPrograms({ progress: quiet, minor });
   const paint = paintFor(process.stdout);
   const memory = watchMemory(inside.workFolder);
   const reports = await rehearse({
@@ -165,7 +165,7 @@ async function runRehearsal({
     config,
     programs,
     containerRuntime: await obtainContainerRuntime(quiet),
-    wine: await obtainWine(quiet),
+    wine: await obtainWine(quiet, minor),
     ...(realAddOns ? { addOnPrograms: await obtainAddOnPrograms(quiet) } : {}),
     checkers: untilBuilt(process.env[builtVariable] ?? "").then((lack) => lack ?? checkersFor(programs, quiet)),
     progress,

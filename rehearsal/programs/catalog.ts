@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { minorOf } from "../../components/model/releases.ts";
 import { RehearsalError } from "../host/errors.ts";
@@ -68,6 +68,11 @@ export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
   kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"], buildSeconds: 20 },
 };
 
+/** Programs whose version depends on the Kubernetes minor. The others are the same for every minor, etcd's tools on the machines too. */
+export function ofMinor(name: ProgramName): boolean {
+  return catalog[name].project === "kubernetes" || name === "etcd";
+}
+
 const modules: Readonly<Record<Project, string>> = {
   kubernetes: "k8s.io/kubernetes",
   etcd: "go.etcd.io/etcd/server/v3",
@@ -101,14 +106,47 @@ export function pinsOf(goMod: string): Pins {
   };
 }
 
-/** go.mod and go.sum of the tools module, as text. */
+/** go.mod and go.sum of a module as text, or the files that take their place: a `-modfile` of `go build`. */
 export async function readToolsModule(
   toolsFolder: string,
+  modFile = "go.mod",
 ): Promise<{ readonly goMod: string; readonly goSum: string }> {
   const [goMod, goSum] = await Promise.all(
-    ["go.mod", "go.sum"].map((name) => readFile(join(toolsFolder, name), "utf8")),
+    [modFile, modFile.replace(/\.mod$/, ".sum")].map((name) => readFile(join(toolsFolder, name), "utf8")),
   );
   return { goMod: goMod ?? "", goSum: goSum ?? "" };
+}
+
+/**
+ * The Kubernetes minors that a module can be built with, and the file that pins each: a `-modfile` of `go build`, `undefined` for go.mod.
+ * @throws RehearsalError when go.mod pins none
+ */
+export async function pinnedMinors(folder: string, label: string): Promise<ReadonlyMap<string, string | undefined>> {
+  const own = /^\s*k8s\.io\/kubernetes v(\d+\.\d+\.\d+)$/m.exec(await readFile(join(folder, "go.mod"), "utf8"))?.[1];
+  if (own === undefined)
+    throw new RehearsalError(`${label}/go.mod does not pin k8s.io/kubernetes.`, [
+      `restore it: git checkout ${label}/go.mod`,
+    ]);
+  const others = (await readdir(folder)).flatMap((file): [string, string][] => {
+    const minor = /^kubernetes-(\d+\.\d+)\.mod$/.exec(file)?.[1];
+    return minor === undefined ? [] : [[minor, file]];
+  });
+  return new Map<string, string | undefined>([[minorOf(own), undefined], ...others]);
+}
+
+/**
+ * The file that pins a minor, of {@link pinnedMinors}.
+ * @throws RehearsalError when there is none
+ */
+export function modFileOf(
+  minor: string,
+  pinned: ReadonlyMap<string, string | undefined>,
+  label: string,
+): string | undefined {
+  if (pinned.has(minor)) return pinned.get(minor);
+  throw new RehearsalError(`${label} pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`, [
+    `add ${label}/kubernetes-${minor}.mod and .sum, as those of the other minors`,
+  ]);
 }
 
 /** The first version number in what a program prints, without `v`. */

@@ -11,9 +11,12 @@ import { defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
 import {
   catalog,
   fits,
+  modFileOf,
+  ofMinor,
   type Pins,
   type ProgramName,
   type Project,
+  pinnedMinors,
   pinsOf,
   programNames,
   readToolsModule,
@@ -56,6 +59,8 @@ export interface ProgramSources {
 /** Settings of {@link obtainPrograms}. */
 export interface ObtainOptions {
   readonly progress: Progress;
+  /** Minor of Kubernetes: `1.37`. Default: the one that `tools/go.mod` pins. */
+  readonly minor?: string;
   /** Default: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
   readonly cacheDir?: string;
   readonly sources?: ProgramSources;
@@ -71,6 +76,8 @@ interface Search {
   readonly bases: DownloadBases;
   readonly limits: DownloadLimits;
   readonly toolsFolder: string;
+  /** File beside the module's go.mod that pins these versions; `undefined` for go.mod itself. */
+  readonly modFile: string | undefined;
   /** The cache's folder for exactly these versions. */
   readonly folder: string;
   readonly heartbeatMs: number;
@@ -82,20 +89,31 @@ interface Search {
  * @throws RehearsalError when a checksum differs, when a build fails, or when there is no way left
  */
 export async function obtainPrograms(options: ObtainOptions): Promise<Programs> {
-  const search = await searchOf(options);
+  const toolsFolder = options.sources?.toolsFolder ?? fileURLToPath(new URL("../../tools", import.meta.url));
+  const minors = await pinnedMinors(toolsFolder, "tools");
+  const modFile = options.minor === undefined ? undefined : modFileOf(options.minor, minors, "tools");
+  const pinned = await searchOf(options, toolsFolder, undefined);
+  if (modFile === undefined) return programsOf(await find(programNames, pinned));
+  return programsOf(
+    new Map([
+      ...(await find(programNames.filter(ofMinor), await searchOf(options, toolsFolder, modFile))),
+      ...(await find(programNames.filter((name) => !ofMinor(name)), pinned)),
+    ]),
+  );
+}
+
+async function find(names: readonly ProgramName[], search: Search): Promise<ReadonlyMap<ProgramName, Program>> {
   const found = new Map<ProgramName, Program>();
   const report = (name: ProgramName, program: Program, how: string) => {
     found.set(name, program);
     search.progress.line(`${name} ${program.version}: ${how}`);
   };
-  const atHand = await Promise.all(
-    programNames.map(async (name) => ({ name, program: await alreadyThere(name, search) })),
-  );
+  const atHand = await Promise.all(names.map(async (name) => ({ name, program: await alreadyThere(name, search) })));
   for (const { name, program } of atHand) {
     if (program !== undefined)
       report(name, program, program.origin === "path" ? `on PATH, ${program.path}` : "in the cache");
   }
-  const missing = () => programNames.filter((name) => !found.has(name));
+  const missing = () => names.filter((name) => !found.has(name));
   if (missing().length > 0) {
     await withWorkFolder(search.folder, (work) => downloadAll(missing(), work, search, report));
     const toBuild = missing();
@@ -106,13 +124,12 @@ export async function obtainPrograms(options: ObtainOptions): Promise<Programs> 
       await buildOne(name, search, report);
     }
   }
-  return programsOf(found);
+  return found;
 }
 
-async function searchOf(options: ObtainOptions): Promise<Search> {
+async function searchOf(options: ObtainOptions, toolsFolder: string, modFile: string | undefined): Promise<Search> {
   const sources = options.sources ?? {};
-  const toolsFolder = sources.toolsFolder ?? fileURLToPath(new URL("../../tools", import.meta.url));
-  const { goMod, goSum } = await readToolsModule(toolsFolder);
+  const { goMod, goSum } = await readToolsModule(toolsFolder, modFile);
   const pins = pinsOf(goMod);
   const arch = goArch(process.arch);
   const identity = [pins.versions, arch, linkerFlags(pins.versions), goSum];
@@ -125,6 +142,7 @@ async function searchOf(options: ObtainOptions): Promise<Search> {
     bases: { ...officialBases, ...sources.bases },
     limits: { connectMs: 5_000, stallMs: 30_000, ...sources.limits },
     toolsFolder,
+    modFile,
     folder: join(options.cacheDir ?? defaultCache(), key),
     heartbeatMs: options.heartbeatMs ?? 15_000,
   };
@@ -188,12 +206,12 @@ function duration(names: readonly ProgramName[]): string {
 }
 
 async function buildOne(name: ProgramName, search: Search, report: Report): Promise<void> {
-  const { pins, toolsFolder, arch, progress, path, heartbeatMs } = search;
+  const { pins, toolsFolder, modFile, arch, progress, path, heartbeatMs } = search;
   const program = programOf(name, search, "built");
   const took = await buildProgram({
     name,
     file: program.path,
-    flags: ["-ldflags", linkerFlags(pins.versions)],
+    flags: ["-ldflags", linkerFlags(pins.versions), ...(modFile === undefined ? [] : [`-modfile=${modFile}`])],
     goPackage: catalog[name].goPackage,
     folder: toolsFolder,
     arch,

@@ -3,11 +3,12 @@ import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { minorOf } from "../../components/model/releases.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { buildProgram, linkerFlags } from "./build.ts";
 import { defaultCache, seconds, withWorkFolder } from "./cache.ts";
-import { pinsOf, readToolsModule } from "./catalog.ts";
+import { modFileOf, pinnedMinors, pinsOf, readToolsModule, type Versions } from "./catalog.ts";
 import { download, NotReachable, officialBases } from "./download.ts";
 
 interface WindowsProgram {
@@ -32,45 +33,71 @@ const windowsPrograms = {
 export type WindowsPrograms = Readonly<Record<keyof typeof windowsPrograms, string>>;
 
 /**
- * Finds Windows programs in the cache, else downloads them, else builds them: the kubelet takes about 4 minutes on 2 cores, containerd one.
+ * Finds Windows programs in the cache, else downloads them, else builds them: the kubelet takes about 4 minutes on 2 cores, containerd one. So the
+ * kubelet of a minor that `tools/go.mod` does not pin is not built.
+ * @param minor of the kubelet: `1.37`
+ * @returns the reason in words where that kubelet can only be built
  * @throws RehearsalError when there is no Go or when a build fails
  */
-export async function obtainWindowsPrograms(progress: Progress): Promise<WindowsPrograms> {
-  const folderOf = (module: string): string => fileURLToPath(new URL(`../../${module}`, import.meta.url));
-  const { versions } = pinsOf((await readToolsModule(folderOf("tools"))).goMod);
-  const flags = linkerFlags(versions);
-  const obtain = async (name: string, { goPackage, module, url }: WindowsProgram): Promise<string> => {
-    const { goSum } = await readToolsModule(folderOf(module));
-    const key = createHash("sha256")
-      .update(JSON.stringify(["windows", versions.kubernetes, flags, goSum]))
-      .digest("hex");
-    const folder = join(defaultCache(), key.slice(0, 16));
-    const file = join(folder, `${name}.exe`);
-    if (existsSync(file)) return file;
-    const start = performance.now();
-    const lack = await downloadProblem(url?.(versions.kubernetes), file);
-    if (lack === undefined) {
-      progress.line(`${name}.exe: downloaded in ${seconds(start)}`);
-      return file;
-    }
-    const took = await buildProgram({
-      name: `${name}.exe`,
-      file,
-      flags: ["-ldflags", flags],
-      goPackage,
-      folder: folderOf(module),
-      os: "windows",
-      arch: "amd64",
-      progress,
-      withoutGo: () => goMissing(`${name}.exe`, lack),
-    });
-    progress.line(`${name}.exe: built in ${took}`);
-    return file;
-  };
-  return {
-    kubelet: await obtain("kubelet", windowsPrograms.kubelet),
-    containerd: await obtain("containerd", windowsPrograms.containerd),
-  };
+export async function obtainWindowsPrograms(progress: Progress, minor: string): Promise<WindowsPrograms | string> {
+  const modFile = modFileOf(minor, await pinnedMinors(folderOf("tools"), "tools"), "tools");
+  const pinned = pinsOf((await readToolsModule(folderOf("tools"))).goMod).versions;
+  const containerd = () => find("containerd", windowsPrograms.containerd, { versions: pinned, progress });
+  if (modFile === undefined) {
+    const kubelet = await find("kubelet", windowsPrograms.kubelet, { versions: pinned, progress });
+    return { kubelet, containerd: await containerd() };
+  }
+  const { versions } = pinsOf((await readToolsModule(folderOf("tools"), modFile)).goMod);
+  const kubelet = await atHand("kubelet", windowsPrograms.kubelet, { versions, modFile, progress });
+  return kubelet.lack === undefined
+    ? { kubelet: kubelet.file, containerd: await containerd() }
+    : `kubelet.exe ${versions.kubernetes} cannot be downloaded, and only that of ${minorOf(pinned.kubernetes)} is built`;
+}
+
+const folderOf = (module: string): string => fileURLToPath(new URL(`../../${module}`, import.meta.url));
+
+interface Source {
+  readonly versions: Versions;
+  /** File beside the module's go.mod that takes its place. */
+  readonly modFile?: string;
+  readonly progress: Progress;
+}
+
+/** Where a program lies in the cache or comes to lie, and why it cannot be downloaded if it is not there. */
+async function atHand(
+  name: string,
+  { module, url }: WindowsProgram,
+  { versions, modFile, progress }: Source,
+): Promise<{ readonly file: string; readonly lack: string | undefined }> {
+  const { goSum } = await readToolsModule(folderOf(module), modFile);
+  const key = createHash("sha256")
+    .update(JSON.stringify(["windows", versions.kubernetes, linkerFlags(versions), goSum]))
+    .digest("hex");
+  const file = join(defaultCache(), key.slice(0, 16), `${name}.exe`);
+  if (existsSync(file)) return { file, lack: undefined };
+  const start = performance.now();
+  const lack = await downloadProblem(url?.(versions.kubernetes), file);
+  if (lack === undefined) progress.line(`${name}.exe: downloaded in ${seconds(start)}`);
+  return { file, lack };
+}
+
+async function find(name: string, program: WindowsProgram, source: Source): Promise<string> {
+  const { file, lack } = await atHand(name, program, source);
+  if (lack === undefined) return file;
+  const { progress, versions } = source;
+  const took = await buildProgram({
+    name: `${name}.exe`,
+    file,
+    flags: ["-ldflags", linkerFlags(versions)],
+    goPackage: program.goPackage,
+    folder: folderOf(program.module),
+    os: "windows",
+    arch: "amd64",
+    progress,
+    withoutGo: () => goMissing(`${name}.exe`, lack),
+  });
+  progress.line(`${name}.exe: built in ${took}`);
+  return file;
 }
 
 /** Why a program cannot be downloaded; nothing when it has been. */

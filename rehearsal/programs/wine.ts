@@ -39,10 +39,11 @@ const shimFolder = fileURLToPath(new URL("../../tools/wine", import.meta.url));
 
 /**
  * Finds Wine and makes what runs in it: the shims, a prefix, the Windows programs. All of it is cached.
- * @returns the reason in words where the host lacks Wine or the compiler
+ * @param minor Kubernetes minor of kubelet.exe
+ * @returns the reason in words where the host lacks Wine or the compiler, or where that kubelet.exe is not at hand
  * @throws RehearsalError when something does not build
  */
-export async function obtainWine(progress: Progress): Promise<Wine | string> {
+export async function obtainWine(progress: Progress, minor: string): Promise<Wine | string> {
   if (process.arch !== "x64") return `Wine runs programs of Windows for x86-64 only, this machine is ${process.arch}`;
   const path = [...wineFolders, hostPath()].join(":");
   const [loader, server, gcc] = await Promise.all(
@@ -50,8 +51,9 @@ export async function obtainWine(progress: Progress): Promise<Wine | string> {
   );
   if (loader === undefined || server === undefined) return "Wine is not installed: apt-get install wine wine64";
   if (gcc === undefined) return `${compiler} is not installed: apt-get install gcc-mingw-w64-x86-64-win32`;
-  const template = await obtainTemplate({ loader, server, gcc, progress });
-  return { loader, server, template, programs: await obtainWindowsPrograms(progress) };
+  const programs = await obtainWindowsPrograms(progress, minor);
+  if (typeof programs === "string") return programs;
+  return { loader, server, template: await obtainTemplate({ loader, server, gcc, progress }), programs };
 }
 
 interface Tools {

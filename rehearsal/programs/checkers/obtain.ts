@@ -1,10 +1,9 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { minorOf } from "../../../components/model/releases.ts";
-import { RehearsalError } from "../../host/errors.ts";
 import type { Progress } from "../../host/progress.ts";
+import { modFileOf, pinnedMinors } from "../catalog.ts";
 import { type OwnProgram, obtainOwnPrograms } from "../ownPrograms.ts";
+
+const label = "tools/checkers";
 
 /** Programs that read a machine's files with upstream's own code. */
 export interface Checkers {
@@ -35,7 +34,7 @@ export interface CheckerOptions {
  */
 export async function obtainCheckers(options: CheckerOptions): Promise<Checkers> {
   const source = options.folder ?? fileURLToPath(new URL("../../../tools/checkers", import.meta.url));
-  const pinned = await pinnedMinors(source);
+  const pinned = await pinnedMinors(source, label);
   const minors = options.minors ?? [...pinned.keys()];
   const kubelets = minors.map((minor) => ({ minor, ...kubeletOf(minor, pinned) }));
   const containerd = { name: "check-containerd", goPackage: "./cmd/check-containerd" };
@@ -43,7 +42,7 @@ export async function obtainCheckers(options: CheckerOptions): Promise<Checkers>
     progress: options.progress,
     programs: [containerd, ...kubelets],
     module: source,
-    label: "tools/checkers",
+    label,
     cacheDir: options.cacheDir,
     path: options.path,
     heartbeatMs: options.heartbeatMs,
@@ -56,25 +55,6 @@ export async function obtainCheckers(options: CheckerOptions): Promise<Checkers>
 }
 
 function kubeletOf(minor: string, pinned: ReadonlyMap<string, string | undefined>): OwnProgram {
-  if (!pinned.has(minor)) {
-    throw new RehearsalError(
-      `tools/checkers pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`,
-      [`add tools/checkers/kubernetes-${minor}.mod and .sum, as those of the other minors`],
-    );
-  }
-  return { name: `check-kubelet-${minor}`, goPackage: "./cmd/check-kubelet", modFile: pinned.get(minor) };
-}
-
-/** The Kubernetes minors that the module can be built with, and the file that pins each: a `-modfile` of `go build`. */
-async function pinnedMinors(folder: string): Promise<ReadonlyMap<string, string | undefined>> {
-  const own = /^\s*k8s\.io\/kubernetes v(\d+\.\d+\.\d+)$/m.exec(await readFile(join(folder, "go.mod"), "utf8"))?.[1];
-  if (own === undefined)
-    throw new RehearsalError("tools/checkers/go.mod does not pin k8s.io/kubernetes.", [
-      "restore it: git checkout tools/checkers/go.mod",
-    ]);
-  const others = (await readdir(folder)).flatMap((file): [string, string][] => {
-    const minor = /^kubernetes-(\d+\.\d+)\.mod$/.exec(file)?.[1];
-    return minor === undefined ? [] : [[minor, file]];
-  });
-  return new Map<string, string | undefined>([[minorOf(own), undefined], ...others]);
+  const modFile = modFileOf(minor, pinned, label);
+  return { name: `check-kubelet-${minor}`, goPackage: "./cmd/check-kubelet", modFile };
 }
