@@ -33,7 +33,7 @@ import { type EngineAccess, serveEngine } from "./engine.ts";
 import type { Progress } from "./host/progress.ts";
 import { overridesText } from "./machines/kubeletOverrides.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
-import { nodesText } from "./nodeTable.ts";
+import { nodesText, releasesText } from "./nodeTable.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
 import type { Programs } from "./programs/obtain.ts";
 import type { Wine } from "./programs/wine.ts";
@@ -88,7 +88,7 @@ export interface RehearsalOptions {
 export async function rehearse(options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const { progress, workFolder, programs, stack, addOnPrograms = new Map<string, string>() } = options;
   progress.line(overridesText(typeof options.wine !== "string"));
-  const config = withVersionOf(options.config, programs, progress);
+  const config = withPatchOf(options.config, programs, progress);
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);
   const simulate = simulatedCloud(placeOf(config), "real");
@@ -234,6 +234,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   });
   await filesRead;
   progress.line(await nodesText(cluster.api));
+  progress.line(releasesText([programs]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
   return session.results;
 }
@@ -242,8 +243,8 @@ function pinnedImages({ pools }: StackConfig): PinnedImages {
   return new Map(pools.map(({ image, os }) => [image, os.replace("windows-", "")]));
 }
 
-/** The programs at hand decide the patch release: the program's own check compares the API server's version with the one it asked for. */
-function withVersionOf(
+/** The programs at hand, of the stack's minor, decide the patch release: kubeadm and the program's gates compare what runs with what was asked for. */
+function withPatchOf(
   config: Readonly<Record<string, string>>,
   programs: Programs,
   progress: Progress,

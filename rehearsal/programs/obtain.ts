@@ -97,7 +97,10 @@ export async function obtainPrograms(options: ObtainOptions): Promise<Programs> 
   return programsOf(
     new Map([
       ...(await find(programNames.filter(ofMinor), await searchOf(options, toolsFolder, modFile))),
-      ...(await find(programNames.filter((name) => !ofMinor(name)), pinned)),
+      ...(await find(
+        programNames.filter((name) => !ofMinor(name)),
+        pinned,
+      )),
     ]),
   );
 }

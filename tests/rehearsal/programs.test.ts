@@ -5,8 +5,18 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
-import { fits, pinsOf, programNames, versionIn } from "../../rehearsal/programs/catalog.ts";
+import {
+  fits,
+  pinnedMinors,
+  pinsOf,
+  programNames,
+  readToolsModule,
+  versionIn,
+} from "../../rehearsal/programs/catalog.ts";
 import type { DownloadBases } from "../../rehearsal/programs/download.ts";
 import {
   type ObtainOptions,
@@ -38,10 +48,10 @@ const kubernetesNames = [
 
 /** Go as far as the build needs it: writes its working folder, arguments and settings into the file after `-o`. */
 const fakeGo = `#!/bin/bash
-while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift ;; -ldflags) flags=$2; shift ;; *) last=$1 ;; esac; shift; done
+while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift ;; -ldflags) flags=$2; shift ;; -modfile=*) mod=/\${1#*=} ;; *) last=$1 ;; esac; shift; done
 [ "$last" != "$FAIL_PACKAGE" ] || { echo "no such module" >&2; exit 1; }
 /bin/sleep "\${GO_SECONDS:-0}"
-echo "$last|$PWD|$CGO_ENABLED|$GOOS/$GOARCH|$flags" > "$out"
+echo "$last|$PWD$mod|$CGO_ENABLED|$GOOS/$GOARCH|$flags" > "$out"
 `;
 
 describe("obtainPrograms", () => {
@@ -203,6 +213,31 @@ describe("obtainPrograms", () => {
     assert.ok(lines.includes("kwok 0.8.0: built in T s"), lines.join("\n"));
   });
 
+  it("takes what depends on the minor from the module file of that minor, everything else from go.mod", async () => {
+    const bases = await serve();
+    publish();
+    const other = goMod.replace("server/v3 v3.6.16", "server/v3 v3.7.0").replace("1.36.3", "1.37.1");
+    writeFileSync(join(folder, "tools", "kubernetes-1.37.mod"), other);
+    writeFileSync(join(folder, "tools", "kubernetes-1.37.sum"), "its sum\n");
+    const programs = await obtain({ bases, path: join(folder, "go") }, { minor: "1.37" });
+    assert.deepEqual(
+      summary(programs),
+      programNames.map((name) => {
+        const ofMinor = kubernetesNames.includes(name) ? "1.37.1 built" : name === "etcd" && "3.7.0 built";
+        return `${name} ${ofMinor || (name === "kwok" ? "0.8.0 download" : "3.6.16 download")}`;
+      }),
+    );
+    const [goPackage, source] = readFileSync(programs.etcd.path, "utf8").split("|");
+    assert.deepEqual([goPackage, source], ["go.etcd.io/etcd/server/v3", `${folder}/tools/kubernetes-1.37.mod`]);
+    const pinned = await obtain({ bases }, { minor: "1.36" });
+    assert.equal(pinned.kwok.path, programs.kwok.path);
+    assert.deepEqual([pinned.kubelet.version, pinned.kubelet.origin], ["1.36.3", "download"]);
+    await assert.rejects(
+      obtain({ bases }, { minor: "1.38" }),
+      /tools pins no Kubernetes 1\.38; there are 1\.36, 1\.37/,
+    );
+  });
+
   it("gives a server that does not answer up after the time limit and shows signs of life during a build", async () => {
     const bases = await serve(true);
     process.env.GO_SECONDS = "0.05";
@@ -299,6 +334,29 @@ describe("program catalog", () => {
     assert.equal(pins.versions.kubernetes.split(".").slice(0, 2).join("."), "1.36");
     assert.match(pins.versions.etcd, /^3\.6\.\d+$/);
     assert.match(pins.versions.kwok, /^0\.8\.\d+$/);
+  });
+
+  it("pins a release of every minor with kubeadm's choice of etcd, and all of Kubernetes at that release", async () => {
+    const tools = fileURLToPath(new URL("../../tools", import.meta.url));
+    const pinned = await pinnedMinors(tools, "tools");
+    assert.deepEqual(
+      [...pinned.keys()].sort(),
+      minors.map(({ minor }) => minor),
+    );
+    for (const { minor, kubeadm } of minors) {
+      const { goMod } = await readToolsModule(tools, pinned.get(minor));
+      const { versions } = pinsOf(goMod);
+      assert.equal(minorOf(versions.kubernetes), minor);
+      assert.ok(selectableVersions(readArtifactLock()).includes(versions.kubernetes), versions.kubernetes);
+      assert.equal(minorOf(versions.etcd), minorOf(kubeadm.etcd));
+      if (pinned.get(minor) !== undefined) assert.equal(`${versions.etcd}-0`, kubeadm.etcd);
+      const staging = [...goMod.matchAll(/^\t(k8s\.io\/[a-z-]+) => \1 v0\.(.*)$/gm)];
+      // 1.35 has no cri-streaming yet, which the rehearsal's container runtime needs.
+      const others = staging.filter(
+        ([, name, version]) => name !== "k8s.io/cri-streaming" && `1.${version}` !== versions.kubernetes,
+      );
+      assert.deepEqual([staging.length > 25, others], [true, []], minor);
+    }
   });
 
   it("names the module that is not pinned", () => {
