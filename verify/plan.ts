@@ -3,6 +3,9 @@ import type { NodeFacts } from "../checks/cluster/nodes.ts";
 import { plainPodsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "../checks/cluster/placement.ts";
 import { refusedFieldsCheck } from "../checks/cluster/refusedFields.ts";
 import { workloadsCheck } from "../checks/cluster/workloads.ts";
+import { defaultPodNetwork } from "../components/podNetworks/names.ts";
+import type { PodNetwork } from "../components/podNetworks/podNetwork.ts";
+import { podNetworks } from "../components/podNetworks/podNetworks.ts";
 import type { VerifyCheck } from "./check.ts";
 import { execCheck, logsCheck } from "./checks/containers.ts";
 import { exporterCheck } from "./checks/exporters.ts";
@@ -80,6 +83,7 @@ function missingClass(name: string, build: string): VerifyCheck {
 /** The checks for a cluster, in the order of the report: what others rest upon comes first. */
 export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
   const groups = nodeGroups(facts.nodes);
+  const network = podNetworkOf(facts.nodes);
   const controlPlane = controlPlaneGroup(facts.nodes);
   // From the control plane is asked as well, which is what upstream's guides for Windows do by hand.
   const askers = controlPlane === undefined ? groups : [controlPlane, ...groups];
@@ -93,9 +97,9 @@ export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
     snapshotsCheck,
     ...placementChecks(facts, groups),
     ...groups.flatMap((group) => [onPods(logsCheck(group), group), onPods(execCheck(group), group)]),
-    ...fromNodes(nodeToPodCheck),
-    ...groups.map((group) => onPods(sameHostCheck(group), group)),
-    ...fromPods(acrossHostsCheck),
+    ...fromNodes((start, target) => nodeToPodCheck(start, target, network)),
+    ...groups.map((group) => onPods(sameHostCheck(group, network), group)),
+    ...fromPods((start, target) => acrossHostsCheck(start, target, network)),
     ...fromPods((start, target) => serviceIpCheck(start, target, "pod")),
     ...fromNodes((start, target) => serviceIpCheck(start, target, "node")),
     ...groups.flatMap((group) => [onPods(apiFromPodCheck(group), group), onPods(dnsCheck(group), group)]),
@@ -109,6 +113,12 @@ export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
     ...exporterChecks(facts, askers),
     ...diskChecks(facts, groups),
   ];
+}
+
+/** A running cluster's pod network is known by its nodes: they have ranges of pod addresses, or none. */
+function podNetworkOf(nodes: readonly NodeFacts[]): PodNetwork {
+  const ranges = nodes.some(({ podCidr }) => podCidr !== undefined);
+  return Object.values(podNetworks).find(({ nodeRanges }) => nodeRanges === ranges) ?? podNetworks[defaultPodNetwork];
 }
 
 /** From where nodes are asked by their own addresses: Linux nodes, or else those of another group. */

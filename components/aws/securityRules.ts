@@ -1,11 +1,12 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { type MachineGroup, machineTraffic, ports } from "../model/ports.ts";
+import { ports } from "../model/ports.ts";
+import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 
 /** The security groups of a cluster. */
 export type GroupName = MachineGroup | "api-internal" | "api-public";
 
 /** What the rules depend on. */
-export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons">;
+export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons" | "kubernetes">;
 
 /** One rule with one purpose. */
 export interface SecurityRule {

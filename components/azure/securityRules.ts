@@ -1,11 +1,12 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { type MachineGroup, machineTraffic, nodePorts, type PortRange, ports } from "../model/ports.ts";
+import { nodePorts, type PortRange, ports } from "../model/ports.ts";
+import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 
 /** The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security group, their target. */
 export type GroupName = MachineGroup;
 
 /** What the rules depend on. */
-export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons">;
+export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons" | "kubernetes">;
 
 /** One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the internet. */
 export interface SecurityRule {

@@ -1,14 +1,12 @@
 import { type Artifact, requireArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { flannelReleases } from "../model/releases.ts";
+import { podNetworks } from "../podNetworks/podNetworks.ts";
 
 /**
  * Versions of the images that add-ons run; a pair where Windows has a different tag. The lock file has the reference of each, with its
  * digest where one was recorded.
  */
 const versions = {
-  "ghcr.io/flannel-io/flannel": flannelReleases.agent,
-  "ghcr.io/flannel-io/flannel-cni-plugin": flannelReleases.cni,
   "ghcr.io/postfinance/kubelet-csr-approver": "1.2.15",
   "ghcr.io/prometheus-community/windows-exporter": "0.31.6",
   "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image": "1.0.0",
@@ -47,12 +45,14 @@ const versions = {
 /** Repository of an image that an add-on runs. */
 export type ImageName = keyof typeof versions;
 
-/** Name, version and system of every image that an add-on runs. */
+/** Name, version and system of every image that an add-on or a pod network runs. */
 export function addOnImages(): readonly { readonly name: string; readonly version: string; readonly os?: string }[] {
-  return Object.entries<string | Readonly<Record<string, string>>>(versions).flatMap(([name, version]) =>
-    typeof version === "string"
-      ? [{ name, version }]
-      : Object.entries(version).map(([os, tag]) => ({ name, version: tag, os })),
+  const ofNetworks = Object.values(podNetworks).flatMap(({ images }) => Object.entries(images));
+  return [...ofNetworks, ...Object.entries<string | Readonly<Record<string, string>>>(versions)].flatMap(
+    ([name, version]) =>
+      typeof version === "string"
+        ? [{ name, version }]
+        : Object.entries(version).map(([os, tag]) => ({ name, version: tag, os })),
   );
 }
 

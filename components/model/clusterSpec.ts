@@ -1,4 +1,5 @@
 import type { IssuerConfig, StackConfig } from "../config/schema.ts";
+import { defaultPodNetwork } from "../podNetworks/names.ts";
 import { type AddOns, addOns } from "./addOns.ts";
 import { type AddressPlan, addressPlan, type ControlPlaneMember, controlPlaneMembers } from "./addressPlan.ts";
 import { type Artifact, readArtifactLock } from "./artifacts.ts";
@@ -84,6 +85,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       minor: minorOf(kubernetes.version),
       clientLimits: clientLimits[kubernetes.sizeTier],
       podCidr: kubernetes.podCidr,
+      podNetwork: defaultPodNetwork,
       serviceCidr: kubernetes.serviceCidr,
       apiServiceAddress: addressAt(services, 1),
       dnsAddress: addressAt(services, 10),

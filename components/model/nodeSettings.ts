@@ -1,4 +1,5 @@
 import type { Cloud, StackConfig } from "../config/schema.ts";
+import type { PodNetworkName } from "../podNetworks/names.ts";
 import type { AddOns } from "./addOns.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { RegistryAccess } from "./registryAccess.ts";
@@ -20,6 +21,7 @@ export interface NodeKubernetes {
   /** `1.36`. */
   readonly minor: string;
   readonly podCidr: string;
+  readonly podNetwork: PodNetworkName;
   readonly serviceCidr: string;
   /** Address of CoreDNS's Service: the tenth of the range, kubeadm's choice. */
   readonly dnsAddress: string;

@@ -31,11 +31,6 @@ export interface WindowsFacts extends CommonFacts {
   readonly upstreamSupported: boolean;
   /** Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes to pod addresses fail. */
   readonly hostReachesOwnPods: boolean;
-  /**
-   * Day of the updates (ISO date) from which overlay networks work; `undefined` when they always did. For 2025, SIG Windows announced the fix
-   * for the updates of October 2025 (rancher/rancher#50915, comment of 2025-09-03).
-   */
-  readonly overlayRepaired?: string;
 }
 
 /** An operating system that a pool can run. */
@@ -85,7 +80,6 @@ export const operatingSystems = {
     azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2025-datacenter-core-g2" },
     upstreamSupported: true,
     hostReachesOwnPods: true,
-    overlayRepaired: "2025-10-14",
   },
 } as const satisfies Record<OperatingSystemName, OperatingSystem>;
 

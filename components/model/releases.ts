@@ -15,8 +15,6 @@ export interface MinorFacts {
     /** Version of etcdctl and etcdutl on the machines; the server's image is kubeadm's own choice. */
     readonly etcd: string;
     readonly pause: string;
-    readonly flannel: string;
-    readonly flannelCni: string;
   };
   /** Image tags that this minor's kubeadm chooses itself (kubernetes/kubernetes: cmd/kubeadm/app/constants/constants.go). */
   readonly kubeadm: { readonly etcd: string; readonly coredns: string };
@@ -26,9 +24,6 @@ export interface MinorFacts {
 
 /** The default release of a stack file. */
 export const defaultRelease = "1.36.4";
-
-/** flannel for every minor: one agent runs on all nodes. */
-export const flannelReleases = { agent: "0.28.9", cni: "1.9.1-flannel3" } as const;
 
 /** Version of the CNI specification that the configurations of both systems are written in (containernetworking/cni, SPEC.md). */
 export const cniSpecVersion = "1.0.0";
@@ -49,8 +44,6 @@ const components = {
   crictl: "1.36.0",
   etcd: "3.6.10",
   pause: "3.10.2",
-  flannel: flannelReleases.agent,
-  flannelCni: flannelReleases.cni,
 } as const;
 
 /**
@@ -195,7 +188,7 @@ export type MachineRole = "control-plane" | "linux" | "windows";
 /** A machine's artifacts by their role in the payload. */
 export type MachineArtifacts = Readonly<Record<string, Artifact>>;
 
-/** Every file that a machine of this role downloads. Throws when the release is not supported. */
+/** Every file that a machine of this role downloads whatever the pod network. Throws when the release is not supported. */
 export function machineArtifacts(lock: readonly Artifact[], version: string, role: MachineRole): MachineArtifacts {
   const { components: parts } = requireMinorFacts(version);
   const os = role === "windows" ? "windows" : "linux";
@@ -210,8 +203,6 @@ export function machineArtifacts(lock: readonly Artifact[], version: string, rol
       containerd: get("containerd", parts.containerd),
       crictl: get("crictl", parts.crictl),
       "cni-plugins": get("cni-plugins", parts["cni-plugins"]),
-      "flanneld.exe": get("flanneld.exe", parts.flannel),
-      "flannel-cni.exe": get("flannel-cni.exe", parts.flannelCni),
     };
   }
   return {

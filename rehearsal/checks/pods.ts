@@ -2,6 +2,7 @@ import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { admittedWindowsPod, runtimeClassPolicy } from "../../checks/cluster/placement.ts";
 import { waitFor } from "../host/processes.ts";
+import { podNetworkDaemonSets } from "../podNetworks.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
 /** The nodes that a DaemonSet is meant for. */
@@ -9,8 +10,7 @@ type Place = "linux" | "linux workers" | "windows" | "windows but 2019" | "contr
 
 /** Every DaemonSet that may be there, written out: a check must not learn it from the program's selectors. */
 const places: Readonly<Record<string, Place>> = {
-  "kube-flannel/kube-flannel": "linux",
-  "kube-flannel/kube-flannel-windows": "windows",
+  ...podNetworkDaemonSets,
   "kube-system/kube-proxy": "linux",
   "kube-system/kube-proxy-windows": "windows",
   "kube-system/cloud-controller-manager": "control plane",

@@ -1,3 +1,5 @@
+import { podNetworkPlugins } from "../podNetworks.ts";
+
 /** Folder of a machine that holds the socket to the harness. */
 export const controlFolder = "/.rehearsal/control";
 /** Socket by which the fakes of a machine reach the harness. */
@@ -78,6 +80,5 @@ export const fakeCommands: Readonly<Record<string, string>> = {
   systemctl: forward,
   // The harness gives a unit's name as the address of the socket.
   "systemd-notify": forward,
-  // The plug-in that flannel's init container brings; it is looked for, but not run.
-  flannel: nothing("packets are simulated"),
+  ...Object.fromEntries(podNetworkPlugins.map((name) => [name, nothing("packets are simulated")])),
 };

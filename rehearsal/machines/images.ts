@@ -1,20 +1,6 @@
 import { programFolder } from "../host/machineRoot.ts";
+import { type KnownImage, podNetworkImages } from "../podNetworks.ts";
 import { addOnPrograms } from "../programs/addOns.ts";
-
-/** An image whose programs the rehearsal has; the fields are those of tools/runtime/config.go. */
-interface KnownImage {
-  /** Repository without tag and digest. */
-  readonly image: string;
-  /** Path in the container to the file of the machine that lies there. */
-  readonly files?: Readonly<Record<string, string>>;
-  /** Whether the image is a small distribution: the machine's own programs stand for its. */
-  readonly system?: boolean;
-  readonly entrypoint?: readonly string[];
-  /** User that the image names. Default: root. */
-  readonly user?: number;
-  /** The only programs of it that are run. Default: all. */
-  readonly programs?: readonly string[];
-}
 
 /** Where the container runtime finds the table in a machine. */
 const tablePath = "/.rehearsal/images.json";
@@ -30,14 +16,7 @@ const knownImages: readonly KnownImage[] = [
     image: `registry.k8s.io/${name}`,
     files: { [`/usr/local/bin/${name}`]: `${programFolder}/${name}` },
   })),
-  // flannel's init containers copy the pod network's configuration and plug-in to the machine, and do so for real. flanneld is not run.
-  {
-    image: "ghcr.io/flannel-io/flannel-cni-plugin",
-    files: { "/flannel": "/.rehearsal/commands/flannel" },
-    system: true,
-    programs: ["cp"],
-  },
-  { image: "ghcr.io/flannel-io/flannel", system: true, programs: ["cp"] },
+  ...podNetworkImages,
 ];
 
 /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { windowsCheck } from "../../components/kubernetes/addOns/nodeProblemDetector.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
-import { flanneldProgram } from "../../components/machine/windows/services.ts";
+import { flanneldProgram } from "../../components/podNetworks/flannel/network.ts";
 import { type FlagRecord, flagRecords } from "../../tools/flags/records.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, manifest, manifestsOf } from "./switches.ts";

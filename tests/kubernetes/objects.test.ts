@@ -4,6 +4,7 @@ import { approverRules } from "../../components/kubernetes/addOns/csrApprover.ts
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
+import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
 import { exampleAccess } from "../machine/windows/examples.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, manifest, manifestsOf, withoutWindows } from "./switches.ts";
@@ -31,7 +32,7 @@ describe("networking objects", () => {
       });
       for (const pool of spec.pools.filter((pool) => pool.os === "windows")) {
         const { files } = windowsWorkerPayload({ spec, pool, access: exampleAccess(cloud, spec.name, pool.name) });
-        assert.equal(files.find(({ path }) => path === windowsPaths.flannelNetConf)?.content, netConf);
+        assert.equal(files.find(({ path }) => path === flannelPaths.netConf)?.content, netConf);
       }
     }
   });

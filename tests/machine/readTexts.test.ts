@@ -3,8 +3,7 @@ import type { Context } from "mocha";
 import { z } from "zod";
 import { azureCloudConfig } from "../../components/kubernetes/addOns/azureCloudController.ts";
 import { registryMirrorFiles } from "../../components/machine/registryMirrors.ts";
-import { windowsConflist } from "../../components/machine/windows/network.ts";
-import { flannelNetConf } from "../../components/model/overlay.ts";
+import { flannelConflist, flannelNetConf } from "../../components/podNetworks/flannel/network.ts";
 import { manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { goRun, needGo } from "../support/go.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -48,7 +47,7 @@ const mirrors = {
   "mcr.microsoft.com": "https://mirror.example.com:8443",
   "registry.example.com:5000": "http://mirror.example.com/path",
 };
-const windowsCni = windowsConflist(spec, { metadataAcl: true });
+const windowsCni = flannelConflist(spec, { metadataAcl: true });
 const hostsToml = registryMirrorFiles({ os: "windows", registries: mirrors });
 
 describe("texts as the code of the programs reads them that they are for", () => {

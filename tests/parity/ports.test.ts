@@ -6,7 +6,9 @@ import { controlPlaneKey } from "../../components/kubernetes/workload.ts";
 import { firewallRules } from "../../components/machine/windows/network.ts";
 import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { type MachineGroup, machineGroups, nodePorts, type PortRange } from "../../components/model/ports.ts";
+import { nodePorts, type PortRange } from "../../components/model/ports.ts";
+import { type MachineGroup, machineGroups } from "../../components/model/traffic.ts";
+import { podNetwork } from "../../components/podNetworks/podNetworks.ts";
 import { probeService } from "../../verify/manifests.ts";
 import { combinations, manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
@@ -215,7 +217,7 @@ describe("ports", () => {
     const objects = manifestsOf(spec);
     const opener = podSpec(manifest(objects, "DaemonSet", "windows-exporter"))?.initContainers?.[0]?.command?.join(" ");
     const open = new Set([
-      ...firewallRules.map(({ protocol, port }) => `${protocol.toLowerCase()} ${port}`),
+      ...firewallRules(podNetwork(spec)).map(({ protocol, port }) => `${protocol.toLowerCase()} ${port}`),
       `tcp ${/-LocalPort (\d+)/.exec(opener ?? "")?.[1]}`,
     ]);
     const linuxOnly = scraped(objects.filter(({ metadata }) => metadata.name === "node-exporter")).map(

@@ -4,6 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { nodePorts, ports } from "../../components/model/ports.ts";
+import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "ci", "stacks"];
@@ -14,6 +15,8 @@ const tables = [
   "components/model/releases.ts",
   // Versions of the add-ons' images by cloud; `fenestra pin` checks them.
   "components/kubernetes/images.ts",
+  // Versions and ports of the pod networks.
+  "components/podNetworks/flannel/network.ts",
   // Builds of Windows.
   "components/model/operatingSystems.ts",
 ];
@@ -27,7 +30,7 @@ const exceptions: readonly (readonly [file: string, text: string, reason: string
   ["components/machine/linux/scripts/etcd.sh", String(ports.etcdClient), scripts],
   ["components/machine/linux/scripts/stages/membership.sh", String(ports.etcdPeer), scripts],
   ["components/machine/linux/scripts/stages/promote.sh", String(ports.etcdPeer), scripts],
-  ["components/machine/windows/scripts/start-kube-proxy.ps1", "1.0.0", scripts],
+  ["components/podNetworks/flannel/start-kube-proxy.ps1", "1.0.0", scripts],
   ["components/kubernetes/addOns/metrics.ts", "10250", "the port of metrics-server in its own pod, as upstream has it"],
   ["components/machine/windows/criticalPath.ts", "1.36.3", "what a size was measured with"],
   ["components/machine/windows/criticalPath.ts", "1.9.1", "what a size was measured with"],
@@ -40,7 +43,8 @@ const exceptions: readonly (readonly [file: string, text: string, reason: string
   ["rehearsal/machines/windowsKubelet.ts", "2.3.4", "what a simulated node says of its runtime"],
 ];
 
-const numbers = [...Object.values(ports), nodePorts.last];
+const podPorts = Object.values(podNetworks).flatMap(({ traffic }) => traffic.map(({ ports: { last } }) => last));
+const numbers = [...Object.values(ports), nodePorts.last, ...podPorts];
 const portPattern = new RegExp(`(?<![\\d.])(?:${numbers.join("|")})(?!\\d)`, "g");
 const versionPattern = /(?<![\d.])\d+\.\d+\.\d+(?![\d.])/g;
 

@@ -3,6 +3,7 @@ import type { V1CSINode } from "@kubernetes/client-node";
 import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
 import type { NodeFacts } from "../../checks/cluster/nodes.ts";
 import { NotYet } from "../../checks/poll.ts";
+import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import type { VerifyCheck, VerifyContext } from "../../verify/check.ts";
 import { exporterCheck } from "../../verify/checks/exporters.ts";
 import { outboundCheck } from "../../verify/checks/outside.ts";
@@ -102,9 +103,11 @@ describe("checks of paths", () => {
 
   it("fail when a Linux node does not reach a pod, the control plane's included", async () => {
     for (const start of ["control-plane", "linux"]) {
-      await run(nodeToPodCheck(groupOf(start), groupOf("windows-2022")), open);
+      await run(nodeToPodCheck(groupOf(start), groupOf("windows-2022"), podNetworks.flannel), open);
       await assert.rejects(
-        run(nodeToPodCheck(groupOf(start), groupOf("windows-2022")), (url) => (url.includes("b0") ? closed : ended(0))),
+        run(nodeToPodCheck(groupOf(start), groupOf("windows-2022"), podNetworks.flannel), (url) =>
+          url.includes("b0") ? closed : ended(0),
+        ),
         CheckFailure,
       );
     }
@@ -113,14 +116,14 @@ describe("checks of paths", () => {
   it("judge from the host of a Windows node what upstream promises: its own pods, and on 2019 not even those", async () => {
     const [w2022, w2019, linux] = [groupOf("windows-2022"), groupOf("windows-2019"), groupOf("linux")];
     const farDeaf = (url: string) => (/-b0:|linux/.test(url) ? closed : ended(0));
-    const notes = await run(nodeToPodCheck(w2022, w2022), farDeaf);
+    const notes = await run(nodeToPodCheck(w2022, w2022, podNetworks.flannel), farDeaf);
     assert.match(notes.join("\n"), /flannel#1096\), so that is not judged; windows-2022-b0 does not answer/);
     await assert.rejects(
-      run(nodeToPodCheck(w2022, w2022), (url) => (url.includes("a1") ? closed : ended(0))),
+      run(nodeToPodCheck(w2022, w2022, podNetworks.flannel), (url) => (url.includes("a1") ? closed : ended(0))),
       /does not reach http:\/\/10\.244\.0\.windows-2022-a1/,
     );
-    await assert.rejects(run(nodeToPodCheck(w2022, linux), farDeaf), CheckSkipped);
-    await assert.rejects(run(nodeToPodCheck(w2019, w2019), open), CheckSkipped);
+    await assert.rejects(run(nodeToPodCheck(w2022, linux, podNetworks.flannel), farDeaf), CheckSkipped);
+    await assert.rejects(run(nodeToPodCheck(w2019, w2019, podNetworks.flannel), open), CheckSkipped);
   });
 
   it("ask NodePorts from the control plane and a worker, and fail when one of them does not get through", async () => {

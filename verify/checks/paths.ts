@@ -1,4 +1,4 @@
-import { ports } from "../../components/model/ports.ts";
+import type { PodNetwork } from "../../components/podNetworks/podNetwork.ts";
 import type { VerifyContext } from "../check.ts";
 import { closedPort, type ProbePod, probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
@@ -31,10 +31,8 @@ export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: 
 export const hostname = (address: string, port: number): string => `http://${address}:${port}/hostname`;
 
 /** What to look at when two nodes of these systems do not reach each other's pods. */
-export function routes(groups: readonly NodeGroup[]): string {
-  return groups.some(({ os }) => os === "windows")
-    ? `kubectl -n kube-flannel logs -l app.kubernetes.io/name=kube-flannel-windows; on the node: Get-HnsNetwork, Get-HnsEndpoint, and UDP ${ports.vxlan} between the nodes`
-    : `kubectl -n kube-flannel get pods -o wide; on the node: ip route, bridge fdb show dev flannel.4096, and UDP ${ports.vxlan} between the nodes`;
+export function routes(groups: readonly NodeGroup[], { verify: { lookAt } }: PodNetwork): string {
+  return groups.some(({ os }) => os === "windows") ? lookAt.windows : lookAt.linux;
 }
 
 /** Asks each of the pods by its address, and a port of it on which nothing listens. */

@@ -1,19 +1,14 @@
 import { CheckFailure, CheckSkipped, expect } from "../../checks/check.ts";
+import type { PodNetwork } from "../../components/podNetworks/podNetwork.ts";
 import type { VerifyCheck, VerifyContext } from "../check.ts";
 import { type ProbePod, probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches } from "../probe.ts";
 import { answeredBy, from, hostname, probeAll, routes } from "./paths.ts";
 
-/**
- * A limit of the pod network: the host of a Windows node is promised no way to pods of other nodes over VXLAN. In practice it is there on some
- * builds (flannel-io/flannel#1096, projectcalico/calico#8569).
- */
-const windowsHostLimit =
-  "upstream promises the host of a Windows node no way to pods of other nodes over VXLAN (flannel-io/flannel#1096), so that is not judged";
-
 /** Nodes reach the pods of a group. */
-export function nodeToPodCheck(start: NodeGroup, target: NodeGroup): VerifyCheck {
+export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
+  const { verify } = network;
   return {
     id: `node-to-pod/${start.id}->${target.id}`,
     title: `a node of ${start.id} reaches pods of ${target.id} by their addresses`,
@@ -23,14 +18,14 @@ export function nodeToPodCheck(start: NodeGroup, target: NodeGroup): VerifyCheck
       const begin = from(context, host);
       const own = pods.filter(({ node }) => node === host.node);
       const others = pods.filter(({ node }) => node !== host.node);
-      const deaf = start.release?.hostReachesOwnPods === false;
-      const windows = start.os === "windows";
+      const deaf = start.release !== undefined && !verify.hostReachesOwnPods(start.release);
+      const limit = start.os === "windows" ? verify.windowsHostLimit : undefined;
       if (deaf && own.length > 0)
         note(`${start.id} cannot reach its own node's pods by address: HNS has no HostRoute policy before build 18321`);
-      if (windows && others.length > 0) note(`${windowsHostLimit}; ${await seen(context, begin, others)}`);
-      const judged = [...(deaf ? [] : own), ...(windows ? [] : others)];
+      if (limit !== undefined && others.length > 0) note(`${limit}; ${await seen(context, begin, others)}`);
+      const judged = [...(deaf ? [] : own), ...(limit !== undefined ? [] : others)];
       if (judged.length === 0) throw new CheckSkipped("nothing of it can be judged from this build");
-      await probeAll(context, begin, judged, routes([start, target]));
+      await probeAll(context, begin, judged, routes([start, target], network));
     },
   };
 }
@@ -57,20 +52,20 @@ async function seen(
 }
 
 /** Pods reach pods of the same node. */
-export function sameHostCheck(group: NodeGroup): VerifyCheck {
+export function sameHostCheck(group: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${group.id} same host`,
     title: `a pod of ${group.id} reaches another pod of its own node`,
     run: async (context) => {
       const [a, b] = await context.probePods.ready(group, context.signal);
       expect(a !== undefined && b !== undefined, "there are not two pods on one node");
-      await probeAll(context, from(context, a), [b], routes([group]));
+      await probeAll(context, from(context, a), [b], routes([group], network));
     },
   };
 }
 
 /** Pods reach pods of another node. */
-export function acrossHostsCheck(start: NodeGroup, target: NodeGroup): VerifyCheck {
+export function acrossHostsCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${start.id}->${target.id}`,
     title: `a pod of ${start.id} reaches pods of ${target.id} on other nodes`,
@@ -83,7 +78,7 @@ export function acrossHostsCheck(start: NodeGroup, target: NodeGroup): VerifyChe
       expect(start0 !== undefined, `there is no pod on ${start.id}`);
       const others = targets.filter(({ node }) => node !== start0.node);
       expect(others.length > 0, `all pods of ${target.id} are on the asking node`);
-      await probeAll(context, from(context, start0), others, routes([start, target]));
+      await probeAll(context, from(context, start0), others, routes([start, target], network));
     },
   };
 }

@@ -16,7 +16,7 @@ import {
   small,
 } from "../workload.ts";
 import { type CloudValues, cloudControllerRules } from "./cloudControllerRules.ts";
-import { apiByName } from "./networking.ts";
+import { apiByName } from "./nodeAgents.ts";
 
 const controller: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
 const nodeManager: Account = { name: "cloud-node-manager", namespace: "kube-system" };

@@ -12,7 +12,7 @@ import {
 } from "../workload.ts";
 import { azureCloudControllerManifests } from "./azureCloudController.ts";
 import { type CloudValues, cloudControllerRules } from "./cloudControllerRules.ts";
-import { apiByName } from "./networking.ts";
+import { apiByName } from "./nodeAgents.ts";
 
 const account: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
 

@@ -12,7 +12,7 @@ import {
   small,
 } from "../workload.ts";
 import type { CsiDriver } from "./csiDriver.ts";
-import { apiByName } from "./networking.ts";
+import { apiByName } from "./nodeAgents.ts";
 
 const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";

@@ -18,7 +18,7 @@ import {
   small,
 } from "../workload.ts";
 import { monitoringNamespace } from "./monitoring.ts";
-import { apiByName } from "./networking.ts";
+import { apiByName } from "./nodeAgents.ts";
 
 const linux: Account = { name: "node-problem-detector", namespace: monitoringNamespace };
 const windows: Account = { name: "node-problem-detector-windows", namespace: monitoringNamespace };

@@ -1,8 +1,12 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { monitoringNamespace } from "../addOns/monitoring.ts";
-import { networkNamespace } from "../addOns/networking.ts";
 
 /** Namespaces of the system, in which HostProcess pods and pods on control-plane machines belong. */
-export const systemNamespaces: readonly string[] = ["kube-system", networkNamespace, monitoringNamespace];
+export function systemNamespaces(spec: Pick<ClusterSpec, "kubernetes">): readonly string[] {
+  const { namespace } = podNetwork(spec);
+  return ["kube-system", ...(namespace === undefined ? [] : [namespace]), monitoringNamespace];
+}
 
 /** Labels by which an administrator changes what a policy does in a namespace. */
 export const namespaceLabels = {

@@ -112,7 +112,7 @@ const holdBack = [
  * Sets `runtimeClassName` on Windows pods that have none. The API server's RuntimeClass admission then runs again and merges the class's
  * node selector and toleration, so nothing is repeated here. It may run twice for one pod: the second time the field is set.
  */
-export function runtimeClassPolicy(spec: Pick<ClusterSpec, "windows">): readonly Manifest[] {
+export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windows">): readonly Manifest[] {
   const builds = spec.windows;
   return [
     {
@@ -157,7 +157,7 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "windows">): readonly
         matchResources: {
           namespaceSelector: {
             matchExpressions: [
-              { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [...systemNamespaces] },
+              { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [...systemNamespaces(spec)] },
             ],
           },
         },

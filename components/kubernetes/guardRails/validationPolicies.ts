@@ -9,11 +9,11 @@ import { runtimeClassVariables } from "./runtimeClassPolicy.ts";
 import { windowsLimits } from "./windowsLimits.ts";
 
 /** Every namespace but the system's. */
-const notSystem: Requirement = {
+const notSystem = (spec: Pick<ClusterSpec, "kubernetes">): Requirement => ({
   key: "kubernetes.io/metadata.name",
   operator: "NotIn",
-  values: [...systemNamespaces],
-};
+  values: [...systemNamespaces(spec)],
+});
 
 /** Every namespace without a label that allows. */
 const notAllowed = (key: string): Requirement => ({ key, operator: "NotIn", values: ["allowed"] });
@@ -23,7 +23,7 @@ const notAllowed = (key: string): Requirement => ({ key, operator: "NotIn", valu
  *
  * @param setsClass whether the cluster has the policy that sets the RuntimeClass: a workload's pods then need not name theirs.
  */
-function windowsLimitsPolicy(spec: Pick<ClusterSpec, "windows">, setsClass: boolean): PodPolicy {
+function windowsLimitsPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windows">, setsClass: boolean): PodPolicy {
   const own = `has(${pod}.runtimeClassName) ? ${pod}.runtimeClassName`;
   return {
     name: "fenestra-windows-limits",
@@ -35,7 +35,7 @@ function windowsLimitsPolicy(spec: Pick<ClusterSpec, "windows">, setsClass: bool
     ],
     checks: windowsLimits(spec),
     operations: ["CREATE"],
-    bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem] }],
+    bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem(spec)] }],
   };
 }
 
@@ -43,7 +43,7 @@ function windowsLimitsPolicy(spec: Pick<ClusterSpec, "windows">, setsClass: bool
  * Pods that are meant for Windows but do not say so. The API server then validates them as Linux pods: fields that Windows refuses are
  * accepted, and the pod fails on the node instead.
  */
-function osNamePolicy(spec: Pick<ClusterSpec, "pools" | "windows">): PodPolicy {
+function osNamePolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PodPolicy {
   const classes = runtimeClassFacts(spec).map(({ name }) => name);
   const wants = [
     `(has(${pod}.nodeSelector) && "kubernetes.io/os" in ${pod}.nodeSelector && ${pod}.nodeSelector["kubernetes.io/os"] == "windows")`,
@@ -65,7 +65,7 @@ function osNamePolicy(spec: Pick<ClusterSpec, "pools" | "windows">): PodPolicy {
       {
         suffix: "warn",
         actions: ["Warn", "Audit"],
-        namespaces: [notSystem, { key: namespaceLabels.windowsOsName, operator: "NotIn", values: ["required"] }],
+        namespaces: [notSystem(spec), { key: namespaceLabels.windowsOsName, operator: "NotIn", values: ["required"] }],
       },
       {
         suffix: "deny",
@@ -77,7 +77,7 @@ function osNamePolicy(spec: Pick<ClusterSpec, "pools" | "windows">): PodPolicy {
 }
 
 /** A HostProcess pod is an administrator of the node. */
-const hostProcessPolicy: PodPolicy = {
+const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   name: "fenestra-host-process",
   when: isHostProcess(pod),
   checks: [
@@ -87,8 +87,10 @@ const hostProcessPolicy: PodPolicy = {
     },
   ],
   operations: ["CREATE"],
-  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem, notAllowed(namespaceLabels.hostProcess)] }],
-};
+  bindings: [
+    { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.hostProcess)] },
+  ],
+});
 
 /** Tolerates the control plane's taint, by its key or by tolerating everything. */
 const toleratesControlPlane = [
@@ -111,7 +113,7 @@ const stays = (field: string): string =>
  * A pod with the host's network on a control-plane machine can fetch the keys of the certificate authorities by that machine's identity.
  * Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them unchanged is allowed.
  */
-const controlPlanePolicy: PodPolicy = {
+const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   name: "fenestra-control-plane",
   when: `!(${isMirror})`,
   checks: [
@@ -125,8 +127,10 @@ const controlPlanePolicy: PodPolicy = {
     },
   ],
   operations: ["CREATE", "UPDATE"],
-  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem, notAllowed(namespaceLabels.controlPlane)] }],
-};
+  bindings: [
+    { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.controlPlane)] },
+  ],
+});
 
 /**
  * The validating policies of a cluster; those about Windows only where it has Windows nodes.
@@ -134,13 +138,13 @@ const controlPlanePolicy: PodPolicy = {
  * @param setsClass whether the cluster has the policy that sets the RuntimeClass of Windows pods
  */
 export function validationPolicies(
-  spec: Pick<ClusterSpec, "pools" | "windows">,
+  spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">,
   setsClass: boolean,
 ): readonly Manifest[] {
   const windows = runtimeClassFacts(spec).length > 0;
   const policies = [
-    ...(windows ? [windowsLimitsPolicy(spec, setsClass), osNamePolicy(spec), hostProcessPolicy] : []),
-    controlPlanePolicy,
+    ...(windows ? [windowsLimitsPolicy(spec, setsClass), osNamePolicy(spec), hostProcessPolicy(spec)] : []),
+    controlPlanePolicy(spec),
   ];
   return policies.flatMap(policyManifests);
 }

@@ -1,6 +1,7 @@
 import { downloadUrl } from "../../model/artifacts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
 import { tsvFile } from "./shell.ts";
 
@@ -36,7 +37,10 @@ const placements: Readonly<Record<string, Placement>> = {
  */
 export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux"): string {
   const mirror = spec.mirror.artifacts;
-  const artifacts = Object.entries(machineArtifacts(spec.artifacts, spec.kubernetes.version, role));
+  const artifacts = Object.entries({
+    ...machineArtifacts(spec.artifacts, spec.kubernetes.version, role),
+    ...podNetwork(spec).artifacts(spec.artifacts, role),
+  });
   const plugin = role === "linux" ? credentialPlugin(spec, "linux") : undefined;
   return tsvFile([
     ...artifacts.map(([name, { url, algorithm, digest, checksumUrl }]) => {

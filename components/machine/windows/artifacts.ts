@@ -1,6 +1,8 @@
 import { type Artifact, downloadUrl } from "../../model/artifacts.ts";
 import type { DownloadSettings, NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
+import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
 import { windowsPaths } from "./paths.ts";
 
@@ -36,7 +38,7 @@ const program = { stage: "artifacts", folder: windowsPaths.bin, unpack: false } 
 const plugin = { stage: "artifacts", folder: windowsPaths.cniBin, unpack: false } as const;
 
 /**
- * Where each artifact goes, and when. A node is Ready once the kubelet, containerd and flanneld run and a pause image is present, and pods start
+ * Where each artifact goes, and when. A node is Ready once the kubelet, containerd and the pod network run and a pause image is present, and pods start
  * once the CNI plug-ins are there. Services, cloud notifications, draining and container inspection come later.
  */
 const places: Readonly<Record<string, Place>> = {
@@ -44,14 +46,17 @@ const places: Readonly<Record<string, Place>> = {
   "kubectl.exe": { ...program, stage: "programs" },
   "kube-proxy.exe": { ...program, stage: "programs" },
   "kube-log-runner.exe": program,
-  "flanneld.exe": program,
-  // The runtime looks the plug-in up by its type.
-  "flannel-cni.exe": { ...plugin, as: "flannel.exe" },
   // The archive contains a folder `bin` itself.
   containerd: { ...program, folder: windowsPaths.root, unpack: true },
   crictl: { ...program, stage: "programs", unpack: true },
   "cni-plugins": { ...plugin, unpack: true },
 };
+
+/** Where an artifact of the pod network goes. */
+function networkPlace({ windows }: PodNetwork, role: string): Place | undefined {
+  const place = windows.places[role];
+  return place === undefined ? undefined : { ...(place.program ? program : plugin), ...place };
+}
 
 /** URLs that a Windows machine or pod tries for a file: the mirror's first, the publisher's second unless machines cannot reach it. */
 export function sources(spec: Pick<DownloadSettings, "mirror" | "network">, url: string): readonly string[] {
@@ -61,13 +66,13 @@ export function sources(spec: Pick<DownloadSettings, "mirror" | "network">, url:
 
 /** Every file that a Windows node of this cluster downloads. */
 export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[] {
-  const wanted: Readonly<Record<string, Artifact>> = machineArtifacts(
-    spec.artifacts,
-    spec.kubernetes.version,
-    "windows",
-  );
+  const network = podNetwork(spec);
+  const wanted: Readonly<Record<string, Artifact>> = {
+    ...machineArtifacts(spec.artifacts, spec.kubernetes.version, "windows"),
+    ...network.artifacts(spec.artifacts, "windows"),
+  };
   const programs = Object.entries(wanted).map(([role, artifact]): WindowsArtifact => {
-    const place = places[role];
+    const place = places[role] ?? networkPlace(network, role);
     if (place === undefined) throw new RangeError(`no place on a Windows node for the artifact ${role}`);
     return {
       name: place.as ?? role,

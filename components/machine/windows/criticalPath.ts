@@ -1,5 +1,7 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
+import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts } from "./ccg.ts";
 import { stagesOf, stageWaves, type WindowsStageName, windowsReboots, windowsStages } from "./stages.ts";
@@ -13,14 +15,12 @@ interface Sized {
 
 const built = (version: string): string => `built from ${version} for windows/amd64 with the release's flags`;
 
-/** Download sizes in megabytes, by artifact name. */
-export const artifactSizes: Readonly<Record<string, Sized>> = {
+/** Download sizes in megabytes whatever the pod network, by artifact name. */
+const sharedSizes: Readonly<Record<string, Sized>> = {
   "kubelet.exe": { megabytes: 84, source: built("kubernetes 1.36.3") },
   "kubectl.exe": { megabytes: 61, source: built("kubernetes 1.36.3") },
   "kube-proxy.exe": { megabytes: 71, source: built("kubernetes 1.36.3") },
   "kube-log-runner.exe": { megabytes: 3, source: built("kubernetes 1.36.3") },
-  "flanneld.exe": { megabytes: 45, source: "estimate" },
-  "flannel.exe": { megabytes: 3, source: "estimate" },
   containerd: { megabytes: 36, source: "estimate" },
   crictl: { megabytes: 20, source: "estimate" },
   "ccg-plugin": { megabytes: 5, source: "estimate" },
@@ -28,8 +28,13 @@ export const artifactSizes: Readonly<Record<string, Sized>> = {
   "cni-plugins": { megabytes: 16, source: "built from plugins 1.9.1 for windows/amd64 and packed" },
 };
 
+/** Download sizes in megabytes, by artifact name. */
+export function artifactSizes({ windows }: PodNetwork): Readonly<Record<string, Sized>> {
+  return { ...sharedSizes, ...windows.sizes };
+}
+
 /**
- * Megabytes of the pause image, pulled for the first pod, flanneld's: without that pod the node has no network and is not Ready. It is
+ * Megabytes of the pause image, pulled for the first pod, the pod network's: without it the node may not be Ready. It is
  * nanoserver with one small program.
  */
 export const pauseImageSizes: Readonly<Record<string, Sized>> = {
@@ -48,7 +53,7 @@ const stageSeconds: Readonly<Record<WindowsStageName, number>> = {
   ccg: 10,
   services: 20,
   programs: 10,
-  // Meanwhile flanneld moves the adapter into the virtual switch, which cuts every connection for 5 to 25 s (rancher/rke2#5702).
+  // Meanwhile the first HNS network moves the adapter into the virtual switch, which cuts every connection for 5 to 25 s (rancher/rke2#5702).
   ready: 45,
 };
 
@@ -85,7 +90,7 @@ export interface CriticalPath {
 export function windowsCriticalPath(spec: NodeSettings, pool: WindowsPool, megabitsPerSecond = 500): CriticalPath {
   const files = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)].map(({ name, stage }) => ({
     stage,
-    ...size(artifactSizes, name),
+    ...size(artifactSizes(podNetwork(spec)), name),
   }));
   const pause = { stage: "ready", ...size(pauseImageSizes, pool.release.name) } as const;
   const downloads = [...files, pause];

@@ -35,7 +35,6 @@ export const windowsPaths = {
   bootstrapTemplate: `${windowsRoot}\\bootstrap-kubelet.conf`,
   bootstrapKubeconfig: "C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
   kubeletKubeconfig: "C:\\etc\\kubernetes\\kubelet.conf",
-  flanneldKubeconfig: "C:\\etc\\kubernetes\\flanneld.conf",
   kubeProxyKubeconfig: "C:\\etc\\kubernetes\\kube-proxy.conf",
   clusterCa: "C:\\etc\\kubernetes\\pki\\ca.crt",
   kubeletState: "C:\\var\\lib\\kubelet",
@@ -43,21 +42,10 @@ export const windowsPaths = {
   containerdConfig: `${windowsRoot}\\containerd\\config.toml`,
   cniBin: "C:\\opt\\cni\\bin",
   cniConf: "C:\\etc\\cni\\net.d",
-  /** The pod network's configuration from the payload; the join stage fills in the node's address. */
-  cniTemplate: `${windowsRoot}\\10-flannel.conflist`,
-  /**
-   * CNI configuration. flanneld's pod puts it there once the HNS network exists, since its presence makes the node Ready; the network stage
-   * removes it at each boot.
-   */
-  cniConflist: "C:\\etc\\cni\\net.d\\10-flannel.conflist",
-  flannelNetConf: "C:\\etc\\kube-flannel\\net-conf.json",
-  /** Written by flanneld: the node's part of the pod network. */
-  flannelSubnet: "C:\\run\\flannel\\subnet.env",
   /** Store of host-local, the IPAM plug-in: its default, on the drive of the working directory. */
   hostLocal: "C:\\var\\lib\\cni\\networks",
   /** Address from that store that kube-proxy uses as source VIP, kept across restarts. */
   sourceVip: "C:\\var\\lib\\fenestra\\source-vip.json",
-  startFlanneld: `${windowsRoot}\\start-flanneld.ps1`,
   startKubeProxy: `${windowsRoot}\\start-kube-proxy.ps1`,
   /** Where the DaemonSets mount the service-account token; below `CONTAINER_SANDBOX_MOUNT_POINT` where containerd cannot bind it. */
   serviceAccountToken: "C:\\var\\run\\secrets\\kubernetes.io\\serviceaccount\\token",
@@ -67,15 +55,16 @@ export const windowsPaths = {
  * Folders that only the system and administrators may read or write, recursively: programs and scripts that run as SYSTEM, the token and the
  * keys of the kubelet, network state, the logs. By default any user may create files below `C:\`. `kubeletState` itself is not among them,
  * because the pods' own users read its volumes.
+ *
+ * @param ofNetwork the pod network's own
  */
-export const protectedFolders: readonly string[] = [
+export const protectedFolders = (ofNetwork: readonly string[]): readonly string[] => [
   windowsPaths.root,
   windowsPaths.kubernetes,
   windowsPaths.kubeletCertificates,
   "C:\\opt\\cni",
   "C:\\etc\\cni",
-  "C:\\etc\\kube-flannel",
-  "C:\\run\\flannel",
+  ...ofNetwork,
   "C:\\var\\lib\\cni",
   "C:\\var\\lib\\fenestra",
   windowsPaths.logs,
@@ -89,6 +78,5 @@ export const windowsPrograms = {
   kubeLogRunner: `${windowsPaths.bin}\\kube-log-runner.exe`,
   containerd: `${windowsPaths.bin}\\containerd.exe`,
   crictl: `${windowsPaths.bin}\\crictl.exe`,
-  flanneld: `${windowsPaths.bin}\\flanneld.exe`,
   hostLocal: `${windowsPaths.cniBin}\\host-local.exe`,
 } as const;

@@ -1,7 +1,7 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
-import { overlay } from "../../model/overlay.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { containerdPaths } from "../containerd.ts";
 import { credentialFlags } from "../credentialProvider.ts";
 import { checked, kubeletFlags, workerLabels } from "../kubeletFlags.ts";
@@ -15,10 +15,7 @@ import { windowsPaths, windowsPrograms } from "./paths.ts";
  */
 const recovery = ["reset=", "600", "actions=", "restart/5000/restart/10000/restart/60000"] as const;
 
-/** Placeholder for the address that `start-kube-proxy.ps1` takes from the pods' IPAM store. */
-const sourceVipPlaceholder = "@SOURCE_VIP@";
-
-/** Seconds to wait for flanneld and kube-proxy before the kubelet restarts their pods. */
+/** Seconds to wait for what kube-proxy needs before the kubelet restarts its pod. */
 const podSeconds = 300;
 
 /** containerd's log, and its maximum size before the health task rotates it: the same as the kubelet's. */
@@ -72,27 +69,9 @@ export function kubeletArguments(spec: NodeSettings, pool: WindowsPool): readonl
   });
 }
 
-/**
- * Command line that `start-flanneld.ps1` runs (flags: flannel-io/flannel, main.go). Without `--ip-masq`: on Windows the CNI plug-ins would
- * respond with a second `OutBoundNAT` policy that excepts only the node's own range (flannel-io/cni-plugin, flannel_windows.go;
- * containernetworking/plugins, win-overlay), while the CNI configuration has one that excepts all pods and Services.
- */
-export const flanneldProgram = {
-  program: windowsPrograms.flanneld,
-  kubeconfig: windowsPaths.flanneldKubeconfig,
-  seconds: podSeconds,
-  arguments: [
-    "--kube-subnet-mgr",
-    `--kubeconfig-file=${windowsPaths.flanneldKubeconfig}`,
-    `--iface=${placeholders.nodeIp}`,
-    "--iptables-forward-rules=false",
-    `--net-config-path=${windowsPaths.flannelNetConf}`,
-    `--subnet-file=${windowsPaths.flannelSubnet}`,
-  ],
-} as const;
-
-/** Command line that `start-kube-proxy.ps1` runs: kernelspace on the overlay, with direct server return and the pods' source address. */
-export function kubeProxyProgram({ kubernetes }: Pick<NodeSettings, "kubernetes">) {
+/** Command line that `start-kube-proxy.ps1` runs: kernelspace, with direct server return. */
+export function kubeProxyProgram(spec: Pick<NodeSettings, "kubernetes">) {
+  const { kubernetes } = spec;
   return {
     program: windowsPrograms.kubeProxy,
     kubeconfig: windowsPaths.kubeProxyKubeconfig,
@@ -101,8 +80,7 @@ export function kubeProxyProgram({ kubernetes }: Pick<NodeSettings, "kubernetes"
       `--kubeconfig=${windowsPaths.kubeProxyKubeconfig}`,
       `--hostname-override=${placeholders.nodeName}`,
       "--proxy-mode=kernelspace",
-      `--network-name=${overlay.networkName}`,
-      `--source-vip=${sourceVipPlaceholder}`,
+      ...podNetwork(spec).windows.kubeProxy,
       "--enable-dsr=true",
       `--bind-address=${placeholders.nodeIp}`,
       `--cluster-cidr=${kubernetes.podCidr}`,

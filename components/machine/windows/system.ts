@@ -1,6 +1,7 @@
 import type { Cloud } from "../../config/schema.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { nodePorts } from "../../model/ports.ts";
+import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
 import { windowsPaths } from "./paths.ts";
 import type { RegistryKey } from "./repairs.ts";
 
@@ -83,7 +84,7 @@ export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
 }
 
 /** Settings of the operating system for a pool's machines. */
-export function windowsSystem(cloud: Cloud, pool: WindowsPool): WindowsSystem {
+export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwork): WindowsSystem {
   return {
     name: pool.release.name,
     features: ["Containers", ...(pool.hyperV ? ["Hyper-V"] : [])],
@@ -100,7 +101,7 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool): WindowsSystem {
         "containerd-shim-runhcs-v1.exe",
         "kubelet.exe",
         "kube-proxy.exe",
-        "flanneld.exe",
+        ...network.windows.processes,
         "vmcompute.exe",
       ],
       paths: ["C:\\ProgramData\\containerd", windowsPaths.bin, windowsPaths.cniBin, windowsPaths.kubeletState],

@@ -1,11 +1,12 @@
 import { stringify } from "yaml";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
-import { flannelNetConf } from "../../model/overlay.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
+import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { CloudAccess, PoolAccess } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
@@ -17,17 +18,10 @@ import { registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript } from "../script.ts";
 import { curlArguments, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
-import { windowsConflist, windowsNetwork } from "./network.ts";
+import { windowsNetwork } from "./network.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
-import {
-  containerdLog,
-  containerdService,
-  flanneldProgram,
-  kubeletArguments,
-  kubeletService,
-  kubeProxyProgram,
-} from "./services.ts";
+import { containerdLog, containerdService, kubeletArguments, kubeletService, kubeProxyProgram } from "./services.ts";
 import {
   hashedStages,
   pauseSeconds,
@@ -46,8 +40,8 @@ export interface WindowsWorkerArgs {
   readonly access: PoolAccess;
 }
 
-/** The scripts that a Windows node receives, real files in a folder beside this module. */
-export const windowsScripts = [
+/** Scripts that a Windows node receives whatever its pod network, real files in a folder beside this module. */
+const sharedScripts = [
   "bootstrap.ps1",
   "run.ps1",
   "stage.ps1",
@@ -67,17 +61,17 @@ export const windowsScripts = [
   "drain.ps1",
   "watch-notices.ps1",
   "watch-health.ps1",
-  "endpoints.ps1",
-  "prepull.ps1",
-  "pod.ps1",
-  "start-flanneld.ps1",
-  "start-kube-proxy.ps1",
-  "collect-logs.ps1",
 ] as const;
 
+/** The scripts that a Windows node receives, by name: those above, and those in the folder of the pod network. */
+export function windowsScripts({ windows: { scripts } }: PodNetwork): readonly string[] {
+  return [...sharedScripts, scripts.repair, "prepull.ps1", "pod.ps1", ...scripts.agents, "collect-logs.ps1"];
+}
+
 /** One of `windowsScripts` as a node gets it. */
-export function readWindowsScript(name: string): string {
-  return readScript(new URL(`scripts/${name}`, import.meta.url));
+export function readWindowsScript(name: string, { windows: { folder, scripts } }: PodNetwork): string {
+  const own = [scripts.repair, ...scripts.agents].includes(name);
+  return readScript(own ? new URL(name, folder) : new URL(`scripts/${name}`, import.meta.url));
 }
 
 /** Durations of a node's drain in seconds, beyond those of the cloud. */
@@ -117,6 +111,7 @@ const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptEx
 /** Payload of a Windows worker. Contains no secret. */
 export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const { spec, pool } = args;
+  const network = podNetwork(spec);
   const configs: readonly PayloadFile[] = [
     { path: windowsPaths.kubeletConfig, content: stringify(kubeletConfiguration({ spec, pool })) },
     {
@@ -129,13 +124,12 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
     },
     ...credentialFiles(spec, "windows", args.access),
     ...registryMirrorFiles({ os: "windows", registries: spec.mirror.registries }),
-    { path: windowsPaths.cniTemplate, content: windowsConflist(spec, pool) },
-    { path: windowsPaths.flannelNetConf, content: flannelNetConf(spec.kubernetes.podCidr) },
+    ...network.windows.files(spec, pool),
     { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },
   ];
-  const scripts = windowsScripts
+  const scripts = windowsScripts(network)
     .filter((name) => name !== "stage-ccg.ps1" || pool.ccgPlugin)
-    .map((name) => ({ path: windowsScript(name), content: readWindowsScript(name) }));
+    .map((name) => ({ path: windowsScript(name), content: readWindowsScript(name, network) }));
   const machine = {
     path: windowsPaths.machine,
     content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n`,
@@ -157,11 +151,12 @@ function cloudData(cloud: CloudAccess) {
 /** Every setting of a pool's machines as data, read by the scripts. */
 export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
-  const os = windowsSystem(cloud.kind, pool);
+  const ofPods = podNetwork(spec);
+  const os = windowsSystem(cloud.kind, pool, ofPods);
   const ccg = ccgData(spec, pool);
   const artifacts = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)];
   const rules = stagesOf(pool);
-  const network = windowsNetwork(cloud.kind);
+  const network = windowsNetwork(spec);
   const services = { containerd: containerdService(spec), kubelet: kubeletService };
   const kubelet = { arguments: kubeletArguments(spec, pool) };
   const contents = configs.map(({ path, content }) => [path, content] as const);
@@ -171,13 +166,13 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       artifacts: { inputs: artifacts.filter(({ stage }) => stage === "artifacts") },
       containerd: { inputs: [services.containerd, contents] },
       network: { inputs: network },
-      join: { inputs: [cloud, contents], fills: [windowsPaths.kubeletConfig, windowsPaths.cniTemplate] },
+      join: { inputs: [cloud, contents], fills: [windowsPaths.kubeletConfig, ofPods.windows.conflistTemplate] },
       services: { inputs: [services.kubelet, kubelet] },
       programs: { inputs: artifacts.filter(({ stage }) => stage === "programs") },
       ccg: { inputs: [ccg, artifacts.filter(({ stage }) => stage === "ccg")] },
       ready: { inputs: lifecycle ?? null },
     },
-    readWindowsScript,
+    (name) => readWindowsScript(name, ofPods),
     rules,
   );
   return {
@@ -190,7 +185,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     statusFiles: cloud.kind === "azure" ? extensionStatus : "",
     // On Azure the Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").
     console: cloud.kind === "aws" ? "COM1" : "",
-    protected: protectedFolders,
+    protected: protectedFolders(ofPods.windows.protectedFolders),
     tasks: [
       { name: "fenestra-run", script: windowsScript("run.ps1"), minutes: 0 },
       { name: "fenestra-notices", script: windowsScript("watch-notices.ps1"), minutes: taskMinutes },
@@ -216,7 +211,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     network,
     kubelet,
     kubeletEndpoint: containerdPaths.windows.endpoint,
-    flanneld: flanneldProgram,
+    ...ofPods.windows.data,
     kubeProxy: kubeProxyProgram(spec),
     drain: {
       seconds: drainSeconds.windows[cloud.kind],

@@ -2,6 +2,7 @@ import { exampleProblems } from "../../../components/config/exampleValues.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
+import { podNetwork } from "../../../components/podNetworks/podNetworks.ts";
 import { type Found, key, production, type Rule, worse } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
@@ -144,16 +145,17 @@ export const stackRules: readonly Rule[] = [
     ),
   ({ spec }) =>
     spec.pools.flatMap(({ release, image, path }): readonly Found[] => {
-      if (release.family !== "windows" || release.overlayRepaired === undefined || image === "latest") return [];
+      const repaired = podNetwork(spec).windows.repaired[release.name];
+      if (repaired === undefined || image === "latest") return [];
       const made = imageDate(image);
-      if (made !== undefined && made >= release.overlayRepaired) return [];
+      if (made !== undefined && made >= repaired) return [];
       return [
         {
           id: "windows-overlay-fault",
           level: made === undefined ? "note" : "warning",
           path: `${path}.image`,
-          message: `${release.title} needs the updates of ${release.overlayRepaired} for the pod network; ${made === undefined ? "an AMI id does not tell the day of its updates" : `this image is of ${made}`}.`,
-          remedy: `Pin an image with the updates of ${release.overlayRepaired} or later.`,
+          message: `${release.title} needs the updates of ${repaired} for the pod network; ${made === undefined ? "an AMI id does not tell the day of its updates" : `this image is of ${made}`}.`,
+          remedy: `Pin an image with the updates of ${repaired} or later.`,
         },
       ];
     }),

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
+import type { PodNetwork } from "../../../components/podNetworks/podNetwork.ts";
+import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { commandNames } from "../../support/powershell.ts";
 
 const testFolder = new URL("scripts/", import.meta.url);
@@ -29,29 +31,44 @@ function defined(text: string): readonly string[] {
 }
 
 /** A script and all that it reads in, by name. */
-function closure(name: string, found: Set<string> = new Set()): ReadonlySet<string> {
+function closure(name: string, network: PodNetwork, found: Set<string> = new Set()): ReadonlySet<string> {
   if (found.has(name)) return found;
   found.add(name);
-  for (const [, next = ""] of readWindowsScript(name).matchAll(/^\. "\$PSScriptRoot\/([\w-]+\.ps1)"/gm))
-    closure(next, found);
+  for (const [, next = ""] of readWindowsScript(name, network).matchAll(/^\. "\$PSScriptRoot\/([\w-]+\.ps1)"/gm))
+    closure(next, network, found);
   return found;
 }
 
-const included = new Set(windowsScripts.flatMap((name) => [...closure(name)].filter((other) => other !== name)));
+function included(network: PodNetwork): ReadonlySet<string> {
+  return new Set(
+    windowsScripts(network).flatMap((name) => [...closure(name, network)].filter((other) => other !== name)),
+  );
+}
+
+const networks = Object.values(podNetworks);
+const everyScript = networks.flatMap((network) =>
+  windowsScripts(network).map((name) => readWindowsScript(name, network)),
+);
 
 describe("commands of the PowerShell scripts", () => {
-  for (const name of windowsScripts.filter((script) => !included.has(script))) {
-    it(`${name} calls only what Windows has and what it reads in`, async () => {
-      // A stage runs inside stage.ps1 and sees its functions.
-      const scripts = [...closure(name), ...(name.startsWith("stage-") ? closure("stage.ps1") : [])];
-      const functions = new Set(scripts.flatMap((script) => defined(readWindowsScript(script))));
-      const unknown: string[] = [];
-      for (const script of closure(name)) {
-        for (const command of await commandNames(readWindowsScript(script)))
-          if (!ofWindows.has(command) && !functions.has(command)) unknown.push(`${script}: ${command}`);
-      }
-      assert.deepEqual(unknown, []);
-    });
+  for (const network of networks) {
+    const read = included(network);
+    for (const name of windowsScripts(network).filter((script) => !read.has(script))) {
+      it(`${name} calls only what Windows has and what it reads in (${network.name})`, async () => {
+        // A stage runs inside stage.ps1 and sees its functions.
+        const scripts = [
+          ...closure(name, network),
+          ...(name.startsWith("stage-") ? closure("stage.ps1", network) : []),
+        ];
+        const functions = new Set(scripts.flatMap((script) => defined(readWindowsScript(script, network))));
+        const unknown: string[] = [];
+        for (const script of closure(name, network)) {
+          for (const command of await commandNames(readWindowsScript(script, network)))
+            if (!ofWindows.has(command) && !functions.has(command)) unknown.push(`${script}: ${command}`);
+        }
+        assert.deepEqual(unknown, []);
+      });
+    }
   }
 
   for (const name of readdirSync(testFolder).filter((file) => file.endsWith(".tests.ps1"))) {
@@ -59,7 +76,7 @@ describe("commands of the PowerShell scripts", () => {
       const read = (file: string): string => readFileSync(new URL(file, testFolder), "utf8");
       const text = read(name);
       const beside = [...text.matchAll(/^\. "\$PSScriptRoot\/(.+\.ps1)"/gm)].map(([, file = ""]) => read(file));
-      const functions = new Set([text, ...beside, ...windowsScripts.map(readWindowsScript)].flatMap(defined));
+      const functions = new Set([text, ...beside, ...everyScript].flatMap(defined));
       const unknown = (await commandNames(text))
         // A test that fakes a command names the real one by its module.
         .map((command) => command.replace(/^Microsoft\.PowerShell\.\w+\\/, ""))

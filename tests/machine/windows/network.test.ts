@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
-import {
-  aclPolicies,
-  firewallRules,
-  hostRoutes,
-  windowsConflist,
-  windowsNetwork,
-} from "../../../components/machine/windows/network.ts";
+import { firewallRules, hostRoutes, windowsNetwork } from "../../../components/machine/windows/network.ts";
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
+import { flannel, flannelConflist } from "../../../components/podNetworks/flannel/network.ts";
+import { podAcls } from "../../../components/podNetworks/podNetwork.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 
 /** Keys that each type of policy may have below `Settings` in HCN version 2, from microsoft/hcsshim, hcn/hcnpolicy.go. */
@@ -44,7 +40,7 @@ function wrongForm(policies: readonly { name: string; value: Record<string, unkn
 
 describe("the CNI configuration of a Windows node", () => {
   for (const stack of ["aws-prod", "azure-prod"] as const) {
-    const conflist = JSON.parse(windowsConflist(exampleSpec(stack), { metadataAcl: true }));
+    const conflist = JSON.parse(flannelConflist(exampleSpec(stack), { metadataAcl: true }));
     const [flannel] = conflist.plugins;
 
     it(`${stack}: bears the name of the HNS network and delegates to win-overlay, version 2`, () => {
@@ -76,7 +72,7 @@ describe("the CNI configuration of a Windows node", () => {
   }
 
   it("has no ACL where a pool switches them off", () => {
-    const { plugins } = JSON.parse(windowsConflist(exampleSpec("aws-prod"), { metadataAcl: false }));
+    const { plugins } = JSON.parse(flannelConflist(exampleSpec("aws-prod"), { metadataAcl: false }));
     const types = plugins[0].delegate.policies.map(({ value }: { value: { Type: string } }) => value.Type);
     assert.deepEqual(types, ["OutBoundNAT", "SDNRoute", "ProviderAddress"]);
   });
@@ -95,28 +91,25 @@ describe("the CNI configuration of a Windows node", () => {
   });
 
   it("blocks the metadata service on AWS and lets everything else through", () => {
-    assert.deepEqual(
-      aclPolicies("aws").map(({ value }) => value.Settings),
-      [
-        {
-          Action: "Block",
-          Direction: "Out",
-          Protocols: "6",
-          RemoteAddresses: "169.254.169.254/32",
-          RemotePorts: "80",
-          Priority: 200,
-          RuleType: "Switch",
-        },
-        { Action: "Allow", Direction: "In", Priority: 65500 },
-        { Action: "Allow", Direction: "Out", Priority: 65500 },
-      ],
-    );
+    assert.deepEqual(podAcls("aws"), [
+      {
+        Action: "Block",
+        Direction: "Out",
+        Protocols: "6",
+        RemoteAddresses: "169.254.169.254/32",
+        RemotePorts: "80",
+        Priority: 200,
+        RuleType: "Switch",
+      },
+      { Action: "Allow", Direction: "In", Priority: 65500 },
+      { Action: "Allow", Direction: "Out", Priority: 65500 },
+    ]);
   });
 
   it("blocks on Azure also the two ports of the platform's address", () => {
-    const blocked = aclPolicies("azure").filter(({ value }) => value.Settings.Action === "Block");
+    const blocked = podAcls("azure").filter(({ Action }) => Action === "Block");
     assert.deepEqual(
-      blocked.map(({ value: { Settings } }) => [Settings.RemoteAddresses, Settings.RemotePorts, Settings.Protocols]),
+      blocked.map(({ RemoteAddresses, RemotePorts, Protocols }) => [RemoteAddresses, RemotePorts, Protocols]),
       [
         ["169.254.169.254/32", "80", "6"],
         ["168.63.129.16/32", "80", "6"],
@@ -127,9 +120,9 @@ describe("the CNI configuration of a Windows node", () => {
 
   it("allows both directions whenever it blocks anything, since the first ACL denies all else", () => {
     for (const cloud of ["aws", "azure"] as const) {
-      const allowed = aclPolicies(cloud).filter(({ value }) => value.Settings.Action === "Allow");
-      assert.deepEqual(allowed.map(({ value }) => value.Settings.Direction).sort(), ["In", "Out"]);
-      for (const { value } of allowed) assert.ok(!("RemoteAddresses" in value.Settings));
+      const allowed = podAcls(cloud).filter(({ Action }) => Action === "Allow");
+      assert.deepEqual(allowed.map(({ Direction }) => Direction).sort(), ["In", "Out"]);
+      for (const acl of allowed) assert.ok(!("RemoteAddresses" in acl));
     }
   });
 });
@@ -138,9 +131,9 @@ describe("the network of a Windows node", () => {
   for (const stack of ["aws-prod", "azure-prod"] as const) {
     it(`${stack}: has one name in the scripts, the CNI configuration and the folder of the pods' addresses`, () => {
       const spec = exampleSpec(stack);
-      const network = windowsNetwork(spec.cloud);
+      const network = JSON.parse(JSON.stringify(windowsNetwork(spec)));
       assert.equal(network.name, "flannel.4096");
-      assert.equal(JSON.parse(windowsConflist(spec, { metadataAcl: true })).name, network.name);
+      assert.equal(JSON.parse(flannelConflist(spec, { metadataAcl: true })).name, network.name);
       assert.equal(network.reservations.split("\\").at(-1), network.name);
       assert.equal(network.reservations, `${network.hostLocal}\\${network.name}`);
       assert.equal(network.name, `flannel.${network.vni}`);
@@ -148,14 +141,15 @@ describe("the network of a Windows node", () => {
   }
 
   it("is made by flanneld alone: no script names an adapter to HNS, which refuses one that is in a virtual switch already", () => {
-    for (const name of windowsScripts) assert.doesNotMatch(readWindowsScript(name), /NetworkAdapterName/i, name);
+    for (const name of windowsScripts(flannel))
+      assert.doesNotMatch(readWindowsScript(name, flannel), /NetworkAdapterName/i, name);
     // Where a switch stayed behind, flanneld's own entry makes the network, and nothing else makes one.
-    const making = windowsScripts.filter((name) => /Invoke-Hns POST/.test(readWindowsScript(name)));
+    const making = windowsScripts(flannel).filter((name) => /Invoke-Hns POST/.test(readWindowsScript(name, flannel)));
     assert.deepEqual(making, ["start-flanneld.ps1"]);
   });
 
   it("is Ready only after the routes that the virtual switch cost were repaired", () => {
-    const script = readWindowsScript("start-flanneld.ps1");
+    const script = readWindowsScript("start-flanneld.ps1", flannel);
     const places = [
       "Wait-Until { Test-VirtualSwitch }",
       "Repair-Routes $Network.routes",
@@ -182,7 +176,7 @@ describe("the network of a Windows node", () => {
 
   it("opens these ports", () => {
     assert.deepEqual(
-      firewallRules.map(({ protocol, port }) => `${protocol} ${port}`),
+      firewallRules(flannel).map(({ protocol, port }) => `${protocol} ${port}`),
       ["TCP 10250", "UDP 4789", "TCP 10256"],
     );
   });

@@ -16,6 +16,7 @@ import {
   windowsStages,
 } from "../../../components/machine/windows/stages.ts";
 import { readWindowsScript } from "../../../components/machine/windows/worker.ts";
+import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 
 const names = windowsStages.map(({ name }) => name);
 const inputs = (change?: WindowsStageName): Readonly<Record<WindowsStageName, StageInputs>> => {
@@ -138,7 +139,7 @@ describe("the stages of a Windows node", () => {
 
   it("hold the services that their scripts stop, register or start", () => {
     for (const { name, services } of windowsStages) {
-      const script = readWindowsScript(`stage-${name}.ps1`);
+      const script = readWindowsScript(`stage-${name}.ps1`, podNetworks.flannel);
       for (const service of ["kubelet", "containerd"] as const) {
         const touches = new RegExp(
           `(Stop-Service|Start-Service|Restart-Service|Start-NodeService|New-Service|Set-Service|Set-Recovery)[^\\n]*\\b${service}\\b`,

@@ -18,6 +18,8 @@ import { windowsMachine, windowsWorkerPayload } from "../../../components/machin
 import { nodePorts } from "../../../components/model/ports.ts";
 import { minorOf } from "../../../components/model/releases.ts";
 import { terminationSeconds } from "../../../components/model/timings.ts";
+import { flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
+import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { deltaOf, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, exampleReleases, fileOf, onePerSystem, windowsExamples } from "./examples.ts";
@@ -139,20 +141,27 @@ describe("the payload of a Windows worker", () => {
   });
 
   it("has every script, program, configuration and secret in a folder that others may neither read nor write", () => {
-    const inside = (path: string): boolean => protectedFolders.some((folder) => path.startsWith(`${folder}\\`));
+    const folders = protectedFolders(podNetworks.flannel.windows.protectedFolders);
+    const inside = (path: string): boolean => folders.some((folder) => path.startsWith(`${folder}\\`));
     for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
       for (const { path } of payload.files) assert.ok(inside(path), path);
       const machine = JSON.parse(fileOf(payload, machinePath));
-      assert.deepEqual(machine.protected, protectedFolders);
+      assert.deepEqual(machine.protected, folders);
       for (const { folder, name } of machine.artifacts) assert.ok(inside(`${folder}\\${name}`), `${folder} of ${name}`);
     }
     for (const path of Object.values(windowsPrograms)) assert.ok(inside(path), path);
-    const { bootstrapKubeconfig, kubeletKubeconfig, clusterCa, kubeletCertificates, cniConflist } = windowsPaths;
-    for (const path of [bootstrapKubeconfig, kubeletKubeconfig, clusterCa, `${kubeletCertificates}\\x`, cniConflist])
+    const { bootstrapKubeconfig, kubeletKubeconfig, clusterCa, kubeletCertificates } = windowsPaths;
+    for (const path of [
+      bootstrapKubeconfig,
+      kubeletKubeconfig,
+      clusterCa,
+      `${kubeletCertificates}\\x`,
+      flannelPaths.cniConflist,
+    ])
       assert.ok(inside(path), path);
     // The volumes of pods are there, and the pods' own users read them.
     assert.equal(inside(`${windowsPaths.kubeletState}\\pods`), false);
-    assert.equal(protectedFolders.includes(windowsPaths.kubeletState), false);
+    assert.equal(folders.includes(windowsPaths.kubeletState), false);
   });
 
   it("has its programs that pods of the node start run as the system, which those folders let in", () => {
@@ -314,7 +323,7 @@ describe("the way of a Windows node to Ready", () => {
       const of = (stage: string): number =>
         windowsArtifacts(spec)
           .filter((artifact) => artifact.stage === stage)
-          .reduce((sum, { name }) => sum + (artifactSizes[name]?.megabytes ?? Number.NaN), 0);
+          .reduce((sum, { name }) => sum + (artifactSizes(podNetworks.flannel)[name]?.megabytes ?? Number.NaN), 0);
       const pause = pauseImageSizes[pool.release.name]?.megabytes ?? Number.NaN;
       const path = windowsCriticalPath(spec, pool);
       assert.equal(path.megabytes, of("artifacts") + pause);

@@ -1,8 +1,12 @@
 # The few lines of a test runner that these tests need: no module has to be installed.
 $ErrorActionPreference = 'Stop'
-$scripts = "$PSScriptRoot/../../../../components/machine/windows/scripts"
 $temp = Join-Path ([IO.Path]::GetTempPath()) "fenestra-test-$([Guid]::NewGuid())"
-New-Item -ItemType Directory -Path $temp | Out-Null
+# As on a node: the shared scripts and those of the pod network in one folder.
+$scripts = Join-Path $temp 'scripts-of-a-node'
+New-Item -ItemType Directory -Path $scripts | Out-Null
+foreach ($folder in 'machine/windows/scripts', 'podNetworks/flannel') {
+    Get-ChildItem -Filter *.ps1 -LiteralPath "$PSScriptRoot/../../../../components/$folder" | Copy-Item -Destination $scripts
+}
 $results = @{ passed = 0; failed = 0 }
 
 # Runs one test; its failure is told and counted, and the next one runs all the same.

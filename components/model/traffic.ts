@@ -1,0 +1,80 @@
+import { podNetwork } from "../podNetworks/podNetworks.ts";
+import type { ClusterSpec } from "./clusterSpec.ts";
+import { nodePorts, type PortRange, ports } from "./ports.ts";
+
+const single = (port: number): PortRange => ({ first: port, last: port });
+
+/** The cluster's machine groups, which are also the groups of its firewall rules. */
+export const machineGroups = ["control-plane", "workers"] as const;
+export type MachineGroup = (typeof machineGroups)[number];
+
+/** Traffic that machines of one group accept from machines of another. */
+export interface MachineTraffic {
+  /** Unique name; part of resource names. */
+  readonly name: string;
+  readonly from: MachineGroup;
+  readonly to: MachineGroup;
+  readonly protocol: "tcp" | "udp";
+  readonly ports: PortRange;
+  readonly purpose: string;
+}
+
+/** Traffic between machines, on every cloud. How the API and load balancers reach them differs by cloud. */
+export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">): readonly MachineTraffic[] {
+  const between = (
+    role: string,
+    protocol: MachineTraffic["protocol"],
+    range: PortRange,
+    purpose: (to: MachineGroup, from: MachineGroup) => string,
+    targets: readonly MachineGroup[] = machineGroups,
+  ): readonly MachineTraffic[] =>
+    targets.flatMap((to) =>
+      machineGroups.map((from) => ({
+        name: `${to}-${role}-from-${from}`,
+        from,
+        to,
+        protocol,
+        ports: range,
+        purpose: purpose(to, from),
+      })),
+    );
+  const whose = { "control-plane": "the control plane", workers: "the workers" } as const;
+  return [
+    {
+      name: "control-plane-etcd",
+      from: "control-plane",
+      to: "control-plane",
+      protocol: "tcp",
+      ports: { first: ports.etcdClient, last: ports.etcdPeer },
+      purpose: "etcd members among each other",
+    },
+    ...between("kubelet", "tcp", single(ports.kubelet), (to, from) =>
+      from === "control-plane"
+        ? `API servers to the kubelets of ${whose[to]}: logs, exec`
+        : `Metrics collectors on workers to the kubelets of ${whose[to]}`,
+    ),
+    ...podNetwork(spec).traffic.flatMap(({ role, protocol, ports: range, purpose }) =>
+      between(role, protocol, range, () => purpose),
+    ),
+    // kube-proxy listens on every node, but only workers are behind the load balancers of Services.
+    ...between("node-ports", "tcp", nodePorts, () => "NodePorts of Services", ["workers"]),
+    ...between("node-ports-udp", "udp", nodePorts, () => "NodePorts of Services", ["workers"]),
+    ...(spec.addons.exporters
+      ? [
+          ...between(
+            "node-exporter",
+            "tcp",
+            single(ports.nodeExporter),
+            () => "Prometheus to the exporter of Linux nodes",
+          ),
+          ...between(
+            "windows-exporter",
+            "tcp",
+            single(ports.windowsExporter),
+            () => "Prometheus to the exporter of Windows nodes",
+            ["workers"],
+          ),
+        ]
+      : []),
+  ];
+}

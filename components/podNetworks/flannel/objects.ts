@@ -1,0 +1,124 @@
+import { apiByName, windowsAgent } from "../../kubernetes/addOns/nodeAgents.ts";
+import type { ImageSource } from "../../kubernetes/images.ts";
+import type { Manifest, Text } from "../../kubernetes/manifest.ts";
+import {
+  type Account,
+  boundClusterRole,
+  clusterRights,
+  daemonSet,
+  everyTaint,
+  hostPath,
+  linuxOnly,
+  namespace,
+  rule,
+  serviceAccount,
+  small,
+} from "../../kubernetes/workload.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { cniSpecVersion } from "../../model/releases.ts";
+import { flannelImage, flannelNamespace, flannelNetConf, flannelPaths } from "./network.ts";
+
+const linux: Account = { name: "kube-flannel", namespace: flannelNamespace };
+const windows: Account = { name: "kube-flannel-windows", namespace: flannelNamespace };
+
+/** flanneld on every node. On Windows it is a HostProcess pod that runs the program on the node's disk. */
+export function flannelManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
+  nodeEndpoint: Text,
+): readonly Manifest[] {
+  return [
+    namespace(flannelNamespace, "privileged"),
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "kube-flannel-cfg", namespace: flannelNamespace },
+      data: { "cni-conf.json": linuxCniConf(), "net-conf.json": flannelNetConf(spec.kubernetes.podCidr) },
+    },
+    serviceAccount(linux),
+    ...clusterRights(linux, "fenestra:flannel", [
+      rule("", ["pods"], ["get"]),
+      rule("", ["nodes"], ["get", "list", "watch"]),
+      rule("", ["nodes/status"], ["patch"]),
+    ]),
+    linuxFlannel(spec, nodeEndpoint),
+    ...(spec.windows.length === 0
+      ? []
+      : [
+          serviceAccount(windows),
+          boundClusterRole(windows, "fenestra:flannel-windows", "fenestra:flannel"),
+          windowsAgent(spec, windows, flannelPaths.start, small("50m", "64Mi", "512Mi")),
+        ]),
+  ];
+}
+
+/** CNI configuration of Linux nodes. Its name is free there; on Windows it must be the HNS network's. */
+function linuxCniConf(): string {
+  return `${JSON.stringify(
+    {
+      name: "cbr0",
+      cniVersion: cniSpecVersion,
+      plugins: [
+        { type: "flannel", delegate: { hairpinMode: true, isDefaultGateway: true } },
+        { type: "portmap", capabilities: { portMappings: true } },
+      ],
+    },
+    null,
+    2,
+  )}\n`;
+}
+
+/** flanneld on every Linux node, control plane included. It speaks to the API by its host name, so it need not wait for kube-proxy. */
+function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
+  const configuration = { name: "flannel-cfg", mountPath: "/etc/kube-flannel/" };
+  return daemonSet(linux, {
+    nodeSelector: linuxOnly,
+    hostNetwork: true,
+    priorityClassName: "system-node-critical",
+    serviceAccountName: linux.name,
+    tolerations: everyTaint,
+    initContainers: [
+      {
+        name: "install-cni-plugin",
+        image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel-cni-plugin"),
+        command: ["cp", "-f", "/flannel", "/opt/cni/bin/flannel"],
+        volumeMounts: [{ name: "cni-plugin", mountPath: "/opt/cni/bin" }],
+        resources: small("10m", "16Mi", "64Mi"),
+      },
+      {
+        name: "install-cni",
+        image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel"),
+        command: ["cp", "-f", "/etc/kube-flannel/cni-conf.json", "/etc/cni/net.d/10-flannel.conflist"],
+        volumeMounts: [{ name: "cni", mountPath: "/etc/cni/net.d" }, configuration],
+        resources: small("10m", "16Mi", "64Mi"),
+      },
+    ],
+    containers: [
+      {
+        name: "kube-flannel",
+        image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel"),
+        command: ["/opt/bin/flanneld", "--ip-masq", "--kube-subnet-mgr"],
+        resources: small("100m", "50Mi", "256Mi"),
+        securityContext: { privileged: false, capabilities: { add: ["NET_ADMIN", "NET_RAW"] } },
+        env: [
+          { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+          { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+          { name: "EVENT_QUEUE_DEPTH", value: "5000" },
+          { name: "CONT_WHEN_CACHE_NOT_READY", value: "false" },
+          ...apiByName(nodeEndpoint),
+        ],
+        volumeMounts: [
+          { name: "run", mountPath: "/run/flannel" },
+          configuration,
+          { name: "xtables-lock", mountPath: "/run/xtables.lock" },
+        ],
+      },
+    ],
+    volumes: [
+      hostPath("run", "/run/flannel", "DirectoryOrCreate"),
+      hostPath("cni-plugin", "/opt/cni/bin", "DirectoryOrCreate"),
+      hostPath("cni", "/etc/cni/net.d", "DirectoryOrCreate"),
+      hostPath("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
+      { name: "flannel-cfg", configMap: { name: "kube-flannel-cfg" } },
+    ],
+  });
+}
