@@ -4,6 +4,7 @@ import { didYouMean } from "./didYouMean.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
 import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
 import { addOnRules } from "./rules/addOns.ts";
+import { flagRules } from "./rules/flags.ts";
 import { identityRules } from "./rules/identity.ts";
 import { networkRules } from "./rules/network.ts";
 import { poolRules } from "./rules/pools.ts";
@@ -72,7 +73,7 @@ export function validate(
 }
 
 /** Cross-field rules, beyond the schema of each value. */
-const rules = [...stackRules, ...identityRules, ...networkRules, ...poolRules, ...addOnRules];
+const rules = [...stackRules, ...identityRules, ...networkRules, ...poolRules, ...flagRules, ...addOnRules];
 
 /** Keys of other projects are ignored, so a near miss of our prefix would be dropped silently. */
 function mistypedPrefix(key: string, text: string): readonly Problem[] {

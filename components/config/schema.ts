@@ -2,6 +2,7 @@ import { z } from "zod";
 import { defaultRelease } from "../model/releases.ts";
 import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import { addonsSchema } from "./addOnSchema.ts";
+import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
 
 const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
@@ -83,6 +84,7 @@ const controlPlaneSchema = z
       .max(256)
       .default(20)
       .meta({ description: "Size of the data disk of each etcd member in GiB." }),
+    ...controlPlaneFlagFields,
   })
   .meta({ description: "Machines of the control plane." });
 
@@ -157,6 +159,9 @@ export const poolSchema = z
       description:
         "Windows: block the cloud's metadata service for pods by an ACL of HNS on each. Switch it off only where an update of Windows breaks such ACLs: pods can then take the node's identity.",
     }),
+    kubelet: kubeletSchema
+      .optional()
+      .meta({ description: "Settings of the pool's kubelets, by the names of KubeletConfiguration." }),
     ccgPlugin: z.boolean().default(false).meta({
       description:
         "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",

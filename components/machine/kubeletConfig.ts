@@ -39,6 +39,14 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     args.pool === undefined
       ? reservations(operatingSystems.linux, args.spec.controlPlane.size)
       : args.pool.reservations;
+  const {
+    featureGates,
+    evictionHard: limits,
+    kubeReserved: _kube,
+    systemReserved: _system,
+    ...own
+  } = pool?.kubelet ?? {};
+  const gates = { ...(pool?.nodeLogQuery ? logQueryGates(spec.kubernetes.minor) : {}), ...featureGates };
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
@@ -66,8 +74,11 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     // A sandbox is created only after its image was pulled and unpacked, which on Windows takes longer than the default of two minutes.
     runtimeRequestTimeout: "10m",
     tlsMinVersion: "VersionTLS12",
-    ...(pool?.nodeLogQuery ? logQueryFields(spec.kubernetes.minor) : {}),
+    ...(pool?.nodeLogQuery ? { enableSystemLogHandler: true, enableSystemLogQuery: true } : {}),
+    ...(Object.keys(gates).length > 0 ? { featureGates: gates } : {}),
     ...(os === "windows" ? windowsFields : linuxFields(pool)),
+    ...own,
+    ...(limits === undefined ? {} : { evictionHard: { ...evictionHard[os], ...limits } }),
   };
 }
 
@@ -75,13 +86,8 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
  * Queries for the logs of services, `/logs/?query=`. The kubelet requires both fields, and refuses the second without the gate, which 1.36
  * locked on (kubernetes/kubernetes, pkg/kubelet/apis/config/validation).
  */
-function logQueryFields(minor: string): Readonly<Record<string, unknown>> {
-  const featureGates = settableGates("kubelet", minor, { NodeLogQuery: true });
-  return {
-    enableSystemLogHandler: true,
-    enableSystemLogQuery: true,
-    ...(Object.keys(featureGates).length > 0 ? { featureGates } : {}),
-  };
+function logQueryGates(minor: string): Readonly<Record<string, boolean>> {
+  return settableGates("kubelet", minor, { NodeLogQuery: true });
 }
 
 /**

@@ -18,7 +18,8 @@ export function allocatable({
   size,
   reservations,
   diskGb,
-}: Pick<PoolSpec, "os" | "size" | "reservations" | "diskGb">): {
+  kubelet,
+}: Pick<PoolSpec, "os" | "size" | "reservations" | "diskGb" | "kubelet">): {
   readonly cpu: string;
   readonly memory: string;
   readonly "ephemeral-storage": string;
@@ -26,15 +27,16 @@ export function allocatable({
   const kept = [reservations.kubeReserved, reservations.systemReserved];
   const reserved = (read: (each: (typeof kept)[number]) => number): number =>
     kept.reduce((sum, each) => sum + read(each), 0);
-  const limits = evictionHard[os];
+  const limit = (signal: "memory.available" | "nodefs.available") =>
+    kubelet.evictionHard?.[signal] ?? evictionHard[os][signal];
 
   const cpu = 1000 * size.vcpus - reserved((each) => amount(each.cpu, "m"));
   const installed = 1024 * size.memoryGib * (1 - kernelShare[os]);
-  const memory = installed - reserved((each) => mebibytes(each.memory)) - mebibytes(limits["memory.available"]);
+  const memory = installed - reserved((each) => mebibytes(each.memory)) - mebibytes(limit("memory.available"));
   // The file system is smaller than the disk: a disk of that many GiB counts as so many GB.
   const disk = (diskGb * 1e9) / 1024 ** 2;
   const storage =
-    disk * (1 - amount(limits["nodefs.available"], "%") / 100) -
+    disk * (1 - amount(limit("nodefs.available"), "%") / 100) -
     reserved((each) => mebibytes(each["ephemeral-storage"]));
   return { cpu: `${cpu}m`, memory: `${Math.floor(memory)}Mi`, "ephemeral-storage": `${Math.floor(storage)}Mi` };
 }

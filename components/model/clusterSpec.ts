@@ -1,3 +1,4 @@
+import type { Admission, AuditPolicy, ExtraArgs } from "../config/flagSchema.ts";
 import type { IssuerConfig, StackConfig } from "../config/schema.ts";
 import { defaultPodNetwork } from "../podNetworks/names.ts";
 import { type AddOns, addOns } from "./addOns.ts";
@@ -39,6 +40,12 @@ interface ControlPlaneSpec {
   readonly image: string;
   readonly osDiskGb: number;
   readonly etcdDiskGb: number;
+  /** More flags of its programs. */
+  readonly extraArgs: ExtraArgs;
+  /** An audit policy in place of Fenestra's. */
+  readonly auditPolicy: AuditPolicy | undefined;
+  /** Configuration of admission plug-ins. */
+  readonly admission: Admission | undefined;
 }
 
 /** One validated description of a cluster. Plain data: everything that decides the shape of the program is here, never in an Output. */
@@ -98,6 +105,9 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       image: controlPlane.image,
       osDiskGb: controlPlane.osDiskGb,
       etcdDiskGb: controlPlane.etcdDiskGb,
+      extraArgs: controlPlane.extraArgs ?? {},
+      auditPolicy: controlPlane.auditPolicy,
+      admission: controlPlane.admission,
     },
     pools,
     windows: windowsBuilds(pools),

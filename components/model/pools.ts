@@ -1,7 +1,8 @@
+import type { KubeletSettings } from "../config/flagSchema.ts";
 import type { PoolConfig, StackConfig } from "../config/schema.ts";
 import { awsMachineSize, azureMachineSize, type MachineSize } from "./machineSizes.ts";
 import { type LinuxFacts, type OperatingSystem, operatingSystem, type WindowsFacts } from "./operatingSystems.ts";
-import { type Reservations, reservations } from "./reservations.ts";
+import { type Reservations, reservations, withOwn } from "./reservations.ts";
 
 /** A Kubernetes taint. */
 export interface Taint {
@@ -69,7 +70,10 @@ interface CommonPool {
   /** Whether an update waits until the pool's nodes are Ready and run the payload that the program rendered. */
   readonly waitForNodes: boolean;
   readonly spot: boolean;
+  /** What is reserved on a node, the stack file's own amounts included. */
   readonly reservations: Reservations;
+  /** The stack file's settings of the kubelet. */
+  readonly kubelet: KubeletSettings;
   readonly scheduling: PoolScheduling;
 }
 
@@ -213,7 +217,8 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
         nodeLogQuery: pool.nodeLogQuery,
         waitForNodes: pool.waitForNodes,
         spot: pool.spot,
-        reservations: reservations(release, size),
+        reservations: withOwn(reservations(release, size), pool.kubelet ?? {}),
+        kubelet: pool.kubelet ?? {},
         scheduling: poolScheduling(pool, name, size),
       };
       if (release.family === "linux") return { ...common, os: "linux", release };

@@ -1,3 +1,4 @@
+import type { KubeletSettings } from "../config/flagSchema.ts";
 import type { Capacity } from "./machineSizes.ts";
 import type { OperatingSystem } from "./operatingSystems.ts";
 
@@ -64,4 +65,14 @@ export function reservations(os: OperatingSystem, capacity: Capacity): Reservati
       "ephemeral-storage": windows ? "10Gi" : "2Gi",
     },
   };
+}
+
+/** Reservations with a pool's own amounts in their places. */
+export function withOwn(computed: Reservations, own: Pick<KubeletSettings, keyof Reservations>): Reservations {
+  const merged = (name: keyof Reservations) => ({
+    cpu: own[name]?.cpu ?? computed[name].cpu,
+    memory: own[name]?.memory ?? computed[name].memory,
+    "ephemeral-storage": own[name]?.["ephemeral-storage"] ?? computed[name]["ephemeral-storage"],
+  });
+  return { kubeReserved: merged("kubeReserved"), systemReserved: merged("systemReserved") };
 }

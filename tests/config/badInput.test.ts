@@ -8,6 +8,7 @@ import { type PlainConfig, pulumiValues, setAt } from "../support/arbitraryConfi
 import { matchSnapshot } from "../support/snapshot.ts";
 import { addOnRows } from "./rows/addOns.ts";
 import { clusterRows } from "./rows/cluster.ts";
+import { flagRows } from "./rows/flags.ts";
 import { keyRows } from "./rows/keys.ts";
 import { machineRows } from "./rows/machines.ts";
 import { metadataRows } from "./rows/metadata.ts";
@@ -132,6 +133,7 @@ describe("bad input", () => {
     ...machineRows,
     ...addOnRows,
     ...registryRows,
+    ...flagRows,
   ]) {
     it(`${title}: path, value, reason and what is allowed`, () => {
       const { problems } = errorOf(changed(cloud, changes));

@@ -24,6 +24,7 @@ import {
   azureRightsTable,
   fillGenerated,
   linuxStagesTable,
+  ownFlagsTable,
   windowsStagesTable,
 } from "./tables.ts";
 
@@ -80,10 +81,11 @@ describe("generated parts of the documentation", () => {
     assert.match(text, /\| `name` \| .* \| required \|/);
   });
 
-  it("operations.md: stages and exit codes are those of the program", () => {
+  it("operations.md: stages, exit codes and flags are those of the program", () => {
     matchGenerated("docs/operations.md", {
       "windows-stages": windowsStagesTable(),
       "linux-stages": linuxStagesTable(),
+      "own-flags": ownFlagsTable(),
     });
   });
 

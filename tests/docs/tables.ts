@@ -19,6 +19,7 @@ import {
 } from "../../components/machine/linux/stages.ts";
 import { windowsStages } from "../../components/machine/windows/stages.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { ownFlagRows } from "../../components/model/ownFlags.ts";
 import { groupName } from "../../components/model/poolGroups.ts";
 import type { Plan } from "../../plan/report/plan.ts";
 
@@ -124,6 +125,14 @@ export function fillGenerated(document: string, parts: Readonly<Record<string, s
   const missing = Object.keys(parts).filter((name) => !found.has(name));
   if (missing.length > 0) throw new RangeError(`the document has no place for ${missing.join(", ")}`);
   return filled;
+}
+
+/** Flags that a stack file may not set. */
+export function ownFlagsTable(): string {
+  return markdownTable(
+    ["Program", "Flags", "Why"],
+    ownFlagRows().map(([program, flags, reason]) => [program, lines(flags.split(" ")), reason]),
+  );
 }
 
 /** Stages of a Linux machine with their exit codes. */

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { stringify } from "yaml";
+import type { KubeletSettings } from "../../components/config/flagSchema.ts";
 import { containerdPaths } from "../../components/machine/containerd.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
+import { kubeletGates, readProgramFlags } from "../../components/model/programFlags.ts";
 import { minorOf, minors } from "../../components/model/releases.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/programs/checkers/check.ts";
 import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
@@ -102,6 +104,61 @@ describe("configuration files as upstream's own code reads them", () => {
             text: text.replace("NodeLogQuery: true", "NodeLogQuery: false"),
           });
           assert.match(gate, /NodeLogQuery feature gate is required for enableSystemLogQuery/);
+        });
+      }
+    }
+  });
+
+  describe("with every setting of a pool", () => {
+    const settings: KubeletSettings = {
+      maxPods: 200,
+      kubeReserved: { cpu: "250m", memory: "700Mi" },
+      systemReserved: { "ephemeral-storage": "4Gi" },
+      evictionHard: { "memory.available": "600Mi", "nodefs.available": "12%" },
+      evictionSoft: { "memory.available": "1Gi" },
+      evictionSoftGracePeriod: { "memory.available": "1m30s" },
+      evictionMaxPodGracePeriod: 60,
+      imageGCHighThresholdPercent: 80,
+      imageGCLowThresholdPercent: 70,
+      imageMinimumGCAge: "5m",
+      imageMaximumGCAge: "168h",
+      containerLogMaxSize: "50Mi",
+      containerLogMaxFiles: 3,
+      maxParallelImagePulls: 5,
+      registryPullQPS: 10,
+      registryBurst: 20,
+    };
+    const onLinux: KubeletSettings = {
+      podPidsLimit: 4096,
+      cpuManagerPolicy: "static",
+      topologyManagerPolicy: "best-effort",
+      allowedUnsafeSysctls: ["net.core.somaxconn", "kernel.shm*"],
+      evictionHard: { "nodefs.inodesFree": "6%", "imagefs.inodesFree": "6%", "pid.available": "7%" },
+    };
+    for (const version of exampleReleases) {
+      const minor = minorOf(version);
+      // All off: many gates may not be on without another one.
+      const featureGates = Object.fromEntries(kubeletGates(readProgramFlags(), minor).map((gate) => [gate, false]));
+      for (const os of ["linux", "windows"] as const) {
+        it(`a KubeletConfiguration of ${os} has no problem at ${version}`, async () => {
+          const pool = specAt("aws", version).pools.find((pool) => pool.os === os);
+          assert.ok(pool !== undefined);
+          const kubelet = { ...settings, ...(os === "linux" ? onLinux : {}) };
+          const read = (given: KubeletSettings) => {
+            const text = stringify(
+              kubeletConfiguration({ spec: specAt("aws", version), pool: { ...pool, kubelet: given } }),
+            );
+            return problems({ id: "kubelet", kind: "kubelet", os, minor, text });
+          };
+          assert.deepEqual(await read(kubelet), []);
+          const locked = (await read({ featureGates })).filter((problem) =>
+            /unrecognized|cannot set|panic/.test(problem),
+          );
+          assert.deepEqual([Object.keys(featureGates).length > 100, locked], [true, []]);
+          assert.match(
+            (await read({ ...kubelet, imageGCLowThresholdPercent: 90 })).join(),
+            /imageGCLowThresholdPercent/,
+          );
         });
       }
     }

@@ -20,9 +20,13 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   "`pools[].labels`, `pools[].taints`": () => ({ pools: [{ ...pool, labels: { a: "b" } }] }),
   "`pools[].spot`": () => ({ pools: [{ ...pool, spot: true }] }),
   "`pools[].waitForNodes`": () => ({ pools: [{ ...pool, waitForNodes: false }] }),
+  "`pools[].kubelet`": () => ({ pools: [{ ...pool, kubelet: { maxPods: 60 } }] }),
   "a new pool": () => ({ pools: [pool, { ...pool, name: "x" }] }),
   "`controlPlane.size`": (cloud) => ({ controlPlane: { size: sizes[cloud] } }),
   "`controlPlane.image`": (cloud) => ({ controlPlane: { image: images[cloud] } }),
+  "`controlPlane.extraArgs`, `controlPlane.auditPolicy`, `controlPlane.admission`": () => ({
+    controlPlane: { auditPolicy: { rules: [{ level: "Metadata" }] } },
+  }),
   "`access.signIn`": () => ({
     access: { signIn: [{ name: "corp", issuer: "https://id.example.com", clientId: "kubernetes" }] },
   }),

@@ -52,8 +52,9 @@ async function freePorts(count: number): Promise<readonly number[]> {
  * Starts the programs; obtains them first, which builds them once when they are neither on PATH nor in the cache.
  *
  * @param authentication text of an AuthenticationConfiguration. Default: none.
+ * @param flags more flags of the API server.
  */
-export async function startApiServer(authentication?: string): Promise<ApiServer> {
+export async function startApiServer(authentication?: string, flags: readonly string[] = []): Promise<ApiServer> {
   const programs = await obtainPrograms({ progress: createProgress() });
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-api-"));
   const children: ChildProcess[] = [];
@@ -68,7 +69,7 @@ export async function startApiServer(authentication?: string): Promise<ApiServer
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const restart = await startAll(programs, folder, children, authentication);
+    const restart = await startAll(programs, folder, children, authentication, flags);
     const kubeconfig = path.join(folder, "kubeconfig");
     const kubectl: ApiServer["kubectl"] = (args, input) =>
       run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
@@ -84,6 +85,7 @@ async function startAll(
   folder: string,
   children: ChildProcess[],
   authentication: string | undefined,
+  flags: readonly string[],
 ): Promise<ApiServer["restart"]> {
   const [etcdClient, etcdPeer, api, controllers] = await freePorts(4);
   const token = randomBytes(16).toString("hex");
@@ -128,6 +130,7 @@ async function startAll(
       "--allow-privileged=true",
       ...(authentication === undefined ? [] : [`--authentication-config=${file("authentication.yaml")}`]),
       ...args,
+      ...flags,
     ]);
   };
   let server = startApi({

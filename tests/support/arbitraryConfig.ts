@@ -68,6 +68,11 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
       spot: fc.boolean(),
       waitForNodes: fc.boolean(),
       nodeLogQuery: fc.boolean(),
+      kubelet: some({
+        maxPods: fc.integer({ min: 10, max: 250 }),
+        kubeReserved: some({ cpu: fc.constant("100m"), memory: fc.constant("300Mi") }),
+        evictionHard: some({ "memory.available": fc.constant("300Mi"), "nodefs.available": fc.constant("5%") }),
+      }),
       labels: fc.dictionary(fc.constantFrom("team", "example.com/tier", "a_b"), word(10), { maxKeys: 3 }),
       taints: fc.uniqueArray(
         fc.record({
@@ -131,6 +136,11 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       image: fc.constantFrom(...facts.images),
       osDiskGb: fc.integer({ min: 30, max: 1024 }),
       etcdDiskGb: fc.integer({ min: 8, max: 256 }),
+      extraArgs: some({
+        apiServer: some({ "max-requests-inflight": fc.constant("800"), "event-ttl": fc.constant("2h0m0s") }),
+        etcd: some({ "heartbeat-interval": fc.constant("200") }),
+      }),
+      auditPolicy: fc.constant({ rules: [{ level: "Metadata", verbs: ["delete"] }] }),
     }),
     access: some({ public: fc.constant({ allow: ["203.0.113.0/24", "198.51.100.7/32"] }) }),
     addons: some({

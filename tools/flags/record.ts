@@ -14,6 +14,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { z } from "zod";
+import { helpFlags, kindOf } from "./help.ts";
 import { type FlagProgram, flagPrograms, imagesOf } from "./programs.ts";
 import { type FlagRecord, flagRecords, flagsFile, kinds } from "./records.ts";
 
@@ -35,28 +36,6 @@ const sources = new Map(
 async function moduleFolder(module: string, version: string): Promise<string> {
   const { stdout } = await run("go", ["mod", "download", "-json", `${module}@${version}`], { ...buffer, cwd: work });
   return z.looseObject({ Dir: z.string() }).parse(JSON.parse(stdout)).Dir;
-}
-
-/** Name and type of the flags that a help text lists, by what the standard library, pflag and kingpin print. */
-function helpFlags(text: string, parser: FlagProgram["parser"]): readonly (readonly [string, string])[] {
-  const line = {
-    go: /^ {2}-(\S+)(?: (\S+))?(?:\t.*)?$/,
-    pflag: /^ +(?:-\w, )?--([\w.-]+)(?:\[=[^\]]*\])?(?: (\S+))?(?: .*)?$/,
-    kingpin: /^ +(?:-\w, )?--(\[no-\])?([\w.-]+)(?:=(.*?))?(?: .*)?$/,
-  }[parser];
-  return text.split("\n").flatMap((each) => {
-    const found = line.exec(each);
-    if (found === null) return [];
-    if (parser !== "kingpin") return [[found[1] ?? "", kindOf(found[2] ?? "bool")] as const];
-    return [[found[2] ?? "", found[1] === undefined && found[3] !== undefined ? "value" : "bool"] as const];
-  });
-}
-
-/** What a value of a type must look like, as far as the test knows types. */
-function kindOf(type: string): string {
-  if (type === "bool" || type === "duration") return type;
-  if (/^u?int\d*$|^Level$/.test(type)) return "int";
-  return /^float/.test(type) ? "float" : "value";
 }
 
 async function built(program: FlagProgram, cwd: string): Promise<readonly (readonly [string, string])[]> {

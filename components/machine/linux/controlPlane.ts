@@ -7,11 +7,11 @@ import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours }
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
-import { authenticationConfiguration } from "./controlPlaneFiles.ts";
+import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } from "./controlPlaneFiles.ts";
 import { linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, type ServiceAccountTokens, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
-import { controlPlaneStages, stageTable, stageTablePath } from "./stages.ts";
+import { controlPlaneStages, type Stage, stageTable, stageTablePath } from "./stages.ts";
 import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
@@ -28,11 +28,13 @@ export interface ControlPlanePayloadArgs {
 /** Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure. */
 export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
   const { spec } = args;
+  const { auditPolicy, admission } = spec.controlPlane;
+  const stages = admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission);
   const jobs = scheduledJobs(args.access.snapshots !== undefined);
   const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
   const files: readonly PayloadFile[] = [
-    ...linuxFiles({ spec, stages: controlPlaneStages, env, requiresMount: controlPlanePaths.etcdMount }),
+    ...linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount }),
     ...ownScripts(args.access.snapshots !== undefined, jobs),
     ...jobs.flatMap(({ name, does, file, first, interval, settings }) => [
       unitFile(`${name}.service`, jobUnit(does, `/opt/fenestra/${file}`, settings)),
@@ -41,7 +43,12 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     unitFile(approver.unit, daemonUnit(approver.does, `/opt/fenestra/${approver.file}`)),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
-    rootFile(controlPlanePaths.auditPolicy),
+    auditPolicy === undefined
+      ? rootFile(controlPlanePaths.auditPolicy)
+      : { path: controlPlanePaths.auditPolicy, content: auditPolicyFile(auditPolicy) },
+    ...(admission === undefined
+      ? []
+      : [{ path: controlPlanePaths.admission, content: admissionConfiguration(admission) }]),
     { path: controlPlanePaths.authentication, content: authenticationConfiguration(spec.signIn) },
     ...(severalKeys(args.tokens)
       ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }]
@@ -51,9 +58,14 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   ];
   return {
     kind: "control-plane",
-    files: [...files, { path: stageTablePath, content: stageTable(controlPlaneStages, files) }],
+    files: [...files, { path: stageTablePath, content: stageTable(stages, files) }],
     entry: linuxEntry,
   };
+}
+
+/** The stages, of which one also depends on a file that not every stack has. */
+function alsoReading(name: string, path: string): readonly Stage[] {
+  return controlPlaneStages.map((stage) => (stage.name === name ? { ...stage, reads: [...stage.reads, path] } : stage));
 }
 
 /**

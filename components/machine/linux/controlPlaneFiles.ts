@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import type { Admission, AuditPolicy } from "../../config/flagSchema.ts";
 import type { IssuerConfig } from "../../config/schema.ts";
 import { signInPrefix } from "../../model/signIn.ts";
 
@@ -41,3 +42,13 @@ function jwtAuthenticator(issuer: IssuerConfig): object {
 }
 
 const healthPaths = ["/healthz", "/livez", "/readyz"] as const;
+
+/** An audit policy of the stack file. */
+export function auditPolicyFile(policy: AuditPolicy): string {
+  return yaml({ apiVersion: "audit.k8s.io/v1", kind: "Policy", ...policy });
+}
+
+/** Configuration of admission plug-ins. Each plug-in's part is decoded by the plug-in itself. */
+export function admissionConfiguration(plugins: Admission): string {
+  return yaml({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AdmissionConfiguration", plugins });
+}

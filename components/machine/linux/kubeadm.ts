@@ -36,6 +36,7 @@ export const controlPlanePaths = {
   authentication: "/etc/fenestra/authentication.yaml",
   /** Public keys of service accounts while their key is replaced. */
   serviceAccountKeys: "/etc/fenestra/service-account-keys.pem",
+  admission: "/etc/fenestra/admission.yaml",
   encryption: "/etc/kubernetes/pki/encryption.yaml",
 } as const;
 
@@ -81,6 +82,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
 /** ClusterConfiguration (kubeadm.k8s.io/v1beta4). */
 function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): object {
   const { kubernetes, controlPlane } = spec;
+  const { extraArgs, admission } = controlPlane;
   const names = [
     endpoint.host,
     ...(endpoint.publicHost === undefined ? [] : [endpoint.publicHost]),
@@ -111,6 +113,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
           "listen-metrics-urls": "http://127.0.0.1:2381",
           "quota-backend-bytes": etcdQuotaBytes(controlPlane.etcdDiskGb),
           "tls-min-version": "TLS1.2",
+          ...extraArgs.etcd,
         }),
       },
     },
@@ -118,6 +121,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
       certSANs: [...new Set(names)],
       extraArgs: [
         ...args({
+          ...(admission === undefined ? {} : { "admission-control-config-file": controlPlanePaths.admission }),
           "audit-log-maxage": 30,
           "audit-log-maxbackup": 5,
           "audit-log-maxsize": 100,
@@ -129,24 +133,14 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
           "kubelet-preferred-address-types": "InternalIP,Hostname",
           profiling: "false",
           "tls-min-version": "VersionTLS12",
+          ...extraArgs.apiServer,
         }),
         ...tokenArgs(spec, tokens),
       ],
       extraVolumes: [
-        {
-          name: "audit-policy",
-          hostPath: controlPlanePaths.auditPolicy,
-          mountPath: controlPlanePaths.auditPolicy,
-          readOnly: true,
-          pathType: "File",
-        },
-        {
-          name: "authentication",
-          hostPath: controlPlanePaths.authentication,
-          mountPath: controlPlanePaths.authentication,
-          readOnly: true,
-          pathType: "File",
-        },
+        fileVolume("audit-policy", controlPlanePaths.auditPolicy),
+        fileVolume("authentication", controlPlanePaths.authentication),
+        ...(admission === undefined ? [] : [fileVolume("admission", controlPlanePaths.admission)]),
         {
           name: "audit-logs",
           hostPath: controlPlanePaths.auditLogs,
@@ -174,10 +168,16 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
         "kube-api-qps": kubernetes.clientLimits.qps,
         profiling: "false",
         "tls-min-version": "VersionTLS12",
+        ...extraArgs.controllerManager,
       }),
     },
     scheduler: {
-      extraArgs: args({ "bind-address": "127.0.0.1", profiling: "false", "tls-min-version": "VersionTLS12" }),
+      extraArgs: args({
+        "bind-address": "127.0.0.1",
+        profiling: "false",
+        "tls-min-version": "VersionTLS12",
+        ...extraArgs.scheduler,
+      }),
     },
   };
 }
@@ -206,6 +206,11 @@ function tokenArgs(
         ]),
     ...(severalKeys(tokens) ? args({ "service-account-key-file": controlPlanePaths.serviceAccountKeys }) : []),
   ];
+}
+
+/** A file of the machine that the API server reads. */
+function fileVolume(name: string, path: string): object {
+  return { name, hostPath: path, mountPath: path, readOnly: true, pathType: "File" };
 }
 
 /** Half of the disk, so that a snapshot and a defragmentation fit next to it, and at most the 8 GiB that etcd recommends (etcd.io: system limits). */

@@ -45,7 +45,7 @@ export const keyRows: readonly Row[] = [
         "controlPlane.count",
         3,
         "is not a key that Fenestra knows",
-        "one of replicas, size, image, osDiskGb, etcdDiskGb",
+        "one of replicas, size, image, osDiskGb, etcdDiskGb, extraArgs, auditPolicy, admission",
       ],
     ],
   ],

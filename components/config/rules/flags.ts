@@ -1,0 +1,229 @@
+import { z } from "zod";
+import { neededAdmission, ownFlagReason } from "../../model/ownFlags.ts";
+import {
+  type ControlPlaneProgram,
+  controlPlanePrograms,
+  flagKinds,
+  kubeletGates,
+  type ProgramFlags,
+  readProgramFlags,
+} from "../../model/programFlags.ts";
+import { minorOf } from "../../model/releases.ts";
+import { didYouMean } from "../didYouMean.ts";
+import { childPath, type Problem } from "../problem.ts";
+import { poolRule, type Rule, rule } from "./rule.ts";
+
+const key = (path: string): string => `config.fenestra:${path}`;
+
+/** What is wrong with one flag: nothing, or one sentence and what is allowed. */
+type Wrong = Omit<Problem, "path" | "value"> | undefined;
+
+const kindInWords = {
+  bool: "true or false",
+  duration: "a duration such as 30s",
+  float: "a number",
+  int: "a whole number",
+};
+
+function flagProblem(program: ControlPlaneProgram, name: string, value: string, of: ProgramFlags): Wrong {
+  const title = controlPlanePrograms[program];
+  const reason = ownFlagReason(program, name);
+  if (reason !== undefined)
+    return { message: `is a flag that Fenestra keeps to itself: ${reason}`, allowed: "other flags of the program" };
+  const found = Object.entries(of.flags).find(([, names]) => names.includes(name))?.[0];
+  if (found === undefined) {
+    const known = Object.values(of.flags)
+      .flat()
+      .filter((each) => ownFlagReason(program, each) === undefined);
+    const remedy = didYouMean(name.replace(/^-+/, ""), known);
+    return {
+      message: `is not a flag that ${title} ${of.minor} lists`,
+      allowed: `what ${title} --help of ${of.version} shows, without the dashes`,
+      ...(remedy === undefined ? {} : { remedy }),
+    };
+  }
+  const pattern = Object.entries(flagKinds).find(([kind]) => kind === found)?.[1];
+  if (pattern !== undefined && !pattern.test(value)) {
+    const words = Object.entries(kindInWords).find(([kind]) => kind === found)?.[1] ?? "a value";
+    return { message: "has a value that the flag does not take", allowed: words };
+  }
+  // kubeadm writes them to a manifest as they are, one argument each.
+  if (/[\n\r]/.test(value)) return { message: "has a line break", allowed: "one line" };
+  return name === "feature-gates" ? gatesProblem(value, of) : admissionProblem(name, value);
+}
+
+function gatesProblem(value: string, { gates, program, minor }: ProgramFlags): Wrong {
+  for (const part of value.split(",")) {
+    const [, gate = "", setting = ""] = /^(?:kube:)?([^=]*)=(.*)$/.exec(part) ?? [];
+    if (!/^(?:true|false)$/.test(setting))
+      return {
+        message: `has ${JSON.stringify(part)}, which is no gate with true or false`,
+        allowed: "Gate=true,Other=false",
+      };
+    if (!gates.includes(gate)) return gateProblem(gate, `${program} ${minor}`, gates);
+  }
+  return undefined;
+}
+
+function gateProblem(gate: string, of: string, gates: readonly string[]): Wrong {
+  const remedy = didYouMean(gate, gates);
+  return {
+    message: `names ${gate}, which is no feature gate that ${of} lets one set: it never was one, is locked, or is gone`,
+    allowed: "alpha and beta gates of that minor, as its --help lists them",
+    ...(remedy === undefined ? {} : { remedy }),
+  };
+}
+
+function admissionProblem(flag: string, value: string): Wrong {
+  const listed = value.split(",");
+  const needed = Object.entries(neededAdmission);
+  if (flag === "enable-admission-plugins" && !listed.includes("NodeRestriction"))
+    return {
+      message: `leaves out NodeRestriction, which takes the flag's place: ${neededAdmission.NodeRestriction}`,
+      allowed: "a list with NodeRestriction in it",
+    };
+  const off = flag === "disable-admission-plugins" ? needed.find(([name]) => listed.includes(name)) : undefined;
+  if (off !== undefined)
+    return {
+      message: `switches off ${off[0]}: ${off[1]}`,
+      allowed: `plug-ins other than ${needed.map(([name]) => name).join(", ")}`,
+    };
+  const apis = flag === "runtime-config" && listed.find((each) => !/^[a-z0-9./-]+=true$/.test(each));
+  if (apis) return { message: `has ${JSON.stringify(apis)}, which switches nothing on`, allowed: "group/version=true" };
+  const weak = /^tls-m(?:in|ax)-version$/.test(flag) && !/^(?:VersionTLS|TLS1\.)1?[23]$/.test(value);
+  return weak
+    ? { message: "is older than TLS 1.2", allowed: "VersionTLS12 or VersionTLS13, for etcd TLS1.2 or TLS1.3" }
+    : undefined;
+}
+
+const extraArgs = rule(["kubernetes.version", "controlPlane.extraArgs"], (settings) => {
+  const given = settings["controlPlane.extraArgs"];
+  if (given === undefined) return [];
+  const minor = minorOf(settings["kubernetes.version"]);
+  const recorded = readProgramFlags().filter((each) => each.minor === minor);
+  return (["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) => {
+    const of = recorded.find((each) => each.program === controlPlanePrograms[program]);
+    // An unknown minor is reported by the rule on the release.
+    if (of === undefined) return [];
+    return Object.entries(given[program] ?? {}).flatMap(([name, value]): Problem[] => {
+      const wrong = flagProblem(program, name, value, of);
+      return wrong === undefined
+        ? []
+        : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];
+    });
+  });
+});
+
+/** A plug-in that is off by default and needs a line in `enable-admission-plugins`. */
+const offByDefault = ["EventRateLimit", "PodNodeSelector", "PodTolerationRestriction"];
+
+/** Whether privileged pods may run in kube-system, whose namespace has no label of its own. */
+function sparesSystem(configuration: Readonly<Record<string, unknown>>): boolean {
+  const { defaults, exemptions } = podSecurity.catch({}).parse(configuration);
+  return (
+    (defaults?.enforce ?? "privileged") === "privileged" || exemptions?.namespaces?.includes("kube-system") === true
+  );
+}
+
+const podSecurity = z.object({
+  defaults: z.object({ enforce: z.string().optional() }).optional(),
+  exemptions: z.object({ namespaces: z.array(z.string()).optional() }).optional(),
+});
+
+const admission = rule(["controlPlane.admission", "controlPlane.extraArgs"], (settings) => {
+  const plugins = settings["controlPlane.admission"] ?? [];
+  const enabled = settings["controlPlane.extraArgs"]?.apiServer?.["enable-admission-plugins"]?.split(",") ?? [];
+  return plugins.flatMap(({ name, configuration }, index): Problem[] => {
+    const path = key(`controlPlane.admission[${index}].name`);
+    if (name === "PodSecurity" && !sparesSystem(configuration))
+      return [
+        {
+          path: key(`controlPlane.admission[${index}].configuration`),
+          value: configuration,
+          message: "would keep the pods of the control plane and of the node's network from being made",
+          allowed: "defaults.enforce: privileged, or kube-system in exemptions.namespaces",
+        },
+      ];
+    if (plugins.findIndex((other) => other.name === name) !== index)
+      return [{ path, value: name, message: "is configured twice", allowed: "each plug-in once" }];
+    return offByDefault.includes(name) && !enabled.includes(name)
+      ? [
+          {
+            path,
+            value: name,
+            message: "is off by default, so its configuration would do nothing",
+            allowed: "a plug-in that is on",
+            remedy: `set controlPlane.extraArgs.apiServer.enable-admission-plugins: NodeRestriction,${name}`,
+          },
+        ]
+      : [];
+  });
+});
+
+/** Fields and thresholds that a kubelet on Windows does not have (kubernetes/kubernetes, pkg/kubelet/apis/config/validation_windows.go). */
+const linuxFields = ["podPidsLimit", "cpuManagerPolicy", "topologyManagerPolicy", "allowedUnsafeSysctls"] as const;
+const linuxSignals = ["nodefs.inodesFree", "imagefs.inodesFree", "pid.available"];
+
+const linuxOnly = poolRule(["os", "kubelet"], [], ({ os, kubelet = {} }, path) => {
+  if (os === "linux") return [];
+  const found = [
+    ...linuxFields.filter((field) => kubelet[field] !== undefined),
+    ...(["evictionHard", "evictionSoft"] as const).flatMap((field) =>
+      Object.keys(kubelet[field] ?? {}).flatMap((signal) =>
+        linuxSignals.includes(signal) ? [`${field}["${signal}"]`] : [],
+      ),
+    ),
+  ];
+  return found.map((field) => ({
+    path: `${path}.kubelet.${field}`,
+    value: "set",
+    message: "is a setting that kubelets on Windows do not have",
+    allowed: "nothing on Windows",
+  }));
+});
+
+const thresholds = poolRule(["kubelet"], [], ({ kubelet = {} }, path) => {
+  const values: Readonly<Record<string, string | undefined>> = kubelet.evictionSoft ?? {};
+  const soft = Object.keys(values);
+  const periods = Object.keys(kubelet.evictionSoftGracePeriod ?? {});
+  const missing = soft.filter((signal) => !periods.includes(signal));
+  const alone = periods.filter((signal) => !soft.includes(signal));
+  const { imageGCHighThresholdPercent: high = 85, imageGCLowThresholdPercent: low = 80 } = kubelet;
+  return [
+    ...missing.map((signal) => ({
+      path: `${path}.kubelet.evictionSoft["${signal}"]`,
+      value: values[signal],
+      message: "has no grace period, without which the kubelet does not start",
+      allowed: "a threshold that evictionSoftGracePeriod names too",
+    })),
+    ...alone.map((signal) => ({
+      path: `${path}.kubelet.evictionSoftGracePeriod["${signal}"]`,
+      value: kubelet.evictionSoftGracePeriod?.[signal],
+      message: "belongs to no threshold of evictionSoft",
+      allowed: soft.length === 0 ? "nothing without evictionSoft" : `one of ${soft.join(", ")}`,
+    })),
+    ...(low < high
+      ? []
+      : [
+          {
+            path: `${path}.kubelet.imageGCLowThresholdPercent`,
+            value: low,
+            message: "is not below imageGCHighThresholdPercent",
+            allowed: `less than ${high}`,
+          },
+        ]),
+  ];
+});
+
+const gates = poolRule(["kubelet"], ["kubernetes.version"], ({ kubelet }, path, settings) => {
+  if (kubelet?.featureGates === undefined) return [];
+  const minor = minorOf(settings["kubernetes.version"]);
+  const known = kubeletGates(readProgramFlags(), minor);
+  return Object.entries(kubelet.featureGates).flatMap(([gate, value]): Problem[] => {
+    const wrong = known.length === 0 || known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minor}`, known);
+    return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
+  });
+});
+
+/** The rules on flags, files and settings that Kubernetes' own programs read. */
+export const flagRules: readonly Rule[] = [extraArgs, admission, linuxOnly, thresholds, gates];

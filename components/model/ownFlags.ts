@@ -1,0 +1,137 @@
+import { type ControlPlaneProgram, controlPlanePrograms } from "./programFlags.ts";
+
+/** Why a flag of the control plane is not the user's: `undefined` where it is. The names may end in `*`. */
+type Reasons = readonly (readonly [flags: string, reason: string])[];
+
+const certificates = "certificates and keys are those of Fenestra's authorities";
+const members = "each member's name, addresses and folder follow from the network and the number of machines";
+const requests = "the aggregated APIs and the front proxy are set up with it";
+const leader = "exactly one of several must be at work";
+const ends = "the program would print something and end";
+
+/** Flags of every program but etcd. */
+const common: Reasons = [
+  ["help version", ends],
+  ["write-config-to", ends],
+  ["bind-address secure-port permit-*", "probes and firewall rules know the address and the port"],
+  ["kubeconfig authentication-kubeconfig authorization-kubeconfig master", "kubeadm writes the program's own identity"],
+  ["tls-cert-file tls-private-key-file tls-sni-cert-key cert-dir client-ca-file", certificates],
+  ["requestheader-*", requests],
+  [
+    "authentication-skip-lookup authorization-always-allow-paths",
+    "who may read the program's metrics is up to the API server",
+  ],
+  [
+    "emulated-version min-compatibility-version",
+    "an upgrade goes one minor at a time, and the checks expect that minor's behaviour",
+  ],
+  ["v vmodule", "log lines above 3 hold request bodies, Secrets among them"],
+];
+
+/** Flags that the program sets, or on whose default something rests. */
+const own: Readonly<Record<ControlPlaneProgram, Reasons>> = {
+  apiServer: [
+    ...common,
+    ["anonymous-auth authentication-config oidc-*", "access.signIn decides who may sign in"],
+    ["authorization-mode", "kubelets are confined by Node, everybody else by RBAC"],
+    ["admission-control admission-control-config-file", "controlPlane.admission writes that file"],
+    ["audit-policy-file", "controlPlane.auditPolicy writes that file"],
+    ["audit-log-path", "logs are collected and rotated there"],
+    ["advertise-address external-hostname peer-*", "each machine has an address of its own"],
+    ["allow-privileged", "the pod network runs in privileged pods"],
+    ["enable-bootstrap-token-auth", "nodes join with bootstrap tokens"],
+    ["encryption-provider-config*", "the key of Secrets at rest is placed by the machine"],
+    [
+      "etcd-servers* etcd-cafile etcd-certfile etcd-keyfile etcd-prefix storage-*",
+      "the machine's own etcd member holds the data",
+    ],
+    ["kubelet-certificate-authority kubelet-client-*", certificates],
+    ["kubelet-preferred-address-types", "names of nodes need not resolve"],
+    ["proxy-client-*", requests],
+    [
+      "service-account-issuer service-account-key-file service-account-signing-* service-account-jwks-uri api-audiences",
+      "every pod's token depends on it",
+    ],
+    ["service-account-lookup", "tokens of deleted pods would stay valid"],
+    ["service-cluster-ip-range", "kubernetes.serviceCidr sets it"],
+    ["endpoint-reconciler-type", "the API servers list each other by leases"],
+  ],
+  controllerManager: [
+    ...common,
+    [
+      "allocate-node-cidrs cluster-cidr cidr-allocator-type node-cidr-mask-size*",
+      "kubernetes.podCidr sets it, and each node has a /24",
+    ],
+    ["service-cluster-ip-range", "kubernetes.serviceCidr sets it"],
+    [
+      "cloud-provider cloud-config configure-cloud-routes external-cloud-volume-plugin",
+      "the cloud controller runs by itself",
+    ],
+    ["cluster-name", "the stack's name is the cluster's"],
+    ["cluster-signing-*-file root-ca-file", certificates],
+    ["service-account-private-key-file", "every pod's token depends on it"],
+    ["use-service-account-credentials", "each controller has rights of its own"],
+    ["controllers", "nodes join with the controllers that clean up and sign tokens"],
+    ["kube-api-qps kube-api-burst", "kubernetes.sizeTier sets it"],
+    ["leader-elect leader-elect-resource-*", leader],
+  ],
+  scheduler: [
+    ...common,
+    ["config", "it names a file; a machine has only those that Fenestra writes"],
+    ["leader-elect leader-elect-resource-*", leader],
+  ],
+  etcd: [
+    ["name data-dir wal-dir initial-* listen-* advertise-client-urls discovery*", members],
+    ["force-new-cluster", "it drops the other members"],
+    ["unsafe-no-fsync", "it loses data when a machine stops"],
+    ["strict-reconfig-check pre-vote max-learners", "a replaced member comes back as a learner"],
+    ["quota-backend-bytes", "controlPlane.etcdDiskGb sets it"],
+    [
+      "auto-tls cert-file key-file client-cert-* client-key-file trusted-ca-file peer-*tls peer-cert-* peer-client-* peer-key-file peer-trusted-ca-file peer-skip-* *crl-file self-signed-*",
+      certificates,
+    ],
+    ["auth-token* bcrypt-cost", "only the API server reaches it, by its certificate"],
+    ["enable-log-rotation log-outputs log-rotation-*", "the container's log is rotated by the kubelet"],
+  ],
+};
+
+/** A flag whose value is a path. */
+const namesFile = /-(?:file|folder|dir|config|kubeconfig|manifest|filepath-\w+|path)$/;
+
+/** Why Fenestra keeps a flag of a program to itself; `undefined` when a stack file may set it. */
+export function ownFlagReason(program: ControlPlaneProgram, flag: string): string | undefined {
+  const found = own[program].find(([flags]) => flags.split(" ").some((pattern) => fits(pattern, flag)));
+  if (found !== undefined) return found[1];
+  return namesFile.test(flag) ? "it names a file; a machine has only those that Fenestra writes" : undefined;
+}
+
+function fits(pattern: string, flag: string): boolean {
+  const parts = pattern.split("*");
+  return new RegExp(`^${parts.join(".*")}$`).test(flag);
+}
+
+/** Rows of the documentation's table: program, its flags, the reason. */
+export function ownFlagRows(): readonly (readonly [string, string, string])[] {
+  return [
+    ...common.map(([flags, reason]) => ["all but etcd", flags, reason] as const),
+    ...(["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) =>
+      own[program]
+        .filter((row) => !common.includes(row))
+        .map(([flags, reason]) => [controlPlanePrograms[program], flags, reason] as const),
+    ),
+  ];
+}
+
+/** Admission plug-ins without which the cluster is not what it promises. */
+export const neededAdmission: Readonly<Record<string, string>> = {
+  NodeRestriction: "it confines kubelets to their own nodes",
+  RuntimeClass: "it places Windows pods",
+  MutatingAdmissionPolicy: "it gives Windows pods their RuntimeClass",
+  ValidatingAdmissionPolicy: "the guard rails are policies",
+  ServiceAccount: "pods get their tokens from it",
+  NamespaceLifecycle: "it keeps the namespaces of the system",
+  TaintNodesByCondition: "pods wait until a node is ready",
+  CertificateApproval: "only approvers may approve certificates",
+  CertificateSigning: "only signers may sign certificates",
+  CertificateSubjectRestriction: "no certificate makes an administrator",
+};

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { parseAllDocuments } from "yaml";
+import { z } from "zod";
+import { controlPlanePaths } from "../../../components/machine/linux/kubeadm.ts";
+import { readProgramFlags } from "../../../components/model/programFlags.ts";
+import { minorOf, minors } from "../../../components/model/releases.ts";
+import { runOrFail } from "../../../rehearsal/host/command.ts";
+import { createProgress } from "../../../rehearsal/host/progress.ts";
+import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
+import { helpFlags, helpGates } from "../../../tools/flags/help.ts";
+import { type ApiServer, startApiServer, until } from "../../support/apiServer.ts";
+import { specOf } from "../../support/mocks.ts";
+import { fileOf } from "../windows/examples.ts";
+import { exampleControlPlane } from "./examples.ts";
+
+const controlPlane = {
+  extraArgs: {
+    apiServer: {
+      "enable-admission-plugins": "NodeRestriction,EventRateLimit",
+      "event-ttl": "2h0m0s",
+      "max-requests-inflight": "800",
+      "audit-log-maxage": "7",
+      "feature-gates": "ContextualLogging=false",
+    },
+  },
+  auditPolicy: { rules: [{ level: "RequestResponse", resources: [{ resources: ["configmaps"] }] }, { level: "None" }] },
+  admission: [
+    {
+      name: "EventRateLimit",
+      configuration: {
+        apiVersion: "eventratelimit.admission.k8s.io/v1alpha1",
+        kind: "Configuration",
+        limits: [{ type: "Server", qps: 1000, burst: 1000 }],
+      },
+    },
+    {
+      name: "PodSecurity",
+      configuration: {
+        apiVersion: "pod-security.admission.config.k8s.io/v1",
+        kind: "PodSecurityConfiguration",
+        defaults: { enforce: "baseline", "enforce-version": "latest" },
+        exemptions: { namespaces: ["kube-system"] },
+      },
+    },
+  ],
+};
+
+const argsSchema = z.looseObject({
+  apiServer: z.looseObject({ extraArgs: z.array(z.object({ name: z.string(), value: z.string() })) }),
+});
+
+describe("flags and files of the control plane", () => {
+  const payload = exampleControlPlane(specOf("aws-dev", { controlPlane: JSON.stringify(controlPlane) }));
+  const documents = parseAllDocuments(fileOf(payload, "/etc/fenestra/kubeadm.yaml"));
+  const { extraArgs } = argsSchema.parse(documents[1]?.toJS()).apiServer;
+
+  it("are recorded for each minor that can be chosen", () => {
+    const recorded = new Set(readProgramFlags().map(({ minor }) => minor));
+    assert.deepEqual(
+      [...recorded],
+      minors.map(({ minor }) => minor),
+    );
+  });
+
+  it("are recorded as the programs list them", async function () {
+    this.timeout(60_000);
+    const programs = await obtainPrograms({ progress: createProgress() });
+    const minor = minorOf(programs["kube-apiserver"].version);
+    for (const name of ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const) {
+      const help = await runOrFail([programs[name].path, "--help"]);
+      const record = readProgramFlags().find((each) => each.program === name && each.minor === minor);
+      assert.deepEqual(record?.gates, helpGates(help));
+      assert.deepEqual(
+        Object.values(record?.flags ?? {})
+          .flat()
+          .sort(),
+        helpFlags(help, "pflag")
+          .map(([flag]) => flag)
+          .sort(),
+      );
+    }
+  });
+
+  it("are on kubeadm's list once each, over Fenestra's defaults", () => {
+    const names = extraArgs.map(({ name }) => name);
+    assert.equal(new Set(names).size, names.length);
+    assert.equal(extraArgs.find(({ name }) => name === "audit-log-maxage")?.value, "7");
+  });
+
+  describe("on a real API server", () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-flags-"));
+    let api: ApiServer;
+    before(async function () {
+      this.timeout(30 * 60_000);
+      const own = ["admission-control-config-file", "audit-policy-file"];
+      const files = extraArgs.flatMap(({ name, value }) => (own.includes(name) ? [[name, value] as const] : []));
+      assert.equal(files.length, 2);
+      const flags = files.map(([name, value]) => {
+        writeFileSync(path.join(folder, name), fileOf(payload, value));
+        return `--${name}=${path.join(folder, name)}`;
+      });
+      const given = Object.entries(controlPlane.extraArgs.apiServer).map(([name, value]) => `--${name}=${value}`);
+      api = await startApiServer(undefined, [...flags, ...given, `--audit-log-path=${folder}/audit.log`]);
+    });
+    after(async () => {
+      await api?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    it("decide what is audited and admitted", async function () {
+      this.timeout(60_000);
+      assert.ok(payload.files.some((file) => file.path === controlPlanePaths.admission));
+      const pod = {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "own" },
+        spec: { hostNetwork: true, containers: [{ name: "c", image: "i" }] },
+      };
+      // The service account of a namespace comes a moment after it.
+      let refused = "";
+      await until(
+        "the admission plug-in",
+        async () => {
+          refused = (await api.kubectl(["apply", "--filename", "-"], JSON.stringify(pod))).stderr;
+          return /PodSecurity/.test(refused);
+        },
+        () => refused,
+      );
+      assert.match(refused, /violates PodSecurity "baseline:latest": host namespaces/);
+      assert.equal((await api.kubectl(["create", "configmap", "noted", "--from-literal=a=b"])).code, 0);
+      const events = readFileSync(path.join(folder, "audit.log"), "utf8");
+      assert.match(events, /"level":"RequestResponse".*"verb":"create".*"name":"noted"/);
+      assert.doesNotMatch(events, /"resource":"pods"/);
+    });
+  });
+});

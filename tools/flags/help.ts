@@ -1,0 +1,38 @@
+import type { FlagProgram } from "./programs.ts";
+
+/** Name and type of the flags that a help text lists, by what the standard library, pflag and kingpin print. */
+export function helpFlags(text: string, parser: FlagProgram["parser"]): readonly (readonly [string, string])[] {
+  const line = {
+    go: /^ {2}-(\S+)(?: (\S+))?(?:\t.*)?$/,
+    pflag: /^ +(?:-\w, )?--([\w.-]+)(?:\[=[^\]]*\])?(?: (\S+))?(?: .*)?$/,
+    kingpin: /^ +(?:-\w, )?--(\[no-\])?([\w.-]+)(?:=(.*?))?(?: .*)?$/,
+  }[parser];
+  return text.split("\n").flatMap((each) => {
+    const found = line.exec(each);
+    if (found === null) return [];
+    if (parser !== "kingpin") return [[found[1] ?? "", kindOf(found[2] ?? "bool")] as const];
+    return [[found[2] ?? "", found[1] === undefined && found[3] !== undefined ? "value" : "bool"] as const];
+  });
+}
+
+/** What a value of a type must look like, as far as the test knows types. */
+export function kindOf(type: string): string {
+  if (type === "bool" || type === "duration") return type;
+  if (/^u?int\d*$|^Level$/.test(type)) return "int";
+  return /^float/.test(type) ? "float" : "value";
+}
+
+/** Flags in the help of etcd, which names no types. What it calls deprecated or experimental is left out. */
+export function etcdFlags(text: string): readonly (readonly [string, string])[] {
+  return [...text.matchAll(/^ {2}--([a-z0-9-]+)\b.*\n( {4}.*)?/gm)]
+    .filter(
+      ([, name, about]) =>
+        !/^(?:experimental-|version$|config-file$)/.test(name ?? "") && !/Deprecated/.test(about ?? ""),
+    )
+    .map(([, name]) => [name ?? "", "value"] as const);
+}
+
+/** Feature gates that a program's help lists: those that may be set. */
+export function helpGates(text: string): readonly string[] {
+  return [...text.matchAll(/\b([A-Z]\w+)=true\|false \((?:ALPHA|BETA)/g)].map(([, name]) => name ?? "").sort();
+}
