@@ -103,12 +103,8 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
     }
     return await command.run(rest, terminal);
   } catch (error) {
-    if (error instanceof ConfigError) {
-      terminal.err(error.message);
-      return exitCodes.badConfig;
-    }
-    if (error instanceof UsageError) {
-      terminal.err(`fenestra: ${error.message}\n`);
+    if (error instanceof ConfigError || error instanceof UsageError) {
+      terminal.err(error instanceof ConfigError ? error.message : `fenestra: ${error.message}\n`);
       return exitCodes.badConfig;
     }
     if (isArgumentError(error)) {

@@ -4,8 +4,8 @@ import { z } from "zod";
 import { type Artifact, artifactLockFile, readArtifactLock } from "../components/model/artifacts.ts";
 import { defaultRelease } from "../components/model/releases.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
-import { type AskOptions, Publishers } from "./pin/ask.ts";
-import { judge, type PinResult, renderLock, withRelease } from "./pin/lock.ts";
+import { renderLock, withRelease } from "./pin/lock.ts";
+import { messages, pinLock } from "./pin/pinLock.ts";
 import { withUserFile } from "./userFiles.ts";
 
 const help = `Usage: fenestra pin [VERSION] [options]
@@ -28,9 +28,6 @@ export const pinCommand: Command = {
   help,
   run: (args, terminal) => pin(args, terminal),
 };
-
-/** Asked at the same time: few enough for publishers that count. */
-const atOnce = 8;
 
 async function pin(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
   const { values, positionals } = parseArgs({
@@ -77,53 +74,6 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   }
   if (!values.check && text !== renderLock(before)) writeFileSync(file, text);
   return exitCodes.fine;
-}
-
-/** How to pin. */
-interface PinOptions extends AskOptions {
-  readonly acceptMoved?: boolean;
-  /** Which artifacts are asked for; the others stay as they are. Default all. */
-  readonly chosen?: (artifact: Artifact) => boolean;
-}
-
-/** Asks for every artifact and judges the answers, in the order of the lock file. An artifact that is not chosen counts as kept. */
-async function pinLock(
-  lock: readonly Artifact[],
-  { acceptMoved = false, chosen = () => true, ...options }: PinOptions,
-): Promise<readonly (PinResult | { readonly artifact: Artifact; readonly outcome: "kept"; readonly message: "" })[]> {
-  const publishers = new Publishers(options);
-  const results = lock.map((artifact) => ({ artifact, outcome: "kept", message: "" }) as const);
-  const answered: (PinResult | (typeof results)[number])[] = [...results];
-  // One iterator for all workers: each takes the next.
-  const waiting = [...lock.entries()].filter(([, artifact]) => chosen(artifact)).values();
-  const worker = async (): Promise<void> => {
-    for (const [index, artifact] of waiting)
-      answered[index] = judge(artifact, await publishers.ask(artifact), acceptMoved);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  return answered;
-}
-
-/** What to say, each once: differences first; a host that cannot be reached at all is one line, not one per file. */
-function messages(results: readonly { readonly outcome: string; readonly message: string }[]): readonly string[] {
-  const of = (outcome: string) => results.filter((result) => result.outcome === outcome).map(({ message }) => message);
-  const failed = of("failed");
-  const reasons = Map.groupBy(failed, (message) => message.slice(message.lastIndexOf(": ") + 2));
-  const grouped = [...reasons].flatMap(([reason, all]) => [
-    ...all.slice(0, 3).map((message) => `✗ ${message}`),
-    ...(all.length > 3 ? [`✗ ... and ${all.length - 3} more: ${reason}`] : []),
-  ]);
-  const advice =
-    failed.length > 0 && failed.length === results.filter(({ outcome }) => outcome !== "kept").length
-      ? ["No publisher could be reached. Run this where there is internet, or give a mirror by --via URL."]
-      : [];
-  return [
-    ...of("different").map((message) => `✗ ${message}`),
-    ...grouped,
-    ...advice,
-    ...of("moved").map((message) => `! ${message}`),
-    ...of("unverified").map((message) => `· ${message}`),
-  ];
 }
 
 function readLock(file: URL | string): readonly Artifact[] {

@@ -1,19 +1,11 @@
-import { accessSync, closeSync, constants, existsSync, openSync, writeFileSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import type { CheckResult } from "../checks/check.ts";
-import { junitXml } from "../checks/junit.ts";
-import { plain, recapLines, resultLines, summaryLine, timed } from "../checks/report.ts";
-import { runChecks } from "../checks/run.ts";
-import { messageOf } from "../components/gates/messageOf.ts";
-import { type ClusterApi, clusterApi } from "../verify/api.ts";
-import type { VerifyCheck } from "../verify/check.ts";
-import { clusterFacts, makeNamespace, type Removal, removeNamespace } from "../verify/cluster.ts";
-import { executor } from "../verify/exec.ts";
-import { pauseImage } from "../verify/manifests.ts";
+import { clusterApi } from "../verify/api.ts";
+import { clusterFacts } from "../verify/cluster.ts";
 import { chosenChecks, planChecks } from "../verify/plan.ts";
-import { ProbePods } from "../verify/probePods.ts";
-import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { greet, type VerifyOptions, verify } from "../verify/verify.ts";
+import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { withUserFile } from "./userFiles.ts";
 
 const defaults = {
@@ -57,16 +49,13 @@ export const verifyCommand: Command = {
         `--only ${chosen.unknown.join(",")} names no check of this cluster; allowed: ${kinds.join(", ")}, or the id of one, such as ${checks[0]?.id}`,
       );
     }
-    return await verify(api, chosen.checks, options, terminal);
+    return (await verify(api, chosen.checks, options, terminal)) ? exitCodes.fine : exitCodes.findings;
   },
 };
 
-interface Options {
+interface Options extends VerifyOptions {
   readonly kubeconfig: string;
-  readonly junit: string | undefined;
   readonly only: readonly string[];
-  readonly limitMs: number;
-  readonly prefix: string;
   readonly outbound: string | undefined;
 }
 
@@ -113,82 +102,4 @@ function requireWritable(junit: string): void {
   const allowed = "a file in a folder that is there and yours to write";
   withUserFile(`--junit ${junit}`, allowed, () => accessSync(path.dirname(junit), constants.W_OK));
   if (existsSync(junit)) withUserFile(`--junit ${junit}`, allowed, () => closeSync(openSync(junit, "r+")));
-}
-
-/** Says which cluster it is; whether it does not answer. */
-async function greet(api: ClusterApi, { err }: Terminal): Promise<boolean> {
-  try {
-    const { gitVersion } = await api.version.getCode();
-    err(`cluster ${api.server}, Kubernetes ${gitVersion}\n`);
-    return false;
-  } catch (error) {
-    err(
-      `fenestra: the API server ${api.server} does not answer as it should: ${messageOf(error)}\nlook at: whether this machine may reach it (access.public.allow of the stack, VPN), and whether the kubeconfig is this cluster's\n`,
-    );
-    return true;
-  }
-}
-
-async function verify(
-  api: ClusterApi,
-  checks: readonly VerifyCheck[],
-  { junit, limitMs, prefix }: Options,
-  { out, err, paint = plain }: Terminal,
-): Promise<ExitCode> {
-  const started = performance.now();
-  const line = (text: string): string => timed(text, performance.now() - started, paint);
-  const namespace = await makeNamespace(api, prefix);
-  err(`namespace ${namespace}; ${checks.length} checks, at most ${limitMs / 1000} s each\n`);
-  const { interrupted, release } = untilInterrupted(namespace, err);
-  let results: readonly CheckResult[] = [];
-  let removal: Removal = { clean: false, left: undefined };
-  try {
-    const probePods = new ProbePods(api, namespace, executor(api.config, namespace));
-    results = await runChecks(
-      checks,
-      { api, namespace, waitingImage: pauseImage, probePods },
-      {
-        limitMs,
-        interrupted,
-        heartbeatMs: 60_000,
-        onBegin: (id) => err(line(`...   [${id}]`)),
-        onWaiting: (id, _, seconds) => err(line(`...   [${id}] for ${Math.round(seconds)} s`)),
-        onResult: (result, position) => out(line(resultLines(result, position, paint))),
-      },
-    );
-  } finally {
-    err(`removing namespace ${namespace}\n`);
-    removal = await removeNamespace(api, namespace);
-    release();
-  }
-  if (removal.left !== undefined)
-    err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
-  if (junit !== undefined) writeFileSync(junit, junitXml(results, "fenestra verify", api.server));
-  for (const text of [...recapLines(results, paint), summaryLine(results)]) out(`${text}\n`);
-  const failed = results.some(({ outcome }) => outcome === "failed");
-  return failed || !removal.clean || interrupted.aborted ? exitCodes.findings : exitCodes.fine;
-}
-
-/** A signal that ends the run on Ctrl-C; the second Ctrl-C ends the program at once. */
-function untilInterrupted(
-  namespace: string,
-  err: Terminal["err"],
-): { readonly interrupted: AbortSignal; readonly release: () => void } {
-  const controller = new AbortController();
-  const interrupt = (): void => {
-    if (controller.signal.aborted) {
-      err(`fenestra: left behind; remove it by: kubectl delete namespace ${namespace}\n`);
-      process.exit(exitCodes.findings);
-    }
-    err("interrupted; what was made is removed, a second Ctrl-C leaves it\n");
-    controller.abort();
-  };
-  const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
-  for (const signal of signals) process.on(signal, interrupt);
-  return {
-    interrupted: controller.signal,
-    release: () => {
-      for (const signal of signals) process.off(signal, interrupt);
-    },
-  };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { CheckResult } from "../../checks/check.ts";
 import { main } from "../../cli/main.ts";
-import { summary } from "../../cli/rehearse.ts";
+import { summary } from "../../rehearsal/summary.ts";
 import { stackDir } from "../support/stacks.ts";
 
 const ended = (outcome: CheckResult["outcome"]): CheckResult => ({
@@ -12,20 +12,20 @@ const ended = (outcome: CheckResult["outcome"]): CheckResult => ({
   notes: [],
   seconds: 0,
 });
-const [passed, failed, skipped] = [ended("passed"), ended("failed"), ended("skipped")];
+const [good, bad, skipped] = [ended("passed"), ended("failed"), ended("skipped")];
 
 describe("the end of a rehearsal", () => {
   it("counts, and is a failure when a check failed", () => {
-    assert.deepEqual(summary([passed, passed], ""), { lines: ["2 passed, 0 failed"], code: 0 });
-    assert.deepEqual(summary([passed, failed, skipped], ""), {
+    assert.deepEqual(summary([good, good], ""), { lines: ["2 passed, 0 failed"], passed: true });
+    assert.deepEqual(summary([good, bad, skipped], ""), {
       lines: ["failed:", "  [a] why", "1 passed, 1 failed, 1 skipped"],
-      code: 1,
+      passed: false,
     });
   });
 
   it("is a failure when no check was run", () => {
-    const { lines, code } = summary([], "none");
-    assert.equal(code, 1);
+    const { lines, passed } = summary([], "none");
+    assert.equal(passed, false);
     assert.match(lines[0] ?? "", /^no check was run; --only none: allowed is the beginning of a check's id/);
     assert.equal(lines.at(-1), "0 passed, 0 failed");
   });
