@@ -73,13 +73,13 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
     entry: fileURLToPath(new URL("../index.ts", import.meta.url)),
     asOf,
   });
+  const diff = base === undefined ? undefined : diffPlans(base, plan);
   if (values.out !== undefined) {
-    writePlan(values.out, planFiles(plan));
+    writePlan(values.out, planFiles(plan, base === undefined || diff === undefined ? undefined : { base, diff }));
     const names = new Set(plan.machines.map(({ name }) => name));
     const others = readdirSync(path.join(values.out, "machines")).filter((name) => !names.has(name));
     if (others.length > 0) err(`not of this plan, left as they are in ${values.out}/machines: ${others.join(", ")}\n`);
   }
-  const diff = base === undefined ? undefined : diffPlans(base, plan);
   if (diff === undefined) out(values.json ? planJson(plan) : planSummary(plan));
   else out(values.json ? `${JSON.stringify(diff, null, 2)}\n` : diffText(diff, paint));
   err(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);

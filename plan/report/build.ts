@@ -62,6 +62,8 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf }: Pla
     },
     controlPlane: {
       size: controlPlane.size.name,
+      vcpus: controlPlane.size.vcpus,
+      memoryGib: controlPlane.size.memoryGib,
       image: controlPlane.image,
       etcdDiskGb: controlPlane.etcdDiskGb,
       members: controlPlane.members.map(({ etcdName, zone, address }) => ({ etcdName, zone, address })),

@@ -1,6 +1,7 @@
-import { planHtml } from "./html.ts";
 import { planJson } from "./json.ts";
 import { planMarkdown } from "./markdown.ts";
+import type { Comparison } from "./page/comparison.ts";
+import { planHtml } from "./page/html.ts";
 import type { Plan } from "./plan.ts";
 
 /** A file of a plan's folder. */
@@ -10,11 +11,14 @@ export interface OutputFile {
   readonly content: string;
 }
 
-/** Every file of a plan's folder: the three forms of the plan, and each machine's files as they are on the machine. */
-export function planFiles(plan: Plan): readonly OutputFile[] {
+/**
+ * Every file of a plan's folder: the three forms of the plan, and each machine's files as they are on the machine. With an older plan the page
+ * shows what changes.
+ */
+export function planFiles(plan: Plan, comparison?: Comparison): readonly OutputFile[] {
   return [
     { path: "plan.md", content: planMarkdown(plan) },
-    { path: "plan.html", content: planHtml(plan) },
+    { path: "plan.html", content: planHtml(plan, comparison) },
     { path: "plan.json", content: planJson(plan) },
     ...plan.machines.flatMap(({ name, files }) =>
       files.map(({ path, content }) => ({ path: `machines/${name}/${relativePath(path)}`, content })),

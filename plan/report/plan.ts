@@ -151,6 +151,8 @@ export const planSchema = z
     controlPlane: z
       .strictObject({
         size: z.string(),
+        vcpus: z.number().describe("Virtual processors of a machine."),
+        memoryGib: z.number().describe("Memory of a machine in GiB."),
         image: z.string(),
         etcdDiskGb: count.describe("Disk of etcd in GiB."),
         members: z

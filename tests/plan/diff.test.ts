@@ -45,7 +45,7 @@ function plan(resources: readonly PlanResource[], machines: readonly PlanMachine
       kubernetes: "1.36.4",
     },
     network: { cidr: "", nat: "none", podCidr: "", serviceCidr: "", zones: [], publicAccess: null },
-    controlPlane: { size: "", image: "", etcdDiskGb: 8, members: [] },
+    controlPlane: { size: "", vcpus: 2, memoryGib: 8, image: "", etcdDiskGb: 8, members: [] },
     pools: [],
     machines,
     resources,

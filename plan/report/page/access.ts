@@ -1,0 +1,260 @@
+import { valueAt } from "../../diff/leaves.ts";
+import { builtInRoles } from "../../fakes/azureRoles.ts";
+import { matches } from "../../fakes/iam.ts";
+import type { Plan, PlanResource } from "../plan.ts";
+
+/** Who opens connections to what, by one rule of the firewalls. */
+export interface Reach {
+  readonly from: string;
+  readonly to: string;
+  /** `TCP 6443`. */
+  readonly ports: string;
+  readonly purpose: string;
+}
+
+/** What keeps data for machines, with those whose roles let them at it. */
+export interface Store {
+  /** `Parameter Store: 5 secrets`, `Bucket: snapshots`. */
+  readonly title: string;
+  /** What is in it, where the title does not say it. */
+  readonly detail: string;
+  /** The control plane, or pools by their names. */
+  readonly readers: readonly string[];
+  readonly writers: readonly string[];
+}
+
+/** What stands between the cluster's machines and everything else. */
+export interface Edge {
+  readonly publicBalancer: boolean;
+  /** Zones with a NAT gateway. */
+  readonly nats: readonly string[];
+  /** Services of the cloud that are reached without the internet. */
+  readonly endpoints: readonly string[];
+}
+
+/** Words for the control plane among readers and writers. */
+const controlPlaneName = "control plane";
+
+/** The inbound rules that allow something, as the program makes them. */
+export function reaches(plan: Plan): readonly Reach[] {
+  const rules = plan.resources.flatMap((resource) =>
+    resource.type === "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+      ? [awsRule(plan, resource)]
+      : resource.type === "azure-native:network:SecurityRule"
+        ? azureRule(plan, resource)
+        : [],
+  );
+  return rules.sort((a, b) => (a.to < b.to ? -1 : a.to > b.to ? 1 : 0));
+}
+
+function awsRule(plan: Plan, { inputs, propertyDependencies }: PlanResource): Reach {
+  const [first, last] = [text(inputs, "fromPort"), text(inputs, "toPort")];
+  const protocol = text(inputs, "ipProtocol");
+  return {
+    from: text(inputs, "cidrIpv4") || groupName(plan, propertyDependencies.referencedSecurityGroupId),
+    to: groupName(plan, propertyDependencies.securityGroupId),
+    ports: protocol === "-1" ? "all" : `${protocol.toUpperCase()} ${first === last ? first : `${first}-${last}`}`,
+    purpose: text(inputs, "description"),
+  };
+}
+
+function azureRule(plan: Plan, { inputs, propertyDependencies }: PlanResource): readonly Reach[] {
+  if (text(inputs, "access") !== "Allow" || text(inputs, "direction") !== "Inbound") return [];
+  const prefixes = texts(inputs, "sourceAddressPrefixes");
+  const prefix = text(inputs, "sourceAddressPrefix");
+  const protocol = text(inputs, "protocol");
+  const ports = text(inputs, "destinationPortRange") || texts(inputs, "destinationPortRanges").join(", ");
+  return [
+    {
+      from:
+        prefix === "AzureLoadBalancer"
+          ? "health probes of Azure"
+          : prefix || prefixes.join(", ") || groupName(plan, propertyDependencies.sourceApplicationSecurityGroups),
+      to: groupName(
+        plan,
+        propertyDependencies.destinationApplicationSecurityGroups ?? propertyDependencies.networkSecurityGroupName,
+      ),
+      ports: protocol === "*" && ports === "*" ? "all" : `${protocol.toUpperCase()} ${ports}`,
+      purpose: text(inputs, "description"),
+    },
+  ];
+}
+
+/** What a firewall's group is called by a reader. */
+function groupName({ cluster, resources }: Plan, urns: readonly string[] | undefined): string {
+  const name = resources.find(({ urn }) => urns?.includes(urn))?.name ?? "anything";
+  const short = name.replace(`${cluster.name}-security-`, "").replace(`${cluster.name}-network-`, "");
+  return { "api-internal": "internal load balancer", "api-public": "public load balancer" }[short] ?? words(short);
+}
+
+/** The stores of the program: secrets by who is let at them, then buckets. */
+export function stores(plan: Plan): readonly Store[] {
+  const grants = plan.cluster.cloud === "aws" ? awsGrants(plan) : azureGrants(plan);
+  const holders = (check: (grant: Grant) => boolean): readonly string[] => [
+    ...new Set(grants.filter(check).map(({ who }) => who)),
+  ];
+  const secrets = plan.resources
+    .filter(({ type }) => type === "aws:ssm/parameter:Parameter" || type === "azure-native:keyvault:Secret")
+    .map((resource) => ({
+      name: resource.name.replace(`${plan.cluster.name}-secrets-`, ""),
+      readers: holders((grant) => grant.may("read", resource)),
+      writers: holders((grant) => grant.may("write", resource)),
+    }));
+  const groups = Map.groupBy(secrets, ({ readers, writers }) => `${readers.join()} ${writers.join()}`);
+  const [place, single] = plan.cluster.cloud === "aws" ? ["Parameter Store", "Parameter"] : ["Key Vault", "Key Vault"];
+  const buckets = plan.resources.filter(
+    ({ type }) => type === "aws:s3/bucket:Bucket" || type === "azure-native:storage:BlobContainer",
+  );
+  return [
+    ...[...groups.values()].flatMap((members): readonly Store[] => {
+      const [first] = members;
+      if (first === undefined) return [];
+      const { name, readers, writers } = first;
+      if (members.length === 1) return [{ title: `${single}: ${words(name)}`, detail: "", readers, writers }];
+      const detail = members.map((member) => member.name).join(", ");
+      return [{ title: `${place}: ${members.length} secrets`, detail, readers, writers }];
+    }),
+    ...buckets.map((resource) => ({
+      title: `${plan.cluster.cloud === "aws" ? "Bucket" : "Storage"}: ${words(resource.name.replace(`${plan.cluster.name}-`, "").replace(/-(bucket|container)$/, ""))}`,
+      detail: "",
+      readers: holders((grant) => grant.may("read", resource)),
+      writers: holders((grant) => grant.may("write", resource)),
+    })),
+  ];
+}
+
+/** One holder's right. */
+interface Grant {
+  readonly who: string;
+  readonly may: (what: "read" | "write", store: PlanResource) => boolean;
+}
+
+/** Whose identity a component is: the control plane's or a pool's. */
+function holderOf({ cluster, pools }: Plan, name: string | undefined): string | undefined {
+  if (name === `${cluster.name}-control-plane-identity`) return controlPlaneName;
+  return pools.find((pool) => name === `${cluster.name}-pool-${pool.name}-identity`)?.name;
+}
+
+/** Policies of the roles, conditions aside. */
+function awsGrants(plan: Plan): readonly Grant[] {
+  const parents = new Map(plan.resources.map(({ urn, name }) => [urn, name]));
+  return plan.resources
+    .filter(({ type }) => type === "aws:iam/policy:Policy")
+    .flatMap(({ parent, inputs }) => {
+      const who = holderOf(plan, parents.get(parent ?? ""));
+      return who === undefined ? [] : statements(text(inputs, "policy")).map((statement) => ({ who, statement }));
+    })
+    .map(({ who, statement }) => ({
+      who,
+      may: (what, store) => {
+        const secret = store.type === "aws:ssm/parameter:Parameter";
+        const action = secret
+          ? `ssm:${what === "read" ? "Get" : "Put"}Parameter`
+          : `s3:${what === "read" ? "Get" : "Put"}Object`;
+        return (
+          valueAt(statement, "Effect") === "Allow" &&
+          texts(statement, "Action").some((pattern) => matches(pattern, action)) &&
+          texts(statement, "Resource").some((pattern) =>
+            secret
+              ? matches(pattern.replace(/^.*:parameter/, ""), text(store.inputs, "name"))
+              : // The cloud adds random characters to the name that the program gives.
+                pattern.startsWith(`arn:aws:s3:::${store.name}-`),
+          )
+        );
+      },
+    }));
+}
+
+function statements(policy: string): readonly unknown[] {
+  try {
+    const list = valueAt(JSON.parse(policy), "Statement");
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Role assignments with a built-in role. */
+function azureGrants(plan: Plan): readonly Grant[] {
+  const byUrn = new Map(plan.resources.map((resource) => [resource.urn, resource]));
+  const nameOf = (urn: string | null | undefined): string | undefined => byUrn.get(urn ?? "")?.name;
+  return plan.resources
+    .filter(({ type }) => type === "azure-native:authorization:RoleAssignment")
+    .flatMap(({ inputs, propertyDependencies }) => {
+      const identity = byUrn.get(propertyDependencies.principalId?.[0] ?? "");
+      const who = holderOf(plan, nameOf(identity?.parent));
+      const role = builtInRoles[text(inputs, "roleDefinitionId").split("/").at(-1) ?? ""];
+      const scopes = propertyDependencies.scope ?? [];
+      if (who === undefined || role === undefined) return [];
+      return [
+        {
+          who,
+          may: (what: "read" | "write", store: PlanResource) => {
+            const places = [store.urn, ...Object.values(store.propertyDependencies).flat()];
+            const inScope = scopes.some((scope) => places.includes(scope));
+            const action =
+              store.type === "azure-native:keyvault:Secret"
+                ? `Microsoft.KeyVault/vaults/secrets/${what === "read" ? "get" : "set"}Secret/action`
+                : `Microsoft.Storage/storageAccounts/blobServices/containers/blobs/${what}`;
+            return inScope && (role.dataActions ?? []).some((pattern) => matches(pattern, action));
+          },
+        },
+      ];
+    });
+}
+
+/** What is at the network's edge. */
+export function edge(plan: Plan): Edge {
+  const of = (type: string): readonly PlanResource[] => plan.resources.filter((resource) => resource.type === type);
+  const byUrn = new Map(plan.resources.map((resource) => [resource.urn, resource]));
+  const awsNats = of("aws:ec2/natGateway:NatGateway").map(({ propertyDependencies }) =>
+    text(byUrn.get(propertyDependencies.subnetId?.[0] ?? "")?.inputs, "availabilityZone"),
+  );
+  const azureNats = of("azure-native:network:NatGateway").map(({ inputs }) => texts(inputs, "zones")[0] ?? "");
+  const open =
+    of("aws:lb/loadBalancer:LoadBalancer").some(({ inputs }) => valueAt(inputs, "internal") === false) ||
+    of("azure-native:network:LoadBalancer").some(({ propertyDependencies }) =>
+      (propertyDependencies.frontendIPConfigurations ?? []).some(
+        (urn) => byUrn.get(urn)?.type === "azure-native:network:PublicIPAddress",
+      ),
+    );
+  const endpoints = [
+    ...of("aws:ec2/vpcEndpoint:VpcEndpoint").map(({ inputs }) => text(inputs, "serviceName").split(".").at(-1) ?? ""),
+    ...of("azure-native:network:Subnet").flatMap(({ inputs }) => {
+      const services = valueAt(inputs, "serviceEndpoints");
+      return (Array.isArray(services) ? services : []).map((each) => text(each, "service").replace("Microsoft.", ""));
+    }),
+  ];
+  return { publicBalancer: open, nats: [...awsNats, ...azureNats], endpoints: [...new Set(endpoints)].sort() };
+}
+
+/** A zone without its region's name: `a` of `eu-central-1a`. */
+export function shortZone({ cluster }: Plan, zone: string): string {
+  return zone.startsWith(cluster.region) ? zone.slice(cluster.region.length) : zone;
+}
+
+/** Holders in words, all pools together where they are the same: `control plane, all pools`. */
+export function holdersInWords(plan: Plan, holders: readonly string[]): string {
+  if (holders.length === 0) return "nobody";
+  const names = plan.pools.map(({ name }) => name);
+  const pools = names.filter((name) => holders.includes(name));
+  const all = pools.length > 1 && pools.length === names.length;
+  const some = pools.length > 3 ? [`${pools.length} of ${names.length} pools`] : pools;
+  return [...(holders.includes(controlPlaneName) ? [controlPlaneName] : []), ...(all ? ["all pools"] : some)].join(
+    ", ",
+  );
+}
+
+function words(name: string): string {
+  return name.replaceAll("-", " ").replace("control plane", controlPlaneName);
+}
+
+function text(value: unknown, path: string): string {
+  const found = valueAt(value, path);
+  return typeof found === "string" || typeof found === "number" ? String(found) : "";
+}
+
+function texts(value: unknown, path: string): readonly string[] {
+  const found = valueAt(value, path);
+  return (Array.isArray(found) ? found : [found]).filter((each) => typeof each === "string");
+}

@@ -1,0 +1,97 @@
+import { showProblem } from "../../../components/config/problem.ts";
+import type { BasePlan } from "../../diff/base.ts";
+import type { NodeChange, PlanDiff } from "../../diff/compare.ts";
+import { isEmpty } from "../../diff/compare.ts";
+import { showChange } from "../../diff/leaves.ts";
+import { changeWords, countChanges, fileLines, findingLines, lostLines } from "../../diff/text.ts";
+import { escapeHtml } from "../markdown.ts";
+import { type Plan, planSchema } from "../plan.ts";
+import { code, folded, scrolling, table } from "./elements.ts";
+import type { Marks } from "./layout.ts";
+import { picture } from "./picture.ts";
+
+/** An older plan, and what is different from it. */
+export interface Comparison {
+  readonly base: BasePlan;
+  readonly diff: PlanDiff;
+}
+
+/** The older plan in full; `undefined` when an older version made it without something that the page shows. */
+export function olderPlan(comparison: Comparison | undefined): Plan | undefined {
+  return comparison === undefined ? undefined : planSchema.safeParse(comparison.base).data;
+}
+
+/** What happens to the pools and members of the picture, by name of the pool or of the machine. */
+export function marksOf(plan: Plan, comparison: Comparison | undefined): Marks {
+  const changed = (comparison?.diff.nodes ?? []).filter(({ change }) => change !== "stays");
+  return new Map(
+    changed.map(({ name, change }) => [
+      plan.pools.find((pool) => name === `${plan.cluster.name}-pool-${pool.name}-group`)?.name ?? name,
+      changeWords[change],
+    ]),
+  );
+}
+
+/** What changes since an older plan, the worst first. */
+export function changes(comparison: Comparison): string {
+  const { diff } = comparison;
+  if (isEmpty(diff)) return "<p>Nothing changes.</p>";
+  const before = olderPlan(comparison);
+  const counts = Object.entries(countChanges(diff.resources)).map(([mark, count]) => `${mark} ${count}`);
+  return [
+    callout("This update is refused", diff.refused.map(showProblem)),
+    callout(
+      "Data is lost",
+      lostLines(diff)
+        .slice(1)
+        .map((line) => line.slice(2)),
+    ),
+    table("What happens to the machines", ["Machines", "What happens", "Before and now", "Why"], diff.nodes.map(node)),
+    folded(
+      `Resources: ${escapeHtml(counts.join("  "))}`,
+      table(
+        "Resources that do not stay",
+        ["Resource", "What happens", "Values"],
+        diff.resources.map(({ name, type, change, because, inputs }) => [
+          `${escapeHtml(name)}<span class="detail">${escapeHtml(type)}</span>`,
+          `${change === "replaced" || change === "removed" ? `<b class="error">${changeWords[change]}</b>` : changeWords[change]}<span class="detail">${escapeHtml(because.join("; "))}</span>`,
+          inputs.map((leaf) => code(showChange(leaf))).join("<br>"),
+        ]),
+      ),
+    ),
+    listFolded("Findings", findingLines(diff).slice(1)),
+    diff.files.length === 0
+      ? ""
+      : folded(
+          `Files of machines: ${diff.files.length} differ`,
+          diff.files.map((file) => scrolling(escapeHtml(fileLines(file).join("\n")))).join("\n"),
+        ),
+    before === undefined ? "" : folded("The picture before", picture(before, new Map(), "before")),
+  ]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+function node({ name, change, role, count: [was, now], because, data }: NodeChange): readonly string[] {
+  const word =
+    change === "replaced" && role !== "control-plane" ? `${changeWords[change]}, all at once` : changeWords[change];
+  return [
+    escapeHtml(name),
+    change === "stays"
+      ? word
+      : `<b class="${change === "added" || change === "changed" ? "note" : "warning"}">${word}</b>`,
+    was === now ? String(now) : `${was} → ${now}`,
+    escapeHtml([...because, ...(data === undefined ? [] : [data])].join("; ")),
+  ];
+}
+
+function callout(title: string, lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  return `<div class="callout"><h3 class="error">${title}</h3><ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul></div>`;
+}
+
+function listFolded(title: string, lines: readonly string[]): string {
+  return lines.length === 0
+    ? ""
+    : folded(`${title}: ${lines.length} new or gone`, scrolling(escapeHtml(lines.join("\n"))));
+}

@@ -1,0 +1,50 @@
+import { escapeHtml } from "../markdown.ts";
+
+/** A section with its heading. */
+export function section(id: string, title: string, content: string, lead = ""): string {
+  return `<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>${lead === "" ? "" : `<p class="lead">${lead}</p>`}
+${content}</section>`;
+}
+
+/**
+ * A table whose rows become cards in a narrow window. The roles say what it is also where the style takes the table's display away. The cells
+ * are HTML, the heads text.
+ */
+export function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const heads = head.map((title) => `<th role="columnheader" scope="col">${escapeHtml(title)}</th>`).join("");
+  const cells = (row: readonly string[]): string =>
+    row
+      .map((cell, index) =>
+        index === 0
+          ? `<th role="rowheader" scope="row">${cell}</th>`
+          : `<td role="cell" data-head="${escapeHtml(head[index] ?? "")}">${cell}</td>`,
+      )
+      .join("");
+  return `<table role="table"><caption>${escapeHtml(caption)}</caption><thead role="rowgroup"><tr role="row">${heads}</tr></thead>
+<tbody role="rowgroup">${rows.map((row) => `<tr role="row">${cells(row)}</tr>`).join("\n")}</tbody></table>`;
+}
+
+/** Something that is folded until it is asked for. */
+export function folded(summary: string, content: string, attributes = ""): string {
+  return `<details${attributes}><summary>${summary}</summary>\n${content}</details>`;
+}
+
+/** Text that is monospaced; nothing for an empty one. */
+export function code(text: string): string {
+  return text === "" ? "" : `<code>${escapeHtml(text)}</code>`;
+}
+
+/** Texts that are monospaced, one below the other. */
+export function codes(texts: readonly string[]): string {
+  return texts.map(code).join("<br>");
+}
+
+/** Text that scrolls by itself, by keyboard too. */
+export function scrolling(html: string): string {
+  return `<pre tabindex="0">${html}</pre>`;
+}
+
+/** `1 machine`, `2 machines`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,163 @@
+import { amountInWords, costInWords, costNote } from "../../cost/text.ts";
+import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../finding.ts";
+import { highlight } from "../highlight.ts";
+import { escapeHtml } from "../markdown.ts";
+import type { Plan, PlanMachine, PlanPool, PlanResource } from "../plan.ts";
+import { countByProvider } from "../summary.ts";
+import { holdersInWords, reaches, stores } from "./access.ts";
+import { code, codes, counted, folded, scrolling, table } from "./elements.ts";
+
+/** The picture's content in words: subnets, who may reach what, who may read and write what. */
+export function accessTables(plan: Plan): string {
+  const subnets = plan.network.zones.map((zone) => [
+    escapeHtml(zone.zone),
+    code(zone.private),
+    code(zone.public),
+    code(zone.controlPlane),
+  ]);
+  const rules = reaches(plan).map(({ from, to, ports, purpose }) => [
+    escapeHtml(from),
+    escapeHtml(to),
+    escapeHtml(ports),
+    escapeHtml(purpose),
+  ]);
+  const kept = stores(plan).map(({ title, detail, readers, writers }) => [
+    escapeHtml(title),
+    escapeHtml(detail),
+    escapeHtml(holdersInWords(plan, readers)),
+    escapeHtml(holdersInWords(plan, writers)),
+  ]);
+  return [
+    folded(
+      `Who may reach what: ${counted(rules.length, "rule")}`,
+      table("Who may reach what", ["From", "To", "Ports", "Why"], rules),
+    ),
+    folded(
+      `Who may read and write what: ${counted(kept.length, "store")}`,
+      table("Who may read and write what", ["Store", "Holds", "Read by", "Written by"], kept),
+    ),
+    folded(
+      `Addresses: ${escapeHtml(plan.network.cidr)}, pods ${escapeHtml(plan.network.podCidr)}, Services ${escapeHtml(plan.network.serviceCidr)}`,
+      table("Subnets", ["Zone", "Private", "Public", "Control plane"], subnets),
+    ),
+  ].join("\n");
+}
+
+/** The pools as a table. */
+export function poolTable({ pools, cost }: Plan): string {
+  if (pools.length === 0) return "<p>None.</p>";
+  const price = new Map(cost.lines.map(({ what, month }) => [what, amountInWords(month)]));
+  return table(
+    "Pools of workers",
+    ["Pool", "Machines", "Size", "Zones", "Image", "Scheduling", "USD a month"],
+    pools.map((pool) => [
+      `${escapeHtml(pool.name)}<span class="detail">${escapeHtml(pool.os)}${pool.spot ? ", spot" : ""}</span>`,
+      pool.autoscale === null ? String(pool.count) : `${pool.count} (${pool.autoscale.min} to ${pool.autoscale.max})`,
+      `${escapeHtml(pool.size)}<span class="detail">${pool.vcpus} vCPU, ${pool.memoryGib} GiB, ${pool.diskGb} GiB disk</span>`,
+      pool.zones.map(escapeHtml).join("<br>"),
+      code(pool.image),
+      scheduling(pool),
+      escapeHtml(price.get(pool.name) ?? "unknown"),
+    ]),
+  );
+}
+
+function scheduling({ taints, labels, runtimeClass, name }: PlanPool): string {
+  const list = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return [
+    ...(taints.length === 0 ? [] : [`taint ${taints.map(code).join(" ")}`]),
+    ...(runtimeClass === null ? [] : [`class ${code(runtimeClass)}`]),
+    folded(`${counted(list.length, "label")}<span class="aloud"> of ${escapeHtml(name)}</span>`, codes(list)),
+  ].join("<br>");
+}
+
+/** The estimate of the cost, line by line. */
+export function costTable({ cost }: Plan): string {
+  const lines = cost.lines.map(({ what, month }) => [escapeHtml(what), amountInWords(month)]);
+  return `<p><strong>${escapeHtml(costInWords(cost))}</strong>. ${escapeHtml(costNote(cost))}</p>${lines.length === 0 ? "" : table("Cost", ["What", "USD a month"], lines)}`;
+}
+
+const headings: Readonly<Record<Level, string>> = { error: "Errors", warning: "Warnings", note: "Notes" };
+
+/** Findings by level and kind, each with its places; the accepted ones last. */
+export function findingList({ findings }: Plan): string {
+  if (findings.length === 0) return "<p>None.</p>";
+  const open = findings.filter(({ acknowledged }) => acknowledged === null);
+  const accepted = findings.filter(({ acknowledged }) => acknowledged !== null);
+  return [
+    ...levels.map((level) =>
+      findingGroup(
+        headings[level],
+        open.filter((finding) => finding.level === level),
+        level,
+      ),
+    ),
+    findingGroup("Accepted", accepted, "note"),
+  ].join("\n");
+}
+
+function findingGroup(heading: string, findings: readonly Finding[], level: Level): string {
+  if (findings.length === 0) return "";
+  const kinds = Map.groupBy(groupFindings(findings), ({ id }) => id);
+  const cards = [...kinds].map(
+    ([id, groups]) => `<li class="${level}"><h4>${escapeHtml(id)}</h4>\n${groups.map(statement).join("\n")}</li>`,
+  );
+  return `<h3 class="${level}">${heading} <span class="count">${findings.length}</span></h3>\n<ul class="findings">${cards.join("\n")}</ul>`;
+}
+
+function statement({ message, remedy, paths, acknowledged }: FindingGroup): string {
+  const what = acknowledged === null ? escapeHtml(remedy) : `Accepted: ${escapeHtml(acknowledged)}`;
+  return `<p class="what">${escapeHtml(message)} <span class="remedy">${what}</span></p>
+<p class="places">${paths.map(code).join(" ")}</p>`;
+}
+
+/** The files of a kind of machine, and how much of the user data they fill. */
+export function machine({ name, count, userData, files, entry, image }: PlanMachine): string {
+  const used = Math.round((1000 * userData.bytes) / userData.limit) / 10;
+  const content = `<p>Image ${code(image)}. User data: ${userData.bytes} of ${userData.limit} bytes, ${used} %.</p>
+${files
+  .map((file) =>
+    folded(
+      `${code(file.path)} <span class="detail">${file.mode ?? ""} ${file.bytes} bytes${file.path === entry ? ", started" : ""}</span>`,
+      scrolling(highlight(file.path, file.content)),
+    ),
+  )
+  .join("\n")}`;
+  return folded(
+    `${escapeHtml(name)} <span class="detail">${count === 1 ? "" : `${count} machines, `}${counted(files.length, "file")}, user data ${used} %</span><span class="gauge" aria-hidden="true"><span style="width:${Math.min(100, used)}%"></span></span>`,
+    content,
+    ' class="machine"',
+  );
+}
+
+/** The resources as nested details elements: every browser opens and closes them by keyboard. */
+export function resourceTree(plan: Plan): string {
+  const { resources } = plan;
+  const urns = new Set(resources.map(({ urn }) => urn));
+  const children = Map.groupBy(resources, ({ parent }) => (parent !== null && urns.has(parent) ? parent : ""));
+  const branch = (parent: string): string => (children.get(parent) ?? []).map(node).join("\n");
+  const node = (resource: PlanResource): string =>
+    folded(
+      `${escapeHtml(resource.name)} <span class="type">${escapeHtml(resource.type)}</span>`,
+      `${properties(resource)}${branch(resource.urn)}`,
+      ` data-text="${escapeHtml(`${resource.type} ${resource.name}`.toLowerCase())}"${resource.parent === null ? " open" : ""}`,
+    );
+  const counts = countByProvider(plan);
+  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  return `<p>${total} resources: ${counts.map(([provider, count]) => `${count} ${escapeHtml(provider)}`).join(", ")}. The components that group them are shown too.</p>
+<p class="search"><label for="search">Search by type and name (press /)</label><br><input id="search" type="search" autocomplete="off"> <span id="hits" role="status"></span></p>
+${branch("")}`;
+}
+
+function properties({ inputs, options, dependencies }: PlanResource): string {
+  const shown = {
+    ...(isEmpty(inputs) ? {} : { inputs }),
+    ...(isEmpty(options) ? {} : { options }),
+    ...(dependencies.length === 0 ? {} : { dependsOn: dependencies.map((urn) => urn.split("::").slice(2).join(" ")) }),
+  };
+  return isEmpty(shown) ? "" : scrolling(highlight("x.json", JSON.stringify(shown, null, 2)));
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
