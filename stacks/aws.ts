@@ -29,6 +29,7 @@ export function deployAws(spec: ClusterSpec): ClusterOutputs {
     apiGate: cluster.apiGate,
     pools: cluster.pools,
     nodeEndpoint: cluster.host,
+    workloadIdentity: cluster.workloadIdentity,
   });
   return clusterOutputs(spec, cluster);
 }

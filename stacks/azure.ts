@@ -28,6 +28,7 @@ export function deployAzure(spec: ClusterSpec): ClusterOutputs {
     apiGate: cluster.apiGate,
     pools: cluster.pools,
     nodeEndpoint: cluster.host,
+    workloadIdentity: cluster.workloadIdentity,
     azureCloudConfig: cluster.cloudConfig,
     gmsaObjectId: cluster.gmsaObjectId,
   });

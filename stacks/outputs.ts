@@ -5,6 +5,7 @@ import type { IssuerConfig, StackConfig } from "../components/config/schema.ts";
 import { apiUrl } from "../components/gates/adminClient.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../components/model/pools.ts";
+import { discoveryDocument, keySet } from "../components/model/serviceAccountKeys.ts";
 import { signInKubeconfig } from "../components/pki/kubeconfig.ts";
 
 /** One pool in the outputs of a stack. */
@@ -15,6 +16,18 @@ interface PoolOutput {
   readonly os: string;
   /** Name of the group of machines in the cloud. */
   readonly group: pulumi.Output<string>;
+}
+
+/** The issuer of tokens of service accounts, and who has rights by them. */
+interface WorkloadIdentityOutput {
+  /** URL of the issuer. */
+  readonly issuer: pulumi.Output<string>;
+  /** The document at `/.well-known/openid-configuration` below it. */
+  readonly discovery: pulumi.Output<string>;
+  /** The document at `/openid/v1/jwks` below it. */
+  readonly keySet: pulumi.Output<string>;
+  /** ARN of the role, or client id of the identity, of each service account, by `namespace/name`. */
+  readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
 }
 
 /** Outputs of a cluster: the same names on every cloud. */
@@ -31,6 +44,8 @@ export interface ClusterOutputs {
   readonly kubeconfig: pulumi.Output<string>;
   /** Kubeconfigs for users by the name of their issuer, no secret; absent when no issuer is configured. */
   readonly signInKubeconfigs?: Readonly<Record<string, pulumi.Output<string>>>;
+  /** Rights in the cloud for pods; absent when the stack file names none. */
+  readonly workloadIdentity?: WorkloadIdentityOutput;
   readonly pools: readonly PoolOutput[];
   /** Resources that a pool of another program needs, under the names of its inputs: see `examples/attach-a-pool`. */
   readonly attachment: AwsAttachment | AzureAttachment;
@@ -53,6 +68,18 @@ export interface BuiltCluster {
   readonly caCertificate: pulumi.Output<string>;
   readonly pools: readonly { readonly spec: PoolSpec; readonly groupName: pulumi.Output<string> }[];
   readonly attachment: AwsAttachment | AzureAttachment;
+  readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
+  readonly workloadIdentity: Pick<WorkloadIdentityOutput, "issuer" | "identities"> | undefined;
+}
+
+function workloadIdentityOutput({
+  workloadIdentity,
+  serviceAccountPublicKeys: keys,
+}: BuiltCluster): WorkloadIdentityOutput | undefined {
+  if (workloadIdentity === undefined) return undefined;
+  const { issuer, identities } = workloadIdentity;
+  const discovery = pulumi.all([issuer, keys]).apply(([url, known]) => discoveryDocument(url, known));
+  return { issuer, discovery, keySet: keys.apply(keySet), identities };
 }
 
 function signInOutput(
@@ -69,6 +96,7 @@ function signInOutput(
 export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): ClusterOutputs {
   const { host, publicHost, kubeconfig, pools, attachment } = cluster;
   const signIn = spec.signIn.map((issuer) => [issuer.name, signInOutput(spec.name, issuer, cluster)] as const);
+  const workloadIdentity = workloadIdentityOutput(cluster);
   return {
     clusterName: spec.name,
     kubernetesVersion: spec.kubernetes.version,
@@ -76,6 +104,7 @@ export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): Cluste
     ...(publicHost === undefined ? {} : { publicEndpoint: apiUrl(publicHost) }),
     kubeconfig,
     ...(signIn.length === 0 ? {} : { signInKubeconfigs: Object.fromEntries(signIn) }),
+    ...(workloadIdentity === undefined ? {} : { workloadIdentity }),
     pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.release.name, group: pool.groupName })),
     attachment,
   };

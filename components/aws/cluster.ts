@@ -27,6 +27,8 @@ export interface ClusterArgs {
   readonly spec: ClusterSpec;
 }
 
+import { WorkloadIdentity } from "./workloadIdentity.ts";
+
 /** What a pool's machines are made of besides the network. */
 interface PoolMachines {
   readonly pool: PoolSpec;
@@ -63,6 +65,11 @@ export class Cluster extends pulumi.ComponentResource {
   /** The pools, in the order of the spec. */
   readonly pools: readonly Pool[];
 
+  /** Public keys of service accounts, PEM, the signing one first. */
+  readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
+  /** Rights in the cloud for pods; none where the stack file names none. */
+  readonly workloadIdentity: WorkloadIdentity | undefined;
+
   readonly #name: string;
   readonly #spec: ClusterSpec;
 
@@ -85,7 +92,11 @@ export class Cluster extends pulumi.ComponentResource {
 
     const scope = this.#policyScope(network, secrets);
     const scripts = this.#makeScripts();
-    const tokens = pki.serviceAccountPublicKeys.apply((publicKeys) => ({ publicKeys }));
+    this.serviceAccountPublicKeys = pki.serviceAccountPublicKeys;
+    this.workloadIdentity = this.#makeWorkloadIdentity(pki);
+    const tokens = pulumi
+      .all([pki.serviceAccountPublicKeys, this.workloadIdentity?.issuer])
+      .apply(([publicKeys, issuer]) => ({ publicKeys, issuer }));
     const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, this.api, scripts, tokens);
     this.apiGate = controlPlane.apiGate;
     this.attachment = {
@@ -109,6 +120,16 @@ export class Cluster extends pulumi.ComponentResource {
     const { environment, serviceAccountKeys } = this.#spec;
     const protect = environment === "production";
     return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect, serviceAccountKeys }, { parent: this });
+  }
+
+  #makeWorkloadIdentity(pki: Pki): WorkloadIdentity | undefined {
+    const { workloadIdentity: settings } = this.#spec;
+    if (settings === undefined) return undefined;
+    return new WorkloadIdentity(
+      `${this.#name}-workload-identity`,
+      { spec: this.#spec, settings, publicKeys: pki.serviceAccountPublicKeys },
+      { parent: this },
+    );
   }
 
   #makeLoadBalancer(network: Network, security: Security): LoadBalancer {

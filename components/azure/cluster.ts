@@ -18,6 +18,7 @@ import { assignRole } from "./roles.ts";
 import { Secrets } from "./secrets.ts";
 import { Security, securityGroupName } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
+import { WorkloadIdentity } from "./workloadIdentity.ts";
 
 /** The identity that reads the secrets of gMSA accounts. */
 interface GmsaIdentity {
@@ -59,6 +60,11 @@ export class Cluster extends pulumi.ComponentResource {
   /** Object id of the identity that reads the secrets of gMSA accounts; none where no pool has the plug-in for them. */
   readonly gmsaObjectId: pulumi.Output<string> | undefined;
 
+  /** Public keys of service accounts, PEM, the signing one first. */
+  readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
+  /** Rights in the cloud for pods; none where the stack file names none. */
+  readonly workloadIdentity: WorkloadIdentity | undefined;
+
   readonly #name: string;
   readonly #spec: ClusterSpec;
 
@@ -85,7 +91,11 @@ export class Cluster extends pulumi.ComponentResource {
     this.identifier = pki.identifier;
     this.cloudConfig = this.#makeCloudConfig(network, identity);
     this.api = adminClient(server, pki);
-    const tokens = pki.serviceAccountPublicKeys.apply((publicKeys) => ({ publicKeys }));
+    this.serviceAccountPublicKeys = pki.serviceAccountPublicKeys;
+    this.workloadIdentity = this.#makeWorkloadIdentity(pki, network, identity);
+    const tokens = pulumi
+      .all([pki.serviceAccountPublicKeys, this.workloadIdentity?.issuer])
+      .apply(([publicKeys, issuer]) => ({ publicKeys, issuer }));
     const controlPlane = this.#makeControlPlane(
       network,
       security,
@@ -166,6 +176,16 @@ export class Cluster extends pulumi.ComponentResource {
         controlPlaneSubnetIds: network.zones.map((zone) => zone.controlPlane.id),
         workerSubnetIds: network.zones.map((zone) => zone.private.id),
       },
+      { parent: this },
+    );
+  }
+
+  #makeWorkloadIdentity(pki: Pki, { resourceGroup }: Network, { tenantId }: Identity): WorkloadIdentity | undefined {
+    const { workloadIdentity: settings } = this.#spec;
+    if (settings === undefined) return undefined;
+    return new WorkloadIdentity(
+      `${this.#name}-workload-identity`,
+      { spec: this.#spec, settings, publicKeys: pki.serviceAccountPublicKeys, resourceGroup, tenantId },
       { parent: this },
     );
   }

@@ -14,6 +14,8 @@ export interface IdentityArgs {
 export class Identity extends pulumi.ComponentResource {
   /** Resource id. */
   readonly id: pulumi.Output<string>;
+  /** Name in its resource group. */
+  readonly name: pulumi.Output<string>;
   /** The identity's name in requests to the metadata service. */
   readonly clientId: pulumi.Output<string>;
   /** Principal that roles are assigned to. */
@@ -32,6 +34,7 @@ export class Identity extends pulumi.ComponentResource {
       { parent: this },
     );
     this.id = identity.id;
+    this.name = identity.name;
     this.clientId = identity.clientId;
     this.principalId = identity.principalId;
     this.tenantId = identity.tenantId;

@@ -8,6 +8,7 @@ export const roles = {
   keyVaultSecretsUser: "4633458b-17de-408a-b874-0445c86b69e6",
   managedIdentityOperator: "f1a07417-d97a-45cb-824c-7a7467783830",
   networkContributor: "4d97b98b-1d4f-4787-a291-c67834d212e7",
+  storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
   storageBlobDataContributor: "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
   virtualMachineContributor: "9980e02c-c2be-4d73-94e8-173b1dc7cf3c",
 } as const;
@@ -17,7 +18,8 @@ type RoleName = keyof typeof roles;
 
 /** A role on a resource and everything below it. */
 export interface Grant {
-  readonly role: RoleName;
+  /** A built-in role by its name here, or any role by its id. */
+  readonly role: RoleName | { readonly id: string };
   /** Resource id. */
   readonly scope: pulumi.Input<string>;
 }
@@ -29,9 +31,10 @@ export interface Grantee {
   readonly subscriptionId: pulumi.Input<string>;
 }
 
-/** Resource id of a built-in role. */
-function roleDefinitionId(subscriptionId: string, role: RoleName): string {
-  return `/subscriptions/${subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${roles[role]}`;
+/** Resource id of a role. */
+function roleDefinitionId(subscriptionId: string, role: Grant["role"]): string {
+  const id = typeof role === "string" ? roles[role] : role.id;
+  return `/subscriptions/${subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${id}`;
 }
 
 /** Assigns a role to an identity. */

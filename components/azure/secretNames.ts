@@ -31,7 +31,7 @@ export function vaultUri(vault: string): string {
   return `https://${vault}.vault.azure.net`;
 }
 
-/** Name of the storage account for snapshots: 3 to 24 lower-case letters and digits, unique in the whole of Azure. */
-export function storageAccountName(cluster: string, suffix: string): string {
-  return `${cluster.replaceAll("-", "").slice(0, 12)}etcd${suffix}`;
+/** Name of a storage account: 3 to 24 lower-case letters and digits, unique in the whole of Azure. */
+export function storageAccountName(cluster: string, purpose: "etcd" | "oidc", suffix: string): string {
+  return `${cluster.replaceAll("-", "").slice(0, 12)}${purpose}${suffix}`;
 }

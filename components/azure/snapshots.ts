@@ -60,7 +60,7 @@ export class Snapshots extends pulumi.ComponentResource {
       `${name}-account`,
       {
         ...inResourceGroup(resourceGroup),
-        accountName: suffix.result.apply((known) => storageAccountName(spec.name, known)),
+        accountName: suffix.result.apply((known) => storageAccountName(spec.name, "etcd", known)),
         kind: "StorageV2",
         sku: { name: "Standard_ZRS" },
         allowBlobPublicAccess: false,

@@ -4,6 +4,7 @@ import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import { addonsSchema } from "./addOnSchema.ts";
 import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
+import { workloadIdentitySchema } from "./identitySchema.ts";
 
 const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
 
@@ -259,8 +260,9 @@ const accessSchema = z
       .meta({
         description: `Keys of the tokens of service accounts by name: the first one signs, all are accepted. ${firstServiceAccountKey} is the P-256 key that every cluster without this setting has; any other name is an RSA-2048 key of its own. A new cluster may begin with one RSA key; a cluster that runs changes its key in three updates, see operations.md.`,
       }),
+    workloadIdentity: workloadIdentitySchema.optional(),
   })
-  .meta({ description: "Who reaches the Kubernetes API from outside." });
+  .meta({ description: "Who reaches the Kubernetes API from outside, and what pods may do in the cloud." });
 
 /** Where machines fetch from in a restricted network. */
 const mirrorSchema = z

@@ -12,6 +12,7 @@ import { nodeProblemDetectorManifests } from "./addOns/nodeProblemDetector.ts";
 import { signInManifests } from "./addOns/signIn.ts";
 import { smbManifests } from "./addOns/smb.ts";
 import { storageManifests } from "./addOns/storage.ts";
+import { workloadIdentityManifests } from "./addOns/workloadIdentity.ts";
 import { guardRailManifests, runtimeClassProof } from "./guardRails.ts";
 import type { Manifest, Text } from "./manifest.ts";
 import { runtimeClassManifests } from "./runtimeClasses.ts";
@@ -27,6 +28,16 @@ export interface InClusterValues {
   readonly gmsaCertificate: ServerCertificate | undefined;
   /** Object id of the identity that reads the secrets of accounts; only on Azure with such accounts, and there required. */
   readonly gmsaObjectId?: Text | undefined;
+  /** What pods with rights in the cloud get; only where the stack file names such, and then required. */
+  readonly workloadIdentity?: WorkloadIdentityValues | undefined;
+}
+
+/** Values of pods with rights in the cloud. */
+export interface WorkloadIdentityValues {
+  /** Variables of each service account's pods, see `environmentsExpression`. */
+  readonly environments: Text;
+  /** URL of the object that the sample reads; none without the sample. */
+  readonly sampleUrl: Text | undefined;
 }
 
 /** One add-on of the plan. */
@@ -79,7 +90,10 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
       : []),
     ...(addons.autoscaler ? [system("autoscaler", autoscalerManifests(spec), ["networking", "cloud-controller"])] : []),
     ...gmsa(spec, values),
-    ...(addons.samples ? [samples(spec)] : []),
+    ...(values.workloadIdentity === undefined
+      ? []
+      : [system("workload-identity", workloadIdentityManifests(spec, values.workloadIdentity.environments))]),
+    ...(addons.samples ? [samples(spec, values.workloadIdentity?.sampleUrl)] : []),
   ];
   return plan.filter(({ manifests }) => manifests.length > 0);
 }
@@ -105,11 +119,12 @@ function gmsa(
 
 /** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
 function samples(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "httpProxy" | "mirror" | "network" | "pools" | "windows">,
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "httpProxy" | "mirror" | "network" | "pools" | "windows">,
+  objectUrl: Text | undefined,
 ): PlannedAddOn {
   return {
     name: "samples",
-    manifests: sampleManifests(spec),
+    manifests: sampleManifests(spec, objectUrl),
     after: [
       "runtime-classes",
       "networking",
@@ -119,6 +134,7 @@ function samples(
       "guard-rails",
       "metrics-server",
       "gmsa",
+      "workload-identity",
     ],
     needsPools: true,
     cleansUp: false,

@@ -8,6 +8,7 @@ import type { PoolSpec } from "../model/pools.ts";
 import { AddOn } from "./addOn.ts";
 import { inClusterPlan, type PlannedAddOn } from "./addOnList.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
+import { environmentsExpression, type PodEnvironments } from "./addOns/workloadIdentity.ts";
 import { WebhookCertificate } from "./webhookCertificate.ts";
 
 /** A pool of workers, whose nodes join this cluster. */
@@ -42,6 +43,16 @@ export interface InClusterArgs {
   readonly azureCloudConfig?: pulumi.Input<string>;
   /** Object id of the identity that reads the secrets of gMSA accounts. Required on Azure with such accounts, unused elsewhere. */
   readonly gmsaObjectId?: pulumi.Input<string> | undefined;
+  /** Rights in the cloud for pods. Required where the stack file names such. */
+  readonly workloadIdentity?: PodIdentities | undefined;
+}
+
+/** What pods need to use their rights in the cloud. */
+export interface PodIdentities {
+  /** Variables of each service account's pods. */
+  readonly environments: pulumi.Output<PodEnvironments>;
+  /** URL of the object that the sample reads. */
+  readonly sampleUrl: pulumi.Output<string> | undefined;
 }
 
 /** Everything that runs inside the cluster: networking, cloud integration, storage, guard rails, monitoring and samples. */
@@ -76,6 +87,13 @@ export class InCluster extends pulumi.ComponentResource {
       nodeEndpoint: pulumi.output(args.nodeEndpoint),
       azureCloudConfig: args.azureCloudConfig === undefined ? undefined : pulumi.secret(args.azureCloudConfig),
       gmsaObjectId: args.gmsaObjectId === undefined ? undefined : pulumi.output(args.gmsaObjectId),
+      workloadIdentity:
+        args.workloadIdentity === undefined
+          ? undefined
+          : {
+              environments: args.workloadIdentity.environments.apply(environmentsExpression),
+              sampleUrl: args.workloadIdentity.sampleUrl,
+            },
       gmsaCertificate:
         args.spec.addons.gmsa === undefined
           ? undefined

@@ -10,7 +10,7 @@ import type { NodeKubernetes, NodeSettings } from "./nodeSettings.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { defaultSizes, machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
 import { registryAccess } from "./registryAccess.ts";
-import { minorOf } from "./releases.ts";
+import { minorOf, requireMinorFacts } from "./releases.ts";
 
 /** Client rate limits of the control plane's components, requests per second. */
 interface ClientLimits {
@@ -65,6 +65,8 @@ export interface ClusterSpec extends NodeSettings {
   readonly signIn: readonly IssuerConfig[];
   /** Keys of service accounts by name; the first one signs. */
   readonly serviceAccountKeys: readonly string[];
+  /** Rights in the cloud for pods; `undefined` when there are none. */
+  readonly workloadIdentity: WorkloadIdentitySpec | undefined;
   readonly addons: AddOns;
   /** Reasons for findings of the plan that are accepted, by the names of the findings. */
   readonly acknowledge: Readonly<Record<string, string>>;
@@ -72,6 +74,20 @@ export interface ClusterSpec extends NodeSettings {
 
 /** What control-plane machines may depend on: nothing of the pools, so that changing a pool never touches them. */
 export type ControlPlaneSettings = Omit<ClusterSpec, "pools" | "windows">;
+
+/** Service accounts with rights in the cloud. */
+type WorkloadIdentitySpec = NonNullable<StackConfig["access"]["workloadIdentity"]> & {
+  /** Whether there is an object for the sample: where samples are, and a bucket or container of the cluster's own. */
+  readonly sample: boolean;
+};
+
+function workloadIdentity(config: StackConfig): WorkloadIdentitySpec | undefined {
+  const { workloadIdentity: settings } = config.access;
+  if (settings === undefined) return undefined;
+  const { mutatingAdmissionPolicy: injected } = requireMinorFacts(config.kubernetes.version);
+  const samples = addOns(config).samples && config.pools.some(({ os }) => os !== "linux");
+  return { ...settings, sample: samples && injected && settings.issuer === undefined };
+}
 
 /** The cluster described by a validated config. Pure; throws only on a config that the rules would have refused. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
@@ -114,6 +130,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     publicAccess: config.access.public?.allow,
     signIn: config.access.signIn,
     serviceAccountKeys: config.access.serviceAccountKeys,
+    workloadIdentity: workloadIdentity(config),
     addons: addOns(config),
     mirror: config.mirror,
     registryAccess: registryAccess(config, artifacts),

@@ -23,6 +23,8 @@ const clusterState = z.object({
   etcdDiskGb: z.number().optional(),
   /** Keys of service accounts, the signing one first. Not stored while it is the first key alone. */
   serviceAccountKeys: z.array(z.string()).readonly().optional(),
+  /** Where the documents of the public issuer are: `own`, or a URL of the user's. Not stored without workload identity. */
+  issuer: z.string().optional(),
   /** Not stored, since the state's own name contains it: set only where two plans are compared. */
   name: z.string().optional(),
   /** As `name`. */
@@ -37,7 +39,11 @@ export function stateOf({
   network,
   region,
   serviceAccountKeys,
-}: Pick<ClusterSpec, "kubernetes" | "controlPlane" | "network" | "region" | "serviceAccountKeys">) {
+  workloadIdentity,
+}: Pick<
+  ClusterSpec,
+  "kubernetes" | "controlPlane" | "network" | "region" | "serviceAccountKeys" | "workloadIdentity"
+>) {
   return {
     version: kubernetes.version,
     replicas: controlPlane.members.length,
@@ -48,6 +54,7 @@ export function stateOf({
     serviceCidr: kubernetes.serviceCidr,
     etcdDiskGb: controlPlane.etcdDiskGb,
     ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
+    ...(workloadIdentity === undefined ? {} : { issuer: workloadIdentity.issuer ?? "own" }),
   } satisfies ClusterState;
 }
 
@@ -92,6 +99,7 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
     ...zoneProblems(from.zones, to.zones),
     ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
     ...keyProblems(from.serviceAccountKeys, to.serviceAccountKeys),
+    ...issuerProblems(from.issuer, to.issuer),
     ...shrinking("controlPlane.etcdDiskGb", from.etcdDiskGb, to.etcdDiskGb, "no cloud makes a disk smaller"),
   ];
 }
@@ -166,6 +174,21 @@ function keyProblems(
       },
     ];
   return [];
+}
+
+/** The tokens of running pods name the issuer: without it among those of the API servers they would be refused. */
+function issuerProblems(from: string | undefined, to: string | undefined): readonly Problem[] {
+  if (from === undefined || from === to) return [];
+  const own = from === "own";
+  return [
+    {
+      path: path("access", "workloadIdentity", "issuer"),
+      value: to === undefined ? "no workloadIdentity" : to === "own" ? "no issuer" : to,
+      message: "cannot change once tokens name it: running pods would be refused",
+      allowed: own ? "workloadIdentity without issuer" : from,
+      remedy: "set it back; to take rights away, leave out their service accounts and keep the rest",
+    },
+  ];
 }
 
 /** Settings that may never change. A value missing in the state is not checked. */

@@ -159,7 +159,13 @@ const makers: Readonly<Record<string, Maker>> = {
     outputs: { name },
   }),
   "iam/openIdConnectProvider:OpenIdConnectProvider": ({ inputs }, { place }) => {
-    const own = globalArn("iam", place, `oidc-provider/${(textOf(inputs.url) ?? "").replace("https://", "")}`);
+    const url = textOf(inputs.url) ?? "";
+    // IAM API reference, CreateOpenIDConnectProvider: https, no query, 255 characters, at most 100 client ids.
+    if (!/^https:\/\/[^?#]+$/.test(url) || url.length > 255)
+      throw new Error(`ValidationError: ${url} as an OIDC provider`);
+    const clients = listOf(inputs.clientIdLists).length;
+    if (clients < 1 || clients > 100) throw new Error(`an OIDC provider with ${clients} client ids`);
+    const own = globalArn("iam", place, `oidc-provider/${url.replace("https://", "")}`);
     return { id: own, outputs: { arn: own } };
   },
   "kms/key:Key": ({ urn }, { place }) => ({

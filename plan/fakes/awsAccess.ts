@@ -19,6 +19,17 @@ const policySchema = z.strictObject({
   Statement: z.union([statementSchema.transform((statement) => [statement]), z.array(statementSchema)]),
 });
 
+/** Trust policies of roles, and policies of buckets: they name who is trusted. */
+export const trustSchema = z.strictObject({
+  Version: z.literal("2012-10-17"),
+  Statement: z.array(
+    statementSchema.extend({
+      Principal: z.union([z.literal("*"), z.record(z.string(), z.string())]),
+      Resource: texts.optional(),
+    }),
+  ),
+});
+
 /** The statements of every policy that a role has: its inline ones, and attached ones that the program made. */
 export function statementsOfRole(program: RecordedProgram, role: string): readonly PolicyStatement[] {
   const matches = (reference: string | undefined) => reference === role;

@@ -66,6 +66,12 @@ const paths: Readonly<Record<string, Path>> = {
     ["storageAccounts", "accountName"],
     ["blobServices/default/containers", "containerName"],
   ],
+  "storage:Blob": [
+    "Microsoft.Storage",
+    ["storageAccounts", "accountName"],
+    ["blobServices/default/containers", "containerName"],
+    ["blobs", "blobName"],
+  ],
   "storage:ManagementPolicy": [
     "Microsoft.Storage",
     ["storageAccounts", "accountName"],

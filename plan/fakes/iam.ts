@@ -23,15 +23,40 @@ export interface Call {
  * logic"). It knows the operators that our policies use; another one is an error, so that no condition is ignored.
  */
 export function allows(policies: readonly { readonly Statement: readonly PolicyStatement[] }[], call: Call): boolean {
-  const matching = policies.flatMap(({ Statement }) => Statement).filter((statement) => applies(statement, call));
+  return decide(policies.flatMap(({ Statement }) => Statement).filter((statement) => applies(statement, call)));
+}
+
+/** Who asks for a role: `{ Federated: <ARN of the provider> }`. */
+type Principal = Readonly<Record<string, string>>;
+
+/** Whether a trust policy lets somebody with a token have the role: the same, with a principal in place of a resource. */
+export function trusts(
+  statements: readonly (PolicyStatement & { readonly Principal: Principal | "*" })[],
+  who: Principal,
+  context: Readonly<Record<string, string>>,
+): boolean {
+  const [[kind = "", name = ""] = []] = Object.entries(who);
+  return decide(
+    statements.filter(
+      (statement) =>
+        (statement.Principal === "*" || statement.Principal[kind] === name) &&
+        takes(statement, "sts:AssumeRoleWithWebIdentity", context),
+    ),
+  );
+}
+
+function decide(matching: readonly PolicyStatement[]): boolean {
   return matching.length > 0 && matching.every(({ Effect }) => Effect === "Allow");
 }
 
 function applies(statement: PolicyStatement, { action, resource, context = {} }: Call): boolean {
+  return takes(statement, action, context) && (statement.Resource ?? []).some((pattern) => matches(pattern, resource));
+}
+
+function takes(statement: PolicyStatement, action: string, context: Readonly<Record<string, string>>): boolean {
   return (
     // Actions and condition keys are compared without regard to case, resources with it.
     statement.Action.some((pattern) => matches(pattern.toLowerCase(), action.toLowerCase())) &&
-    (statement.Resource ?? []).some((pattern) => matches(pattern, resource)) &&
     Object.entries(statement.Condition ?? {}).every(([operator, keys]) =>
       Object.entries(keys).every(([key, wanted]) => holds(operator, [wanted].flat(), contextValue(context, key))),
     )

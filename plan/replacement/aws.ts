@@ -51,8 +51,10 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:ec2/vpc:Vpc": row("ec2/vpc_.go", ["cidrBlock"]),
   "aws:ec2/vpcEndpoint:VpcEndpoint": row("ec2/vpc_endpoint.go", ["vpcId", "serviceName", "vpcEndpointType"]),
   "aws:iam/instanceProfile:InstanceProfile": row("iam/instance_profile.go", ["name", "path"]),
+  "aws:iam/openIdConnectProvider:OpenIdConnectProvider": row("iam/openid_connect_provider.go", ["url"]),
   "aws:iam/policy:Policy": row("iam/policy.go", ["name", "path", "description"]),
   "aws:iam/role:Role": row("iam/role.go", ["name", "path"]),
+  "aws:iam/rolePolicy:RolePolicy": row("iam/role_policy.go", ["name", "role"]),
   "aws:iam/rolePolicyAttachment:RolePolicyAttachment": row("iam/role_policy_attachment.go", ["role", "policyArn"]),
   "aws:kms/alias:Alias": row("kms/alias.go", ["name"]),
   "aws:kms/key:Key": row("kms/key.go", ["customerMasterKeySpec", "keyUsage", "multiRegion"], {

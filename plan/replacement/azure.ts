@@ -28,6 +28,10 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
     refuses: { location: any },
     data: "the secrets in the vault",
   }),
+  "azure-native:managedidentity:FederatedIdentityCredential": row(
+    pan,
+    path("resourceName", "federatedIdentityCredentialResourceName"),
+  ),
   "azure-native:managedidentity:UserAssignedIdentity": row(pan, path("resourceName", "location")),
   "azure-native:network:ApplicationSecurityGroup": row(pan, path("applicationSecurityGroupName"), {
     refuses: { location: any },
@@ -65,6 +69,10 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
     { refuses: { virtualNetwork: any } },
   ),
   "azure-native:resources:ResourceGroup": row(pan, path("location"), { data: "everything in the resource group" }),
+  "azure-native:storage:Blob": row(
+    "pulumi/pulumi-azure-native: provider/pkg/resources/customresources/custom_storage.go",
+    path("accountName", "containerName", "blobName", "type"),
+  ),
   "azure-native:storage:BlobContainer": row(pan, path("accountName", "containerName"), {
     data: "the blobs in the container",
   }),

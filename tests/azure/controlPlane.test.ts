@@ -129,7 +129,7 @@ describe("the secrets on Azure", () => {
         const name = vaultName(cluster, purpose, "x".repeat(8));
         assert.match(name, /^[a-z](?!.*--)[a-z0-9-]{1,22}[a-z0-9]$/);
       }
-      assert.match(storageAccountName(cluster, "x".repeat(8)), /^[a-z0-9]{3,24}$/);
+      assert.match(storageAccountName(cluster, "oidc", "x".repeat(8)), /^[a-z0-9]{3,24}$/);
     }
   });
 });

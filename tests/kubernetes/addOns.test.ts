@@ -254,6 +254,7 @@ describe("switches", () => {
       "node-problem-detector",
       "autoscaler",
       "gmsa",
+      "workload-identity",
       "samples",
     ]);
   });

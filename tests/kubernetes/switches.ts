@@ -81,6 +81,9 @@ interface Combination {
   readonly spec: ClusterSpec;
 }
 
+/** Rights in the cloud of the sample alone. */
+const workloadIdentity = { issuer: undefined, serviceAccounts: [], sample: true };
+
 /** A cluster with other pools, and what is derived from them. */
 export function withPools(spec: ClusterSpec, pools: readonly PoolSpec[]): ClusterSpec {
   return { ...spec, pools, windows: windowsBuilds(pools) };
@@ -102,7 +105,10 @@ export const combinations: readonly Combination[] = (
   const full = spec.pools.map((pool) => (pool.os === "windows" ? { ...pool, hyperV: true, ccgPlugin: true } : pool));
   return [
     { title: stack, spec },
-    { title: `${stack}, everything on`, spec: { ...spec, pools: full, addons: everythingOn(spec.cloud) } },
+    {
+      title: `${stack}, everything on`,
+      spec: { ...spec, pools: full, addons: everythingOn(spec.cloud), workloadIdentity },
+    },
     { title: `${stack}, everything off`, spec: { ...spec, addons: everythingOff } },
     { title: `${stack}, samples alone`, spec: { ...spec, addons: { ...everythingOff, samples: true } } },
     {
@@ -118,6 +124,10 @@ export function planOf(spec: ClusterSpec): readonly PlannedAddOn[] {
     nodeEndpoint: "api.internal.test",
     azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
     gmsaCertificate: spec.addons.gmsa === undefined ? undefined : certificate,
+    workloadIdentity:
+      spec.workloadIdentity === undefined
+        ? undefined
+        : { environments: '{"fenestra-samples/object-reader": []}', sampleUrl: "https://objects.test/hello.txt" },
     gmsaObjectId: spec.cloud === "azure" ? "object-of-identity" : undefined,
   });
 }

@@ -99,6 +99,13 @@ describe("the rule for what a running cluster keeps", () => {
     assert.match(problemsOf(both, ["rsa-1"]).join(), /^drops ecdsa, which signs until now/);
   });
 
+  it("keeps the public issuer once it is there", () => {
+    const of = (from: string | undefined, to: string | undefined): number =>
+      changeProblems({ ...running, issuer: from }, { ...running, issuer: to }).length;
+    assert.deepEqual([of(undefined, "own"), of("own", "own"), of("https://a", "https://a")], [0, 0, 0]);
+    assert.deepEqual([of("own", undefined), of("own", "https://a"), of("https://a", "own")], [1, 1, 1]);
+  });
+
   it("tells everything at once: where, the old value, the new one, and what to do", () => {
     const problems = changeProblems(running, { ...running, cidr: "10.21.0.0/16", etcdDiskGb: 20, version: "1.39.0" });
     assert.equal(

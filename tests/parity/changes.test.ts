@@ -9,6 +9,19 @@ import { specOf, withMocks } from "../support/mocks.ts";
 
 const pool = { name: "w", os: "windows-2022", count: 2 };
 const sizes = { aws: "m7i.2xlarge", azure: "Standard_D8s_v5" } as const;
+const podRights = {
+  aws: { namespace: "shop", name: "orders", policies: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"] },
+  azure: {
+    namespace: "shop",
+    name: "orders",
+    roles: [
+      {
+        role: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+        scope: "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop",
+      },
+    ],
+  },
+} as const;
 const images = { aws: "ami-0123456789abcdef0", azure: "20348.5499.260809" } as const;
 
 /** What is changed, as the first column of docs/changes.md names it, and the config afterwards. */
@@ -29,6 +42,9 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   }),
   "`access.signIn`": () => ({
     access: { signIn: [{ name: "corp", issuer: "https://id.example.com", clientId: "kubernetes" }] },
+  }),
+  "`access.workloadIdentity`": (cloud) => ({
+    access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts: [podRights[cloud]] } },
   }),
   "`access.serviceAccountKeys`": () => ({ access: { serviceAccountKeys: ["ecdsa", "rsa-1"] } }),
   "`kubernetes.version`": () => ({ kubernetes: { version: "1.37.0" } }),

@@ -18,9 +18,13 @@ export interface Recorded {
 /** Makes resources outside a cloud and records them. Errors inside an `apply` fail the test as unhandled rejections. */
 export async function withMocks(
   build: () => unknown,
-  { mode = "known-outputs", region = "eu-central-1" }: { mode?: OutputMode; region?: string } = {},
+  {
+    mode = "known-outputs",
+    region = "eu-central-1",
+    certificates = "stand-in",
+  }: { mode?: OutputMode; region?: string; certificates?: "real" | "stand-in" } = {},
 ): Promise<Recorded> {
-  const simulate = simulatedCloud({ region, accountId: testAccount }, "stand-in");
+  const simulate = simulatedCloud({ region, accountId: testAccount }, certificates);
   const engine = new RecordingEngine({ project: "fenestra", stack: "test" }, mode, simulate);
   await connected(engine, async () => {
     await runtime.runInPulumiStack(async () => build());

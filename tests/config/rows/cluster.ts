@@ -2,6 +2,10 @@ import { readArtifactLock } from "../../../components/model/artifacts.ts";
 import { selectableVersions } from "../../../components/model/releases.ts";
 import type { Row } from "./row.ts";
 
+const roleId = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1";
+const subscription = "/subscriptions/00000000-0000-4000-8000-000000000000";
+const managedPolicy = "arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess";
+
 /** Networks, versions, the control plane and counts. */
 export const clusterRows: readonly Row[] = [
   [
@@ -64,6 +68,53 @@ export const clusterRows: readonly Row[] = [
         "would let an issuer speak for the components of Kubernetes",
         "any other name",
       ],
+    ],
+  ],
+  [
+    "rights of the other cloud, of nobody, in a namespace of the system, twice",
+    "aws",
+    {
+      "access.workloadIdentity": {
+        serviceAccounts: [
+          { namespace: "shop", name: "a", roles: [{ role: roleId, scope: `${subscription}/resourceGroups/shop` }] },
+          { namespace: "kube-system", name: "b", statements: [{ actions: ["s3:GetObject"], resources: ["*"] }] },
+          { namespace: "shop", name: "c", policies: [managedPolicy] },
+          { namespace: "shop", name: "c", policies: [managedPolicy] },
+        ],
+      },
+    },
+    [
+      ["access.workloadIdentity.serviceAccounts[0]", "shop/a", "has no rights", "policies or statements"],
+      [
+        "access.workloadIdentity.serviceAccounts[0].roles",
+        [{ role: roleId, scope: `${subscription}/resourceGroups/shop` }],
+        "is a setting of Azure",
+        "policies, statements",
+      ],
+      [
+        "access.workloadIdentity.serviceAccounts[1].namespace",
+        "kube-system",
+        "is a namespace of the system",
+        "a namespace whose name begins with neither kube- nor fenestra-",
+      ],
+      ["access.workloadIdentity.serviceAccounts[3]", "shop/c", "is listed twice", "each service account once"],
+    ],
+  ],
+  [
+    "workload identity with a key that Entra ID refuses, and an issuer for people too",
+    "azure",
+    {
+      "access.workloadIdentity": { issuer: "https://id.example" },
+      "access.signIn": [{ name: "corp", issuer: "https://id.example", clientId: "a" }],
+    },
+    [
+      [
+        "access.serviceAccountKeys[0]",
+        "ecdsa",
+        "signs with P-256, which Entra ID refuses (AADSTS5002738)",
+        "an RSA key in first place while access.workloadIdentity is there",
+      ],
+      ["access.workloadIdentity.issuer", "https://id.example", "is an issuer of access.signIn too", "another URL"],
     ],
   ],
   [

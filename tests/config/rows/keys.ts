@@ -77,7 +77,14 @@ export const keyRows: readonly Row[] = [
     "an unknown key of access",
     "aws",
     { "access.private": true },
-    [["access.private", true, "is not a key that Fenestra knows", "one of public, signIn, serviceAccountKeys"]],
+    [
+      [
+        "access.private",
+        true,
+        "is not a key that Fenestra knows",
+        "one of public, signIn, serviceAccountKeys, workloadIdentity",
+      ],
+    ],
   ],
   [
     "an unknown key of public access",

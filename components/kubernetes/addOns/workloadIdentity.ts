@@ -1,0 +1,160 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { requireMinorFacts } from "../../model/releases.ts";
+import { accountKey, sampleAccount, tokenFacts } from "../../model/workloadIdentity.ts";
+import { saysWindows, text } from "../guardRails/cel.ts";
+import type { Manifest, Text } from "../manifest.ts";
+
+/** Variables of the pods of service accounts, by `namespace/name`. */
+export type PodEnvironments = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** Name of the policy and of its binding. */
+export const identityPolicyName = "fenestra-workload-identity";
+
+/** Volume with the token, and where it is mounted. */
+const volume = "fenestra-identity";
+const folders = {
+  linux: "/var/run/secrets/fenestra.dev/identity",
+  windows: "C:\\var\\run\\secrets\\fenestra.dev\\identity",
+} as const;
+const separators = { linux: "/", windows: "\\" } as const;
+
+/** Life of a token in seconds; the kubelet renews it when 80 % are over. Clouds take no more than a day. */
+const tokenSeconds = 3600;
+
+/** Service accounts whose pods get a token. */
+function accounts({ serviceAccounts, sample }: NonNullable<ClusterSpec["workloadIdentity"]>) {
+  return [...serviceAccounts, ...(sample ? [sampleAccount] : [])];
+}
+
+/** Whether the cluster's API server can give pods their tokens by itself. */
+export function givesTokens(spec: Pick<ClusterSpec, "kubernetes">): boolean {
+  return requireMinorFacts(spec.kubernetes.version).mutatingAdmissionPolicy;
+}
+
+/**
+ * A policy of the API server that gives pods of the named service accounts a token for the cloud and the variables by which SDKs find it: what
+ * the webhooks of both clouds do (aws/amazon-eks-pod-identity-webhook, Azure/azure-workload-identity), without a program that could be down.
+ * It looks at pods of the named namespaces only. A variable that a container sets itself stays.
+ *
+ * @param environments JSON of `PodEnvironments`
+ */
+export function workloadIdentityManifests(
+  spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "workloadIdentity">,
+  environments: Text,
+): readonly Manifest[] {
+  const { workloadIdentity: settings, cloud } = spec;
+  if (settings === undefined || !givesTokens(spec)) return [];
+  const named = accounts(settings);
+  if (named.length === 0) return [];
+  const { audience, fileVariable } = tokenFacts[cloud];
+  const file = (os: keyof typeof folders): string => text(`${folders[os]}${separators[os]}token`);
+  const selector = "object.spec.nodeSelector";
+  return [
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingAdmissionPolicy",
+      metadata: { name: identityPolicyName },
+      spec: {
+        matchConstraints: {
+          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+        },
+        matchConditions: [
+          {
+            name: "has-an-identity",
+            expression: `(request.namespace + "/" + (has(object.spec.serviceAccountName) ? object.spec.serviceAccountName : "default")) in ${JSON.stringify(named.map(accountKey))}`,
+          },
+          {
+            name: "has-no-token",
+            expression: `!has(object.spec.volumes) || !object.spec.volumes.exists(v, v.name == ${text(volume)})`,
+          },
+        ],
+        variables: [
+          { name: "environments", expression: environments },
+          {
+            name: "windows",
+            expression: `${saysWindows("object.spec")} || (has(${selector}) && "kubernetes.io/os" in ${selector} && ${selector}["kubernetes.io/os"] == "windows")`,
+          },
+          {
+            name: "env",
+            expression: `variables.environments[request.namespace + "/" + object.spec.serviceAccountName] + [{"name": ${text(fileVariable)}, "value": variables.windows ? ${file("windows")} : ${file("linux")}}]`,
+          },
+          {
+            name: "mount",
+            expression: `{"name": dyn(${text(volume)}), "mountPath": dyn(variables.windows ? ${text(folders.windows)} : ${text(folders.linux)}), "readOnly": dyn(true)}`,
+          },
+          {
+            name: "volume",
+            expression: `{"name": dyn(${text(volume)}), "projected": dyn({"sources": [{"serviceAccountToken": {"audience": dyn(${text(audience)}), "expirationSeconds": dyn(${tokenSeconds}), "path": dyn("token")}}]})}`,
+          },
+        ],
+        failurePolicy: "Fail",
+        // Others that add containers later: they come with their own variables, or not at all.
+        reinvocationPolicy: "Never",
+        mutations: [
+          {
+            patchType: "JSONPatch",
+            jsonPatch: {
+              expression: [
+                ...["containers", "initContainers"].map((list) => `(${intoContainers(list)})`),
+                `(has(object.spec.volumes) ? [${add('"/spec/volumes/-"', "variables.volume")}] : [${add('"/spec/volumes"', "[variables.volume]")}])`,
+              ].join(" + "),
+            },
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingAdmissionPolicyBinding",
+      metadata: { name: identityPolicyName },
+      spec: {
+        policyName: identityPolicyName,
+        matchResources: {
+          namespaceSelector: {
+            matchExpressions: [
+              {
+                key: "kubernetes.io/metadata.name",
+                operator: "In",
+                values: [...new Set(named.map(({ namespace }) => namespace))],
+              },
+            ],
+          },
+        },
+      },
+    },
+  ];
+}
+
+function add(path: string, value: string): string {
+  return `JSONPatch{op: "add", path: ${path}, value: ${value}}`;
+}
+
+/** Patches of the containers in a list of the pod: the variables that they do not set themselves, and the mount. */
+function intoContainers(list: string): string {
+  const containers = `object.spec.${list}`;
+  const own = `${containers}[i]`;
+  const path = (field: string): string => `${text(`/spec/${list}/`)} + string(i) + ${text(`/${field}`)}`;
+  const env = `has(${own}.env) ? variables.env.filter(e, !${own}.env.exists(x, x.name == e.name)).map(e, ${add(path("env/-"), "e")}) : [${add(path("env"), "variables.env")}]`;
+  const mounts = `has(${own}.volumeMounts) ? [${add(path("volumeMounts/-"), "variables.mount")}] : [${add(path("volumeMounts"), "[variables.mount]")}]`;
+  const patches = `lists.range(${containers}.size()).map(i, (${env}) + (${mounts})).flatten()`;
+  return list === "initContainers" ? `has(${containers}) ? ${patches} : []` : patches;
+}
+
+/** `PodEnvironments` as the policy's expression has them: lists, since a mapping has no order. JSON of texts is CEL. */
+export function environmentsExpression(environments: PodEnvironments): string {
+  const lists = Object.entries(environments).map(([key, variables]) => [
+    key,
+    Object.entries(variables).map(([name, value]) => ({ name, value })),
+  ]);
+  return JSON.stringify(Object.fromEntries(lists));
+}
+
+/** What a reader of the plan should know: what this version cannot do. */
+export function workloadIdentityFindings(
+  spec: Pick<ClusterSpec, "kubernetes" | "workloadIdentity">,
+): readonly string[] {
+  if (spec.workloadIdentity === undefined || givesTokens(spec)) return [];
+  return [
+    `Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): pods must mount their tokens for the cloud themselves`,
+  ];
+}

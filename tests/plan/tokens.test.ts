@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { SignJWT } from "jose";
+import { workloadTrust } from "../../components/aws/workloadIdentity.ts";
+import type { Cloud } from "../../components/config/schema.ts";
+import { tokenFacts } from "../../components/model/workloadIdentity.ts";
+import { rolesFor } from "../../plan/fakes/awsTokens.ts";
+import { identitiesFor } from "../../plan/fakes/azureTokens.ts";
+import { trusts } from "../../plan/fakes/iam.ts";
+import { type RecordedProgram, resourcesOfType } from "../../plan/program/recorded.ts";
+import { mapOf, textOf } from "../../plan/program/values.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { specOf, withMocks } from "../support/mocks.ts";
+
+const rights = {
+  aws: { statements: [{ actions: ["s3:GetObject"], resources: ["arn:aws:s3:::shop/*"] }] },
+  azure: {
+    roles: [
+      {
+        role: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+        scope: "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop",
+      },
+    ],
+  },
+};
+const deploy = { aws: deployAws, azure: deployAzure };
+const judge = { aws: rolesFor, azure: identitiesFor };
+
+/** The program of a cluster in which pods of two service accounts have rights. */
+async function run(cloud: Cloud): Promise<RecordedProgram> {
+  const serviceAccounts = ["orders", "reports"].map((name) => ({ namespace: "shop", name, ...rights[cloud] }));
+  const access = { serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts } };
+  const spec = specOf(`${cloud}-dev`, { access: JSON.stringify(access) });
+  return (await withMocks(() => deploy[cloud](spec), { region: spec.region, certificates: "real" })).program;
+}
+
+for (const cloud of ["aws", "azure"] as const)
+  describe(`a token of a service account on ${cloud}`, () => {
+    let program: RecordedProgram;
+    before(async () => {
+      program = await run(cloud);
+    });
+
+    const own = (): string =>
+      textOf(
+        resourcesOfType(program, "tls:index/privateKey:PrivateKey").find(({ name }) => name.endsWith("-rsa-1"))?.outputs
+          .privateKeyPem,
+      ) ?? "";
+    const issuer = (): string => textOf(mapOf(program.outputs.workloadIdentity).issuer) ?? "";
+    const token = (claims: object = {}, pem = own()): Promise<string> => {
+      const key = createPrivateKey(pem);
+      const der = createPublicKey(key).export({ type: "spki", format: "der" });
+      const { audience } = tokenFacts[cloud];
+      return new SignJWT({ iss: issuer(), aud: audience, sub: "system:serviceaccount:shop:orders", ...claims })
+        .setProtectedHeader({ alg: "RS256", kid: createHash("sha256").update(der).digest("base64url") })
+        .setIssuedAt()
+        .setExpirationTime("exp" in claims ? Number(claims.exp) : "1h")
+        .sign(key);
+    };
+    const judged = async (given: string): Promise<readonly string[]> => judge[cloud](program, given);
+
+    it("is exchanged for the identity of its service account and for no other", async () => {
+      const [only, ...others] = await judged(await token());
+      assert.match(only ?? "", /-dev-shop_orders$/);
+      assert.deepEqual(others, []);
+    });
+
+    for (const [title, sub] of [
+      ["of another namespace", "system:serviceaccount:shop2:orders"],
+      ["whose name begins the same", "system:serviceaccount:shop:orders2"],
+      ["with a pattern for a name", "system:serviceaccount:shop:*"],
+      ["of the system", "system:serviceaccount:kube-system:orders"],
+    ] as const)
+      it(`of one ${title} is exchanged for nothing`, async () =>
+        assert.deepEqual(await judged(await token({ sub })), []));
+
+    it("is refused from another issuer, with another signature, for another audience, and late", async () => {
+      const { privateKey } = generateKeyPairSync("rsa", {
+        modulusLength: 2048,
+        privateKeyEncoding: { type: "pkcs1", format: "pem" },
+        publicKeyEncoding: { type: "spki", format: "pem" },
+      });
+      await assert.rejects(
+        judged(await token({ iss: "https://other.example.com" }, privateKey)),
+        /provider|AADSTS700211/,
+      );
+      await assert.rejects(judged(await token({}, privateKey)), /no applicable key/);
+      await assert.rejects(judged(await token({ aud: "https://kubernetes.default.svc" })), /"aud" claim/);
+      await assert.rejects(judged(await token({ exp: 1 })), /"exp" claim/);
+    });
+  });
+
+describe("the judge of trust policies", () => {
+  const provider = { Federated: "arn:aws:iam::123456789012:oidc-provider/id" };
+  const [statement] = workloadTrust(provider.Federated, "https://id", { namespace: "shop", name: "orders" }).Statement;
+  const context = { "id:sub": "system:serviceaccount:shop:other", "id:aud": "sts.amazonaws.com" };
+
+  it("finds what a policy without the subject, or with a pattern, would let in", () => {
+    assert.ok(statement?.Principal !== undefined);
+    const { Principal } = statement;
+    const conditions = [
+      statement.Condition,
+      { StringEquals: { "id:aud": "sts.amazonaws.com" } },
+      { StringLike: { "id:sub": "system:serviceaccount:shop:*" } },
+    ];
+    assert.deepEqual(
+      conditions.map((Condition) => trusts([{ ...statement, Principal, Condition }], provider, context)),
+      [false, true, true],
+    );
+    assert.equal(trusts([{ ...statement, Principal, Condition: {} }], { Federated: "arn:other" }, context), false);
+  });
+});
