@@ -59,17 +59,28 @@ export function validate(
   lock: readonly Artifact[],
   earlier: readonly Problem[] = [],
 ): StackConfig {
-  const parsed = stackSchema.safeParse(values);
+  const readable = withPlainLengths(values);
+  const parsed = stackSchema.safeParse(readable);
   const unread = new Set(earlier.map(({ path }) => path));
   const issues = parsed.error?.issues ?? [];
   const refused = merged(issues.flatMap((issue) => fromIssue(issue, values))).filter(({ path }) => !unread.has(path));
   const given = acceptedSettings(
-    values,
+    readable,
     earlier.map(({ path }) => path),
   );
   const problems = [...earlier, ...refused, ...rules.flatMap((check) => check(given, lock))];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   return parsed.data;
+}
+
+/**
+ * The values without any mapping called `length`: zod (4.6, core/checks.ts) compares the length of whatever stands where a text or a list belongs,
+ * even after it has refused its type, and a comparison with a mapping may throw. No setting has that name, so 1 is refused like the mapping.
+ */
+function withPlainLengths<T>(values: T): T {
+  return JSON.parse(JSON.stringify(values), (key, value) =>
+    key === "length" && typeof value === "object" && value !== null ? 1 : value,
+  );
 }
 
 /** Cross-field rules, beyond the schema of each value. */

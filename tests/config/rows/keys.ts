@@ -13,7 +13,7 @@ export const keyRows: readonly Row[] = [
         "nodes",
         1,
         "is not a key that Fenestra knows",
-        "one of fenestra:cloud, fenestra:name, fenestra:region, fenestra:accountId, fenestra:environment, fenestra:kubernetes, fenestra:network, fenestra:controlPlane, fenestra:pools, fenestra:access, fenestra:addons, fenestra:mirror, fenestra:registryAccess, fenestra:httpProxy, fenestra:encryptionAtHost, fenestra:tags, fenestra:acknowledge",
+        "one of fenestra:cloud, fenestra:name, fenestra:region, fenestra:accountId, fenestra:environment, fenestra:kubernetes, fenestra:network, fenestra:controlPlane, fenestra:pools, fenestra:access, fenestra:addons, fenestra:iam, fenestra:mirror, fenestra:registryAccess, fenestra:httpProxy, fenestra:encryptionAtHost, fenestra:tags, fenestra:acknowledge",
       ],
     ],
   ],
@@ -251,5 +251,11 @@ export const keyRows: readonly Row[] = [
         "at most 9 characters, zone suffix included: a Windows computer name has 15, of which Azure takes 6",
       ],
     ],
+  ],
+  [
+    "a mapping called length where a text belongs",
+    "aws",
+    { "network.zones": [{ length: { toString: "x" } }] },
+    [["network.zones[0]", { length: { toString: "x" } }, "has the wrong type", "a text that is not empty"]],
   ],
 ];
