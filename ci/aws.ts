@@ -42,7 +42,7 @@ interface AwsStackArgs {
 class AwsStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
 
-  constructor({ stack, cluster }: CiStack, { spec, oidc }: AwsStackArgs, opts: pulumi.ComponentResourceOptions) {
+  constructor({ stack, cluster, rolePath }: CiStack, { spec, oidc }: AwsStackArgs, opts: pulumi.ComponentResourceOptions) {
     const name = `fenestra-state-${stack}`;
     super("fenestra:ci:AwsStack", name, {}, opts);
     const { region, repository } = spec;
@@ -54,6 +54,7 @@ class AwsStack extends pulumi.ComponentResource {
         region,
         // The fifth part of an ARN.
         accountId: keyArn.split(":")[4] ?? "",
+        rolePath,
         bucketArn,
         keyArn,
       }),
@@ -116,5 +117,5 @@ class AwsStack extends pulumi.ComponentResource {
 
 /** Names of the policies of a role: no resource's existence may hang on an output. */
 function partsOf(purpose: Purpose): readonly string[] {
-  return Object.keys(policiesOf(purpose, { cluster: "", region: "", accountId: "", bucketArn: "", keyArn: "" }));
+  return Object.keys(policiesOf(purpose, { cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }));
 }

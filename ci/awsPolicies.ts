@@ -8,6 +8,8 @@ export interface StackScope {
   readonly region: string;
   /** AWS account id. */
   readonly accountId: string;
+  /** Path of the cluster's roles: `/` or `/kubernetes/`. */
+  readonly rolePath: string;
   /** ARN of the bucket that holds the stack's state, and nothing else. */
   readonly bucketArn: string;
   /** ARN of the key that encrypts the secrets in it, and nothing else. */
@@ -117,12 +119,14 @@ function look(scope: StackScope): readonly Statement[] {
 }
 
 /** Names that Fenestra gives to what a cluster is made of, as patterns. */
-function names({ cluster, region, accountId }: StackScope) {
+function names({ cluster, region, accountId, rolePath }: StackScope) {
   const all = `arn:${partition(region)}`;
   return {
-    identities: ["role", "instance-profile", "policy"].map((kind) => `${all}:iam::${accountId}:${kind}/${cluster}-*`),
-    policies: `${all}:iam::${accountId}:policy/${cluster}-*`,
-    roles: `${all}:iam::${accountId}:role/${cluster}-*`,
+    identities: ["role", "instance-profile", "policy"].map(
+      (kind) => `${all}:iam::${accountId}:${kind}${rolePath}${cluster}-*`,
+    ),
+    policies: `${all}:iam::${accountId}:policy${rolePath}${cluster}-*`,
+    roles: `${all}:iam::${accountId}:role${rolePath}${cluster}-*`,
     serviceRoles: `${all}:iam::${accountId}:role/aws-service-role/*`,
     keys: `${all}:kms:${region}:${accountId}:key/*`,
     alias: `${all}:kms:${region}:${accountId}:alias/fenestra-${cluster}`,

@@ -10,6 +10,8 @@ export interface CiStack {
   readonly stack: string;
   /** Name of its cluster, with which the names of its resources begin. */
   readonly cluster: string;
+  /** Path of its roles on AWS. */
+  readonly rolePath: string;
 }
 
 /** What is set up: everything for the stacks of one account and region. */
@@ -85,7 +87,7 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
     region: first.config.region,
     accountId: first.config.accountId,
     repository: { name, ids },
-    stacks: files.map(({ stack, config: { name: cluster } }) => ({ stack, cluster })),
+    stacks: files.map(({ stack, config: { name: cluster, iam } }) => ({ stack, cluster, rolePath: iam.rolePath })),
     oidcProviderArn,
   };
 }

@@ -206,6 +206,7 @@ export class Cluster extends pulumi.ComponentResource {
     return new Identity(
       `${this.#name}-control-plane-identity`,
       {
+        iam: this.#spec.iam,
         policies: {
           machine: pulumi
             .all([scope, snapshots.bucketArn, scripts.bucketArn])

@@ -3,11 +3,14 @@ import { Policy } from "@pulumi/aws/iam/policy.js";
 import { Role } from "@pulumi/aws/iam/role.js";
 import { RolePolicyAttachment } from "@pulumi/aws/iam/rolePolicyAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 import { machineTrust, type PolicyDocument } from "./policies.ts";
 
 export interface IdentityArgs {
   /** What the role may do, by purpose: each becomes a separate policy. None of AWS's managed policies is attached. */
   readonly policies: Readonly<Record<string, pulumi.Input<PolicyDocument>>>;
+  /** What the organisation demands of roles. */
+  readonly iam: NodeSettings["iam"];
 }
 
 /**
@@ -26,29 +29,30 @@ export class Identity extends pulumi.ComponentResource {
     // A role's name has at most 64 characters (IAM User Guide, "IAM and AWS STS quotas"), eight of which are Pulumi's suffix; the longest
     // names of cluster and pool leave no room for more.
     const roleName = `${name.replace(/-identity$/, "")}-role`;
+    const { permissionsBoundary, rolePath } = args.iam;
+    const place = rolePath === "/" ? {} : { path: rolePath };
     const role = new Role(
       roleName,
-      { assumeRolePolicy: JSON.stringify(machineTrust()), tags: { Name: roleName } },
+      {
+        ...place,
+        ...(permissionsBoundary === undefined ? {} : { permissionsBoundary }),
+        assumeRolePolicy: JSON.stringify(machineTrust()),
+        tags: { Name: roleName },
+      },
       { parent: this },
     );
-    this.ready = Object.entries(args.policies).map(([purpose, document]) =>
-      this.#attach(`${name}-${purpose}`, role, document),
-    );
+    this.ready = Object.entries(args.policies).map(([purpose, document]) => {
+      const key = `${name}-${purpose}`;
+      const text = pulumi.output(document).apply((known) => JSON.stringify(known));
+      const policy = new Policy(key, { ...place, policy: text, tags: { Name: key } }, { parent: this });
+      return new RolePolicyAttachment(key, { role: role.name, policyArn: policy.arn }, { parent: this });
+    });
     const profile = new InstanceProfile(
       `${name}-profile`,
-      { role: role.name, tags: { Name: `${name}-profile` } },
+      { ...place, role: role.name, tags: { Name: `${name}-profile` } },
       { parent: this },
     );
     this.profileArn = profile.arn;
     this.registerOutputs({ profileArn: this.profileArn });
-  }
-
-  #attach(name: string, role: Role, document: pulumi.Input<PolicyDocument>): pulumi.Resource {
-    const policy = new Policy(
-      name,
-      { policy: pulumi.output(document).apply((known) => JSON.stringify(known)), tags: { Name: name } },
-      { parent: this },
-    );
-    return new RolePolicyAttachment(name, { role: role.name, policyArn: policy.arn }, { parent: this });
   }
 }

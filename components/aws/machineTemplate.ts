@@ -1,6 +1,7 @@
 import type { LaunchTemplateArgs } from "@pulumi/aws/ec2/launchTemplate.js";
 import type * as pulumi from "@pulumi/pulumi";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
+import type { PoolSpec } from "../model/pools.ts";
 
 /** What differs between the machines of a cluster. */
 export interface MachineTemplateArgs {
@@ -12,6 +13,8 @@ export interface MachineTemplateArgs {
   /** Instance type. */
   readonly size: string;
   readonly diskGb: number;
+  /** Kind, speed and key of the system disk, where the stack file names them. */
+  readonly disk?: PoolSpec["disk"];
   readonly profileArn: pulumi.Input<string>;
   /** Base64. */
   readonly userData: pulumi.Input<string>;
@@ -44,6 +47,16 @@ const rootDevice = "/dev/sda1";
  */
 const windowsDiskThroughput = 400;
 
+/** Kind and speed of the system disk. Only gp3 has a throughput beside its operations per second (Amazon EBS User Guide, volume types). */
+function diskSpeed({ os, disk }: Pick<MachineTemplateArgs, "os" | "disk">) {
+  const { type = "gp3", iops, throughput = os.family === "windows" ? windowsDiskThroughput : undefined } = disk ?? {};
+  return {
+    volumeType: type,
+    ...(iops === undefined ? {} : { iops }),
+    ...(type !== "gp3" || throughput === undefined ? {} : { throughput }),
+  };
+}
+
 /** The part of a launch template that is the same for every machine: image, disk, metadata service, names. */
 export function machineTemplate(args: MachineTemplateArgs) {
   const tags = { ...args.tags, Name: args.name };
@@ -57,10 +70,10 @@ export function machineTemplate(args: MachineTemplateArgs) {
       {
         deviceName: rootDevice,
         ebs: {
-          volumeType: "gp3",
+          ...diskSpeed(args),
           volumeSize: args.diskGb,
-          ...(args.os.family === "windows" ? { throughput: windowsDiskThroughput } : {}),
           encrypted: "true",
+          ...(args.disk?.encryptionKey === undefined ? {} : { kmsKeyId: args.disk.encryptionKey }),
           deleteOnTermination: "true",
         },
       },

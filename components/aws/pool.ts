@@ -20,6 +20,7 @@ import { machineTemplate } from "./machineTemplate.ts";
 import { joinParameter } from "./parameterNames.ts";
 import { scriptsArn, workerPolicy } from "./policies.ts";
 import { groupHooks, groupTags, lifecycleHooks, poolRoll, rollingMaximum } from "./poolGroup.ts";
+import { launches, purchase } from "./purchase.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 export interface PoolArgs extends Attachment {
@@ -89,7 +90,8 @@ export class Pool extends pulumi.ComponentResource {
     this.spec = args.pool;
     this.fingerprint = args.payload.fingerprint;
     this.roll = poolRoll(args.spec, args.pool);
-    const identity = this.#makeIdentity();
+    // A profile of the user's own brings its role with it.
+    const identity = args.pool.instanceProfile === undefined ? this.#makeIdentity() : undefined;
     const template = this.#makeTemplate(identity);
     this.group = this.#makeGroup(template, identity);
     this.#makeHooks();
@@ -115,10 +117,10 @@ export class Pool extends pulumi.ComponentResource {
           spec.registryAccess?.resources,
         ),
       );
-    return new Identity(`${this.#name}-identity`, { policies: { worker: policy } }, { parent: this });
+    return new Identity(`${this.#name}-identity`, { policies: { worker: policy }, iam: spec.iam }, { parent: this });
   }
 
-  #makeTemplate(identity: Identity): LaunchTemplate {
+  #makeTemplate(identity: Identity | undefined): LaunchTemplate {
     const { spec, pool, payload, workersGroupId, apiHost, scripts } = this.#args;
     const machine = machineTemplate({
       name: groupName(spec.name, pool.name),
@@ -126,7 +128,8 @@ export class Pool extends pulumi.ComponentResource {
       image: pool.image,
       size: pool.size.name,
       diskGb: pool.diskGb,
-      profileArn: identity.profileArn,
+      disk: pool.disk,
+      profileArn: profileArn(pool, identity),
       userData: pulumi.output(scripts.bucketName).apply((bucket) => userData(payload, scripts.object, bucket)),
       tags: spec.tags,
       makesInterface: true,
@@ -145,17 +148,17 @@ export class Pool extends pulumi.ComponentResource {
             deviceIndex: 0,
             associatePublicIpAddress: "false",
             deleteOnTermination: "true",
-            securityGroups: [workersGroupId],
+            securityGroups: [workersGroupId, ...pool.securityGroups],
           },
         ],
         ...(pool.os === "windows" && pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),
-        ...(pool.spot ? { instanceMarketOptions: { marketType: "spot" } } : {}),
+        ...purchase(pool),
       },
       { parent: this, hideDiffs: ["userData"] },
     );
   }
 
-  #makeGroup(template: LaunchTemplate, identity: Identity): Group {
+  #makeGroup(template: LaunchTemplate, identity: Identity | undefined): Group {
     const { spec, pool, after } = this.#args;
     const healthy = { minHealthyPercentage: 100, maxHealthyPercentage: rollingMaximum(pool) };
     return new Group(
@@ -164,8 +167,7 @@ export class Pool extends pulumi.ComponentResource {
         name: groupName(spec.name, pool.name),
         ...groupSize(pool),
         vpcZoneIdentifiers: this.#subnetIds(),
-        // The number and not $Latest, or a new version would start no refresh (terraform-aws-modules/terraform-aws-eks, release 16.1.0).
-        launchTemplate: { id: template.id, version: pulumi.interpolate`${template.latestVersion}` },
+        ...launches(pool, template),
         healthCheckType: "EC2",
         // Nodes become Ready only with the pod network, which is created later in the same update: waiting here would never end.
         waitForCapacityTimeout: "0",
@@ -181,7 +183,7 @@ export class Pool extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        dependsOn: [...after, ...identity.ready],
+        dependsOn: [...after, ...(identity?.ready ?? [])],
         // Changed hooks would replace the group, deleting the old one with all its machines first; `#makeHooks` changes them instead.
         ignoreChanges: ["initialLifecycleHooks", ...(pool.autoscale === undefined ? [] : ["desiredCapacity"])],
         // Every machine may take its whole time to drain.
@@ -212,4 +214,10 @@ export class Pool extends pulumi.ComponentResource {
       return subnetId;
     });
   }
+}
+
+function profileArn({ name, instanceProfile }: PoolSpec, identity: Identity | undefined): pulumi.Input<string> {
+  const arn = instanceProfile ?? identity?.profileArn;
+  if (arn === undefined) throw new RangeError(`pool ${name} has neither a profile nor an identity`);
+  return arn;
 }

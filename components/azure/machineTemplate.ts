@@ -3,16 +3,17 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { MachineSize } from "../model/machineSizes.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
+import type { PoolSpec } from "../model/pools.ts";
 
 /** Name of the administrator that Azure requires on every machine; no port is open to log in with it. */
 const adminName = "fenestra";
 
 /**
- * Image of a machine. `latest` is resolved at every launch, so a newer image changes nothing in the program; publisher, offer and SKU are
- * those of the operating system.
+ * Image of a machine: of a gallery by its id, else of the marketplace. `latest` and an id without a version are resolved at every launch, so a
+ * newer image changes nothing in the program; publisher, offer and SKU are those of the operating system.
  */
 export function imageReference(os: OperatingSystem, image: string) {
-  return { ...os.azureImage, version: image };
+  return image.startsWith("/") ? { id: image } : { ...os.azureImage, version: image };
 }
 
 /** Access for debugging: the serial console and the boot log, kept by Azure. */
@@ -36,12 +37,15 @@ export function acceleratedNetworking({ name, vcpus }: MachineSize): boolean {
 }
 
 /** The system disk. In a scale set it is deleted with the machine by default; of a single machine only by an option. */
-export function osDisk(diskGb: number) {
+export function osDisk(diskGb: number, { type = "Premium_LRS", encryptionKey }: NonNullable<PoolSpec["disk"]> = {}) {
   return {
     createOption: "FromImage",
     caching: "ReadWrite",
     diskSizeGB: diskGb,
-    managedDisk: { storageAccountType: "Premium_LRS" },
+    managedDisk: {
+      storageAccountType: type,
+      ...(encryptionKey === undefined ? {} : { diskEncryptionSet: { id: encryptionKey } }),
+    },
   } as const;
 }
 

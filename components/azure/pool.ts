@@ -14,7 +14,7 @@ import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
-import { joinSeconds, terminationSeconds } from "../model/timings.ts";
+import { joinSeconds } from "../model/timings.ts";
 import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import {
@@ -28,6 +28,7 @@ import {
 } from "./machineTemplate.ts";
 import { poolExtensions } from "./poolExtensions.ts";
 import { computerNamePrefix, groupTags, poolRoll, rollingBatch, updateMinutes } from "./poolGroup.ts";
+import { purchase } from "./purchase.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
 import { joinSecret } from "./secretNames.ts";
@@ -55,6 +56,7 @@ function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, ten
  * delete all machines of the pool at once.
  */
 const groupReplaceOnChanges: readonly string[] = [
+  "hostGroup",
   "location",
   "orchestrationMode",
   "platformFaultDomainCount",
@@ -163,6 +165,7 @@ export class Pool extends pulumi.ComponentResource {
           userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])],
         },
         upgradePolicy: this.#upgradePolicy(),
+        ...(pool.dedicatedHosts === undefined ? {} : { hostGroup: { id: pool.dedicatedHosts } }),
         automaticRepairsPolicy: { enabled: true, repairAction: "Replace", gracePeriod: repairGrace(pool) },
         virtualMachineProfile: this.#profile(payload),
       },
@@ -217,22 +220,15 @@ export class Pool extends pulumi.ComponentResource {
         customData: payload.apply((known) => (known.kind === "linux" ? packLinux(known) : packWindowsAzure(known))),
         ...this.#login(),
       },
-      storageProfile: { imageReference: imageReference(pool.release, pool.image), osDisk: osDisk(pool.diskGb) },
+      storageProfile: {
+        imageReference: imageReference(pool.release, pool.image),
+        osDisk: osDisk(pool.diskGb, pool.disk),
+      },
       networkProfile: { networkInterfaceConfigurations: [this.#card()] },
       extensionProfile: { extensions: [...poolExtensions(pool)] },
       diagnosticsProfile: bootDiagnostics,
       ...hostEncryption(spec),
-      ...(pool.spot
-        ? { priority: "Spot", evictionPolicy: "Delete", billingProfile: { maxPrice: -1 } }
-        : {
-            priority: "Regular",
-            scheduledEventsProfile: {
-              terminateNotificationProfile: {
-                enable: true,
-                notBeforeTimeout: `PT${terminationSeconds.azure[pool.os] / 60}M`,
-              },
-            },
-          }),
+      ...purchase(pool),
     };
   }
 
@@ -287,7 +283,7 @@ export class Pool extends pulumi.ComponentResource {
           primary: true,
           subnet: { id: subnetId },
           privateIPAddressVersion: "IPv4",
-          applicationSecurityGroups: [{ id: applicationGroupId }],
+          applicationSecurityGroups: [applicationGroupId, ...pool.securityGroups].map((id) => ({ id })),
         },
       ],
     };

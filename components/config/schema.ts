@@ -5,6 +5,7 @@ import { addonsSchema } from "./addOnSchema.ts";
 import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
 import { workloadIdentitySchema } from "./identitySchema.ts";
+import { iamSchema, machineFields } from "./machineSchema.ts";
 
 const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
 
@@ -76,7 +77,7 @@ const controlPlaneSchema = z
       .meta({ description: "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure." }),
     image: z.string().default("latest").meta({
       description:
-        "Operating system image: latest (newest Ubuntu 24.04 at each launch) or a pinned one (AMI id on AWS, image version on Azure).",
+        "Operating system image: latest (newest Ubuntu 24.04 at each launch) or a pinned one (AMI id on AWS; image version or id of a gallery's image on Azure).",
     }),
     osDiskGb: z.int().min(30).max(1024).default(50).meta({ description: "Size of the system disk in GiB." }),
     etcdDiskGb: z
@@ -128,10 +129,10 @@ export const poolSchema = z
       })
       .optional()
       .meta({ description: "Bounds for the cluster autoscaler. Without it the count is fixed." }),
-    image: z
-      .string()
-      .default("latest")
-      .meta({ description: "latest, or a pinned image: AMI id on AWS, image version on Azure." }),
+    image: z.string().default("latest").meta({
+      description:
+        "latest, or a pinned image: AMI id on AWS; on Azure an image version, or the id of an image of your own in a gallery, with or without a version.",
+    }),
     diskGb: z.int().min(30).max(4096).optional().meta({
       description: "Size of the system disk in GiB. Default 120 on AWS, 128 on Azure for Windows; 50 for Linux.",
     }),
@@ -182,6 +183,7 @@ export const poolSchema = z
       })
       .optional()
       .meta({ description: "Processors and memory of a size that Fenestra does not know." }),
+    ...machineFields,
   })
   .meta({ description: "A pool of equal worker machines." });
 
@@ -337,6 +339,7 @@ export const stackSchema = z.strictObject({
   pools: z.array(poolSchema).min(1).max(60).meta({ description: "Pools of worker machines." }),
   access: accessSchema.prefault({}),
   addons: addonsSchema.prefault({}),
+  iam: iamSchema,
   mirror: mirrorSchema.prefault({}),
   registryAccess: registryAccessSchema.optional(),
   httpProxy: httpUrl.optional().meta({ description: "HTTP proxy for the machines' downloads and image pulls." }),

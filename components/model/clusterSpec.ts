@@ -132,6 +132,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     serviceAccountKeys: config.access.serviceAccountKeys,
     workloadIdentity: workloadIdentity(config),
     addons: addOns(config),
+    iam: config.iam,
     mirror: config.mirror,
     registryAccess: registryAccess(config, artifacts),
     httpProxy: config.httpProxy,

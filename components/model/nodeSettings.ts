@@ -46,6 +46,8 @@ export interface NodeSettings extends ClusterIdentity, DownloadSettings {
   readonly registryAccess: RegistryAccess | undefined;
   /** Whether Azure also encrypts caches and temporary disks on the host; always false on AWS, whose hosts always do. */
   readonly encryptionAtHost: boolean;
+  /** AWS: what the organisation demands of roles. */
+  readonly iam: StackConfig["iam"];
   /** Domain accounts for pods, whose plug-in some nodes get. */
   readonly addons: Pick<AddOns, "gmsa">;
 }

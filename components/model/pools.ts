@@ -51,8 +51,24 @@ export interface RuntimeClassFacts {
   readonly tolerations: readonly (Taint & { readonly operator: "Equal" })[];
 }
 
+/** How a pool's machines are bought and placed, as the stack file says it. */
+type MachineOptions = Readonly<
+  Pick<
+    PoolConfig,
+    | "disk"
+    | "furtherSizes"
+    | "onDemand"
+    | "spotMaxPrice"
+    | "hybridBenefit"
+    | "capacityReservation"
+    | "dedicatedHosts"
+    | "securityGroups"
+    | "instanceProfile"
+  >
+>;
+
 /** What a pool has on either operating system. */
-interface CommonPool {
+interface CommonPool extends MachineOptions {
   /** Final name, with the zone's suffix when the pool is split by zone. */
   readonly name: string;
   /** Path of the pool in the stack file. */
@@ -219,6 +235,15 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
         spot: pool.spot,
         reservations: withOwn(reservations(release, size), pool.kubelet ?? {}),
         kubelet: pool.kubelet ?? {},
+        disk: pool.disk,
+        furtherSizes: pool.furtherSizes,
+        onDemand: pool.onDemand,
+        spotMaxPrice: pool.spotMaxPrice,
+        hybridBenefit: pool.hybridBenefit,
+        capacityReservation: pool.capacityReservation,
+        dedicatedHosts: pool.dedicatedHosts,
+        securityGroups: pool.securityGroups,
+        instanceProfile: pool.instanceProfile,
         scheduling: poolScheduling(pool, name, size),
       };
       if (release.family === "linux") return { ...common, os: "linux", release };

@@ -142,16 +142,20 @@ const makers: Readonly<Record<string, Maker>> = {
     id: `${textOf(inputs.targetGroupArn) ?? ""}-${hex(26, urn)}`,
     outputs: {},
   }),
-  "iam/role:Role": ({ urn }, { place }, _, name) => ({
+  "iam/role:Role": ({ urn, inputs }, { place }, _, name) => ({
     id: name,
-    outputs: { arn: globalArn("iam", place, `role/${name}`), name, uniqueId: identity("AROA", urn) },
+    outputs: { arn: globalArn("iam", place, `role${pathOf(inputs)}${name}`), name, uniqueId: identity("AROA", urn) },
   }),
-  "iam/instanceProfile:InstanceProfile": ({ urn }, { place }, _, name) => ({
+  "iam/instanceProfile:InstanceProfile": ({ urn, inputs }, { place }, _, name) => ({
     id: name,
-    outputs: { arn: globalArn("iam", place, `instance-profile/${name}`), name, uniqueId: identity("AIPA", urn) },
+    outputs: {
+      arn: globalArn("iam", place, `instance-profile${pathOf(inputs)}${name}`),
+      name,
+      uniqueId: identity("AIPA", urn),
+    },
   }),
-  "iam/policy:Policy": ({ urn }, { place }, _, name) => {
-    const own = globalArn("iam", place, `policy/${name}`);
+  "iam/policy:Policy": ({ urn, inputs }, { place }, _, name) => {
+    const own = globalArn("iam", place, `policy${pathOf(inputs)}${name}`);
     return { id: own, outputs: { arn: own, name, policyId: identity("ANPA", urn) } };
   },
   "iam/rolePolicy:RolePolicy": ({ inputs }, _context, _id, name) => ({
@@ -284,6 +288,11 @@ function globalArn(service: string, { region, accountId }: SimulatedContext["pla
 }
 
 /** Unique ids of IAM: a prefix for the kind and 17 characters (IAM User Guide, IAM identifiers). */
+/** Path of an identity in IAM, which is part of its ARN (IAM User Guide, "IAM identifiers"). */
+function pathOf(inputs: PropertyMap): string {
+  return textOf(inputs.path) ?? "/";
+}
+
 function identity(prefix: string, urn: string): string {
   return prefix + characters(17, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", urn);
 }

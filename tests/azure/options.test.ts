@@ -33,6 +33,7 @@ const wanted: Readonly<Record<string, readonly Options[]>> = {
   // AZR compute/windows_virtual_machine_scale_set_resource.go; the number is the autoscaler's where there is one.
   "compute:VirtualMachineScaleSet": [[], ["sku.capacity"]].map((ignoreChanges) => ({
     replaceOnChanges: [
+      "hostGroup",
       "location",
       "orchestrationMode",
       "platformFaultDomainCount",

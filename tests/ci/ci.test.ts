@@ -183,6 +183,7 @@ const scope: StackScope = {
   cluster: "aws-dev",
   region: "eu-central-1",
   accountId: "123456789012",
+  rolePath: "/",
   bucketArn: "arn:aws:s3:::fenestra-state-aws-dev",
   keyArn: "arn:aws:kms:eu-central-1:123456789012:key/1",
 };
@@ -362,7 +363,7 @@ describe("the config of the setup", () => {
       region: "eu-central-1",
       accountId: undefined,
       repository: { name: "o/r", ids: undefined },
-      stacks: [{ stack: "aws-dev", cluster: "aws-dev" }],
+      stacks: [{ stack: "aws-dev", cluster: "aws-dev", rolePath: "/" }],
       oidcProviderArn: undefined,
     });
   });

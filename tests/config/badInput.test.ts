@@ -12,6 +12,7 @@ import { flagRows } from "./rows/flags.ts";
 import { keyRows } from "./rows/keys.ts";
 import { machineRows } from "./rows/machines.ts";
 import { metadataRows } from "./rows/metadata.ts";
+import { placementRows } from "./rows/placement.ts";
 import { registryRows } from "./rows/registries.ts";
 
 const lock = readArtifactLock();
@@ -131,6 +132,7 @@ describe("bad input", () => {
     ...clusterRows,
     ...metadataRows,
     ...machineRows,
+    ...placementRows,
     ...addOnRows,
     ...registryRows,
     ...flagRows,

@@ -8,6 +8,7 @@ const scope: StackScope = {
   cluster: "CLUSTER",
   region: "REGION",
   accountId: "ACCOUNT",
+  rolePath: "/",
   bucketArn: "arn:aws:s3:::STATE_BUCKET",
   keyArn: "arn:aws:kms:REGION:ACCOUNT:key/STATE_KEY",
 };

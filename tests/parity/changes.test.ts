@@ -24,6 +24,21 @@ const podRights = {
 } as const;
 const images = { aws: "ami-0123456789abcdef0", azure: "20348.5499.260809" } as const;
 
+const shared = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/shared/providers";
+/** What a user has already. */
+const owned = {
+  aws: {
+    reservation: "arn:aws:resource-groups:eu-central-1:123456789012:group/reserved",
+    hosts: "arn:aws:resource-groups:eu-central-1:123456789012:group/hosts",
+    group: "sg-0123456789abcdef0",
+  },
+  azure: {
+    reservation: `${shared}/Microsoft.Compute/capacityReservationGroups/reserved`,
+    hosts: `${shared}/Microsoft.Compute/hostGroups/hosts`,
+    group: `${shared}/Microsoft.Network/applicationSecurityGroups/agents`,
+  },
+} as const;
+
 /** What is changed, as the first column of docs/changes.md names it, and the config afterwards. */
 const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string, unknown>>>> = {
   "`pools[].count`": () => ({ pools: [{ ...pool, count: 5 }] }),
@@ -32,6 +47,20 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   "`pools[].diskGb`": () => ({ pools: [{ ...pool, diskGb: 200 }] }),
   "`pools[].labels`, `pools[].taints`": () => ({ pools: [{ ...pool, labels: { a: "b" } }] }),
   "`pools[].spot`": () => ({ pools: [{ ...pool, spot: true }] }),
+  "`pools[].disk`": (cloud) => ({
+    pools: [{ ...pool, disk: cloud === "aws" ? { throughput: 250 } : { type: "StandardSSD_LRS" } }],
+  }),
+  "`pools[].furtherSizes`, `pools[].onDemand`": (cloud) =>
+    cloud === "aws" ? { pools: [{ ...pool, size: "m7i.large", furtherSizes: ["m6i.large"] }] } : {},
+  "`pools[].hybridBenefit`": (cloud) => (cloud === "azure" ? { pools: [{ ...pool, hybridBenefit: true }] } : {}),
+  "`pools[].capacityReservation`": (cloud) => ({ pools: [{ ...pool, capacityReservation: owned[cloud].reservation }] }),
+  "`pools[].dedicatedHosts`": (cloud) => ({
+    pools: [{ ...pool, ...(cloud === "azure" ? { zones: ["1"] } : {}), dedicatedHosts: owned[cloud].hosts }],
+  }),
+  "`pools[].securityGroups`": (cloud) => ({ pools: [{ ...pool, securityGroups: [owned[cloud].group] }] }),
+  "`pools[].instanceProfile`": (cloud) =>
+    cloud === "aws" ? { pools: [{ ...pool, instanceProfile: "arn:aws:iam::123456789012:instance-profile/own" }] } : {},
+  "`iam.rolePath`": (cloud) => (cloud === "aws" ? { iam: { rolePath: "/kubernetes/" } } : {}),
   "`pools[].waitForNodes`": () => ({ pools: [{ ...pool, waitForNodes: false }] }),
   "`pools[].kubelet`": () => ({ pools: [{ ...pool, kubelet: { maxPods: 60 } }] }),
   "a new pool": () => ({ pools: [pool, { ...pool, name: "x" }] }),
@@ -80,13 +109,16 @@ function effect(before: RecordedProgram, after: RecordedProgram, type: RegExp): 
   if (text(old.options.replacementTrigger) !== text(own.options.replacementTrigger)) return "replaced";
   if (own.options.replaceOnChanges.some((path) => text(at(old.inputs, path)) !== text(at(own.inputs, path))))
     return "replaced";
+  // The policy of a group with several sizes starts a refresh like the template (hashicorp/terraform-provider-aws, autoscaling/group.go).
+  const policy = (group: RecordedResource) => Object.keys(mapOf(group.inputs.mixedInstancesPolicy)).length;
   const template = ({ resources }: RecordedProgram): string =>
     text(resources.find(({ name }) => name === own.name.replace(/(group|instance)$/, "template"))?.inputs ?? null);
   const { instanceRefresh, upgradePolicy } = own.inputs;
   const model = text(own.inputs.virtualMachineProfile) + text(mapOf(own.inputs.sku).name);
   const oldModel = text(old.inputs.virtualMachineProfile) + text(mapOf(old.inputs.sku).name);
   const rolls = mapOf(instanceRefresh).strategy === "Rolling" || mapOf(upgradePolicy).mode === "Rolling";
-  if (rolls && (template(before) !== template(after) || model !== oldModel)) return "rolled";
+  if (rolls && (template(before) !== template(after) || policy(old) !== policy(own) || model !== oldModel))
+    return "rolled";
   // The provider puts its default tags on every resource.
   const defaultTags = ({ resources }: RecordedProgram, { provider }: RecordedResource): string =>
     text(resources.find(({ urn }) => urn === provider)?.inputs.defaultTags ?? null);

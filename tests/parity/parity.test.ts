@@ -209,7 +209,7 @@ describe("parity of the clouds", () => {
       const registryAccess = { resources: [registryFacts[cloud].example], plugin: { linux: copy, windows: copy } };
       assert.equal(specOf(cloud, { ...options, registryAccess }).cloud, cloud);
     }
-    const apart = ["encryptionAtHost", "accountId", "registryAccess"];
+    const apart = ["encryptionAtHost", "accountId", "registryAccess", "iam"];
     const seen = new Set([...Object.keys(configOf("aws")), ...Object.keys(options), ...apart]);
     assert.deepEqual([...seen].sort(), Object.keys(stackSchema.shape).sort());
   });

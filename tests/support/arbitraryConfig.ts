@@ -24,6 +24,7 @@ export function pulumiValues(config: PlainConfig): Record<string, string> {
 const versions = selectableVersions(readArtifactLock());
 const letter = fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz");
 const word = (most: number): fc.Arbitrary<string> => fc.string({ unit: letter, maxLength: most });
+const azureGroup = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/shared/providers";
 const clouds = {
   aws: {
     regions: ["eu-central-1", "us-east-1", "us-gov-west-1"],
@@ -39,7 +40,7 @@ const clouds = {
     zones: () => ["1", "2", "3"],
     sizes: ["Standard_D2s_v5", "Standard_B2ms", "Standard_F4s_v2", "Standard_E8ds_v5"],
     nesting: ["Standard_D4s_v5", "Standard_E8as_v5"],
-    images: ["latest", "20348.5499.260809"],
+    images: ["latest", "20348.5499.260809", `${azureGroup}/Microsoft.Compute/galleries/g/images/node/versions/1.2.3`],
     odd: "Standard_L8s_v3",
     accountId: "01234567-89ab-cdef-0123-456789abcdef",
   },
@@ -52,6 +53,37 @@ const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Plain
 
 const network = (prefixes: readonly number[], second: number, third: boolean): fc.Arbitrary<string> =>
   fc.constantFrom(...prefixes).map((prefix) => `10.${second}.${third && prefix > 17 ? 64 : 0}.0/${prefix}`);
+
+/** How machines are bought and placed: settings that go with any pool of the cloud, with spot pools, and with the others. */
+const placements = {
+  aws: {
+    any: [
+      {},
+      { disk: { type: "io2", iops: 4000 } },
+      { disk: { iops: 6000, throughput: 250, encryptionKey: `arn:aws:kms:eu-central-1:123456789012:key/mrk-1` } },
+      { securityGroups: ["sg-0123456789abcdef0", "sg-1123456789abcdef0"] },
+    ],
+    spot: [
+      { onDemand: { base: 1 } },
+      { onDemand: { percentAboveBase: 50 }, spotMaxPrice: 0.2 },
+      { spotMaxPrice: 0.25 },
+    ],
+    other: [
+      { capacityReservation: "arn:aws:resource-groups:eu-central-1:123456789012:group/reserved" },
+      { dedicatedHosts: "arn:aws:resource-groups:eu-central-1:123456789012:group/hosts" },
+    ],
+  },
+  azure: {
+    any: [
+      {},
+      { disk: { type: "StandardSSD_ZRS" } },
+      { disk: { encryptionKey: `${azureGroup}/Microsoft.Compute/diskEncryptionSets/own` } },
+      { securityGroups: [`${azureGroup}/Microsoft.Network/applicationSecurityGroups/agents`] },
+    ],
+    spot: [{ spotMaxPrice: 0.25 }],
+    other: [{ capacityReservation: `${azureGroup}/Microsoft.Compute/capacityReservationGroups/reserved` }],
+  },
+} as const;
 
 /** Pools of up to eight: the index is the first part of a name and keeps names apart. */
 function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly PlainConfig[]> {
@@ -90,9 +122,17 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
     bounds.map((autoscale) => ({ autoscale })),
   );
   const special = fc.constantFrom("none", "none", "hyperV", "capacity");
-  const pool = fc.tuple(plain, amount, special, fc.constantFrom(...facts.nesting));
+  const { any, spot, other } = placements[facts === clouds.aws ? "aws" : "azure"];
+  const placed = fc.record({
+    any: fc.constantFrom(...any),
+    spot: fc.constantFrom({}, ...spot),
+    other: fc.constantFrom({}, ...other),
+  });
+  const pool = fc.tuple(plain, amount, special, fc.constantFrom(...facts.nesting), placed);
   return fc.array(pool, { minLength: 1, maxLength: 8 }).map((list) =>
-    list.map(([base, count, kind, nesting], index) => ({
+    list.map(([base, count, kind, nesting, place], index) => ({
+      ...place.any,
+      ...(base.spot === true && base.size !== "Standard_B2ms" ? place.spot : place.other),
       ...base,
       // Azure gives no burstable size as a spot machine.
       ...(base.size === "Standard_B2ms" ? { spot: false } : {}),

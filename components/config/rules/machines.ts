@@ -94,16 +94,25 @@ const nesting = poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool,
   ];
 });
 
+/** An AMI; a version of the marketplace's image, or an image of one's own in a gallery, with or without a version. */
+const imageForms = {
+  aws: /^ami-[0-9a-f]{8,17}$/,
+  azure:
+    /^\d+\.\d+\.\d+$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries\/[^/]+\/images\/[^/]+(\/versions\/\d+\.\d+\.\d+)?$/i,
+} as const;
+
 /** Whether an image reference has the cloud's form. */
 export function imageProblems(cloud: Cloud, image: string, path: string): readonly Problem[] {
-  const pattern = cloud === "aws" ? /^ami-[0-9a-f]{8,17}$/ : /^\d+\.\d+\.\d+$/;
-  if (image === "latest" || pattern.test(image)) return [];
+  if (image === "latest" || imageForms[cloud].test(image)) return [];
   return [
     {
       path,
       value: image,
       message: "is neither latest nor a pinned image",
-      allowed: cloud === "aws" ? "latest or an AMI id, ami-…" : "latest or an image version, three numbers with dots",
+      allowed:
+        cloud === "aws"
+          ? "latest or an AMI id, ami-…"
+          : "latest, an image version of three numbers with dots, or the id of an image in a gallery",
     },
   ];
 }

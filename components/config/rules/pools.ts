@@ -2,6 +2,7 @@ import { defaultSizes, machineSize, poolGroups, poolScheduling, windowsTaint } f
 import { childPath, type Problem } from "../problem.ts";
 import { hasFields, hasSettings } from "../settings.ts";
 import { machineRules } from "./machines.ts";
+import { placementRules } from "./placement.ts";
 import { poolRule, type Rule } from "./rule.ts";
 
 /**
@@ -228,6 +229,7 @@ const hints = poolRule(
 /** The rules on pools. */
 export const poolRules: readonly Rule[] = [
   ...machineRules,
+  ...placementRules,
   names,
   bounds,
   count,

@@ -407,7 +407,7 @@ export const clusterRows: readonly Row[] = [
         "controlPlane.image",
         "ami-0123456789abcdef0",
         "is neither latest nor a pinned image",
-        "latest or an image version, three numbers with dots",
+        "latest, an image version of three numbers with dots, or the id of an image in a gallery",
       ],
     ],
   ],

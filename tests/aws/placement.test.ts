@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { mapOf } from "../../plan/program/values.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+
+const account = "123456789012";
+const key = `arn:aws:kms:eu-central-1:${account}:key/01234567-89ab-cdef-0123-456789abcdef`;
+const profile = `arn:aws:iam::${account}:instance-profile/agents`;
+const group = (name: string) => `arn:aws:resource-groups:eu-central-1:${account}:group/${name}`;
+
+const pools = [
+  {
+    name: "mixed",
+    os: "linux",
+    size: "m7i.large",
+    furtherSizes: ["m6i.large", "m5.large"],
+    spot: true,
+    onDemand: { base: 1, percentAboveBase: 20 },
+    spotMaxPrice: 0.12,
+    disk: { type: "io2", iops: 4000, encryptionKey: key },
+  },
+  { name: "cheap", os: "linux", spot: true, spotMaxPrice: 0.05, disk: { throughput: 250 } },
+  {
+    name: "win",
+    os: "windows-2022",
+    zones: ["eu-central-1a"],
+    capacityReservation: "cr-0123456789abcdef0",
+    dedicatedHosts: group("hosts"),
+    securityGroups: ["sg-0123456789abcdef0"],
+    instanceProfile: profile,
+  },
+];
+
+describe("purchase and placement of pools on AWS", () => {
+  let made: Recorded;
+  before(async () => {
+    const iam = { permissionsBoundary: `arn:aws:iam::${account}:policy/boundary`, rolePath: "/kubernetes/" };
+    const spec = specOf("aws-dev", { pools: JSON.stringify(pools), iam: JSON.stringify(iam) });
+    made = await withMocks(() => deployAws(spec));
+  });
+  const template = (pool: string) =>
+    resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;
+  const groupOf = (pool: string) => resource(made, "aws:autoscaling/group:Group", `aws-dev-pool-${pool}-group`).inputs;
+
+  it("mix sizes and kinds of purchase by a policy of the group, and then not by the template", () => {
+    const { launchTemplate, mixedInstancesPolicy } = groupOf("mixed");
+    assert.equal(launchTemplate, undefined);
+    const policy = mapOf(mixedInstancesPolicy);
+    assert.deepEqual(policy.instancesDistribution, {
+      onDemandAllocationStrategy: "prioritized",
+      onDemandBaseCapacity: 1,
+      onDemandPercentageAboveBaseCapacity: 20,
+      spotAllocationStrategy: "price-capacity-optimized",
+      spotMaxPrice: "0.12",
+    });
+    assert.deepEqual(mapOf(policy.launchTemplate).overrides, [
+      { instanceType: "m7i.large" },
+      { instanceType: "m6i.large" },
+      { instanceType: "m5.large" },
+    ]);
+    assert.equal(template("mixed").instanceMarketOptions, undefined);
+  });
+
+  it("limit the price of spot machines", () => {
+    assert.deepEqual(template("cheap").instanceMarketOptions, {
+      marketType: "spot",
+      spotOptions: { maxPrice: "0.05" },
+    });
+    assert.equal(groupOf("cheap").mixedInstancesPolicy, undefined);
+  });
+
+  it("have the disk that is asked for", () => {
+    const disk = (pool: string) => template(pool).blockDeviceMappings;
+    const common = { volumeSize: 50, encrypted: "true", deleteOnTermination: "true" };
+    assert.deepEqual(disk("mixed"), [
+      { deviceName: "/dev/sda1", ebs: { volumeType: "io2", iops: 4000, ...common, kmsKeyId: key } },
+    ]);
+    assert.deepEqual(disk("cheap"), [
+      { deviceName: "/dev/sda1", ebs: { volumeType: "gp3", throughput: 250, ...common } },
+    ]);
+  });
+
+  it("run on reserved capacity and own hosts, with further groups and an own profile", () => {
+    const { capacityReservationSpecification, placement, iamInstanceProfile, networkInterfaces } = template("win");
+    assert.deepEqual(capacityReservationSpecification, {
+      capacityReservationTarget: { capacityReservationId: "cr-0123456789abcdef0" },
+    });
+    assert.deepEqual(placement, { tenancy: "host", hostResourceGroupArn: group("hosts") });
+    assert.deepEqual(iamInstanceProfile, { arn: profile });
+    const workers = resource(made, "aws:ec2/securityGroup:SecurityGroup", "aws-dev-security-workers").id;
+    assert.deepEqual(
+      (Array.isArray(networkInterfaces) ? networkInterfaces : []).map((card) => mapOf(card).securityGroups),
+      [[workers, "sg-0123456789abcdef0"]],
+    );
+  });
+
+  it("have no role of ours beside an own profile, and all others the path and the boundary", () => {
+    const roles = ofType(made, "aws:iam/role:Role");
+    assert.deepEqual(
+      [...roles.keys()].filter((name) => name.includes("-pool-")),
+      ["aws-dev-pool-mixed-role", "aws-dev-pool-cheap-role"],
+    );
+    for (const { inputs } of roles.values()) {
+      assert.equal(inputs.path, "/kubernetes/");
+      assert.equal(inputs.permissionsBoundary, `arn:aws:iam::${account}:policy/boundary`);
+    }
+    for (const type of ["aws:iam/policy:Policy", "aws:iam/instanceProfile:InstanceProfile"])
+      for (const { inputs } of ofType(made, type).values()) assert.equal(inputs.path, "/kubernetes/");
+  });
+});

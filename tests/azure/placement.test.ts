@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { mapOf } from "../../plan/program/values.ts";
+import { type Recorded, resource } from "../support/mocks.ts";
+import { azureType, runAzure } from "./run.ts";
+
+const shared = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/shared/providers";
+const key = `${shared}/Microsoft.Compute/diskEncryptionSets/own`;
+const image = `${shared}/Microsoft.Compute/galleries/company/images/windows/versions/1.2.3`;
+const hosts = `${shared}/Microsoft.Compute/hostGroups/windows`;
+const reservation = `${shared}/Microsoft.Compute/capacityReservationGroups/windows`;
+const agents = `${shared}/Microsoft.Network/applicationSecurityGroups/agents`;
+
+const pools = [
+  {
+    name: "win",
+    os: "windows-2022",
+    image,
+    zones: ["1"],
+    hybridBenefit: true,
+    capacityReservation: reservation,
+    dedicatedHosts: hosts,
+    securityGroups: [agents],
+    disk: { type: "StandardSSD_LRS", encryptionKey: key },
+  },
+  { name: "cheap", os: "linux", spot: true, spotMaxPrice: 0.05 },
+];
+
+describe("purchase and placement of pools on Azure", () => {
+  let made: Recorded;
+  before(async () => {
+    made = await runAzure("azure-dev", { pools: JSON.stringify(pools) });
+  });
+  const group = (pool: string) =>
+    resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;
+  const profile = (pool: string) => mapOf(group(pool).virtualMachineProfile);
+
+  it("start from an own image on an own key, with own licences, hosts and reserved capacity", () => {
+    const { storageProfile, licenseType, capacityReservation } = profile("win");
+    assert.deepEqual(storageProfile, {
+      imageReference: { id: image },
+      osDisk: {
+        createOption: "FromImage",
+        caching: "ReadWrite",
+        diskSizeGB: 128,
+        managedDisk: { storageAccountType: "StandardSSD_LRS", diskEncryptionSet: { id: key } },
+      },
+    });
+    assert.equal(licenseType, "Windows_Server");
+    assert.deepEqual(capacityReservation, { capacityReservationGroup: { id: reservation } });
+    assert.deepEqual(group("win").hostGroup, { id: hosts });
+  });
+
+  it("are members of further application security groups", () => {
+    const own = resource(made, azureType("network:ApplicationSecurityGroup"), "azure-dev-security-workers").id;
+    assert.ok(JSON.stringify(profile("win").networkProfile).includes(JSON.stringify([{ id: own }, { id: agents }])));
+  });
+
+  it("limit the price of spot machines", () => {
+    assert.deepEqual(profile("cheap").billingProfile, { maxPrice: 0.05 });
+    assert.equal(profile("cheap").licenseType, undefined);
+  });
+});
