@@ -42,7 +42,11 @@ interface AwsStackArgs {
 class AwsStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
 
-  constructor({ stack, cluster, rolePath }: CiStack, { spec, oidc }: AwsStackArgs, opts: pulumi.ComponentResourceOptions) {
+  constructor(
+    { stack, cluster, rolePath }: CiStack,
+    { spec, oidc }: AwsStackArgs,
+    opts: pulumi.ComponentResourceOptions,
+  ) {
     const name = `fenestra-state-${stack}`;
     super("fenestra:ci:AwsStack", name, {}, opts);
     const { region, repository } = spec;
@@ -117,5 +121,7 @@ class AwsStack extends pulumi.ComponentResource {
 
 /** Names of the policies of a role: no resource's existence may hang on an output. */
 function partsOf(purpose: Purpose): readonly string[] {
-  return Object.keys(policiesOf(purpose, { cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }));
+  return Object.keys(
+    policiesOf(purpose, { cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }),
+  );
 }

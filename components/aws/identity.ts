@@ -13,6 +13,20 @@ export interface IdentityArgs {
   readonly iam: NodeSettings["iam"];
 }
 
+/** Path of what is made in IAM; `/` is the default and is left out. */
+function pathIn({ rolePath }: NodeSettings["iam"]): { readonly path?: string } {
+  return rolePath === "/" ? {} : { path: rolePath };
+}
+
+/** What the organisation demands of every role. */
+export function roleBounds(iam: NodeSettings["iam"]): {
+  readonly path?: string;
+  readonly permissionsBoundary?: string;
+} {
+  const { permissionsBoundary } = iam;
+  return { ...pathIn(iam), ...(permissionsBoundary === undefined ? {} : { permissionsBoundary }) };
+}
+
 /**
  * The identity of a kind of machine: a role, its policies and the instance profile that assigns it to machines. The policies are separate
  * resources and not inline: all inline policies of a role together may have 10,240 characters, which the controllers' exceed; a separate
@@ -29,13 +43,11 @@ export class Identity extends pulumi.ComponentResource {
     // A role's name has at most 64 characters (IAM User Guide, "IAM and AWS STS quotas"), eight of which are Pulumi's suffix; the longest
     // names of cluster and pool leave no room for more.
     const roleName = `${name.replace(/-identity$/, "")}-role`;
-    const { permissionsBoundary, rolePath } = args.iam;
-    const place = rolePath === "/" ? {} : { path: rolePath };
+    const place = pathIn(args.iam);
     const role = new Role(
       roleName,
       {
-        ...place,
-        ...(permissionsBoundary === undefined ? {} : { permissionsBoundary }),
+        ...roleBounds(args.iam),
         assumeRolePolicy: JSON.stringify(machineTrust()),
         tags: { Name: roleName },
       },

@@ -14,11 +14,12 @@ import {
   subjectOf,
   tokenFacts,
 } from "../model/workloadIdentity.ts";
+import { roleBounds } from "./identity.ts";
 import { Issuer } from "./issuer.ts";
 import { type PolicyDocument, policy } from "./policies.ts";
 
 export interface WorkloadIdentityArgs {
-  readonly spec: Pick<ClusterSpec, "name" | "region" | "environment">;
+  readonly spec: Pick<ClusterSpec, "name" | "region" | "environment" | "iam">;
   readonly settings: NonNullable<ClusterSpec["workloadIdentity"]>;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
@@ -79,6 +80,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
     const role = new Role(
       name,
       {
+        ...roleBounds(this.#args.spec.iam),
         assumeRolePolicy: pulumi
           .all([provider.arn, this.issuer])
           .apply(([arn, issuer]) => JSON.stringify(workloadTrust(arn, issuer, account))),
