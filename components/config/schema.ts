@@ -342,6 +342,27 @@ export const stackSchema = z.strictObject({
   iam: iamSchema,
   mirror: mirrorSchema.prefault({}),
   registryAccess: registryAccessSchema.optional(),
+  certificateAuthorities: z
+    .array(
+      z
+        .string()
+        .regex(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM")
+        .meta({
+          patternErrorMessage: "a certificate in PEM",
+          examples: ["-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----"],
+        }),
+    )
+    .min(1)
+    .max(8)
+    .optional()
+    .meta({
+      description:
+        "Authorities of your own that machines trust besides the public ones, one certificate each: of a proxy that looks into TLS, of a mirror, of an issuer of signIn. Downloads, image pulls and the control plane trust them; pods do not.",
+    }),
+  noProxy: z.array(z.string().min(1)).min(1).optional().meta({
+    description:
+      "More hosts, domains (.corp.example) and networks that machines reach without httpProxy: a mirror of your own network.",
+  }),
   httpProxy: httpUrl.optional().meta({ description: "HTTP proxy for the machines' downloads and image pulls." }),
   encryptionAtHost: z.boolean().default(false).meta({
     description:

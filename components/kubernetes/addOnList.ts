@@ -119,7 +119,10 @@ function gmsa(
 
 /** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
 function samples(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "httpProxy" | "mirror" | "network" | "pools" | "windows">,
+  spec: Pick<
+    ClusterSpec,
+    "addons" | "artifacts" | "cloud" | "httpProxy" | "noProxy" | "mirror" | "network" | "pools" | "windows"
+  >,
   objectUrl: Text | undefined,
 ): PlannedAddOn {
   return {

@@ -14,7 +14,10 @@ import { winWebserverManifests } from "./samples/winWebserver.ts";
 
 /** The samples of a cluster: each per Windows build in use, and only those whose add-on is installed. None without Windows nodes. */
 export function sampleManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "httpProxy" | "mirror" | "network" | "pools" | "windows">,
+  spec: Pick<
+    ClusterSpec,
+    "addons" | "artifacts" | "cloud" | "httpProxy" | "noProxy" | "mirror" | "network" | "pools" | "windows"
+  >,
   objectUrl: Text | undefined,
 ): readonly Manifest[] {
   if (spec.windows.length === 0) return [];

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { gzip as deflate } from "pako";
 import type { MachinePayload, PayloadFile } from "./payload.ts";
+import { isTrustFile } from "./trust.ts";
 
 /*
  * AWS limits user data to 16,384 bytes, too few for all files of a machine. There most files are in an S3 object: the scripts, and on Windows
@@ -14,6 +15,7 @@ import type { MachinePayload, PayloadFile } from "./payload.ts";
 
 /** Scripts that must be in user data on AWS: those that sign a request and unpack its answer. */
 const firstFiles: ReadonlySet<string> = new Set([
+  "/opt/fenestra/stages/trust.sh",
   ...["bootstrap.sh", "lib.sh", "cloud.sh"].map((name) => `/opt/fenestra/${name}`),
   ...["fetch.ps1", "lib.ps1", "task.ps1", "sigv4.ps1", "identity.ps1", "machine.json"].map(
     (name) => `C:\\fenestra\\${name}`,
@@ -42,7 +44,7 @@ export interface ScriptsObject extends ScriptsReference {
  * outputs of other resources, and the set of objects must be known before those.
  */
 export function isFetched({ path }: PayloadFile): boolean {
-  return !firstFiles.has(path) && (path.endsWith(".sh") || !path.startsWith("/"));
+  return !firstFiles.has(path) && !isTrustFile({ path }) && (path.endsWith(".sh") || !path.startsWith("/"));
 }
 
 /** The files of a payload that do not fit into its user data. */

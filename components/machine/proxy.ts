@@ -4,7 +4,11 @@ import type { NodeSettings } from "../model/nodeSettings.ts";
  * Addresses that a machine reaches without the proxy: itself, the metadata service, the cluster's networks, names inside the cluster. The same
  * on both systems; the Go programs that read NO_PROXY accept networks in CIDR notation (golang.org/x/net/http/httpproxy).
  */
-export function noProxy({ network, kubernetes }: Pick<NodeSettings, "network" | "kubernetes">): string {
+export function noProxy({
+  network,
+  kubernetes,
+  noProxy: own,
+}: Pick<NodeSettings, "network" | "kubernetes" | "noProxy">): string {
   return [
     "127.0.0.1",
     "localhost",
@@ -14,5 +18,6 @@ export function noProxy({ network, kubernetes }: Pick<NodeSettings, "network" | 
     kubernetes.serviceCidr,
     ".svc",
     `.${kubernetes.clusterDomain}`,
+    ...own,
   ].join(",");
 }

@@ -136,6 +136,8 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     mirror: config.mirror,
     registryAccess: registryAccess(config, artifacts),
     httpProxy: config.httpProxy,
+    noProxy: config.noProxy ?? [],
+    certificateAuthorities: (config.certificateAuthorities ?? []).map((pem) => `${pem.trim().replaceAll("\r", "")}\n`),
     encryptionAtHost: config.encryptionAtHost,
     tags: { "fenestra:cluster": config.name, "fenestra:environment": config.environment, ...config.tags },
     acknowledge: config.acknowledge,

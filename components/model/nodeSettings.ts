@@ -33,6 +33,10 @@ export interface DownloadSettings {
   readonly artifacts: readonly Artifact[];
   readonly mirror: StackConfig["mirror"];
   readonly httpProxy: string | undefined;
+  /** What is reached without the proxy, besides the cluster's own networks. */
+  readonly noProxy: readonly string[];
+  /** Certificates that machines trust besides the public authorities', in PEM. */
+  readonly certificateAuthorities: readonly string[];
   readonly network: { readonly cidr: string; readonly nat: StackConfig["network"]["nat"] };
 }
 

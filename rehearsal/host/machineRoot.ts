@@ -232,6 +232,8 @@ async function trust(pid: number, ca: string): Promise<void> {
   const found = caBundles.filter((_, index) => existing[index]);
   const texts = await Promise.all(found.map((path) => readMachineFile(pid, path)));
   const [debian = ""] = caBundles;
+  // What the bundle is made from: a machine that trusts authorities of its stack file makes it anew.
+  await writeMachineFile(pid, "/usr/local/share/ca-certificates/rehearsal.crt", pem);
   const wanted = new Map([
     [debian, texts[0] ?? ""],
     ...found.map((path, index) => [path, texts[index] ?? ""] as const),

@@ -16,6 +16,7 @@ import {
   linuxWorkerStages,
   type Stage,
   scriptsStage,
+  trustStage,
 } from "../../components/machine/linux/stages.ts";
 import { windowsStages } from "../../components/machine/windows/stages.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
@@ -137,10 +138,16 @@ export function ownFlagsTable(): string {
 
 /** Stages of a Linux machine with their exit codes. */
 export function linuxStagesTable(): string {
-  const all = [scriptsStage, ...controlPlaneStages, ...linuxWorkerStages];
+  const all = [trustStage, scriptsStage, ...controlPlaneStages, ...linuxWorkerStages];
   const names = [...new Set(all.map(({ name }) => name))];
   const runs = (list: readonly Stage[], name: string) =>
-    list.some((stage) => stage.name === name) ? "yes" : name === scriptsStage.name ? "on AWS" : "";
+    list.some((stage) => stage.name === name)
+      ? "yes"
+      : name === scriptsStage.name
+        ? "on AWS"
+        : name === trustStage.name
+          ? "with own authorities"
+          : "";
   return markdownTable(
     ["Stage", "Exit code", "Control plane", "Worker", "Runs"],
     names.map((name) => {

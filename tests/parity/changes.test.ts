@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import type { Cloud } from "../../components/config/schema.ts";
+import { newAuthority } from "../../plan/fakes/certificates.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { mapOf, type PropertyMap, type PropertyValue, reveal } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
@@ -76,6 +77,7 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
     access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts: [podRights[cloud]] } },
   }),
   "`access.serviceAccountKeys`": () => ({ access: { serviceAccountKeys: ["ecdsa", "rsa-1"] } }),
+  "`certificateAuthorities`, `noProxy`": () => ({ certificateAuthorities: [newAuthority("Own").certificate] }),
   "`kubernetes.version`": () => ({ kubernetes: { version: "1.37.0" } }),
   "`tags`": () => ({ tags: { owner: "me" } }),
 };

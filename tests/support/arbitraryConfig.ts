@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { selectableVersions } from "../../components/model/releases.ts";
+import { newAuthority } from "../../plan/fakes/certificates.ts";
 
 /** A stack's config as plain values, keys without the project's prefix. */
 export type PlainConfig = Record<string, unknown>;
@@ -21,6 +22,7 @@ export function pulumiValues(config: PlainConfig): Record<string, string> {
   );
 }
 
+const authority = newAuthority("Own").certificate;
 const versions = selectableVersions(readArtifactLock());
 const letter = fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz");
 const word = (most: number): fc.Arbitrary<string> => fc.string({ unit: letter, maxLength: most });
@@ -189,6 +191,7 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       gmsa: fc.constantFrom({}, { credentialSpecs: [] }),
     }),
     httpProxy: fc.constant("http://proxy.example.com:3128"),
+    certificateAuthorities: fc.constant([authority]),
     encryptionAtHost: cloud === "aws" ? fc.constant(false) : fc.boolean(),
     tags: fc.dictionary(
       fc.constantFrom("owner", "cost-center", "Umgebung"),

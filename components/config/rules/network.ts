@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { networkPrefixes } from "../../model/addressPlan.ts";
 import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../../model/cidr.ts";
 import { poolGroups } from "../../model/pools.ts";
@@ -238,6 +239,57 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
       ];
 }
 
+/** What Go's programs and curl take in NO_PROXY: a host, a domain with a dot before it, an address or a network. */
+const noProxyEntry = /^(?:\.?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?|(?:\d{1,3}\.){3}\d{1,3}\/\d{1,2})$/;
+
+const noProxy = rule(["httpProxy", "noProxy"], ({ httpProxy, noProxy: entries = [] }) => {
+  const path = key("noProxy");
+  if (httpProxy === undefined && entries.length > 0)
+    return [
+      { path, value: entries, message: "needs a proxy to make exceptions from", allowed: "nothing without httpProxy" },
+    ];
+  return entries.flatMap((value, index): Problem[] =>
+    noProxyEntry.test(value) && (!value.includes("/") || parseCidr(value) !== undefined)
+      ? []
+      : [
+          {
+            path: `${path}[${index}]`,
+            value,
+            message: "is no host, domain or network",
+            allowed: "mirror.corp.example, .corp.example or 10.20.0.0/16; no scheme, no *",
+          },
+        ],
+  );
+});
+
+/** Each entry is one certificate of an authority: what is none would be trusted without effect, or not at all. */
+const authorities = rule(["certificateAuthorities"], ({ certificateAuthorities: all = [] }) =>
+  all.flatMap((pem, index): Problem[] => {
+    const message = authorityProblem(pem, all.slice(0, index));
+    return message === undefined
+      ? []
+      : [
+          {
+            path: key(`certificateAuthorities[${index}]`),
+            value: `${pem.length} characters`,
+            message,
+            allowed: "one certificate of an authority in PEM, each once; a chain is several entries",
+          },
+        ];
+  }),
+);
+
+function authorityProblem(pem: string, earlier: readonly string[]): string | undefined {
+  if (/PRIVATE KEY/.test(pem)) return "holds a private key, which would be written to every machine";
+  if (pem.split("-----BEGIN ").length !== 2) return "holds more than one certificate";
+  if (earlier.some((other) => other.trim() === pem.trim())) return "is listed twice";
+  try {
+    return new X509Certificate(pem).ca ? undefined : "is no certificate of an authority: it may not sign others";
+  } catch {
+    return "cannot be read as a certificate";
+  }
+}
+
 /** The rules on addresses and on what machines can reach. */
 export const networkRules: readonly Rule[] = [
   ...[machines, pods, services].map(oneNetwork),
@@ -249,6 +301,8 @@ export const networkRules: readonly Rule[] = [
   restrictedNetwork,
   access,
   registries,
+  noProxy,
+  authorities,
   rule(["httpProxy"], ({ httpProxy }) => urlProblems(key("httpProxy"), httpProxy)),
   rule(["mirror.artifacts"], (settings) => urlProblems(key("mirror.artifacts"), settings["mirror.artifacts"])),
   rule(["mirror.registries"], (settings) =>

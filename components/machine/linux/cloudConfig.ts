@@ -3,7 +3,7 @@ import { gzip, isFetched, type ScriptsReference } from "../bundle.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { stageFile } from "./files.ts";
 import { envFile } from "./shell.ts";
-import { scriptsStage, scriptsStageLine, stageTablePath } from "./stages.ts";
+import { scriptsStage, stageTablePath, withScriptsStage } from "./stages.ts";
 
 /** Where a Linux machine on AWS finds bucket, key and SHA-256 of its scripts. */
 const scriptsFile = "/etc/fenestra/scripts.env";
@@ -34,7 +34,7 @@ export function withFetchedScripts(
   bucket: string,
 ): MachinePayload {
   const withStage = (file: PayloadFile): PayloadFile =>
-    file.path === stageTablePath ? { ...file, content: `${scriptsStageLine(sha256)}${file.content}` } : file;
+    file.path === stageTablePath ? { ...file, content: withScriptsStage(file.content, sha256) } : file;
   const reference = envFile({ SCRIPTS_BUCKET: bucket, SCRIPTS_KEY: key, SCRIPTS_SHA256: sha256 });
   return {
     ...payload,

@@ -11,7 +11,7 @@ import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } 
 import { linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, type ServiceAccountTokens, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
-import { controlPlaneStages, type Stage, stageTable, stageTablePath } from "./stages.ts";
+import { controlPlaneStages, type Stage, stageTable, stageTablePath, withTrust } from "./stages.ts";
 import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
@@ -29,7 +29,10 @@ export interface ControlPlanePayloadArgs {
 export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
   const { spec } = args;
   const { auditPolicy, admission } = spec.controlPlane;
-  const stages = admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission);
+  const stages = withTrust(
+    spec,
+    admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission),
+  );
   const jobs = scheduledJobs(args.access.snapshots !== undefined);
   const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };

@@ -11,6 +11,7 @@ import type { PayloadFile } from "../payload.ts";
 import { noProxy } from "../proxy.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript, withoutComments } from "../script.ts";
+import { trustFiles } from "../trust.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { envFile } from "./shell.ts";
 import { type Stage, stageScript } from "./stages.ts";
@@ -80,6 +81,7 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
       path: containerdPaths.linux.config,
       content: containerdConfig({ os: "linux", pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version) }),
     },
+    ...trustFiles(spec, "linux"),
     ...registryMirrorFiles({ os: "linux", registries: spec.mirror.registries }),
     { path: "/etc/crictl.yaml", content: `runtime-endpoint: ${containerdPaths.linux.endpoint}\n` },
     {

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { PayloadFile } from "../payload.ts";
+import { trustFiles } from "../trust.ts";
 import { tsvFile } from "./shell.ts";
 
 /** One step of a machine's bootstrap. */
@@ -27,6 +29,18 @@ const always = (name: string, exitCode: number, ...reads: readonly string[]): St
 
 /** First stage on AWS: fetches the scripts that do not fit into user data. `packLinuxAws` adds it. */
 export const scriptsStage: Stage = once("scripts", 16);
+
+/** First stage where the stack file has authorities of its own. */
+export const trustStage: Stage = once("trust", 17);
+
+/** Stages of a machine with {@link trustStage} before them where it is needed. */
+export function withTrust(
+  spec: Pick<NodeSettings, "certificateAuthorities">,
+  stages: readonly Stage[],
+): readonly Stage[] {
+  const reads = trustFiles(spec, "linux").map(({ path }) => path);
+  return reads.length === 0 ? stages : [{ ...trustStage, reads }, ...stages];
+}
 
 /** First stages of every Linux machine. */
 const common: readonly Stage[] = [
@@ -113,7 +127,8 @@ export function stageTable(stages: readonly Stage[], files: readonly PayloadFile
   );
 }
 
-/** The table's line for the stage that fetches scripts: it is complete for the object with this digest. */
-export function scriptsStageLine(sha256: string): string {
-  return tsvFile([[scriptsStage.name, String(scriptsStage.exitCode), sha256.slice(0, 16), scriptsStage.mode]]);
+/** The table with the stage that fetches scripts, which is complete for the object with this digest. Trust comes first, all else after it. */
+export function withScriptsStage(table: string, sha256: string): string {
+  const line = tsvFile([[scriptsStage.name, String(scriptsStage.exitCode), sha256.slice(0, 16), scriptsStage.mode]]);
+  return table.replace(/^(?:trust\t.*\n)?/, (first) => first + line);
 }

@@ -9,7 +9,7 @@ import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
-import { linuxWorkerStages, stageTable, stageTablePath } from "./stages.ts";
+import { linuxWorkerStages, stageTable, stageTablePath, withTrust } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
 /** Inputs of a Linux worker's payload. */
@@ -27,17 +27,18 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     ...drainTimes(spec, pool),
     ...workerAttempts,
   };
+  const stages = withTrust(spec, linuxWorkerStages);
   const drain = script("drain.sh");
   const files: readonly PayloadFile[] = [
-    ...linuxFiles({ spec, pool, stages: linuxWorkerStages, env }),
+    ...linuxFiles({ spec, pool, stages, env }),
     drain,
     unitFile("fenestra-drain.service", daemonUnit("moves the pods before this machine is taken away", drain.path)),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux") },
     ...credentialFiles(spec, "linux", access),
     { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },
   ];
-  const stages = { path: stageTablePath, content: stageTable(linuxWorkerStages, files) };
-  return fingerprinted({ kind: "linux", files: [...files, stages], entry: linuxEntry }, pool);
+  const table = { path: stageTablePath, content: stageTable(stages, files) };
+  return fingerprinted({ kind: "linux", files: [...files, table], entry: linuxEntry }, pool);
 }
 
 /** How long a worker waits for a fresh secret and for its node to be Ready. */

@@ -100,7 +100,7 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
  * failure: Schannel would contact the certificate's publisher, which a restricted network does not allow, and it does not use curl's proxy
  * (curl/curl#4078). Digests are checked anyway.
  */
-export function curlArguments(spec: Pick<DownloadSettings, "mirror" | "httpProxy">): readonly string[] {
+export function curlArguments(spec: Pick<DownloadSettings, "mirror" | "httpProxy" | "noProxy">): readonly string[] {
   return [
     "--fail",
     "--location",
@@ -116,5 +116,6 @@ export function curlArguments(spec: Pick<DownloadSettings, "mirror" | "httpProxy
     "3",
     ...(spec.mirror.artifacts === undefined && spec.httpProxy === undefined ? [] : ["--ssl-no-revoke"]),
     ...(spec.httpProxy === undefined ? [] : ["--proxy", spec.httpProxy]),
+    ...(spec.noProxy.length === 0 ? [] : ["--noproxy", spec.noProxy.join(",")]),
   ];
 }

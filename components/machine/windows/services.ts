@@ -22,7 +22,7 @@ const podSeconds = 300;
 export const containerdLog = { path: `${windowsPaths.logs}\\containerd.log`, bytes: 100 * 1024 * 1024 } as const;
 
 /** containerd's service. */
-export function containerdService(spec: Pick<NodeSettings, "httpProxy" | "network" | "kubernetes">) {
+export function containerdService(spec: Pick<NodeSettings, "httpProxy" | "noProxy" | "network" | "kubernetes">) {
   const proxy = spec.httpProxy;
   return {
     program: windowsPrograms.containerd,

@@ -1,5 +1,6 @@
 import { archive, gzip, isFetched, type ScriptsReference } from "../bundle.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
+import { isTrustFile } from "../trust.ts";
 import { windowsPaths, windowsScript } from "./paths.ts";
 
 /*
@@ -68,6 +69,10 @@ function loader(files: readonly PayloadFile[], entry: string): string {
     "[IO.File]::WriteAllText($f.Name,$f.Value)",
     "}",
     "if($l -and $h){$l.ReleaseMutex()}",
+    // Before anything is fetched. containerd and curl.exe read this store.
+    ...files
+      .filter(isTrustFile)
+      .map(({ path }) => `certutil.exe -f -addstore Root '${path}'\nif($LASTEXITCODE){exit $LASTEXITCODE}`),
     "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File $a.entry",
     "exit $LASTEXITCODE",
   ].join("\n");

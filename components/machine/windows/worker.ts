@@ -16,6 +16,7 @@ import { kubeletConfiguration } from "../kubeletConfig.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript } from "../script.ts";
+import { trustFiles } from "../trust.ts";
 import { curlArguments, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
 import { windowsNetwork } from "./network.ts";
@@ -123,6 +124,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
       }),
     },
     ...credentialFiles(spec, "windows", args.access),
+    ...trustFiles(spec, "windows"),
     ...registryMirrorFiles({ os: "windows", registries: spec.mirror.registries }),
     ...network.windows.files(spec, pool),
     { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },

@@ -7,6 +7,34 @@ const id =
 /** Mistakes in pulls from the cloud's own registries. */
 export const registryRows: readonly Row[] = [
   [
+    "an authority that is none, and exceptions from no proxy",
+    "azure",
+    {
+      certificateAuthorities: ["-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"],
+      noProxy: ["mirror.corp.example"],
+    },
+    [
+      [
+        "certificateAuthorities[0]",
+        "58 characters",
+        "cannot be read as a certificate",
+        "one certificate of an authority in PEM, each once; a chain is several entries",
+      ],
+      ["noProxy", ["mirror.corp.example"], "needs a proxy to make exceptions from", "nothing without httpProxy"],
+    ],
+  ],
+  [
+    "an exception with a scheme, and a network that is none",
+    "aws",
+    { httpProxy: "http://proxy.example.com:3128", noProxy: ["https://a.example", "10.0.0.1/8", ".corp.example"] },
+    ["https://a.example", "10.0.0.1/8"].map((value, index) => [
+      `noProxy[${index}]`,
+      value,
+      "is no host, domain or network",
+      "mirror.corp.example, .corp.example or 10.20.0.0/16; no scheme, no *",
+    ]),
+  ],
+  [
     "a registry of the other cloud, and a host in place of an ARN",
     "aws",
     { registryAccess: { resources: [arn, id, "123456789012.dkr.ecr.eu-central-1.amazonaws.com"] } },
