@@ -2,7 +2,7 @@ import { type RecordedProgram, type RecordedResource, resourcesOfType } from "..
 import { isPropertyMap, listOf, mapOf, type PropertyMap, textOf } from "../program/values.ts";
 import { AddressPool } from "./addresses.ts";
 import { hex } from "./identifiers.ts";
-import type { SimulatedGroup, SimulatedMachine, SimulatedVolume } from "./machines.ts";
+import { nextNumber, type SimulatedGroup, type SimulatedMachine, type SimulatedVolume } from "./machines.ts";
 
 /** What is asked of the resources again and again. */
 interface Index {
@@ -10,6 +10,7 @@ interface Index {
   readonly byId: ReadonlyMap<string, RecordedResource>;
   readonly addresses: AddressPool;
   readonly howMany: (group: SimulatedGroup) => number;
+  readonly running: readonly SimulatedMachine[];
 }
 
 /**
@@ -17,19 +18,25 @@ interface Index {
  * was registered is read, as the cloud would read it. Sorted by name.
  *
  * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of a group that starts empty.
+ * @param running machines that there are already: those of groups are others, with numbers and addresses of their own.
  * @throws Error when a machine refers to something that the program did not make.
  */
 export function collectAwsMachines(
   program: RecordedProgram,
   howMany: (group: SimulatedGroup) => number = ({ desired }) => desired,
+  running: readonly SimulatedMachine[] = [],
 ): readonly SimulatedMachine[] {
   const index: Index = {
     program,
     howMany,
+    running,
     byId: new Map(
       program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id, resource]])),
     ),
-    addresses: new AddressPool(program.resources.flatMap(({ outputs }) => textOf(outputs.privateIp) ?? [])),
+    addresses: new AddressPool([
+      ...program.resources.flatMap(({ outputs }) => textOf(outputs.privateIp) ?? []),
+      ...running.map(({ privateIp }) => privateIp),
+    ]),
   };
   const byName = (type: string) => [...resourcesOfType(program, type)].sort((a, b) => (a.name < b.name ? -1 : 1));
   return [
@@ -78,7 +85,9 @@ function groupMachines(index: Index, resource: RecordedResource): readonly Simul
   );
   const group = groupOf(index, resource);
   const subnets = listOf(inputs.vpcZoneIdentifiers).map((id) => index.byId.get(textOf(id) ?? ""));
-  return Array.from({ length: index.howMany(group) }, (_, number) => {
+  const first = nextNumber(resource.urn, index.running);
+  return Array.from({ length: index.howMany(group) }, (_, place) => {
+    const number = first + place;
     const subnet = subnets[number % Math.max(subnets.length, 1)];
     if (subnet === undefined) throw new Error(`${resource.name}: its subnet is not a resource of the program`);
     return {

@@ -2,7 +2,7 @@ import { type RecordedProgram, type RecordedResource, resourcesOfType } from "..
 import { isPropertyMap, listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import { AddressPool } from "./addresses.ts";
 import { type AzureExtension, extensionsOfSet, extensionsOfVm, startCommandOf } from "./azureExtensions.ts";
-import type { SimulatedGroup, SimulatedMachine, SimulatedVolume } from "./machines.ts";
+import { nextNumber, type SimulatedGroup, type SimulatedMachine, type SimulatedVolume } from "./machines.ts";
 
 /** A machine with what only Azure knows of it. */
 export interface AzureHost {
@@ -29,6 +29,7 @@ interface Index {
   readonly byId: ReadonlyMap<string, RecordedResource>;
   readonly addresses: AddressPool;
   readonly howMany: (group: SimulatedGroup) => number;
+  readonly running: readonly SimulatedMachine[];
 }
 
 /** Longest computer name that Windows takes (NetBIOS), and Linux (Azure, naming rules). */
@@ -49,21 +50,24 @@ export function collectAzureMachines(
  * capacity says. Only what was registered is read. Sorted by name.
  *
  * @param howMany machines of a group; default its desired count.
+ * @param running machines that there are already, as `collectAwsMachines` has it.
  * @throws Error when a machine refers to something that the program did not make, or when two have one computer name.
  */
 export function collectAzureHosts(
   program: RecordedProgram,
   howMany: (group: SimulatedGroup) => number = ({ desired }) => desired,
+  running: readonly SimulatedMachine[] = [],
 ): readonly AzureHost[] {
   const index: Index = {
     program,
     howMany,
+    running,
     byId: new Map(
       program.resources.flatMap((resource) =>
         resource.id === undefined ? [] : [[resource.id.toLowerCase(), resource]],
       ),
     ),
-    addresses: new AddressPool(fixedAddresses(program)),
+    addresses: new AddressPool([...fixedAddresses(program), ...running.map(({ privateIp }) => privateIp)]),
   };
   const byName = (type: string) =>
     [...resourcesOfType(program, `azure-native:compute:${type}`)].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -122,9 +126,9 @@ function setInstances(index: Index, resource: RecordedResource): readonly AzureH
   const subnet = subnetOf(index, mapOf(listOf(card.ipConfigurations)[0]), resource);
   const extensions = extensionsOfSet(index.program, resource);
   const shared = common(resource, mapOf(profile.storageProfile), osProfile, extensions);
-  return Array.from(
-    { length: index.howMany(group) },
-    (_, number): AzureHost => ({
+  const first = nextNumber(resource.urn, index.running);
+  return Array.from({ length: index.howMany(group) }, (_, place) => first + place).map(
+    (number): AzureHost => ({
       ...shared.host,
       resourceId: `${resource.id ?? ""}/virtualMachines/${number}`,
       resourceName: `${setName}_${number}`,

@@ -147,7 +147,7 @@ function keyOf({ type }: Subject, id: string, inputs: PropertyMap): string {
 }
 
 /** The output that this update counts up. */
-function countedOutput(type: string, question: Omit<DiffQuestion, "type">): string | undefined {
+export function countedOutput(type: string, question: Omit<DiffQuestion, "type">): string | undefined {
   const counter = counters[type];
   if (counter === undefined) return undefined;
   const changed = difference({ type, ...question }).changes.map(({ path }) => path.split(/[.[]/)[0] ?? "");

@@ -50,6 +50,13 @@ export class ControlPlaneLab {
     this.#members[index] = await this.#cluster.replaceMachine(this.#member(index));
   }
 
+  /** Replaces a machine by another one of the same resource. */
+  async replaceBy(successor: DecodedMachine): Promise<void> {
+    const index = this.#members.findIndex(({ machine }) => machine.urn === successor.machine.urn);
+    await this.#cluster.replaceBy(this.#member(index), successor);
+    this.#members[index] = successor;
+  }
+
   /** Runs a script of a machine's payload, which must end well. */
   async script(index: number, name: string, ...args: readonly string[]): Promise<CommandResult> {
     const result = await this.machine(index).run([`/opt/fenestra/${name}`, ...args], { timeoutMs: 110_000 });

@@ -1,5 +1,6 @@
 import type { ObjectStore } from "../../plan/decode/scriptsObject.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { CloudCall } from "./calls.ts";
 import type { CloudInstance } from "./cloudController.ts";
 import type { EndpointHandler } from "./server.ts";
@@ -38,6 +39,15 @@ export interface CloudSimulation {
    * from `machines`, which is a live list.
    */
   readonly replace: (machine: SimulatedMachine) => SimulatedMachine;
+  /**
+   * What the cloud has after another update of the program: its objects, rights and templates.
+   * @returns the machines that the program asks for. Those that are not running yet do so from `launch` on.
+   */
+  readonly update: (program: RecordedProgram) => readonly SimulatedMachine[];
+  readonly launch: (machine: SimulatedMachine) => void;
+  readonly terminate: (machine: SimulatedMachine) => void;
+  /** Announces to a machine of a group that it is going to be terminated. @returns whether it has said by now that it may go */
+  readonly announceEnd: (machine: SimulatedMachine) => () => boolean;
   /** The instance metadata service at 169.254.169.254. */
   readonly metadata: EndpointHandler;
   /** Names of the cloud's own TLS endpoints. */

@@ -32,7 +32,7 @@ export function isGate({ type, name, options }: RecordedResource): boolean {
 }
 
 /** The object that a resource asks for, as the provider would send it. Throws when a part of it is not known. */
-function objectOf(resource: RecordedResource): KubernetesObject {
+export function objectOf(resource: RecordedResource): KubernetesObject {
   const plain = plainMap(resource.inputs, resource.name);
   const metadata = typeof plain.metadata === "object" && plain.metadata !== null ? plain.metadata : {};
   // The provider makes a name from the resource's when the program gives none.
@@ -54,7 +54,8 @@ function fieldName(key: string): string {
   return key.startsWith("x_kubernetes_") ? key.replaceAll("_", "-") : key;
 }
 
-function plainValue(value: PropertyValue, where: string): unknown {
+/** A value as plain data, secrets revealed. Throws when a part of it is not known. */
+export function plainValue(value: PropertyValue, where: string): unknown {
   if (value instanceof Secret) return plainValue(value.reveal(), where);
   if (value instanceof Unknown) throw new Error(`${where} is not known`);
   if (isList(value)) return value.map((item, index) => plainValue(item, `${where}[${index}]`));
@@ -65,10 +66,12 @@ function isList(value: PropertyValue): value is readonly PropertyValue[] {
   return Array.isArray(value);
 }
 
-/** The Kubernetes resources and the gates of a program in layers: those of one layer wait only for those of earlier ones. */
-function layers(program: RecordedProgram): readonly (readonly RecordedResource[])[] {
+/** How many steps come before each resource of a program, itself included, by its URN. Resources that are no steps only pass on what they wait for. */
+export function depths(
+  program: RecordedProgram,
+  isStep: (resource: RecordedResource) => boolean,
+): ReadonlyMap<string, number> {
   const byUrn = new Map(program.resources.map((resource) => [resource.urn, resource]));
-  const isStep = (resource: RecordedResource): boolean => isKubernetesObject(resource) || isGate(resource);
   const depths = new Map<string, number>();
   const depthOf = (urn: string): number => {
     const known = depths.get(urn);
@@ -82,11 +85,16 @@ function layers(program: RecordedProgram): readonly (readonly RecordedResource[]
     depths.set(urn, depth);
     return depth;
   };
-  const steps = program.resources.filter(isStep);
-  const deepest = Math.max(0, ...steps.map(({ urn }) => depthOf(urn)));
-  return Array.from({ length: deepest }, (_, index) => steps.filter(({ urn }) => depthOf(urn) === index + 1)).filter(
-    (layer) => layer.length > 0,
-  );
+  for (const { urn } of program.resources) depthOf(urn);
+  return depths;
+}
+
+/** Steps in layers: those of one layer wait only for those of earlier ones. */
+export function layers(
+  steps: readonly RecordedResource[],
+  depths: ReadonlyMap<string, number>,
+): readonly (readonly RecordedResource[])[] {
+  return [...Map.groupBy(steps, ({ urn }) => depths.get(urn) ?? 0)].sort(([a], [b]) => a - b).map(([, layer]) => layer);
 }
 
 /** What the API server said to the program's objects, one text for each. */
@@ -111,9 +119,12 @@ export async function applyAll(
   change: (object: KubernetesObject) => KubernetesObject = (object) => object,
 ): Promise<Applied> {
   const [refused, warnings]: [string[], string[]] = [[], []];
-  for (const layer of layers(program)) {
-    const objects = layer.filter(isKubernetesObject).map((resource) => change(objectOf(resource)));
-    const said = objects.length === 0 ? { refused: [], warnings: [] } : await applyLayer(objects, kubectl);
+  const isStep = (resource: RecordedResource): boolean => isKubernetesObject(resource) || isGate(resource);
+  for (const layer of layers(program.resources.filter(isStep), depths(program, isStep))) {
+    const said = await applyLayer(
+      layer.filter(isKubernetesObject).map((resource) => change(objectOf(resource))),
+      kubectl,
+    );
     refused.push(...said.refused);
     warnings.push(...said.warnings);
     for (const { name } of layer.filter(isGate))
@@ -122,7 +133,9 @@ export async function applyAll(
   return { refused, warnings };
 }
 
-async function applyLayer(objects: readonly KubernetesObject[], kubectl: Kubectl): Promise<Applied> {
+/** Applies objects that do not wait for each other. */
+export async function applyLayer(objects: readonly KubernetesObject[], kubectl: Kubectl): Promise<Applied> {
+  if (objects.length === 0) return { refused: [], warnings: [] };
   const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
   const apply = ["apply", "--server-side", "--validate=strict", "--field-manager=fenestra", "--filename=-"];
   const first = await kubectl(apply, list);

@@ -36,15 +36,19 @@ const kubeletUnit = "kubelet.service";
 /** Longest that a control plane may take to answer, in milliseconds. */
 const readyLimitMs = 180_000;
 
-/** What a cluster is brought up from. */
-export interface ClusterParts {
-  readonly cloud: CloudSimulation;
-  readonly surroundings: Surroundings;
+/** Programs of one Kubernetes release. */
+export interface Release {
   readonly programs: Programs;
-  /** Path of the rehearsal's own container runtime. */
-  readonly containerRuntime: string;
   /** What Windows programs run in; the reason in words where the host has none. */
   readonly wine: Wine | string;
+}
+
+/** What a cluster is brought up from. */
+export interface ClusterParts extends Release {
+  readonly cloud: CloudSimulation;
+  readonly surroundings: Surroundings;
+  /** Path of the rehearsal's own container runtime. */
+  readonly containerRuntime: string;
   /** Programs of add-ons that are run for real, name to path. */
   readonly addOnPrograms: ReadonlyMap<string, string>;
   readonly progress: Progress;
@@ -57,6 +61,7 @@ export interface ClusterParts {
 /** A cluster of the rehearsal. */
 export class Cluster {
   readonly #parts: ClusterParts;
+  #release: Release;
   readonly #machines = new Map<string, LinuxMachine>();
   readonly #failedJoins: string[] = [];
   /** Logs of the kubelets of Windows machines by the machines' names. */
@@ -70,6 +75,7 @@ export class Cluster {
 
   constructor(parts: ClusterParts) {
     this.#parts = parts;
+    this.#release = parts;
     this.kubeconfigFile = path.join(parts.workFolder, "admin.kubeconfig");
     this.api = apiFor(parts.kubeconfig);
     this.kubectl = kubectlWith(parts.programs.kubectl.path, this.kubeconfigFile);
@@ -78,6 +84,11 @@ export class Cluster {
   /** Machines that run in namespaces, by id. */
   get machines(): ReadonlyMap<string, LinuxMachine> {
     return this.#machines;
+  }
+
+  /** Machines that start from now on find the programs of this release. */
+  useRelease(release: Release): void {
+    this.#release = release;
   }
 
   /** Starts the control plane and waits until its load balancer's name answers. From then on registrations are recorded. */
@@ -128,7 +139,8 @@ export class Cluster {
 
   /** Boots a Linux machine from its user data. */
   async startLinux({ machine, payload }: DecodedMachine, controlPlane: boolean): Promise<LinuxMachine> {
-    const { surroundings, workFolder, programs } = this.#parts;
+    const { surroundings, workFolder } = this.#parts;
+    const { programs } = this.#release;
     const name = machine.name.replaceAll(/[^a-zA-Z0-9-]+/g, "-").replace(/-$/, "");
     const started = await startLinuxMachine({
       name,
@@ -172,7 +184,8 @@ export class Cluster {
   }
 
   async #startWindows({ machine, payload }: DecodedMachine): Promise<void> {
-    const { cloud, programs, pinnedImages, surroundings, workFolder, wine } = this.#parts;
+    const { cloud, pinnedImages, surroundings, workFolder } = this.#parts;
+    const { programs, wine } = this.#release;
     const common = {
       machine,
       hardware: hardwareOf(machine),
@@ -218,10 +231,23 @@ export class Cluster {
 
   /** The power of a machine fails. Its disk stays, or is lost too. */
   async powerOff(member: DecodedMachine, disk: "kept" | "lost"): Promise<void> {
-    const machine = this.#machines.get(member.machine.id);
-    this.#machines.delete(member.machine.id);
-    await machine?.destroy();
+    await this.powerOffMachine(member.machine);
     if (disk === "lost") await wipeDisk(this.#parts.workFolder, diskOf(member));
+  }
+
+  /** Ends a machine, if one runs in a namespace. */
+  async powerOffMachine({ id }: DecodedMachine["machine"]): Promise<void> {
+    const machine = this.#machines.get(id);
+    this.#machines.delete(id);
+    await machine?.destroy();
+  }
+
+  /** Deletes a control-plane machine and boots its successor, which has another payload and the same disk. */
+  async replaceBy(member: DecodedMachine, successor: DecodedMachine): Promise<void> {
+    await this.powerOffMachine(member.machine);
+    this.#parts.cloud.terminate(member.machine);
+    this.#parts.cloud.launch(successor.machine);
+    await this.startLinux(successor, true);
   }
 
   /** Makes a machine anew: another instance with the same user data, address and disk. Returns it with its new id. */

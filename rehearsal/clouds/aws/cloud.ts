@@ -12,7 +12,8 @@ import { type AwsMachine, awsMetadata, newCredentials, privateDnsName } from "./
 import { sign } from "./sigv4.ts";
 
 /** AWS as the machines of a program see it. */
-export function simulateAws(program: RecordedProgram, clusterName: string): CloudSimulation {
+export function simulateAws(first: RecordedProgram, clusterName: string): CloudSimulation {
+  let program = first;
   const machines = [...collectAwsMachines(program)];
   const region = machines[0]?.region ?? "";
   const byAddress = new Map(machines.map((machine) => [machine.privateIp, asAwsMachine(machine)]));
@@ -29,6 +30,15 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
     return known;
   };
   const calls: CloudCall[] = [];
+  const objects = new Map(storedObjects(program));
+  const launch = (machine: SimulatedMachine): void => {
+    machines.push(machine);
+    byAddress.set(machine.privateIp, asAwsMachine(machine));
+  };
+  const terminate = (machine: SimulatedMachine): void => {
+    machines.splice(machines.indexOf(machine), 1);
+    byAddress.delete(machine.privateIp);
+  };
   const completedHooks = new Map<string, string>();
   const endpoints = awsApi({
     region,
@@ -37,7 +47,7 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
     authorize: (role, action, resource, context) =>
       allows([{ Statement: statementsOf(role) }], { action, resource, context }),
     parameters,
-    objects: new Map(storedObjects(program)),
+    objects,
     completedHooks,
     calls,
     groupArn: (name) =>
@@ -56,9 +66,23 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
     replace: (machine) => {
       replacements += 1;
       const successor = { ...machine, id: `i-${replacements.toString(16).padStart(17, "0")}` };
-      machines.splice(machines.indexOf(machine), 1, successor);
-      byAddress.set(successor.privateIp, asAwsMachine(successor));
+      terminate(machine);
+      launch(successor);
       return successor;
+    },
+    update: (next) => {
+      program = next;
+      statements.clear();
+      for (const [key, content] of storedObjects(next)) objects.set(key, content);
+      return collectAwsMachines(next, undefined, machines);
+    },
+    launch,
+    terminate,
+    announceEnd: (machine) => {
+      const told = byAddress.get(machine.privateIp);
+      if (told !== undefined) told.lifecycleState = "Terminated";
+      const { name = "", terminateHooks = [] } = machine.group ?? {};
+      return () => terminateHooks.every((hook) => completedHooks.has(`${name}/${hook}/${machine.id}`));
     },
     metadata: awsMetadata((address) => byAddress.get(address)),
     hosts: [

@@ -11,6 +11,7 @@ import {
 } from "../../../plan/fakes/azureAccess.ts";
 import { watchesHealth } from "../../../plan/fakes/azureExtensions.ts";
 import { type AzureHost, collectAzureHosts, successorOf } from "../../../plan/fakes/azureMachines.ts";
+import { uuid } from "../../../plan/fakes/identifiers.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { mapOf, textOf } from "../../../plan/program/values.ts";
@@ -50,6 +51,17 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
   });
   const cloud = cloudOf(program, hosts, tokens);
   const endpoints = azureApi(cloud);
+  const launch = (host: AzureHost): void => {
+    machines.push(host.machine);
+    hosts.set(host.machine.privateIp, host);
+    // It exists from now on, not from the first question about it.
+    cloud.madeAt(host);
+  };
+  const terminate = (machine: SimulatedMachine): void => {
+    machines.splice(machines.indexOf(machine), 1);
+    hosts.delete(machine.privateIp);
+  };
+  const coming = new Map<SimulatedMachine, AzureHost>();
   let replacements = 0;
   return {
     machines,
@@ -61,11 +73,28 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
         machine.group === undefined
           ? { ...host, machine: { ...machine } }
           : successorOf(host, machine.group.max + machine.group.desired + replacements);
-      machines.splice(machines.indexOf(machine), 1, successor.machine);
-      hosts.set(machine.privateIp, successor);
-      // It exists from now on, not from the first question about it.
-      cloud.madeAt(successor);
+      terminate(machine);
+      launch(successor);
       return successor.machine;
+    },
+    // An update of a release changes neither rights nor vaults nor accounts here: its scripts are in the user data.
+    update: (next) => {
+      const wanted = collectAzureHosts(next, undefined, machines);
+      for (const host of wanted) coming.set(host.machine, host);
+      return wanted.map(({ machine }) => machine);
+    },
+    launch: (machine) => {
+      const host = coming.get(machine);
+      if (host === undefined) throw new Error(`no update asks for ${machine.id}`);
+      launch(host);
+    },
+    terminate,
+    announceEnd: (machine) => {
+      const { name = "" } = machine.group ?? {};
+      const event = { EventId: uuid(machine.urn, machine.id, "end"), EventType: "Terminate" as const };
+      const others = events.get(name) ?? [];
+      events.set(name, [...others, { ...event, Resources: [hostOf(machine).resourceName] }]);
+      return () => !(events.get(name) ?? []).some(({ EventId }) => EventId === event.EventId);
     },
     metadata,
     hosts: [...cloud.vaults.map(({ host }) => host), ...cloud.accounts.map(({ host }) => host), managementHost],

@@ -1,0 +1,55 @@
+import type { SimulatedCloud } from "../program/engine.ts";
+import type { RecordedResource } from "../program/recorded.ts";
+import type { ResourceRequest } from "../program/request.ts";
+import { type PropertyValue, reveal } from "../program/values.ts";
+import { concerns } from "../replacement/table.ts";
+import { countedOutput } from "./cloud.ts";
+import { difference } from "./diff.ts";
+
+/** What another update does to a resource of the state. */
+export type Fate = "stays" | "changed" | "replaced";
+
+/**
+ * What another update does to a resource, by the provider's Diff and by what the program's options add to it (pulumi/pulumi:
+ * pkg/resource/deploy/step_generator.go). Pure.
+ */
+export function fateOf(old: RecordedResource, now: ResourceRequest): Fate {
+  const { options, type, inputs } = now;
+  const { ignoreChanges, replaceOnChanges, replacementTrigger } = options;
+  const { changes } = difference({ type, oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges });
+  const isDeclared = (path: string): boolean => replaceOnChanges.some((key) => concerns(path, key));
+  if (
+    !same(old.options.replacementTrigger, replacementTrigger) ||
+    changes.some(({ path, replaces }) => replaces || isDeclared(path))
+  )
+    return "replaced";
+  return changes.length > 0 ? "changed" : "stays";
+}
+
+function same(a: PropertyValue | undefined, b: PropertyValue | undefined): boolean {
+  const plain = (value: PropertyValue | undefined) => (value === undefined ? undefined : JSON.stringify(reveal(value)));
+  return plain(a) === plain(b);
+}
+
+/**
+ * A simulated cloud as another update of the same stack sees it: what stays is as the state has it, keys and certificates too; what is replaced
+ * gets another id.
+ *
+ * @param state resources of the update before, by URN
+ */
+export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, RecordedResource>): SimulatedCloud {
+  return (request) => {
+    const old = state.get(request.urn);
+    if (old?.id === undefined) return simulate(request);
+    const fate = fateOf(old, request);
+    if (fate === "stays") return { id: old.id, outputs: old.outputs };
+    // Ids follow from the URN.
+    if (fate === "replaced") return simulate({ ...request, urn: `${request.urn}#${old.id}` });
+    const { type, inputs, options } = request;
+    const question = { oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges: options.ignoreChanges };
+    const counter = countedOutput(type, question);
+    const count = counter === undefined ? undefined : old.outputs[counter];
+    const counted = counter === undefined || typeof count !== "number" ? {} : { [counter]: count + 1 };
+    return { id: old.id, outputs: { ...simulate(request).outputs, ...counted } };
+  };
+}

@@ -1,0 +1,205 @@
+import { messageOf } from "../components/gates/messageOf.ts";
+import { type Fate, fateOf, nextUpdate } from "../plan/providers/nextUpdate.ts";
+import type { SimulatedMachine } from "../plan/fakes/machines.ts";
+import type { RecordedHook, SimulatedCloud } from "../plan/program/engine.ts";
+import type { RecordedProgram, RecordedResource } from "../plan/program/recorded.ts";
+import { runProgramWithHooks } from "../plan/program/runProgram.ts";
+import type { ControlPlaneLab } from "./checks/controlPlane.ts";
+import type { CloudSimulation } from "./clouds/cloud.ts";
+import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue } from "./cluster/apply.ts";
+import type { DecodedMachine } from "./cluster/bringUp.ts";
+import type { Cluster, Release } from "./cluster/cluster.ts";
+import { waitFor } from "./host/processes.ts";
+import type { Progress } from "./host/progress.ts";
+
+/** Longest that a worker may take to be Ready, and to drain, in milliseconds. */
+const workerLimitMs = 180_000;
+
+/** What updates of a stack begin with. */
+export interface UpdateParts {
+  readonly stack: string;
+  /** Config of the first update. */
+  readonly config: Readonly<Record<string, string>>;
+  /** Absolute path of the program's entry. */
+  readonly entry: string;
+  /** What the first update registered. */
+  readonly program: RecordedProgram;
+  readonly simulate: SimulatedCloud;
+  readonly cloud: CloudSimulation;
+  readonly decode: (machine: SimulatedMachine) => DecodedMachine;
+  readonly progress: Progress;
+}
+
+/** The stack's config with another Kubernetes release. */
+export function withRelease(
+  config: Readonly<Record<string, string>>,
+  version: string,
+): Readonly<Record<string, string>> {
+  const key = "fenestra:kubernetes";
+  const present: unknown = JSON.parse(config[key] ?? "{}");
+  return { ...config, [key]: JSON.stringify({ ...(typeof present === "object" ? present : {}), version }) };
+}
+
+/** Further updates of a stack, one after the other: the program runs again with another release, and the state is what the updates before have reached. */
+export class Updates {
+  readonly #parts: UpdateParts;
+  readonly #state: Map<string, RecordedResource>;
+
+  constructor(parts: UpdateParts) {
+    this.#parts = parts;
+    this.#state = new Map(parts.program.resources.map((resource) => [resource.urn, resource]));
+  }
+
+  /** Runs the program for a release; nothing happens to the cluster yet. */
+  async begin(release: Release): Promise<Update> {
+    const { stack, config, entry, simulate, cloud, decode } = this.#parts;
+    const { program, hooks } = await runProgramWithHooks({
+      entry,
+      stack,
+      config: withRelease(config, release.programs["kube-apiserver"].version),
+      mode: "known-outputs",
+      simulate: nextUpdate(simulate, this.#state),
+    });
+    const machines = cloud.update(program).map(decode);
+    return new Update({ ...this.#parts, program, hooks, machines, release, state: this.#state });
+  }
+}
+
+interface Prepared extends UpdateParts {
+  readonly hooks: ReadonlyMap<string, RecordedHook>;
+  /** The machines that the program asks for. */
+  readonly machines: readonly DecodedMachine[];
+  readonly release: Release;
+  /** Is brought up to date as the update goes on. */
+  readonly state: Map<string, RecordedResource>;
+}
+
+/**
+ * One update, as the engine carries it out: what has changed, in the order of the program's dependencies (pulumi/pulumi: pkg/resource/deploy). A
+ * gate's hook is asked before the gate; a control-plane machine is deleted before its successor is made; a group replaces its machines one by
+ * one, the new one first, as an instance refresh with 100 percent healthy and a rolling upgrade with surge do.
+ */
+export class Update {
+  readonly #of: Prepared;
+  readonly #depths: ReadonlyMap<string, number>;
+  readonly #layers: (readonly RecordedResource[])[];
+
+  constructor(of: Prepared) {
+    this.#of = of;
+    const isStep = (resource: RecordedResource): boolean => this.#carryOut(resource) !== undefined;
+    this.#depths = depths(of.program, isStep);
+    this.#layers = [...layers(of.program.resources.filter(isStep), this.#depths)];
+  }
+
+  /** The machines that the program asks for. */
+  get machines(): readonly DecodedMachine[] {
+    return this.#of.machines;
+  }
+
+  /** Names of what is left to be done, in its order. */
+  get steps(): readonly string[] {
+    return this.#layers.flat().map(({ name }) => name);
+  }
+
+  /** Asks a hook, with what the state would hold. */
+  async ask(name: string, kept: unknown): Promise<void> {
+    const hook = this.#of.hooks.get(name);
+    if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
+    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept } }]);
+  }
+
+  /**
+   * Carries the update out.
+   * @param until name of the resource to stop behind, as if the update had failed there. Default: to the end.
+   */
+  async run(cluster: Cluster, lab: ControlPlaneLab, until?: string): Promise<void> {
+    const { release, program, state } = this.#of;
+    cluster.useRelease(release);
+    for (let layer = this.#layers.shift(); layer !== undefined; layer = this.#layers.shift()) {
+      await Promise.all(layer.map((resource) => this.#carryOut(resource)?.(cluster, lab)));
+      const reached = Math.max(...layer.map(({ urn }) => this.#depths.get(urn) ?? 0));
+      const done = this.#layers.length === 0 ? Number.POSITIVE_INFINITY : reached;
+      for (const resource of program.resources)
+        if ((this.#depths.get(resource.urn) ?? 0) <= done) state.set(resource.urn, resource);
+      if (layer.some(({ name }) => name === until)) return;
+    }
+    if (until !== undefined) throw new Error(`the update has no step ${until}`);
+  }
+
+  #carryOut(resource: RecordedResource): ((cluster: Cluster, lab: ControlPlaneLab) => Promise<void>) | undefined {
+    const { state, cloud, machines, progress } = this.#of;
+    const old = state.get(resource.urn);
+    const fate: Fate | "new" = old === undefined ? "new" : fateOf(old, resource);
+    if (!resource.custom || fate === "stays") return undefined;
+    if (isKubernetesObject(resource)) return (cluster) => apply(resource, cluster);
+    const running = cloud.machines.filter(({ urn }) => urn === resource.urn);
+    const wanted = machines.filter(({ machine }) => machine.urn === resource.urn);
+    const [successor] = wanted;
+    if (successor !== undefined && successor.machine.group === undefined) {
+      if (fate !== "replaced") return undefined;
+      return async (_, lab) => {
+        progress.line(`update: ${resource.name} is replaced`);
+        await lab.replaceBy(successor);
+      };
+    }
+    if (running.length + wanted.length > 0) return (cluster) => this.#roll(running, wanted, cluster);
+    const hooks = resource.options.hooks[fate === "new" ? "beforeCreate" : "beforeUpdate"] ?? [];
+    if (resource.type !== "pulumi:index:Stash" || hooks.length === 0) return undefined;
+    const kept = old?.inputs.input === undefined ? undefined : plainValue(old.inputs.input, resource.name);
+    return async () => {
+      for (const hook of hooks) await this.ask(hook, kept);
+      progress.line(`update: gate ${resource.name}: open`);
+    };
+  }
+
+  async #roll(running: readonly SimulatedMachine[], wanted: readonly DecodedMachine[], cluster: Cluster): Promise<void> {
+    const { cloud, progress } = this.#of;
+    const last = [...running];
+    for (const worker of wanted) {
+      cloud.launch(worker.machine);
+      const { nodeName } = cloud.identity(worker.machine);
+      await cluster.startWorkers([worker]);
+      await untilReady(nodeName, cluster);
+      const first = last.shift();
+      if (first !== undefined) await retire(first, cloud, cluster);
+      progress.line(`update: ${worker.machine.name} has joined${first === undefined ? "" : `, ${first.name} is gone`}`);
+    }
+    for (const machine of last) await retire(machine, cloud, cluster);
+  }
+}
+
+async function apply(resource: RecordedResource, { kubectl }: Cluster): Promise<void> {
+  const { refused } = await applyLayer([objectOf(resource)], kubectl);
+  if (refused.length > 0) throw new Error(refused.join("; "));
+}
+
+async function untilReady(name: string, { api, refusals }: Cluster): Promise<void> {
+  const look = async (): Promise<boolean> => {
+    const { status, spec } = await api.core.readNode({ name });
+    const ready = status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True");
+    if (ready !== true || spec?.taints?.some(({ key }) => key.startsWith("node.cloudprovider")) === true)
+      throw new Error("it is not Ready");
+    return true;
+  };
+  await waitFor(`node ${name} to be Ready`, look, { timeoutMs: workerLimitMs, intervalMs: 500 }).catch(
+    async (error: unknown) => {
+      throw new Error([messageOf(error), ...(await refusals.lasting())].join("; "));
+    },
+  );
+}
+
+/** Takes a machine of a group away, when its pods have moved: a Linux machine drains itself by its own script, for a Windows machine it is done here. */
+async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster: Cluster): Promise<void> {
+  const { nodeName } = cloud.identity(machine);
+  if (cluster.machines.has(machine.id)) {
+    const mayGo = cloud.announceEnd(machine);
+    const look = async (): Promise<boolean> => mayGo();
+    await waitFor(`${machine.name} to drain`, look, { timeoutMs: workerLimitMs, intervalMs: 500 });
+  } else {
+    const drain = ["drain", nodeName, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=100s"];
+    const { code, stderr } = await cluster.kubectl(drain);
+    if (code !== 0) throw new Error(`${machine.name} does not drain: ${stderr.trim()}`);
+  }
+  await cluster.powerOffMachine(machine);
+  cloud.terminate(machine);
+}
