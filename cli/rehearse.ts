@@ -1,15 +1,18 @@
 import { parseArgs } from "node:util";
+import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
+import { minorOf } from "../components/model/releases.ts";
 import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
 import { breakages } from "../rehearsal/negativeControls.ts";
 import { addOnPrograms } from "../rehearsal/programs/addOns.ts";
+import type { Wanted } from "../rehearsal/programs/catalog.ts";
 import { type RehearsalSettings, rehearseHere } from "../rehearsal/rehearseHere.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
-                         [--only <checks>] [--break <name>] [--engine]
+                         [--only <checks>] [--break <name>] [--engine] [--update-to <release>]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels,
@@ -22,6 +25,7 @@ ${stackHelp(17)}
   --engine         Build nothing yet, but serve the simulated clouds to the official Pulumi CLI until Ctrl-C: its pulumi up boots the machines
   --full           Run the slow checks too: those that wait for time to pass
   --only <checks>  Run only the checks whose id begins with this text
+  --update-to <release>  Update a control plane of three and its pools to this release in place of the other checks: 1.37, or 1.36.2 for a way back
   --break <name>   Break one thing on purpose and see a check fail: ${Object.keys(breakages).join(", ")}
 `;
 
@@ -57,6 +61,7 @@ function parseArguments(args: readonly string[]): RehearsalSettings {
       full: { type: "boolean", default: false },
       only: { type: "string", default: "" },
       break: { type: "string" },
+      "update-to": { type: "string" },
     },
   });
   const { keep, engine, full, only, break: broken } = values;
@@ -73,5 +78,22 @@ function parseArguments(args: readonly string[]): RehearsalSettings {
     full,
     only,
     breakage,
+    updateTo: wantedOf(values["update-to"], stack.config, engine),
   };
+}
+
+function wantedOf(
+  text: string | undefined,
+  config: Readonly<Record<string, string>>,
+  engine: boolean,
+): Wanted | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d+\.\d+(\.\d+)?$/.test(text))
+    throw new UsageError(`--update-to ${text}: give a minor or a release, 1.37 or 1.37.1`);
+  const { controlPlane, mirror } = loadConfig(config);
+  if (controlPlane.replicas !== 3 || mirror.artifacts !== undefined || engine)
+    throw new UsageError(
+      "--update-to needs a stack with controlPlane.replicas: 3 and without mirror.artifacts, and no --engine",
+    );
+  return { minor: minorOf(text), release: minorOf(text) === text ? undefined : text };
 }

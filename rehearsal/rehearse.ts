@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { CheckResult } from "../checks/check.ts";
+import { type CheckResult, needing } from "../checks/check.ts";
 import { type Paint, plain } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
 import type { StackConfig } from "../components/config/schema.ts";
@@ -8,6 +8,7 @@ import { minorOf } from "../components/model/releases.ts";
 import type { DecodedUserData } from "../plan/decode/machine.ts";
 import { decodeUserData } from "../plan/decode/userData.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
+import type { SimulatedMachine } from "../plan/fakes/machines.ts";
 import { runProgramWithHooks } from "../plan/program/runProgram.ts";
 import { textOf } from "../plan/program/values.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
@@ -21,13 +22,14 @@ import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
 import { CheckSession, selected } from "./checks/session.ts";
 import { trustChecks } from "./checks/trust.ts";
+import { updateChecks } from "./checks/update.ts";
 import { containerdExeCheck, windowsKubeletCheck } from "./checks/windowsNodes.ts";
 import type { CloudSimulation } from "./clouds/cloud.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
 import { type Applied, isGate, type KubernetesObject } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
-import { Cluster } from "./cluster/cluster.ts";
+import { Cluster, type Release } from "./cluster/cluster.ts";
 import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
 import { type EngineAccess, serveEngine } from "./engine.ts";
 import type { Progress } from "./host/progress.ts";
@@ -37,6 +39,7 @@ import { nodesText, releasesText } from "./nodeTable.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
 import type { Programs } from "./programs/obtain.ts";
 import type { Wine } from "./programs/wine.ts";
+import { Updates, withRelease } from "./update.ts";
 
 /** Breaks something on purpose: a negative control expects that this is seen. */
 export interface Breakage {
@@ -52,6 +55,8 @@ export interface Breakage {
 const filesLimitMs = 1_800_000;
 /** Longest that one step to a running cluster may take, in milliseconds. */
 const stepLimitMs = 300_000;
+/** Longest that a part of an update may take, in milliseconds. */
+const updateLimitMs = 1_200_000;
 const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
 
 /** Settings of a rehearsal. */
@@ -64,6 +69,8 @@ export interface RehearsalOptions {
   readonly containerRuntime: string;
   /** What Windows programs run in; the reason in words where the host has none. */
   readonly wine: Wine | string;
+  /** Release that a cluster with a control plane of three is updated to in place of the acceptance checks. */
+  readonly updateTo?: Release;
   /** Programs of add-ons that are run for real, name to path. Default: none. */
   readonly addOnPrograms?: ReadonlyMap<string, string>;
   /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
@@ -101,13 +108,18 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   });
   progress.line(`program: ${program.resources.length} resources registered, outputs simulated`);
   const cloud = simulateCloud(program, spec);
-  const decoded = cloud.machines.map((machine) => decode(machine, cloud, options.breakage));
+  const decodeOne = (machine: SimulatedMachine): DecodedMachine => decode(machine, cloud, options.breakage);
+  const decoded = cloud.machines.map(decodeOne);
+  const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode: decodeOne, progress });
+  const { updateTo } = options;
+  // The simulated publishers have what these machines download, too.
+  const coming = updateTo === undefined ? [] : (await updates.begin(updateTo)).machines;
   progress.line(
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
   );
 
   const settings = await mirrorSettings(stack, config, spec, options.breakage);
-  const surroundings = await buildSurroundings(cloud, decoded, spec.network.cidr, workFolder, settings);
+  const surroundings = await buildSurroundings(cloud, [...decoded, ...coming], spec.network.cidr, workFolder, settings);
   const { mirror } = surroundings;
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
   if (mirror !== undefined) progress.line(mirrorLine(mirror));
@@ -177,29 +189,32 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     },
   });
   const isAsked = ({ id }: { readonly id: string }): boolean => id.startsWith(selection.only);
+  const broughtUp = bringUp.map(({ id }) => id);
   const acceptance = selected(
-    acceptanceChecks(
-      bringUp.map(({ id }) => id),
-      pools,
-      spec.addons,
-      program.resources.filter(isGate).map(({ name }) => name),
-      lab,
-      [
-        ...(mirror === undefined
-          ? []
-          : mirrorChecks({
-              mirror,
-              registries: spec.mirror.registries,
-              wayOut: spec.network.nat !== "none",
-              decoded,
-              running: () => [...cluster.machines.values()],
-            })),
-        ...(pools.some(({ os }) => os === "windows") ? [windowsKubeletCheck(options.wine)] : []),
-        ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster)),
-        ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
-      ],
-      cloud.nodeTemplates,
-    ),
+    updateTo !== undefined
+      ? needing(broughtUp, updateChecks({ cluster, lab, updates, kubeconfig, from: options, to: updateTo }))
+      : acceptanceChecks(
+          broughtUp,
+          pools,
+          spec.addons,
+          program.resources.filter(isGate).map(({ name }) => name),
+          lab,
+          [
+            ...(mirror === undefined
+              ? []
+              : mirrorChecks({
+                  mirror,
+                  registries: spec.mirror.registries,
+                  wayOut: spec.network.nat !== "none",
+                  decoded,
+                  running: () => [...cluster.machines.values()],
+                })),
+            ...(pools.some(({ os }) => os === "windows") ? [windowsKubeletCheck(options.wine)] : []),
+            ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster)),
+            ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
+          ],
+          cloud.nodeTemplates,
+        ),
     selection,
     progress,
   );
@@ -215,26 +230,30 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     {},
     { limitMs: stepLimitMs, isShown: (result) => isAsked(result) || result.outcome === "failed" },
   );
-  await session.run(acceptance, {
-    creators: await creators(cluster),
-    callsOfBoot: [...cloud.calls],
-    refusedObjects: applied.refused,
-    warnings: applied.warnings,
-    api: cluster.api,
-    namespace: "default",
-    waitingImage: "registry.example.test/app:1.0",
-    kubectl: cluster.kubectl,
-    pools,
-    registered: cluster.registered,
-    cloud,
-    linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
-    passGate,
-    rawEtcd: (key) => rawEtcd(lab.machine(0), key),
-    repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
-  });
+  await session.run(
+    acceptance,
+    {
+      creators: await creators(cluster),
+      callsOfBoot: [...cloud.calls],
+      refusedObjects: applied.refused,
+      warnings: applied.warnings,
+      api: cluster.api,
+      namespace: "default",
+      waitingImage: "registry.example.test/app:1.0",
+      kubectl: cluster.kubectl,
+      pools,
+      registered: cluster.registered,
+      cloud,
+      linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
+      passGate,
+      rawEtcd: (key) => rawEtcd(lab.machine(0), key),
+      repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
+    },
+    updateTo === undefined ? {} : { limitMs: updateLimitMs },
+  );
   await filesRead;
   progress.line(await nodesText(cluster.api));
-  progress.line(releasesText([programs]));
+  progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
   return session.results;
 }
@@ -249,16 +268,13 @@ function withPatchOf(
   programs: Programs,
   progress: Progress,
 ): Readonly<Record<string, string>> {
-  const key = "fenestra:kubernetes";
-  const present: unknown = JSON.parse(config[key] ?? "{}");
-  const version = programs["kube-apiserver"].version;
-  const asked =
-    typeof present === "object" && present !== null && "version" in present ? String(present.version) : "the default";
+  const asked = loadConfig(config).kubernetes.version;
+  const { version } = programs["kube-apiserver"];
   if (asked === version) return config;
   progress.line(
     `the stack asks for Kubernetes ${asked}; the programs at hand are ${version}, so this rehearsal runs with ${version}`,
   );
-  return { ...config, [key]: JSON.stringify({ ...(typeof present === "object" ? present : {}), version }) };
+  return withRelease(config, version);
 }
 
 function decode(

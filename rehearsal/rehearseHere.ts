@@ -4,12 +4,14 @@ import { loadConfig } from "../components/config/load.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { minorOf } from "../components/model/releases.ts";
 import { withoutExamples } from "../plan/providers/engineProject.ts";
+import type { Release } from "./cluster/cluster.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
 import { idsProblem, lackOfIds } from "./host/hostCheck.ts";
 import { watchMemory } from "./host/memory.ts";
 import { type Inside, insideNamespaces, ownCommand, runInsideNamespaces } from "./host/namespaces.ts";
 import { createProgress, type Progress } from "./host/progress.ts";
 import { obtainAddOnPrograms } from "./programs/addOns.ts";
+import type { Wanted } from "./programs/catalog.ts";
 import { announceBuilt, builtFile, checkersFor, untilBuilt } from "./programs/checkers/meanwhile.ts";
 import { obtainContainerRuntime } from "./programs/containerRuntime.ts";
 import { obtainPrograms } from "./programs/obtain.ts";
@@ -41,6 +43,8 @@ export interface RehearsalSettings {
   readonly only: string;
   /** What is broken on purpose. */
   readonly breakage: Breakage | undefined;
+  /** Release that the cluster is updated to in place of the acceptance checks. */
+  readonly updateTo: Wanted | undefined;
 }
 
 /**
@@ -60,30 +64,39 @@ export async function rehearseHere(settings: RehearsalSettings): Promise<boolean
   loadConfig(written);
   const asked = everyAddOn ? withEveryAddOn(written) : written;
   const config = engine ? withoutExamples(asked) : asked;
-  const minor = minorOf(loadConfig(config).kubernetes.version);
+  const wanted = { minor: minorOf(loadConfig(config).kubernetes.version) };
   const inside = insideNamespaces();
   return inside === undefined
-    ? await outside({ ...settings, minor }, progress)
-    : await withinNamespaces({ ...settings, config, minor }, inside, progress);
+    ? await outside({ ...settings, wanted }, progress)
+    : await withinNamespaces({ ...settings, config, wanted }, inside, progress);
 }
 
-/** Settings with the Kubernetes minor of the stack file. */
+/** Settings with the Kubernetes release of the stack file. */
 interface Resolved extends RehearsalSettings {
-  readonly minor: string;
+  readonly wanted: Wanted;
+}
+
+async function obtainRelease(wanted: Wanted, progress: Progress): Promise<Release> {
+  const programs = await obtainPrograms({ progress, wanted });
+  const wine = await obtainWine(progress, wanted);
+  if (typeof wine === "string")
+    progress.line(`${wine}; Windows nodes are registered without kubelet.exe, and what it would show is not checked`);
+  return { programs, wine };
 }
 
 /** Obtains what the network has, and starts this command once more in namespaces. */
-async function outside({ stack, everyAddOn, realAddOns, minor }: Resolved, progress: Progress): Promise<boolean> {
+async function outside(
+  { stack, everyAddOn, realAddOns, wanted, updateTo }: Resolved,
+  progress: Progress,
+): Promise<boolean> {
   progress.line(
     `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, add-ons' containers, packets and Windows are simulated; the control plane and the kubelets are real`,
   );
   const lack = await lackOfIds();
   if (lack !== undefined) throw idsProblem(lack);
-  const programs = await obtainPrograms({ progress, minor });
+  const { programs } = await obtainRelease(wanted, progress);
+  if (updateTo !== undefined) await obtainRelease(updateTo, progress);
   await obtainContainerRuntime(progress);
-  const wine = await obtainWine(progress, minor);
-  if (typeof wine === "string")
-    progress.line(`${wine}; Windows nodes are registered without kubelet.exe, and what it would show is not checked`);
   if (realAddOns) await obtainAddOnPrograms(progress);
   // What reads the machines' files is not needed before the cluster comes up.
   const built = builtFile();
@@ -103,22 +116,22 @@ async function outside({ stack, everyAddOn, realAddOns, minor }: Resolved, progr
 
 /** The rehearsal itself. */
 async function withinNamespaces(
-  { stack, config, realAddOns, keep, engine, full, only, breakage, minor }: Resolved,
+  { stack, config, realAddOns, keep, engine, full, only, breakage, wanted, updateTo }: Resolved,
   inside: Inside,
   progress: Progress,
 ): Promise<boolean> {
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
-  const programs = await obtainPrograms({ progress: quiet, minor });
+  const release = await obtainRelease(wanted, quiet);
   const paint = paintFor(process.stdout);
   const memory = watchMemory(inside.workFolder);
   const reports = await rehearse({
     stack,
     config,
-    programs,
+    ...release,
+    ...(updateTo === undefined ? {} : { updateTo: await obtainRelease(updateTo, quiet) }),
     containerRuntime: await obtainContainerRuntime(quiet),
-    wine: await obtainWine(quiet, minor),
     ...(realAddOns ? { addOnPrograms: await obtainAddOnPrograms(quiet) } : {}),
-    checkers: untilBuilt(process.env[builtVariable] ?? "").then((lack) => lack ?? checkersFor(programs, quiet)),
+    checkers: untilBuilt(process.env[builtVariable] ?? "").then((lack) => lack ?? checkersFor(release.programs, quiet)),
     progress,
     workFolder: inside.workFolder,
     paint,

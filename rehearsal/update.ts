@@ -1,9 +1,9 @@
 import { messageOf } from "../components/gates/messageOf.ts";
-import { type Fate, fateOf, nextUpdate } from "../plan/providers/nextUpdate.ts";
 import type { SimulatedMachine } from "../plan/fakes/machines.ts";
 import type { RecordedHook, SimulatedCloud } from "../plan/program/engine.ts";
 import type { RecordedProgram, RecordedResource } from "../plan/program/recorded.ts";
 import { runProgramWithHooks } from "../plan/program/runProgram.ts";
+import { type Fate, fateOf, nextUpdate } from "../plan/providers/nextUpdate.ts";
 import type { ControlPlaneLab } from "./checks/controlPlane.ts";
 import type { CloudSimulation } from "./clouds/cloud.ts";
 import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue } from "./cluster/apply.ts";
@@ -152,7 +152,11 @@ export class Update {
     };
   }
 
-  async #roll(running: readonly SimulatedMachine[], wanted: readonly DecodedMachine[], cluster: Cluster): Promise<void> {
+  async #roll(
+    running: readonly SimulatedMachine[],
+    wanted: readonly DecodedMachine[],
+    cluster: Cluster,
+  ): Promise<void> {
     const { cloud, progress } = this.#of;
     const last = [...running];
     for (const worker of wanted) {

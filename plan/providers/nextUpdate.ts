@@ -43,8 +43,14 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
     if (old?.id === undefined) return simulate(request);
     const fate = fateOf(old, request);
     if (fate === "stays") return { id: old.id, outputs: old.outputs };
-    // Ids follow from the URN.
-    if (fate === "replaced") return simulate({ ...request, urn: `${request.urn}#${old.id}` });
+    if (fate === "replaced") {
+      // Ids follow from the URN; Azure tells when it made a machine.
+      const { id, outputs } = simulate({ ...request, urn: `${request.urn}#${old.id}` });
+      return {
+        id,
+        outputs: "timeCreated" in outputs ? { ...outputs, timeCreated: new Date().toISOString() } : outputs,
+      };
+    }
     const { type, inputs, options } = request;
     const question = { oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges: options.ignoreChanges };
     const counter = countedOutput(type, question);

@@ -29,12 +29,13 @@ export class ControlPlaneLab {
 
   /** The running machine of a member. */
   machine(index: number): LinuxMachine {
-    const machine = this.#cluster.machines.get(this.#member(index).machine.id);
+    const machine = this.#cluster.machines.get(this.member(index).machine.id);
     if (machine === undefined) throw new Error(`control-plane machine ${index} does not run`);
     return machine;
   }
 
-  #member(index: number): DecodedMachine {
+  /** A member with the payload that its machine runs. */
+  member(index: number): DecodedMachine {
     const member = this.#members[index];
     if (member === undefined) throw new Error(`there is no control-plane machine ${index}`);
     return member;
@@ -42,18 +43,18 @@ export class ControlPlaneLab {
 
   /** Takes a machine's power away. */
   async powerOff(index: number, disk: "kept" | "lost" = "kept"): Promise<void> {
-    await this.#cluster.powerOff(this.#member(index), disk);
+    await this.#cluster.powerOff(this.member(index), disk);
   }
 
   /** Replaces the machine, as the program does. */
   async replace(index: number): Promise<void> {
-    this.#members[index] = await this.#cluster.replaceMachine(this.#member(index));
+    this.#members[index] = await this.#cluster.replaceMachine(this.member(index));
   }
 
   /** Replaces a machine by another one of the same resource. */
   async replaceBy(successor: DecodedMachine): Promise<void> {
     const index = this.#members.findIndex(({ machine }) => machine.urn === successor.machine.urn);
-    await this.#cluster.replaceBy(this.#member(index), successor);
+    await this.#cluster.replaceBy(this.member(index), successor);
     this.#members[index] = successor;
   }
 
@@ -67,6 +68,21 @@ export class ControlPlaneLab {
   /** The same on all machines at once. */
   async onAll(name: string, ...args: readonly string[]): Promise<readonly CommandResult[]> {
     return await Promise.all(this.#members.map((_, index) => this.script(index, name, ...args)));
+  }
+
+  /** kubectl on a machine, as the administrator and with this machine's own API server. */
+  async kubectl(index: number, ...args: readonly string[]): Promise<string> {
+    const machine = this.machine(index);
+    const server = `https://${machine.address}:${ports.api}`;
+    const { code, stdout, stderr } = await machine.run([
+      "kubectl",
+      "--kubeconfig=/etc/kubernetes/admin.conf",
+      `--server=${server}`,
+      "--request-timeout=5s",
+      ...args,
+    ]);
+    if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: ${stderr.trim().split("\n").at(-1)}`);
+    return stdout;
   }
 
   /** etcdctl on a machine. */
@@ -115,7 +131,7 @@ export class ControlPlaneLab {
 }
 
 /** Longest that the API may be away after a machine is gone: detection by the load balancer and an election of etcd. */
-const outageLimitMs = 30_000;
+export const outageLimitMs = 30_000;
 
 /**
  * Writes through the load balancer one after the other until so many in a row have succeeded. A few may fail first: those that meet a

@@ -134,6 +134,23 @@ export async function pinnedMinors(folder: string, label: string): Promise<Reado
   return new Map<string, string | undefined>([[minorOf(own), undefined], ...others]);
 }
 
+/** Release of Kubernetes that programs are wanted of. */
+export interface Wanted {
+  /** `1.37`. */
+  readonly minor: string;
+  /** `1.37.0`. Default: the release of that minor that `tools` pins. What cannot be downloaded is the pinned source with this number. */
+  readonly release?: string | undefined;
+}
+
+/** What a module pins for a wanted release: the file that takes go.mod's place, go.sum's text, the versions. */
+export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
+  const modFile = modFileOf(minor, await pinnedMinors(toolsFolder, "tools"), "tools");
+  const { goMod, goSum } = await readToolsModule(toolsFolder, modFile);
+  const pins = pinsOf(goMod);
+  const versions = { ...pins.versions, kubernetes: release ?? pins.versions.kubernetes };
+  return { modFile, goSum, pins: { ...pins, versions } };
+}
+
 /**
  * The file that pins a minor, of {@link pinnedMinors}.
  * @throws RehearsalError when there is none

@@ -11,15 +11,14 @@ import { defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
 import {
   catalog,
   fits,
-  modFileOf,
   ofMinor,
   type Pins,
   type ProgramName,
   type Project,
   pinnedMinors,
-  pinsOf,
+  pinsFor,
   programNames,
-  readToolsModule,
+  type Wanted,
 } from "./catalog.ts";
 import {
   type DownloadBases,
@@ -59,8 +58,8 @@ export interface ProgramSources {
 /** Settings of {@link obtainPrograms}. */
 export interface ObtainOptions {
   readonly progress: Progress;
-  /** Minor of Kubernetes: `1.37`. Default: the one that `tools/go.mod` pins. */
-  readonly minor?: string;
+  /** Default: the release that `tools/go.mod` pins. */
+  readonly wanted?: Wanted;
   /** Default: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
   readonly cacheDir?: string;
   readonly sources?: ProgramSources;
@@ -90,13 +89,13 @@ interface Search {
  */
 export async function obtainPrograms(options: ObtainOptions): Promise<Programs> {
   const toolsFolder = options.sources?.toolsFolder ?? fileURLToPath(new URL("../../tools", import.meta.url));
-  const minors = await pinnedMinors(toolsFolder, "tools");
-  const modFile = options.minor === undefined ? undefined : modFileOf(options.minor, minors, "tools");
-  const pinned = await searchOf(options, toolsFolder, undefined);
-  if (modFile === undefined) return programsOf(await find(programNames, pinned));
+  const [minor = ""] = (await pinnedMinors(toolsFolder, "tools")).keys();
+  const pinned = await searchOf(options, toolsFolder, { minor });
+  const wanted = await searchOf(options, toolsFolder, options.wanted ?? { minor });
+  if (wanted.folder === pinned.folder) return programsOf(await find(programNames, pinned));
   return programsOf(
     new Map([
-      ...(await find(programNames.filter(ofMinor), await searchOf(options, toolsFolder, modFile))),
+      ...(await find(programNames.filter(ofMinor), wanted)),
       ...(await find(
         programNames.filter((name) => !ofMinor(name)),
         pinned,
@@ -130,10 +129,9 @@ async function find(names: readonly ProgramName[], search: Search): Promise<Read
   return found;
 }
 
-async function searchOf(options: ObtainOptions, toolsFolder: string, modFile: string | undefined): Promise<Search> {
+async function searchOf(options: ObtainOptions, toolsFolder: string, wanted: Wanted): Promise<Search> {
   const sources = options.sources ?? {};
-  const { goMod, goSum } = await readToolsModule(toolsFolder, modFile);
-  const pins = pinsOf(goMod);
+  const { modFile, goSum, pins } = await pinsFor(wanted, toolsFolder);
   const arch = goArch(process.arch);
   const identity = [pins.versions, arch, linkerFlags(pins.versions), goSum];
   const key = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);

@@ -3,12 +3,11 @@ import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { minorOf } from "../../components/model/releases.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { buildProgram, linkerFlags } from "./build.ts";
 import { defaultCache, seconds, withWorkFolder } from "./cache.ts";
-import { modFileOf, pinnedMinors, pinsOf, readToolsModule, type Versions } from "./catalog.ts";
+import { pinsFor, pinsOf, readToolsModule, type Versions, type Wanted } from "./catalog.ts";
 import { download, NotReachable, officialBases } from "./download.ts";
 
 interface WindowsProgram {
@@ -34,24 +33,24 @@ export type WindowsPrograms = Readonly<Record<keyof typeof windowsPrograms, stri
 
 /**
  * Finds Windows programs in the cache, else downloads them, else builds them: the kubelet takes about 4 minutes on 2 cores, containerd one. So the
- * kubelet of a minor that `tools/go.mod` does not pin is not built.
- * @param minor of the kubelet: `1.37`
+ * kubelet of a release that `tools/go.mod` does not pin is not built.
+ * @param wanted release of the kubelet
  * @returns the reason in words where that kubelet can only be built
  * @throws RehearsalError when there is no Go or when a build fails
  */
-export async function obtainWindowsPrograms(progress: Progress, minor: string): Promise<WindowsPrograms | string> {
-  const modFile = modFileOf(minor, await pinnedMinors(folderOf("tools"), "tools"), "tools");
-  const pinned = pinsOf((await readToolsModule(folderOf("tools"))).goMod).versions;
+export async function obtainWindowsPrograms(progress: Progress, wanted: Wanted): Promise<WindowsPrograms | string> {
+  const tools = folderOf("tools");
+  const { versions: pinned } = pinsOf((await readToolsModule(tools)).goMod);
+  const { modFile, pins } = await pinsFor(wanted, tools);
   const containerd = () => find("containerd", windowsPrograms.containerd, { versions: pinned, progress });
-  if (modFile === undefined) {
+  if (pins.versions.kubernetes === pinned.kubernetes) {
     const kubelet = await find("kubelet", windowsPrograms.kubelet, { versions: pinned, progress });
     return { kubelet, containerd: await containerd() };
   }
-  const { versions } = pinsOf((await readToolsModule(folderOf("tools"), modFile)).goMod);
-  const kubelet = await atHand("kubelet", windowsPrograms.kubelet, { versions, modFile, progress });
+  const kubelet = await atHand("kubelet", windowsPrograms.kubelet, { versions: pins.versions, modFile, progress });
   return kubelet.lack === undefined
     ? { kubelet: kubelet.file, containerd: await containerd() }
-    : `kubelet.exe ${versions.kubernetes} cannot be downloaded, and only that of ${minorOf(pinned.kubernetes)} is built`;
+    : `kubelet.exe ${pins.versions.kubernetes} cannot be downloaded, and only ${pinned.kubernetes} is built`;
 }
 
 const folderOf = (module: string): string => fileURLToPath(new URL(`../../${module}`, import.meta.url));
@@ -59,7 +58,7 @@ const folderOf = (module: string): string => fileURLToPath(new URL(`../../${modu
 interface Source {
   readonly versions: Versions;
   /** File beside the module's go.mod that takes its place. */
-  readonly modFile?: string;
+  readonly modFile?: string | undefined;
   readonly progress: Progress;
 }
 

@@ -7,6 +7,7 @@ import { hostPath, runOrFail } from "../host/command.ts";
 import type { Progress } from "../host/progress.ts";
 import { wineSettings } from "../machines/windowsRegistry.ts";
 import { defaultCache, seconds, withWorkFolder } from "./cache.ts";
+import type { Wanted } from "./catalog.ts";
 import { findOnPath } from "./onPath.ts";
 import { obtainWindowsPrograms, type WindowsPrograms } from "./windowsPrograms.ts";
 
@@ -39,11 +40,11 @@ const shimFolder = fileURLToPath(new URL("../../tools/wine", import.meta.url));
 
 /**
  * Finds Wine and makes what runs in it: the shims, a prefix, the Windows programs. All of it is cached.
- * @param minor Kubernetes minor of kubelet.exe
+ * @param wanted release of kubelet.exe
  * @returns the reason in words where the host lacks Wine or the compiler, or where that kubelet.exe is not at hand
  * @throws RehearsalError when something does not build
  */
-export async function obtainWine(progress: Progress, minor: string): Promise<Wine | string> {
+export async function obtainWine(progress: Progress, wanted: Wanted): Promise<Wine | string> {
   if (process.arch !== "x64") return `Wine runs programs of Windows for x86-64 only, this machine is ${process.arch}`;
   const path = [...wineFolders, hostPath()].join(":");
   const [loader, server, gcc] = await Promise.all(
@@ -51,7 +52,7 @@ export async function obtainWine(progress: Progress, minor: string): Promise<Win
   );
   if (loader === undefined || server === undefined) return "Wine is not installed: apt-get install wine wine64";
   if (gcc === undefined) return `${compiler} is not installed: apt-get install gcc-mingw-w64-x86-64-win32`;
-  const programs = await obtainWindowsPrograms(progress, minor);
+  const programs = await obtainWindowsPrograms(progress, wanted);
   if (typeof programs === "string") return programs;
   return { loader, server, template: await obtainTemplate({ loader, server, gcc, progress }), programs };
 }

@@ -219,7 +219,7 @@ describe("obtainPrograms", () => {
     const other = goMod.replace("server/v3 v3.6.16", "server/v3 v3.7.0").replace("1.36.3", "1.37.1");
     writeFileSync(join(folder, "tools", "kubernetes-1.37.mod"), other);
     writeFileSync(join(folder, "tools", "kubernetes-1.37.sum"), "its sum\n");
-    const programs = await obtain({ bases, path: join(folder, "go") }, { minor: "1.37" });
+    const programs = await obtain({ bases, path: join(folder, "go") }, { wanted: { minor: "1.37" } });
     assert.deepEqual(
       summary(programs),
       programNames.map((name) => {
@@ -229,11 +229,11 @@ describe("obtainPrograms", () => {
     );
     const [goPackage, source] = readFileSync(programs.etcd.path, "utf8").split("|");
     assert.deepEqual([goPackage, source], ["go.etcd.io/etcd/server/v3", `${folder}/tools/kubernetes-1.37.mod`]);
-    const pinned = await obtain({ bases }, { minor: "1.36" });
+    const pinned = await obtain({ bases }, { wanted: { minor: "1.36" } });
     assert.equal(pinned.kwok.path, programs.kwok.path);
     assert.deepEqual([pinned.kubelet.version, pinned.kubelet.origin], ["1.36.3", "download"]);
     await assert.rejects(
-      obtain({ bases }, { minor: "1.38" }),
+      obtain({ bases }, { wanted: { minor: "1.38" } }),
       /tools pins no Kubernetes 1\.38; there are 1\.36, 1\.37/,
     );
   });

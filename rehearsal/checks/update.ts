@@ -1,0 +1,161 @@
+import { expect, expectEqual, inOrder } from "../../checks/check.ts";
+import { kubeconfigClient } from "../../components/gates/adminClient.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
+import { minorOf, requireMinorFacts } from "../../components/model/releases.ts";
+import type { Cluster, Release } from "../cluster/cluster.ts";
+import { waitFor } from "../host/processes.ts";
+import type { Update, Updates } from "../update.ts";
+import type { RehearsalCheck, RehearsalTools } from "./context.ts";
+import { type ControlPlaneLab, outageLimitMs } from "./controlPlane.ts";
+import { UpdateWatch } from "./updateWatch.ts";
+
+/** What the checks of an update work with. */
+export interface UpdateChecks {
+  readonly cluster: Cluster;
+  readonly lab: ControlPlaneLab;
+  readonly updates: Updates;
+  readonly kubeconfig: string;
+  readonly from: Release;
+  readonly to: Release;
+}
+
+const releaseOf = ({ programs }: Release): string => programs["kube-apiserver"].version;
+
+/**
+ * A control plane of three goes to another release, machine by machine, and the workers follow. Before that the update stops behind the first
+ * machine, as one that has failed there, and is taken back. Each check begins with what the one before has left.
+ */
+export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: UpdateChecks): readonly RehearsalCheck[] {
+  const watch = new UpdateWatch(kubeconfigClient(kubeconfig), cluster.api);
+  let update: Update | undefined;
+  const begun = (): Update => {
+    if (update === undefined) throw new Error("no update was begun");
+    return update;
+  };
+  const step = (suffix: string): string => begun().steps.find((name) => name.endsWith(suffix)) ?? suffix;
+  return inOrder<RehearsalTools>([
+    {
+      id: "update: begun",
+      title: `the program runs again for ${releaseOf(to)}; the control plane is healthy and a workload runs`,
+      run: async ({ kubectl, note }) => {
+        await lab.untilHealthy();
+        await watch.start(kubectl);
+        update = await updates.begin(to);
+        note(update.steps.join(", "));
+      },
+    },
+    {
+      id: "update: skipped minor",
+      title: "the guard refuses this release to a cluster of two minors before",
+      run: async ({ note }) => {
+        const [major, minor] = minorOf(releaseOf(to)).split(".").map(Number);
+        const kept = { version: `${major}.${Number(minor) - 2}.0`, replicas: lab.size };
+        const answer = await begun()
+          .ask(step("-control-plane-upgrade"), kept)
+          .then(() => "it opened", messageOf);
+        expect(answer.includes(`skips a minor after ${kept.version}`), `the guard: ${answer}`);
+        note(answer.split("\n")[0] ?? "");
+      },
+    },
+    {
+      id: "update: stopped behind the first machine",
+      title: `one of three machines runs ${releaseOf(to)}, the others ${releaseOf(from)}, and all are healthy members`,
+      run: async (context) => {
+        await begun().run(cluster, lab, step("-control-plane-gate-0"));
+        await lab.untilHealthy();
+        await expectReleases(context, lab, [to, from, from]);
+      },
+    },
+    {
+      id: "update: taken back",
+      title: `the first machine goes back to ${releaseOf(from)}, with its data`,
+      run: async (context) => {
+        update = await updates.begin(from);
+        await begun().run(cluster, lab);
+        await lab.untilHealthy();
+        await expectReleases(context, lab, [from, from, from]);
+      },
+    },
+    {
+      id: "update: control plane",
+      title: `all three machines run ${releaseOf(to)}, and the pods of a workload have seen nothing of it`,
+      run: async (context) => {
+        const before = await watch.pods();
+        update = await updates.begin(to);
+        await begun().run(cluster, lab, step("-control-plane-api"));
+        await lab.untilHealthy();
+        await expectReleases(context, lab, [to, to, to]);
+        expectEqual(await watch.pods(), before, "pods of the workload and their restarts");
+      },
+    },
+    {
+      id: "update: kubeadm's add-ons",
+      title: "CoreDNS and kube-proxy follow the API servers",
+      run: async ({ api }) => {
+        const namespace = "kube-system";
+        const wanted = [`:${requireMinorFacts(releaseOf(to)).kubeadm.coredns}`, `:v${releaseOf(to)}`];
+        const look = async (): Promise<boolean> => {
+          const { spec: dns } = await api.apps.readNamespacedDeployment({ name: "coredns", namespace });
+          const { spec: proxy } = await api.apps.readNamespacedDaemonSet({ name: "kube-proxy", namespace });
+          const images = [dns, proxy].map((spec) => spec?.template.spec?.containers[0]?.image ?? "");
+          if (!images.every((image, index) => image.endsWith(wanted[index] ?? "?"))) throw new Error(images.join(", "));
+          return true;
+        };
+        await waitFor(`images ${wanted.join(" and ")}`, look, { timeoutMs: 60_000 });
+      },
+    },
+    {
+      id: "update: pools",
+      title: `every machine of every pool is replaced by one with kubelet ${releaseOf(to)}, and every gate opens`,
+      run: async ({ api, cloud, note }) => {
+        const before = (await api.core.listNode()).items.length;
+        await begun().run(cluster, lab);
+        const look = async (): Promise<boolean> => {
+          const nodes = (await api.core.listNode()).items;
+          const versions = nodes.map(({ status }) => status?.nodeInfo?.kubeletVersion ?? "");
+          if (nodes.length !== before || versions.some((version) => version !== `v${releaseOf(to)}`))
+            throw new Error(`${nodes.length} nodes, ${before} before, with ${[...new Set(versions)].join(", ")}`);
+          return true;
+        };
+        await waitFor("the nodes of old machines to be gone", look, { timeoutMs: 60_000 });
+        expectEqual(cloud.machines.length, before, "machines in the cloud");
+        note(`${before} nodes`);
+      },
+    },
+    {
+      id: "update: seen from outside",
+      title:
+        "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
+      run: async ({ note }) => {
+        const { longestMs, failed, fewest, tooNew } = watch.seen;
+        expect(longestMs < outageLimitMs, `no write succeeded for ${(longestMs / 1000).toFixed(1)} s`);
+        expect(fewest >= 1, `${fewest} copies of the workload were ready`);
+        expectEqual(tooNew, [], "workers with a kubelet newer than a control-plane machine");
+        note(
+          `longest time without a write ${(longestMs / 1000).toFixed(1)} s, ${failed} writes failed; at least ${fewest} of 2 copies ready`,
+        );
+      },
+    },
+  ]);
+}
+
+/** What each control-plane machine runs: the kubelet as its Node tells it, the API server and etcd as they answer themselves. */
+async function expectReleases(
+  { api, cloud }: RehearsalTools,
+  lab: ControlPlaneLab,
+  wanted: readonly Release[],
+): Promise<void> {
+  const look = async (): Promise<boolean> => {
+    for (const [index, { programs }] of wanted.entries()) {
+      const { nodeName } = cloud.identity(lab.member(index).machine);
+      const { status } = await api.core.readNode({ name: nodeName });
+      const answer = await lab.kubectl(index, "get", "--raw", "/version");
+      const [endpoint] = JSON.parse(await lab.etcdctl(index, "endpoint", "status", "--write-out=json"));
+      const found = [status?.nodeInfo?.kubeletVersion, JSON.parse(answer).gitVersion, endpoint?.Status?.version];
+      const release = [`v${programs.kubelet.version}`, `v${programs["kube-apiserver"].version}`, programs.etcd.version];
+      expectEqual(found, release, `kubelet, API server and etcd of machine ${index}`);
+    }
+    return true;
+  };
+  await waitFor("the releases of the control plane", look, { timeoutMs: 30_000 });
+}

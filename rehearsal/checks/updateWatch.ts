@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
+import { minorOf } from "../../components/model/releases.ts";
+import type { Api } from "../cluster/api.ts";
+import type { Kubectl } from "../cluster/apply.ts";
+import { waitFor } from "../host/processes.ts";
+
+/** Pause between two looks, in milliseconds. */
+const pauseMs = 500;
+const name = "rehearsal-update";
+const selector = `app=${name}`;
+const namespace = "default";
+
+/** Two copies that an ordinary user would run on Linux workers, of which one may be away. */
+const workload = {
+  apiVersion: "v1",
+  kind: "List",
+  items: [
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name, namespace },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: { app: name } },
+        template: {
+          metadata: { labels: { app: name } },
+          spec: {
+            nodeSelector: { "kubernetes.io/os": "linux" },
+            terminationGracePeriodSeconds: 1,
+            containers: [{ name: "app", image: "registry.example.test/app:1.0" }],
+          },
+        },
+      },
+    },
+    {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name, namespace },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: name } } },
+    },
+  ],
+};
+
+/** What users see of a cluster while it is updated: writes through the load balancer, a workload, and which kubelets there are. */
+export class UpdateWatch {
+  readonly #client: ApiClient;
+  readonly #api: Api;
+  #lastWrite = performance.now();
+  #longestMs = 0;
+  #failed = 0;
+  #fewest = Number.POSITIVE_INFINITY;
+  #tooNew = new Set<string>();
+
+  /** @param client speaks through the load balancer, with a connection for each request */
+  constructor(client: ApiClient, api: Api) {
+    this.#client = client;
+    this.#api = api;
+  }
+
+  /** Starts the workload, and looks from then on. */
+  async start(kubectl: Kubectl): Promise<void> {
+    const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
+    if (code !== 0) throw new Error(stderr.trim());
+    await waitFor("the workload to be ready", async () => (await this.#ready()) === 2, { timeoutMs: 60_000 });
+    this.#lastWrite = performance.now();
+    void this.#repeat(() => this.#write());
+    void this.#repeat(() => this.#look());
+  }
+
+  /** Ids of the workload's pods with their restarts. */
+  async pods(): Promise<readonly string[]> {
+    const { items } = await this.#api.core.listNamespacedPod({ namespace, labelSelector: selector });
+    return items
+      .map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`)
+      .sort();
+  }
+
+  /** What was seen so far. */
+  get seen() {
+    const open = performance.now() - this.#lastWrite;
+    return {
+      /** Longest time without a write that succeeded, in milliseconds. */
+      longestMs: Math.max(this.#longestMs, open),
+      failed: this.#failed,
+      /** Fewest copies of the workload that were ready. */
+      fewest: this.#fewest,
+      /** Workers whose kubelet was newer than a control-plane machine. */
+      tooNew: [...this.#tooNew],
+    };
+  }
+
+  async #repeat(once: () => Promise<void>): Promise<void> {
+    for (;;) {
+      await once().catch(() => undefined);
+      await sleep(pauseMs, undefined, { ref: false });
+    }
+  }
+
+  async #write(): Promise<void> {
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: `${name}-` } };
+    const { status } = await askApi(this.#client, `/api/v1/namespaces/${namespace}/configmaps`, body).catch(() => ({
+      status: 0,
+    }));
+    if (status !== 201) {
+      this.#failed += 1;
+      return;
+    }
+    const now = performance.now();
+    this.#longestMs = Math.max(this.#longestMs, now - this.#lastWrite);
+    this.#lastWrite = now;
+  }
+
+  async #look(): Promise<void> {
+    this.#fewest = Math.min(this.#fewest, await this.#ready());
+    const nodes = (await this.#api.core.listNode()).items.map(({ metadata, status }) => ({
+      name: metadata?.name ?? "",
+      controls: "node-role.kubernetes.io/control-plane" in (metadata?.labels ?? {}),
+      minor: Number(minorOf(status?.nodeInfo?.kubeletVersion ?? "").split(".")[1]),
+    }));
+    const oldest = Math.min(...nodes.filter(({ controls }) => controls).map(({ minor }) => minor));
+    for (const node of nodes) if (!node.controls && node.minor > oldest) this.#tooNew.add(node.name);
+  }
+
+  async #ready(): Promise<number> {
+    const deployment = await this.#api.apps.readNamespacedDeployment({ name, namespace });
+    return deployment.status?.readyReplicas ?? 0;
+  }
+}
