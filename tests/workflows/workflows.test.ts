@@ -32,6 +32,7 @@ describe("the workflows", () => {
       "preview.yml plan": { contents: "read" },
       "test.yml engine": { contents: "read" },
       "test.yml powershell": { contents: "read" },
+      "test.yml releases": { contents: "read" },
       "test.yml test": { contents: "read" },
     });
   });
