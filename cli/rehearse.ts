@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
-import { minorOf } from "../components/model/releases.ts";
+import { defaultRelease, minorOf } from "../components/model/releases.ts";
 import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
 import { breakages } from "../rehearsal/negativeControls.ts";
 import { addOnPrograms } from "../rehearsal/programs/addOns.ts";
@@ -25,7 +25,7 @@ ${stackHelp(17)}
   --engine         Build nothing yet, but serve the simulated clouds to the official Pulumi CLI until Ctrl-C: its pulumi up boots the machines
   --full           Run the slow checks too: those that wait for time to pass
   --only <checks>  Run only the checks whose id begins with this text
-  --update-to <release>  Update a control plane of three and its pools to this release in place of the other checks: 1.37, or 1.36.2 for a way back
+  --update-to <release>  Update a control plane of three and its pools to this release in place of the other checks: a minor, or an older patch for the way back
   --break <name>   Break one thing on purpose and see a check fail: ${Object.keys(breakages).join(", ")}
 `;
 
@@ -89,7 +89,9 @@ function wantedOf(
 ): Wanted | undefined {
   if (text === undefined) return undefined;
   if (!/^\d+\.\d+(\.\d+)?$/.test(text))
-    throw new UsageError(`--update-to ${text}: give a minor or a release, 1.37 or 1.37.1`);
+    throw new UsageError(
+      `--update-to ${text}: allowed is a minor or a release, such as ${minorOf(defaultRelease)} or ${defaultRelease}`,
+    );
   const { controlPlane, mirror } = loadConfig(config);
   if (controlPlane.replicas !== 3 || mirror.artifacts !== undefined || engine)
     throw new UsageError(

@@ -121,7 +121,7 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeTemplate(identity: Identity | undefined): LaunchTemplate {
-    const { spec, pool, payload, workersGroupId, apiHost, scripts } = this.#args;
+    const { spec, pool, payload, workersGroupId, apiHost, scripts, after } = this.#args;
     const machine = machineTemplate({
       name: groupName(spec.name, pool.name),
       os: pool.release,
@@ -154,7 +154,8 @@ export class Pool extends pulumi.ComponentResource {
         ...(pool.os === "windows" && pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),
         ...purchase(pool),
       },
-      { parent: this, hideDiffs: ["userData"] },
+      // As late as the group: a version that an update makes and the next one takes back is a new number, which rolls the pool for nothing.
+      { parent: this, hideDiffs: ["userData"], dependsOn: [...after] },
     );
   }
 

@@ -115,11 +115,11 @@ export class UpdateWatch {
     this.#fewest = Math.min(this.#fewest, await this.#ready());
     const nodes = (await this.#api.core.listNode()).items.map(({ metadata, status }) => ({
       name: metadata?.name ?? "",
-      controls: "node-role.kubernetes.io/control-plane" in (metadata?.labels ?? {}),
+      works: "fenestra.dev/pool" in (metadata?.labels ?? {}),
       minor: Number(minorOf(status?.nodeInfo?.kubeletVersion ?? "").split(".")[1]),
     }));
-    const oldest = Math.min(...nodes.filter(({ controls }) => controls).map(({ minor }) => minor));
-    for (const node of nodes) if (!node.controls && node.minor > oldest) this.#tooNew.add(node.name);
+    const oldest = Math.min(...nodes.filter(({ works }) => !works).map(({ minor }) => minor));
+    for (const node of nodes) if (node.works && node.minor > oldest) this.#tooNew.add(node.name);
   }
 
   async #ready(): Promise<number> {
