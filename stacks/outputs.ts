@@ -3,6 +3,7 @@ import type { Attachment as AwsAttachment } from "../components/aws/attachment.t
 import type { Attachment as AzureAttachment } from "../components/azure/attachment.ts";
 import type { IssuerConfig, StackConfig } from "../components/config/schema.ts";
 import { apiUrl } from "../components/gates/adminClient.ts";
+import type { ClusterResources } from "../components/model/clusterResources.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../components/model/pools.ts";
 import { discoveryDocument, keySet } from "../components/model/serviceAccountKeys.ts";
@@ -49,6 +50,8 @@ export interface ClusterOutputs {
   readonly pools: readonly PoolOutput[];
   /** Resources that a pool of another program needs, under the names of its inputs: see `examples/attach-a-pool`. */
   readonly attachment: AwsAttachment | AzureAttachment;
+  /** Ids of the cluster's resources, for programs that build on them. */
+  readonly resources: ClusterResources<pulumi.Output<string>>;
 }
 
 /** Outputs of a stack: those of its cluster, and the config it was created from. */
@@ -68,6 +71,7 @@ export interface BuiltCluster {
   readonly caCertificate: pulumi.Output<string>;
   readonly pools: readonly { readonly spec: PoolSpec; readonly groupName: pulumi.Output<string> }[];
   readonly attachment: AwsAttachment | AzureAttachment;
+  readonly resources: ClusterResources<pulumi.Output<string>>;
   readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
   readonly workloadIdentity: Pick<WorkloadIdentityOutput, "issuer" | "identities"> | undefined;
 }
@@ -94,7 +98,7 @@ function signInOutput(
 
 /** The outputs of a cluster. */
 export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): ClusterOutputs {
-  const { host, publicHost, kubeconfig, pools, attachment } = cluster;
+  const { host, publicHost, kubeconfig, pools, attachment, resources } = cluster;
   const signIn = spec.signIn.map((issuer) => [issuer.name, signInOutput(spec.name, issuer, cluster)] as const);
   const workloadIdentity = workloadIdentityOutput(cluster);
   return {
@@ -107,6 +111,7 @@ export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): Cluste
     ...(workloadIdentity === undefined ? {} : { workloadIdentity }),
     pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.release.name, group: pool.groupName })),
     attachment,
+    resources,
   };
 }
 

@@ -5,15 +5,17 @@ import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
+import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
 import { ControlPlane } from "./controlPlane.ts";
+import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
-import { Network } from "./network.ts";
+import { type ClusterNetwork, Network } from "./network.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 import { controlPlanePolicy, type PolicyScope, scriptsArn } from "./policies.ts";
 import { Pool, poolPayload } from "./pool.ts";
@@ -62,6 +64,8 @@ export class Cluster extends pulumi.ComponentResource {
   readonly apiGate: pulumi.Resource;
   /** What pools need of the cluster's resources, including pools of other programs. */
   readonly attachment: Attachment;
+  /** What other programs build on. */
+  readonly resources: ClusterResources<pulumi.Output<string>>;
   /** The pools, in the order of the spec. */
   readonly pools: readonly Pool[];
 
@@ -78,7 +82,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.#name = name;
     this.#spec = args.spec;
     const pki = this.#makePki();
-    const network = new Network(`${name}-network`, { spec: args.spec }, { parent: this });
+    const network = this.#makeNetwork();
     const security = new Security(`${name}-security`, { spec: args.spec, vpcId: network.vpcId }, { parent: this });
     const secrets = new Secrets(`${name}-secrets`, { spec: args.spec, pki }, { parent: this });
     const balancer = this.#makeLoadBalancer(network, security);
@@ -90,17 +94,22 @@ export class Cluster extends pulumi.ComponentResource {
     this.identifier = pki.identifier;
     this.api = adminClient(server, pki);
 
-    const scope = this.#policyScope(network, secrets);
+    // The key is always the cluster's own; the owner of an existing VPC may be another account.
+    const accountId = network.accountId ?? secrets.keyArn.apply(accountOf);
+    const scope = this.#policyScope(accountId, secrets);
     const scripts = this.#makeScripts();
     this.serviceAccountPublicKeys = pki.serviceAccountPublicKeys;
     this.workloadIdentity = this.#makeWorkloadIdentity(pki);
     const tokens = pulumi
       .all([pki.serviceAccountPublicKeys, this.workloadIdentity?.issuer])
       .apply(([publicKeys, issuer]) => ({ publicKeys, issuer }));
-    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, scope, this.api, scripts, tokens);
+    const snapshots = new Snapshots(`${name}-snapshots`, { spec: args.spec }, { parent: this });
+    const identity = this.#makeControlPlaneIdentity(network, snapshots, scope, scripts.controlPlane);
+    const machines = [identity, snapshots, scripts, tokens] as const;
+    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, ...machines);
     this.apiGate = controlPlane.apiGate;
     this.attachment = {
-      accountId: network.accountId,
+      accountId,
       secretsKeyArn: secrets.keyArn,
       subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
       workersGroupId: security.workersGroupId,
@@ -113,7 +122,38 @@ export class Cluster extends pulumi.ComponentResource {
       secrets.join,
       ...scripts.ready,
     ]);
+    this.resources = {
+      network: {
+        id: network.vpcId,
+        subnets: Object.fromEntries(
+          network.zones.map(({ zone, private: workers, public: open, controlPlane: machines }) => [
+            zone,
+            {
+              private: workers.id,
+              controlPlane: machines.id,
+              ...(open === undefined ? {} : { public: open.id }),
+            },
+          ]),
+        ),
+      },
+      securityGroups: { controlPlane: security.controlPlaneGroupId, workers: security.workersGroupId },
+      identities: {
+        controlPlane: identity.roleArn,
+        pools: Object.fromEntries(
+          this.pools.flatMap(({ spec, identityId }) => (identityId === undefined ? [] : [[spec.name, identityId]])),
+        ),
+      },
+      loadBalancers: balancer.ids,
+    };
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
+  }
+
+  #makeNetwork(): ClusterNetwork {
+    const [name, spec] = [`${this.#name}-network`, this.#spec];
+    const { existing } = spec.network;
+    return existing === undefined
+      ? new Network(name, { spec }, { parent: this })
+      : new ExistingNetwork(name, { spec, existing }, { parent: this });
   }
 
   #makePki(): Pki {
@@ -132,14 +172,14 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makeLoadBalancer(network: Network, security: Security): LoadBalancer {
+  #makeLoadBalancer(network: ClusterNetwork, security: Security): LoadBalancer {
     return new LoadBalancer(
       `${this.#name}-api`,
       {
         spec: this.#spec,
         vpcId: network.vpcId,
         privateSubnetIds: network.zones.map((zone) => zone.private.id),
-        publicSubnetIds: network.zones.map((zone) => zone.public.id),
+        publicSubnetIds: network.zones.flatMap((zone) => (zone.public === undefined ? [] : [zone.public.id])),
         internet: network.internet,
         internalGroupId: security.internalApiGroupId,
         publicGroupId: security.publicApiGroupId,
@@ -148,32 +188,30 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #policyScope(network: Network, secrets: Secrets): pulumi.Output<PolicyScope> {
+  #policyScope(account: pulumi.Output<string>, secrets: Secrets): pulumi.Output<PolicyScope> {
     const { name: cluster, region } = this.#spec;
     return pulumi
-      .all([network.accountId, secrets.keyArn])
+      .all([account, secrets.keyArn])
       .apply(([accountId, keyArn]) => ({ cluster, region, accountId, keyArn }));
   }
 
   #makeControlPlane(
-    network: Network,
+    network: ClusterNetwork,
     security: Security,
     secrets: Secrets,
     balancer: LoadBalancer,
-    scope: pulumi.Output<PolicyScope>,
-    api: pulumi.Output<ApiClient>,
+    identity: Identity,
+    snapshots: Snapshots,
     scripts: ClusterScripts,
     tokens: pulumi.Output<ServiceAccountTokens>,
   ): ControlPlane {
-    const snapshots = new Snapshots(`${this.#name}-snapshots`, { spec: this.#spec }, { parent: this });
-    const identity = this.#makeControlPlaneIdentity(network, snapshots, scope, scripts.controlPlane);
     return new ControlPlane(
       `${this.#name}-control-plane`,
       {
         spec: this.#spec,
         endpoint: balancer.endpoint,
         tokens,
-        api,
+        api: this.api,
         subnetIds: network.zones.map((zone) => zone.controlPlane.id),
         groupId: security.controlPlaneGroupId,
         profileArn: identity.profileArn,
@@ -196,7 +234,7 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makeControlPlaneIdentity(
-    network: Network,
+    network: ClusterNetwork,
     snapshots: Snapshots,
     scope: pulumi.Output<PolicyScope>,
     scripts: MachineScripts,
@@ -218,8 +256,8 @@ export class Cluster extends pulumi.ComponentResource {
               ),
             ),
           "cloud-controller": pulumi
-            .all([scope, network.vpcId])
-            .apply(([known, vpcId]) => cloudControllerPolicy(known, vpcId)),
+            .all([scope, network.vpcId, network.ownerId])
+            .apply(([known, vpcId, ownerId]) => cloudControllerPolicy(known, vpcId, ownerId)),
           "ebs-driver": scope.apply(ebsDriverPolicy),
           autoscaler: scope.apply(autoscalerPolicy),
         },
@@ -253,4 +291,11 @@ export class Cluster extends pulumi.ComponentResource {
         ),
     );
   }
+}
+
+/** The account in an ARN: `arn:aws:kms:region:123456789012:key/...`. */
+function accountOf(arn: string): string {
+  const account = arn.split(":")[4];
+  if (account === undefined) throw new RangeError(`${arn} is not an ARN with an account`);
+  return account;
 }

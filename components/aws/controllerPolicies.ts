@@ -16,8 +16,10 @@ import {
  * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; the condition that everything it creates carries the cluster's tag in
  * the request, so that the rest can be bound to that tag, is as in kubernetes/kops (pkg/model/iam/iam_builder.go). The right to create the
  * service-linked role of load balancers is not needed: the API's load balancer already exists.
+ *
+ * @param vpcOwner account of the VPC: another one where an existing VPC is shared
  */
-export function cloudControllerPolicy(scope: PolicyScope, vpcId: string): PolicyDocument {
+export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwner = scope.accountId): PolicyDocument {
   const owned = ownedResource(scope.cluster);
   const balancers = ["loadbalancer/*", "targetgroup/*", "listener/*"].map((kind) =>
     arn(scope, "elasticloadbalancing", kind),
@@ -60,7 +62,7 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string): Policy
       Sid: "CreateServiceSecurityGroupsHere",
       Effect: "Allow",
       Action: ["ec2:CreateSecurityGroup"],
-      Resource: [arn(scope, "ec2", `vpc/${vpcId}`)],
+      Resource: [arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`)],
     },
     {
       Sid: "TagServiceSecurityGroups",

@@ -35,6 +35,8 @@ export function roleBounds(iam: NodeSettings["iam"]): {
 export class Identity extends pulumi.ComponentResource {
   /** ARN of the instance profile. */
   readonly profileArn: pulumi.Output<string>;
+  /** ARN of the role. */
+  readonly roleArn: pulumi.Output<string>;
   /** What must exist before a machine with this identity boots. */
   readonly ready: readonly pulumi.Resource[];
 
@@ -65,6 +67,7 @@ export class Identity extends pulumi.ComponentResource {
       { parent: this },
     );
     this.profileArn = profile.arn;
+    this.roleArn = role.arn;
     this.registerOutputs({ profileArn: this.profileArn });
   }
 }

@@ -53,6 +53,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
   readonly host: pulumi.Output<string>;
   /** DNS name of the public load balancer. */
   readonly publicHost: pulumi.Output<string> | undefined;
+  /** ARNs of both. */
+  readonly ids: { readonly internal: pulumi.Output<string>; readonly public?: pulumi.Output<string> };
   /** Both names as the certificates and the machines need them. */
   readonly endpoint: pulumi.Output<ApiEndpoint>;
   /** What must exist before the API can be reached. */
@@ -66,9 +68,12 @@ export class LoadBalancer extends pulumi.ComponentResource {
     super("fenestra:aws:LoadBalancer", name, {}, opts);
     this.#name = name;
     this.#args = args;
-    this.host = this.#make("internal", args.privateSubnetIds, args.internalGroupId);
-    this.publicHost =
+    const internal = this.#make("internal", args.privateSubnetIds, args.internalGroupId);
+    const open =
       args.publicGroupId === undefined ? undefined : this.#make("public", args.publicSubnetIds, args.publicGroupId);
+    this.host = internal.dnsName;
+    this.publicHost = open?.dnsName;
+    this.ids = { internal: internal.arn, ...(open === undefined ? {} : { public: open.arn }) };
     this.endpoint =
       this.publicHost === undefined
         ? this.host.apply((host) => ({ host }))
@@ -81,7 +86,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
     role: "internal" | "public",
     subnets: readonly pulumi.Input<string>[],
     groupId: pulumi.Input<string>,
-  ): pulumi.Output<string> {
+  ): AwsLoadBalancer {
     // At most 32 characters, which an automatic suffix would exceed.
     const awsName = `${this.#args.spec.name}-${role}`;
     const balancer = new AwsLoadBalancer(
@@ -121,7 +126,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
         ),
     );
     this.#ready.push(listener, ...members);
-    return balancer.dnsName;
+    return balancer;
   }
 
   #makeTargetGroup(role: string, balancerName: string): TargetGroup {

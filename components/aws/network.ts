@@ -8,10 +8,12 @@ import { RouteTableAssociation } from "@pulumi/aws/ec2/routeTableAssociation.js"
 import { SecurityGroup } from "@pulumi/aws/ec2/securityGroup.js";
 import { Subnet } from "@pulumi/aws/ec2/subnet.js";
 import { Vpc } from "@pulumi/aws/ec2/vpc.js";
+import { VpcDhcpOptions } from "@pulumi/aws/ec2/vpcDhcpOptions.js";
+import { VpcDhcpOptionsAssociation } from "@pulumi/aws/ec2/vpcDhcpOptionsAssociation.js";
 import { VpcEndpoint } from "@pulumi/aws/ec2/vpcEndpoint.js";
 import { SecurityGroupIngressRule } from "@pulumi/aws/vpc/securityGroupIngressRule.js";
 import * as pulumi from "@pulumi/pulumi";
-import type { ZonePlan } from "../model/addressPlan.ts";
+import { addressPlan, type CreatedPlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { zoneSuffix } from "../model/pools.ts";
 import { clusterTag } from "./policies.ts";
@@ -26,11 +28,29 @@ export interface ZoneSubnets {
   readonly zone: string;
   /** Workers and internal load balancers. */
   readonly private: Subnet;
-  /** NAT gateway and public load balancers. */
-  readonly public: Subnet;
+  /** NAT gateway and public load balancers; `undefined` where an existing network gives none. */
+  readonly public: Subnet | undefined;
   /** Control-plane machines. */
   readonly controlPlane: Subnet;
 }
+
+/** The network of a cluster, created or existing. */
+export interface ClusterNetwork {
+  readonly vpcId: pulumi.Output<string>;
+  /** Account that owns the VPC. */
+  readonly ownerId: pulumi.Output<string>;
+  /** The account this runs in; `undefined` where it cannot be told from the VPC. */
+  readonly accountId: pulumi.Output<string> | undefined;
+  /** In the order of the zones of the stack file. */
+  readonly zones: readonly ZoneSubnets[];
+  /** What leads to the internet: AWS refuses resources with public addresses before. */
+  readonly internet: pulumi.Resource;
+  /** What must exist before a machine can reach anything outside. */
+  readonly egress: readonly pulumi.Resource[];
+}
+
+/** The subnets of one zone of a network that is created. */
+type CreatedSubnets = ZoneSubnets & { readonly public: Subnet };
 
 /**
  * Interface endpoints of a network without NAT: what machines, Session Manager, cloud controller, EBS driver and autoscaler call. S3
@@ -45,15 +65,14 @@ export const interfaceEndpoints = ["ssm", "ssmmessages", "kms", "ec2", "autoscal
  *
  * Cost: a NAT gateway, or the interface endpoints in its place, is billed by the hour and by traffic.
  */
-export class Network extends pulumi.ComponentResource {
+export class Network extends pulumi.ComponentResource implements ClusterNetwork {
   readonly vpcId: pulumi.Output<string>;
-  /** The account this runs in: the owner of the VPC, so that no lookup is needed before the first update. */
+  readonly ownerId: pulumi.Output<string>;
+  /** The owner of the VPC, so that no lookup is needed before the first update. */
   readonly accountId: pulumi.Output<string>;
-  /** In the order of the zones of the stack file. */
-  readonly zones: readonly ZoneSubnets[];
-  /** Route between the public subnets and the internet: AWS refuses resources with public addresses without it. */
+  readonly zones: readonly CreatedSubnets[];
+  /** Route between the public subnets and the internet. */
   readonly internet: pulumi.Resource;
-  /** What must exist before a machine can reach anything outside. */
   readonly egress: readonly pulumi.Resource[];
 
   readonly #name: string;
@@ -67,14 +86,19 @@ export class Network extends pulumi.ComponentResource {
     this.#spec = args.spec;
     this.#vpc = this.#makeVpc();
     this.vpcId = this.#vpc.id;
+    this.ownerId = this.#vpc.ownerId;
     this.accountId = this.#vpc.ownerId;
-    this.zones = args.spec.network.zones.map((plan) => this.#makeSubnets(plan));
+    const { network } = args.spec;
+    this.zones = addressPlan(
+      network.cidr,
+      network.zones.map(({ zone }) => zone),
+    ).zones.map((plan) => this.#makeSubnets(plan));
     const publicRoute = this.#makePublicRoute();
     const tables = this.#makePrivateTables();
     const nat = this.#makeNatRoutes(tables, publicRoute);
     this.internet = publicRoute;
     const endpoints = this.#makeEndpoints(tables);
-    this.egress = [...this.#associations, ...nat, ...endpoints];
+    this.egress = [...this.#associations, ...nat, ...endpoints, ...this.#makeDns()];
     this.registerOutputs({ vpcId: this.vpcId, accountId: this.accountId });
   }
 
@@ -102,7 +126,29 @@ export class Network extends pulumi.ComponentResource {
     return vpc;
   }
 
-  #makeSubnets(plan: ZonePlan): ZoneSubnets {
+  /** Name servers by DHCP, as of a domain's controllers. */
+  #makeDns(): readonly pulumi.Resource[] {
+    const { dns } = this.#spec.network;
+    if (dns === undefined) return [];
+    const options = new VpcDhcpOptions(
+      `${this.#name}-dns`,
+      {
+        domainNameServers: [...dns.servers],
+        ...(dns.searchDomain === undefined ? {} : { domainName: dns.searchDomain }),
+        tags: this.#tags("dns"),
+      },
+      { parent: this },
+    );
+    return [
+      new VpcDhcpOptionsAssociation(
+        `${this.#name}-dns`,
+        { vpcId: this.vpcId, dhcpOptionsId: options.id },
+        { parent: this },
+      ),
+    ];
+  }
+
+  #makeSubnets(plan: CreatedPlan["zones"][number]): CreatedSubnets {
     const make = (role: string, cidrBlock: string, tags: Record<string, string>): Subnet =>
       new Subnet(
         `${this.#name}-${role}-${zoneSuffix(plan.zone)}`,
@@ -182,7 +228,7 @@ export class Network extends pulumi.ComponentResource {
     });
   }
 
-  #makeNat(subnets: ZoneSubnets, publicRoute: Route): NatGateway {
+  #makeNat(subnets: CreatedSubnets, publicRoute: Route): NatGateway {
     const role = `nat-${zoneSuffix(subnets.zone)}`;
     const address = new Eip(`${this.#name}-${role}`, { domain: "vpc", tags: this.#tags(role) }, { parent: this });
     return new NatGateway(

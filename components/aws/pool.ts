@@ -79,6 +79,8 @@ export class Pool extends pulumi.ComponentResource {
   /** Fingerprint of the payload, which its nodes have as a label. */
   readonly fingerprint: string;
   readonly roll: PoolRoll;
+  /** ARN of the role of its machines; `undefined` where an instance profile of the user's own brings its role with it. */
+  readonly identityId: pulumi.Output<string> | undefined;
 
   readonly #name: string;
   readonly #args: PoolArgs;
@@ -92,6 +94,7 @@ export class Pool extends pulumi.ComponentResource {
     this.roll = poolRoll(args.spec, args.pool);
     // A profile of the user's own brings its role with it.
     const identity = args.pool.instanceProfile === undefined ? this.#makeIdentity() : undefined;
+    this.identityId = identity?.roleArn;
     const template = this.#makeTemplate(identity);
     this.group = this.#makeGroup(template, identity);
     this.#makeHooks();

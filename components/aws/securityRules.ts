@@ -44,16 +44,18 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   const workers = { group: "workers" } as const;
   const anywhere = { cidr: "0.0.0.0/0" } as const;
   return [
-    {
-      // The network's range and not the groups of the nodes: whether a group counts as source behind a balancer depends on its attributes.
-      name: "api-internal-from-network",
-      direction: "ingress",
-      group: "api-internal",
-      peer: { cidr: spec.network.cidr },
-      protocol: "tcp",
-      ports: api,
-      purpose: "Machines to the Kubernetes API",
-    },
+    // The network's ranges and not the groups of the nodes: whether a group counts as source behind a balancer depends on its attributes.
+    ...spec.network.cidrs.map(
+      (cidr, index): SecurityRule => ({
+        name: index === 0 ? "api-internal-from-network" : `api-internal-from-${cidr.replaceAll(/[./]/g, "-")}`,
+        direction: "ingress",
+        group: "api-internal",
+        peer: { cidr },
+        protocol: "tcp",
+        ports: api,
+        purpose: "Machines to the Kubernetes API",
+      }),
+    ),
     {
       name: "api-internal-to-control-plane",
       direction: "egress",

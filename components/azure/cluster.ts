@@ -5,14 +5,16 @@ import type { ApiClient } from "../gates/apiProbe.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/azureCloudController.ts";
 import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
+import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
 import { controllerGrants } from "./controllerRoles.ts";
 import { ControlPlane } from "./controlPlane.ts";
+import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
-import { Network, resourceGroupName, subnetName } from "./network.ts";
+import { type ClusterNetwork, Network, resourceGroupName } from "./network.ts";
 import { Pool } from "./pool.ts";
 import { assignRole } from "./roles.ts";
 import { Secrets } from "./secrets.ts";
@@ -51,6 +53,8 @@ export class Cluster extends pulumi.ComponentResource {
   readonly api: pulumi.Output<ApiClient>;
   /** Open when the API answers. */
   readonly apiGate: pulumi.Resource;
+  /** What other programs build on. */
+  readonly resources: ClusterResources<pulumi.Output<string>>;
   /** The pools, in the order of the spec. */
   readonly pools: readonly Pool[];
   /** Azure settings of the controllers in the cluster: `azure.json`. */
@@ -74,13 +78,14 @@ export class Cluster extends pulumi.ComponentResource {
     this.#spec = args.spec;
     const pki = this.#makePki();
     const sshKey = this.#makeSshKey();
-    const network = new Network(`${name}-network`, { spec: args.spec }, { parent: this });
+    const network = this.#makeNetwork();
     const security = new Security(
       `${name}-security`,
       { spec: args.spec, resourceGroup: network.resourceGroup },
       { parent: this },
     );
     const identity = this.#makeControlPlaneIdentity(network);
+    network.grantControllers?.(identity.principalId);
     const secrets = this.#makeSecrets(network, identity, pki);
     const balancer = this.#makeLoadBalancer(network);
     this.host = balancer.host;
@@ -121,7 +126,32 @@ export class Cluster extends pulumi.ComponentResource {
       ...(gmsa === undefined ? {} : { gmsaIdentityId: gmsa.id }),
     };
     this.pools = this.#makePools([this.apiGate, ...network.egress, ...security.rules, secrets.join], gmsa?.ready ?? []);
+    this.resources = {
+      network: {
+        id: network.networkId,
+        subnets: Object.fromEntries(
+          network.zones.map(({ zone, private: workers, controlPlane: machines }) => [
+            zone,
+            { private: workers.id, controlPlane: machines.id },
+          ]),
+        ),
+      },
+      securityGroups: security.ids,
+      identities: {
+        controlPlane: identity.id,
+        pools: Object.fromEntries(this.pools.map((pool) => [pool.spec.name, pool.identityId])),
+      },
+      loadBalancers: balancer.ids,
+    };
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
+  }
+
+  #makeNetwork(): ClusterNetwork {
+    const [name, spec] = [`${this.#name}-network`, this.#spec];
+    const { existing } = spec.network;
+    return existing === undefined
+      ? new Network(name, { spec }, { parent: this })
+      : new ExistingNetwork(name, { spec, existing }, { parent: this });
   }
 
   #makePki(): Pki {
@@ -136,7 +166,7 @@ export class Cluster extends pulumi.ComponentResource {
     return key.publicKeyOpenssh;
   }
 
-  #makeControlPlaneIdentity(network: Network): Identity {
+  #makeControlPlaneIdentity(network: ClusterNetwork): Identity {
     return new Identity(
       `${this.#name}-control-plane-identity`,
       { resourceGroup: network.resourceGroup, grants: controllerGrants(network.resourceGroup) },
@@ -148,7 +178,7 @@ export class Cluster extends pulumi.ComponentResource {
    * One identity for the secrets of gMSA accounts, shared by all pools: a credential specification names it and is valid for the whole cluster.
    * Created only where a pool has the plug-in.
    */
-  #makeGmsa({ resourceGroup }: Network, { principalId }: Identity): GmsaIdentity | undefined {
+  #makeGmsa({ resourceGroup }: ClusterNetwork, { principalId }: Identity): GmsaIdentity | undefined {
     const { pools, addons } = this.#spec;
     const secrets = ccgSecrets(addons.gmsa);
     if (secrets.length === 0 || !pools.some((pool) => pool.os === "windows" && pool.ccgPlugin)) return undefined;
@@ -165,7 +195,7 @@ export class Cluster extends pulumi.ComponentResource {
     return { id: identity.id, principalId: identity.principalId, ready: [handedOn, ...identity.roles] };
   }
 
-  #makeSecrets(network: Network, controlPlane: Identity, pki: Pki): Secrets {
+  #makeSecrets(network: ClusterNetwork, controlPlane: Identity, pki: Pki): Secrets {
     return new Secrets(
       `${this.#name}-secrets`,
       {
@@ -180,7 +210,11 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makeWorkloadIdentity(pki: Pki, { resourceGroup }: Network, { tenantId }: Identity): WorkloadIdentity | undefined {
+  #makeWorkloadIdentity(
+    pki: Pki,
+    { resourceGroup }: ClusterNetwork,
+    { tenantId }: Identity,
+  ): WorkloadIdentity | undefined {
     const { workloadIdentity: settings } = this.#spec;
     if (settings === undefined) return undefined;
     return new WorkloadIdentity(
@@ -190,7 +224,7 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makeLoadBalancer(network: Network): LoadBalancer {
+  #makeLoadBalancer(network: ClusterNetwork): LoadBalancer {
     const [first] = network.zones;
     if (first === undefined) throw new RangeError("a network has at least one zone");
     return new LoadBalancer(
@@ -206,20 +240,17 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makeCloudConfig(network: Network, identity: Identity): pulumi.Output<string> {
+  #makeCloudConfig(network: ClusterNetwork, identity: Identity): pulumi.Output<string> {
     const { name: cluster, region: location } = this.#spec;
-    const [first] = network.zones;
-    if (first === undefined) throw new RangeError("a network has at least one zone");
     return pulumi
       .all([identity.tenantId, network.resourceGroup.subscriptionId, identity.clientId])
       .apply(([tenantId, subscriptionId, identityClientId]) =>
         azureCloudConfig({
           tenantId,
           subscriptionId,
-          resourceGroup: resourceGroupName(cluster),
+          resourceGroup: resourceGroupName(this.#spec),
           location,
-          vnetName: network.networkName,
-          subnetName: subnetName("private", first.zone),
+          ...network.names,
           securityGroupName: securityGroupName(cluster, "workers"),
           identityClientId,
         }),
@@ -227,7 +258,7 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makeControlPlane(
-    network: Network,
+    network: ClusterNetwork,
     security: Security,
     identity: Identity,
     secrets: Secrets,

@@ -51,6 +51,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
   readonly host: string;
   /** DNS name of the public load balancer. */
   readonly publicHost: pulumi.Output<string> | undefined;
+  /** Resource ids of both. */
+  readonly ids: { readonly internal: pulumi.Output<string>; readonly public?: pulumi.Output<string> };
   /** Both names as the certificates and the machines need them. */
   readonly endpoint: pulumi.Output<ApiEndpoint>;
   /** Backend pools that the control plane's network interfaces join. */
@@ -67,8 +69,11 @@ export class LoadBalancer extends pulumi.ComponentResource {
     super("fenestra:azure:LoadBalancer", name, {}, opts);
     this.#name = name;
     this.#args = args;
-    this.host = this.#makeInternal();
-    this.publicHost = args.spec.publicAccess === undefined ? undefined : this.#makePublic();
+    const internal = this.#makeInternal();
+    const open = args.spec.publicAccess === undefined ? undefined : this.#makePublic();
+    this.host = internal.host;
+    this.publicHost = open?.host;
+    this.ids = { internal: internal.id, ...(open === undefined ? {} : { public: open.id }) };
     this.endpoint =
       this.publicHost === undefined
         ? pulumi.output({ host: this.host })
@@ -78,22 +83,22 @@ export class LoadBalancer extends pulumi.ComponentResource {
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
-  #makeInternal(): string {
+  #makeInternal(): { readonly host: string; readonly id: pulumi.Output<string> } {
     const { spec, subnetId } = this.#args;
     const [zone] = spec.network.zones;
     if (zone === undefined) throw new RangeError("an address plan has at least one zone");
     const address = addressAt(cidr(zone.controlPlane), balancerAddress);
-    this.#make("internal", {
+    const id = this.#make("internal", {
       name: part.frontend,
       subnet: { id: subnetId },
       privateIPAllocationMethod: "Static",
       privateIPAddress: address,
       zones: [...everyZone],
     });
-    return this.#nameInternal(address);
+    return { host: this.#nameInternal(address), id };
   }
 
-  #makePublic(): pulumi.Output<string> {
+  #makePublic(): { readonly host: pulumi.Output<string>; readonly id: pulumi.Output<string> } {
     const { spec, resourceGroup } = this.#args;
     const suffix = new random.RandomString(
       `${this.#name}-suffix`,
@@ -113,11 +118,11 @@ export class LoadBalancer extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    this.#make("public", { name: part.frontend, publicIPAddress: { id: address.id } });
-    return pulumi.interpolate`${label}.${resourceGroup.location}.cloudapp.azure.com`;
+    const id = this.#make("public", { name: part.frontend, publicIPAddress: { id: address.id } });
+    return { host: pulumi.interpolate`${label}.${resourceGroup.location}.cloudapp.azure.com`, id };
   }
 
-  #make(role: "internal" | "public", frontend: inputs.network.FrontendIPConfigurationArgs): void {
+  #make(role: "internal" | "public", frontend: inputs.network.FrontendIPConfigurationArgs): pulumi.Output<string> {
     const { resourceGroup, after } = this.#args;
     const name = `${this.#name}-${role}`;
     // Parts of a load balancer name each other by ids that exist only with it, so its own id is composed in advance.
@@ -168,6 +173,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
     );
     this.#poolIds.push(pulumi.interpolate`${balancer.id}/backendAddressPools/${part.pool}`);
     this.#ready.push(balancer);
+    return balancer.id;
   }
 
   #nameInternal(address: string): string {

@@ -4,7 +4,7 @@ import { Subnet } from "@pulumi/azure-native/network/subnet.js";
 import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
 import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
 import * as pulumi from "@pulumi/pulumi";
-import type { ZonePlan } from "../model/addressPlan.ts";
+import type { ExistingNetwork, ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { type ClusterResourceGroup, inResourceGroup } from "./resourceGroup.ts";
 
@@ -22,13 +22,34 @@ export interface ZoneSubnets {
   readonly controlPlane: Subnet;
 }
 
+/** The network of a cluster, created or existing. */
+export interface ClusterNetwork {
+  /** Resource group, region and tags of everything else. */
+  readonly resourceGroup: ClusterResourceGroup;
+  readonly networkId: pulumi.Output<string>;
+  /** Names by which the controllers find the network and the workers' subnet of the first zone. */
+  readonly names: { readonly vnetResourceGroup: string; readonly vnetName: string; readonly subnetName: string };
+  /** In the order of the zones of the stack file. */
+  readonly zones: readonly ZoneSubnets[];
+  /** What must exist before a machine can reach anything outside. */
+  readonly egress: readonly pulumi.Resource[];
+  /** Gives the controllers what they need in a network outside of the cluster's resource group. Machines wait for it too: `egress`. */
+  grantControllers?(principalId: pulumi.Input<string>): void;
+}
+
 /** Name of the resource group. It is fixed, as are the names in it that other resources refer to. */
-export function resourceGroupName(cluster: string): string {
-  return `fenestra-${cluster}`;
+export function resourceGroupName({
+  name,
+  network: { existing },
+}: {
+  readonly name: string;
+  readonly network: { readonly existing?: ExistingNetwork };
+}): string {
+  return existing?.resourceGroup ?? `fenestra-${name}`;
 }
 
 /** Name of a subnet in the cluster's network. */
-export function subnetName(role: "private" | "control-plane", zone: string): string {
+function subnetName(role: "private" | "control-plane", zone: string): string {
   return `${role}-${zone}`;
 }
 
@@ -38,15 +59,11 @@ export function subnetName(role: "private" | "control-plane", zone: string): str
  *
  * Cost: a NAT gateway and its address are billed by the hour and by traffic.
  */
-export class Network extends pulumi.ComponentResource {
-  /** Resource group, region and tags of everything else. */
+export class Network extends pulumi.ComponentResource implements ClusterNetwork {
   readonly resourceGroup: ClusterResourceGroup;
   readonly networkId: pulumi.Output<string>;
-  /** Name of the virtual network. */
-  readonly networkName: string;
-  /** In the order of the zones of the stack file. */
+  readonly names: ClusterNetwork["names"];
   readonly zones: readonly ZoneSubnets[];
-  /** What must exist before a machine can reach anything outside. */
   readonly egress: readonly pulumi.Resource[];
 
   readonly #name: string;
@@ -58,8 +75,14 @@ export class Network extends pulumi.ComponentResource {
     super("fenestra:azure:Network", name, {}, opts);
     this.#name = name;
     this.#spec = args.spec;
-    this.networkName = args.spec.name;
-    this.resourceGroup = this.#makeGroup();
+    const [first] = args.spec.network.zones;
+    if (first === undefined) throw new RangeError("a network has at least one zone");
+    this.names = {
+      vnetResourceGroup: resourceGroupName(args.spec),
+      vnetName: args.spec.name,
+      subnetName: subnetName("private", first.zone),
+    };
+    this.resourceGroup = makeGroup(`${name}-group`, args.spec, { parent: this });
     this.#network = this.#makeNetwork();
     this.networkId = this.#network.id;
     const gateways = this.#makeGateways();
@@ -68,30 +91,15 @@ export class Network extends pulumi.ComponentResource {
     this.registerOutputs({ networkId: this.networkId });
   }
 
-  #makeGroup(): ClusterResourceGroup {
-    const { name: cluster, region: location, tags } = this.#spec;
-    const group = new ResourceGroup(
-      `${this.#name}-group`,
-      { resourceGroupName: resourceGroupName(cluster), location, tags: { ...tags } },
-      { parent: this },
-    );
-    return {
-      name: group.name,
-      id: group.id,
-      // The group's id contains the subscription, so no lookup is needed.
-      subscriptionId: group.id.apply(subscriptionOf),
-      location,
-      tags,
-    };
-  }
-
   #makeNetwork(): VirtualNetwork {
+    const { dns } = this.#spec.network;
     return new VirtualNetwork(
       `${this.#name}-vnet`,
       {
         ...inResourceGroup(this.resourceGroup),
-        virtualNetworkName: this.networkName,
+        virtualNetworkName: this.names.vnetName,
         addressSpace: { addressPrefixes: [this.#spec.network.cidr] },
+        ...(dns === undefined ? {} : { dhcpOptions: { dnsServers: [...dns.servers] } }),
       },
       // Subnets are separate resources: an update of the network leaves them alone.
       { parent: this },
@@ -172,6 +180,32 @@ export class Network extends pulumi.ComponentResource {
     this.#subnets.push(subnet);
     return subnet;
   }
+}
+
+/** The resource group that is created for a cluster. */
+export function makeGroup(
+  name: string,
+  spec: NetworkArgs["spec"],
+  opts: pulumi.CustomResourceOptions,
+): ClusterResourceGroup {
+  const { region: location, tags } = spec;
+  const args = { resourceGroupName: resourceGroupName(spec), location, tags: { ...tags } };
+  return groupContext(new ResourceGroup(name, args, opts), spec);
+}
+
+/** What the resources of a cluster have from their group. */
+export function groupContext(
+  group: ResourceGroup,
+  { region: location, tags }: Pick<ClusterSpec, "region" | "tags">,
+): ClusterResourceGroup {
+  return {
+    name: group.name,
+    id: group.id,
+    // The group's id contains the subscription, so no lookup is needed.
+    subscriptionId: group.id.apply(subscriptionOf),
+    location,
+    tags,
+  };
 }
 
 /** The subscription in a resource id: `/subscriptions/<id>/resourceGroups/...`. */

@@ -87,6 +87,8 @@ export class Pool extends pulumi.ComponentResource {
   /** Fingerprint of the payload, which its nodes have as a label. */
   readonly fingerprint: pulumi.Output<string>;
   readonly roll: PoolRoll;
+  /** Resource id of the identity of its machines. */
+  readonly identityId: pulumi.Output<string>;
 
   readonly #name: string;
   readonly #args: PoolArgs;
@@ -101,6 +103,7 @@ export class Pool extends pulumi.ComponentResource {
     this.spec = args.pool;
     this.roll = poolRoll(args.spec, args.pool);
     const identity = this.#makeIdentity();
+    this.identityId = identity.id;
     const payload = this.#payload(identity);
     this.fingerprint = payload.apply(({ fingerprint }) => fingerprint);
     this.group = this.#makeGroup(identity, payload, this.#letControllersAssign(identity));

@@ -1,6 +1,6 @@
 import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
-import type { ClusterIdentity } from "../model/nodeSettings.ts";
+import type { ClusterIdentity, NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds, terminationSeconds } from "../model/timings.ts";
@@ -38,9 +38,9 @@ export function updateMinutes(pool: PoolSpec): number {
 }
 
 /** How the pool's machines are replaced, and the commands that show it. */
-export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
+export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, pool: PoolSpec): PoolRoll {
   const group = groupName(spec.name, pool.name);
-  const set = `--resource-group ${resourceGroupName(spec.name)} --name ${group}`;
+  const set = `--resource-group ${resourceGroupName(spec)} --name ${group}`;
   return {
     drainSeconds: terminationSeconds.azure[pool.os],
     // A spot set is not rolled, see `upgradePolicy`.

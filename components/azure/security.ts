@@ -31,6 +31,8 @@ export function securityGroupName(cluster: string, group: GroupName): string {
 export class Security extends pulumi.ComponentResource {
   readonly controlPlane: MachineGroup;
   readonly workers: MachineGroup;
+  /** Ids of the security groups. */
+  readonly ids: Readonly<Record<"controlPlane" | "workers", pulumi.Output<string>>>;
   /** Every rule: a machine that starts before its rules has no network access. */
   readonly rules: readonly pulumi.Resource[];
 
@@ -46,6 +48,7 @@ export class Security extends pulumi.ComponentResource {
     this.rules = securityRules(args.spec).map((rule) => this.#makeRule(rule));
     this.controlPlane = this.#idsOf("control-plane");
     this.workers = this.#idsOf("workers");
+    this.ids = { controlPlane: this.#groups["control-plane"].rules.id, workers: this.#groups.workers.rules.id };
     this.registerOutputs({
       controlPlaneGroupId: this.controlPlane.securityGroupId,
       workersGroupId: this.workers.securityGroupId,

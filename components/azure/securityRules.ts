@@ -135,8 +135,8 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
  * can reach it. The tag may hold a default route that such a gateway announces (Azure documentation, service tags), so that beside a
  * public endpoint it could void the allow-list.
  */
-function network({ publicAccess, network: { cidr } }: SecuritySettings): SecurityRule["peer"] {
-  return publicAccess === undefined ? { tag: "VirtualNetwork" } : { cidrs: [cidr] };
+function network({ publicAccess, network: { cidrs } }: SecuritySettings): SecurityRule["peer"] {
+  return publicAccess === undefined ? { tag: "VirtualNetwork" } : { cidrs };
 }
 
 /** Traffic that the machines of a group accept from others. */

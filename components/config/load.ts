@@ -4,6 +4,7 @@ import { didYouMean } from "./didYouMean.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
 import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
 import { addOnRules } from "./rules/addOns.ts";
+import { existingNetworkRules } from "./rules/existingNetwork.ts";
 import { flagRules } from "./rules/flags.ts";
 import { identityRules } from "./rules/identity.ts";
 import { networkRules } from "./rules/network.ts";
@@ -84,7 +85,15 @@ function withPlainLengths<T>(values: T): T {
 }
 
 /** Cross-field rules, beyond the schema of each value. */
-const rules = [...stackRules, ...identityRules, ...networkRules, ...poolRules, ...flagRules, ...addOnRules];
+const rules = [
+  ...stackRules,
+  ...identityRules,
+  ...networkRules,
+  ...existingNetworkRules,
+  ...poolRules,
+  ...flagRules,
+  ...addOnRules,
+];
 
 /** Keys of other projects are ignored, so a near miss of our prefix would be dropped silently. */
 function mistypedPrefix(key: string, text: string): readonly Problem[] {

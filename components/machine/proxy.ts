@@ -13,7 +13,7 @@ export function noProxy({
     "127.0.0.1",
     "localhost",
     "169.254.169.254",
-    network.cidr,
+    ...network.cidrs,
     kubernetes.podCidr,
     kubernetes.serviceCidr,
     ".svc",

@@ -1,4 +1,10 @@
+import type { StackConfig } from "../config/schema.ts";
 import { addressAt, type Cidr, cidr, formatCidr, subnet } from "./cidr.ts";
+
+/** A network that exists already, as the stack file describes it. */
+export type ExistingNetwork = NonNullable<StackConfig["network"]["existing"]>;
+/** The existing subnets of one zone. */
+export type ExistingSubnets = ExistingNetwork["subnets"][string];
 
 /** Address ranges of one availability zone, in CIDR notation. */
 export interface ZonePlan {
@@ -6,17 +12,26 @@ export interface ZonePlan {
   readonly zone: string;
   /** Worker machines. */
   readonly private: string;
-  /** NAT gateway and public load balancers. */
-  readonly public: string;
+  /** NAT gateway and public load balancers; `undefined` where an existing network gives none. */
+  readonly public: string | undefined;
   /** Control-plane machines only, so that no worker can take one of their fixed addresses. */
   readonly controlPlane: string;
 }
 
 /** The address plan of a cluster. Each zone has its own slot, so appending a zone moves nothing. */
 export interface AddressPlan {
-  /** The whole network. */
+  /** The whole network; of an existing one with several ranges the first. */
   readonly cidr: string;
+  /** Every range of the network: `cidr`, then those that an existing one has besides. */
+  readonly cidrs: readonly string[];
   readonly zones: readonly ZonePlan[];
+  /** Set where the network exists already and nothing of it is created. */
+  readonly existing?: ExistingNetwork;
+}
+
+/** The address plan of a network that is created: every zone has all three ranges. */
+export interface CreatedPlan extends AddressPlan {
+  readonly zones: readonly (ZonePlan & { readonly public: string })[];
 }
 
 /** One control-plane machine and the etcd member on it. */
@@ -45,11 +60,12 @@ const firstMachineAddress = 10;
  * Divides a network: the first three quarters are the private ranges of up to three zones, the last quarter holds their public and
  * control-plane ranges.
  */
-export function addressPlan(network: string, zones: readonly string[]): AddressPlan {
+export function addressPlan(network: string, zones: readonly string[]): CreatedPlan {
   const whole = cidr(network);
   const shared = subnet(whole, 2, 3);
   return {
     cidr: network,
+    cidrs: [network],
     zones: zones.map((zone, slot) => ({
       zone,
       private: formatCidr(subnet(whole, 2, slot)),
@@ -59,24 +75,48 @@ export function addressPlan(network: string, zones: readonly string[]): AddressP
   };
 }
 
+/** The address plan of a network that exists already: the ranges of the given subnets. */
+export function existingPlan(network: string, zones: readonly string[], existing: ExistingNetwork): AddressPlan {
+  return {
+    cidr: network,
+    cidrs: [network, ...existing.moreCidrs],
+    zones: zones.map((zone) => {
+      const subnets = existing.subnets[zone];
+      if (subnets === undefined) throw new RangeError(`the existing network has no subnets for ${zone}`);
+      const { private: workers, public: open, controlPlane } = subnets;
+      return { zone, private: workers.cidr, public: open?.cidr, controlPlane: controlPlane.cidr };
+    }),
+    existing,
+  };
+}
+
 /** A /28 is enough for three machines and their replacements, and is the smallest subnet that AWS allows. */
 function controlPlaneRange(shared: Cidr, slot: number): Cidr {
   const sixteenth = subnet(shared, 4, 8 + slot);
   return { first: sixteenth.first, prefix: 28 };
 }
 
-/** The control-plane machines: spread over the zones in turn, each at a fixed address of its zone's control-plane range. */
-export function controlPlaneMembers(plan: AddressPlan, replicas: number): readonly ControlPlaneMember[] {
+/**
+ * The control-plane machines: spread over the zones in turn, each at a fixed address of its zone's control-plane range. On Azure zones of an
+ * existing network may share a range; then each machine has the next address of it.
+ */
+export function controlPlaneMembers(
+  { zones }: Pick<AddressPlan, "zones">,
+  replicas: number,
+): readonly ControlPlaneMember[] {
+  const taken = new Map<string, number>();
   return Array.from({ length: replicas }, (_, index) => {
-    const zoneIndex = index % plan.zones.length;
-    const zone = plan.zones[zoneIndex];
+    const zoneIndex = index % zones.length;
+    const zone = zones[zoneIndex];
     if (zone === undefined) throw new RangeError("an address plan has at least one zone");
+    const before = taken.get(zone.controlPlane) ?? 0;
+    taken.set(zone.controlPlane, before + 1);
     return {
       index,
       etcdName: `cp-${index}`,
       zone: zone.zone,
       zoneIndex,
-      address: addressAt(cidr(zone.controlPlane), firstMachineAddress + Math.floor(index / plan.zones.length)),
+      address: addressAt(cidr(zone.controlPlane), firstMachineAddress + before),
     };
   });
 }

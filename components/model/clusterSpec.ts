@@ -2,7 +2,13 @@ import type { Admission, AuditPolicy, ExtraArgs } from "../config/flagSchema.ts"
 import type { IssuerConfig, StackConfig } from "../config/schema.ts";
 import { defaultPodNetwork } from "../podNetworks/names.ts";
 import { type AddOns, addOns } from "./addOns.ts";
-import { type AddressPlan, addressPlan, type ControlPlaneMember, controlPlaneMembers } from "./addressPlan.ts";
+import {
+  type AddressPlan,
+  addressPlan,
+  type ControlPlaneMember,
+  controlPlaneMembers,
+  existingPlan,
+} from "./addressPlan.ts";
 import { type Artifact, readArtifactLock } from "./artifacts.ts";
 import { addressAt, cidr } from "./cidr.ts";
 import type { MachineSize } from "./machineSizes.ts";
@@ -54,7 +60,7 @@ export interface ClusterSpec extends NodeSettings {
   readonly accountId: string | undefined;
   readonly environment: StackConfig["environment"];
   readonly kubernetes: KubernetesSpec;
-  readonly network: AddressPlan & { readonly nat: StackConfig["network"]["nat"] };
+  readonly network: AddressPlan & Pick<StackConfig["network"], "nat" | "dns">;
   readonly controlPlane: ControlPlaneSpec;
   readonly pools: readonly PoolSpec[];
   /** The Windows releases that the pools run, oldest first, each once: in-cluster components exist per build. */
@@ -92,7 +98,11 @@ function workloadIdentity(config: StackConfig): WorkloadIdentitySpec | undefined
 /** The cluster described by a validated config. Pure; throws only on a config that the rules would have refused. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
   const { kubernetes, network, controlPlane } = config;
-  const plan = addressPlan(network.cidr, network.zones);
+  const { existing, dns } = network;
+  const plan =
+    existing === undefined
+      ? addressPlan(network.cidr, network.zones)
+      : existingPlan(network.cidr, network.zones, existing);
   const size = machineSize(config.cloud, controlPlane.size ?? defaultSizes[config.cloud]);
   if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
   const pools = poolSpecs(config);
@@ -114,7 +124,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       dnsAddress: addressAt(services, 10),
       clusterDomain: "cluster.local",
     },
-    network: { ...plan, nat: network.nat },
+    network: { ...plan, nat: network.nat, ...(dns === undefined ? {} : { dns }) },
     controlPlane: {
       members: controlPlaneMembers(plan, controlPlane.replicas),
       size,

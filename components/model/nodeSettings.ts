@@ -1,6 +1,7 @@
 import type { Cloud, StackConfig } from "../config/schema.ts";
 import type { PodNetworkName } from "../podNetworks/names.ts";
 import type { AddOns } from "./addOns.ts";
+import type { AddressPlan } from "./addressPlan.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { RegistryAccess } from "./registryAccess.ts";
 
@@ -37,7 +38,8 @@ export interface DownloadSettings {
   readonly noProxy: readonly string[];
   /** Certificates that machines trust besides the public authorities', in PEM. */
   readonly certificateAuthorities: readonly string[];
-  readonly network: { readonly cidr: string; readonly nat: StackConfig["network"]["nat"] };
+  /** Ranges of the network, whether it has a way to the internet, and whether it existed before. */
+  readonly network: Pick<AddressPlan, "cidrs" | "existing"> & Pick<StackConfig["network"], "nat">;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { childPath, type Problem } from "../config/problem.ts";
+import type { ExistingNetwork } from "./addressPlan.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
 import { compareVersions, minorOf } from "./releases.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
@@ -16,6 +17,10 @@ const clusterState = z.object({
   region: z.string().optional(),
   /** Network of the machines. */
   cidr: z.string().optional(),
+  /** Id of an existing network; missing where the program creates it. */
+  networkId: z.string().optional(),
+  /** Ids of the existing subnets by zone and role: `eu-central-1a private`. */
+  subnets: z.record(z.string(), z.string()).readonly().optional(),
   /** Zones in the order of their slots. */
   zones: z.array(z.string()).readonly().optional(),
   podCidr: z.string().optional(),
@@ -49,6 +54,7 @@ export function stateOf({
     replicas: controlPlane.members.length,
     region,
     cidr: network.cidr,
+    ...existingState(network.existing),
     zones: network.zones.map(({ zone }) => zone),
     podCidr: kubernetes.podCidr,
     serviceCidr: kubernetes.serviceCidr,
@@ -56,6 +62,16 @@ export function stateOf({
     ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
     ...(workloadIdentity === undefined ? {} : { issuer: workloadIdentity.issuer ?? "own" }),
   } satisfies ClusterState;
+}
+
+/** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
+function existingState(existing: ExistingNetwork | undefined): Pick<ClusterState, "networkId" | "subnets"> {
+  if (existing === undefined) return {};
+  const subnets = Object.entries(existing.subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
+    [`${zone} private`, workers.id],
+    [`${zone} controlPlane`, controlPlane.id],
+  ]);
+  return { networkId: existing.id, subnets: Object.fromEntries(subnets) };
 }
 
 /** A state as the engine passes it to a hook; `undefined` for anything else. */
@@ -96,6 +112,7 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
       to.serviceCidr,
       "Services keep the addresses that they were given",
     ),
+    ...existingProblems(from, to),
     ...zoneProblems(from.zones, to.zones),
     ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
     ...keyProblems(from.serviceAccountKeys, to.serviceAccountKeys),
@@ -189,6 +206,23 @@ function issuerProblems(from: string | undefined, to: string | undefined): reado
       remedy: "set it back; to take rights away, leave out their service accounts and keep the rest",
     },
   ];
+}
+
+/** A cluster stays in its network: created or existing, and each zone in its subnets. Further zones may be added. */
+function existingProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
+  const why = "machines, their addresses and etcd's disks belong to the network that they were created in";
+  // States of version 0.1 say nothing of networks.
+  if (from.cidr === undefined || to.cidr === undefined) return [];
+  const created = "a network that Fenestra creates";
+  const [before, now] = [from.networkId ?? created, to.networkId ?? created];
+  if (before !== now) return fixed("network.existing.id", before, now, why);
+  return Object.entries(from.subnets ?? {}).flatMap(([place, id]) => {
+    const [zone = "", role = ""] = place.split(" ");
+    const next = to.subnets?.[place];
+    if (next === id || to.zones?.includes(zone) === false) return [];
+    const at = path("network", "existing", "subnets", zone, role, "id");
+    return [{ path: at, value: next, message: `cannot change: ${why}`, allowed: id, remedy: elsewhere }];
+  });
 }
 
 /** Settings that may never change. A value missing in the state is not checked. */

@@ -12,6 +12,12 @@ const baseSchema = z.looseObject({
     podCidr: z.string(),
     serviceCidr: z.string(),
     zones: z.array(z.looseObject({ zone: z.string() })),
+    existing: z
+      .looseObject({
+        id: z.string(),
+        subnets: z.array(z.looseObject({ zone: z.string(), role: z.string(), id: z.string() })),
+      })
+      .optional(),
   }),
   controlPlane: z.looseObject({ etcdDiskGb: z.number(), members: z.array(z.unknown()) }),
   resources: z.array(
@@ -20,6 +26,7 @@ const baseSchema = z.looseObject({
       type: z.string(),
       name: z.string(),
       custom: z.boolean(),
+      existing: z.boolean().optional(),
       inputs: z.unknown(),
       options: z.record(z.string(), z.unknown()),
     }),

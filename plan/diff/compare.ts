@@ -85,6 +85,12 @@ function stateOf({ cluster, network, controlPlane }: BasePlan | Plan): ClusterSt
     version: cluster.kubernetes,
     replicas: controlPlane.members.length,
     cidr: network.cidr,
+    ...(network.existing === undefined
+      ? {}
+      : {
+          networkId: network.existing.id,
+          subnets: Object.fromEntries(network.existing.subnets.map(({ zone, role, id }) => [`${zone} ${role}`, id])),
+        }),
     zones: network.zones.map(({ zone }) => zone),
     podCidr: network.podCidr,
     serviceCidr: network.serviceCidr,

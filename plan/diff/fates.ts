@@ -41,10 +41,10 @@ const order = (change: Change | undefined): number => (change === undefined ? ch
 
 /** What happens to every custom resource that does not stay as it is, by URN. */
 export function findFates(base: BasePlan, now: readonly PlanResource[]): readonly Fate[] {
-  const before = new Map(base.resources.filter(({ custom }) => custom).map((resource) => [resource.urn, resource]));
+  const made = ({ custom, existing }: Pick<BaseResource, "custom" | "existing">) => custom && existing !== true;
+  const before = new Map(base.resources.filter(made).map((resource) => [resource.urn, resource]));
   const drafts = new Map<string, Draft>();
-  for (const resource of now.filter(({ custom }) => custom))
-    drafts.set(resource.urn, own(before.get(resource.urn), resource));
+  for (const resource of now.filter(made)) drafts.set(resource.urn, own(before.get(resource.urn), resource));
   for (let again = true; again; ) {
     again = false;
     for (const draft of drafts.values()) again = carryOn(draft, drafts) || again;

@@ -1,4 +1,4 @@
-import { addressAt, addressCount, cidr } from "../../components/model/cidr.ts";
+import { addressAt, addressCount, cidr, contains } from "../../components/model/cidr.ts";
 import { digest } from "./identifiers.ts";
 
 /** Addresses at the start of a subnet that both clouds keep for themselves; they keep the last one too. */
@@ -9,6 +9,17 @@ export function addressIn(range: string, seed: string): string {
   const network = cidr(range);
   const size = Math.max(addressCount(network.prefix) - kept - 1, 1);
   return addressAt(network, kept + (digest(seed, "address").readUInt32BE(0) % size));
+}
+
+/**
+ * Both clouds refuse a fixed address outside of its subnet (EC2 API Reference, Error codes, InvalidParameterValue; Azure:
+ * PrivateIPAddressNotInSubnet).
+ *
+ * @param range `undefined` where the subnet is of another program
+ */
+export function requireInside(address: string, range: string | undefined): void {
+  if (range !== undefined && !contains(cidr(range), cidr(`${address}/32`)))
+    throw new Error(`the address ${address} does not fall within the subnet's range ${range}`);
 }
 
 /** Gives the lowest free addresses of subnets, one after the other, as both clouds do for the machines of a group. */

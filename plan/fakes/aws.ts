@@ -2,7 +2,7 @@ import { partition } from "../../components/aws/policies.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../program/values.ts";
-import { addressIn } from "./addresses.ts";
+import { addressIn, requireInside } from "./addresses.ts";
 import { autoName, characters, digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
 
@@ -75,7 +75,10 @@ const makers: Readonly<Record<string, Maker>> = {
   }),
   "ec2/networkInterface:NetworkInterface": (request, context, id) => {
     const address = textOf(request.inputs.privateIp) ?? textOf(listOf(request.inputs.privateIps)[0]);
-    const privateIp = address ?? addressIn(subnetRange(request.inputs, context), request.urn);
+    const range = subnetRange(request.inputs, context);
+    const privateIp = address ?? addressIn(range ?? anyRange, request.urn);
+    requireSameVpc(request.inputs, context);
+    requireInside(privateIp, range);
     return {
       id,
       outputs: {
@@ -96,7 +99,7 @@ const makers: Readonly<Record<string, Maker>> = {
     const privateIp =
       textOf(request.inputs.privateIp) ??
       textOf(card?.made.outputs.privateIp) ??
-      addressIn(subnetRange(request.inputs, context), request.urn);
+      addressIn(subnetRange(request.inputs, context) ?? anyRange, request.urn);
     return {
       id,
       outputs: {
@@ -297,7 +300,24 @@ function identity(prefix: string, urn: string): string {
   return prefix + characters(17, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", urn);
 }
 
-function subnetRange(inputs: PropertyMap, context: SimulatedContext): string {
+/** Range of addresses where the subnet is of another program. */
+const anyRange = "10.0.0.0/16";
+
+function subnetRange(inputs: PropertyMap, context: SimulatedContext): string | undefined {
   const subnet = context.find(textOf(inputs.subnetId) ?? "");
-  return textOf(subnet?.request.inputs.cidrBlock) ?? "10.0.0.0/16";
+  return textOf(subnet?.request.inputs.cidrBlock ?? subnet?.made.outputs.cidrBlock);
+}
+
+/** EC2 refuses an interface whose groups belong to another VPC than its subnet (EC2 API Reference, Error codes, InvalidParameter). */
+function requireSameVpc({ subnetId, securityGroups }: PropertyMap, { find }: SimulatedContext): void {
+  const vpcOf = (id: PropertyMap[string] | undefined): string | undefined => {
+    const found = find(textOf(id) ?? "");
+    return textOf(found?.request.inputs.vpcId ?? found?.made.outputs.vpcId);
+  };
+  const own = vpcOf(subnetId);
+  const stray = listOf(securityGroups).find((group) => own !== undefined && vpcOf(group) !== own);
+  if (stray !== undefined)
+    throw new Error(
+      `InvalidParameter: Security group ${textOf(stray)} and subnet ${textOf(subnetId)} belong to different networks.`,
+    );
 }

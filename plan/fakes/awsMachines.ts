@@ -94,8 +94,8 @@ function groupMachines(index: Index, resource: RecordedResource): readonly Simul
       ...common(index, resource, settings),
       id: `i-${hex(17, resource.urn, String(number))}`,
       name: `${resource.name}[${number}]`,
-      zone: textOf(subnet.inputs.availabilityZone) ?? "",
-      privateIp: index.addresses.next(textOf(subnet.inputs.cidrBlock) ?? ""),
+      zone: textOf(subnet.outputs.availabilityZone) ?? "",
+      privateIp: index.addresses.next(textOf(subnet.outputs.cidrBlock) ?? ""),
       tags: { ...templateTags(settings), ...groupTags(inputs), "aws:autoscaling:groupName": group.name },
       volumes: deviceVolumes(settings),
       group,
@@ -209,12 +209,12 @@ function attachedVolumes(index: Index, instanceId: string): readonly SimulatedVo
 }
 
 function zoneOf(index: Index, subnetId: string | undefined): string | undefined {
-  return subnetId === undefined ? undefined : textOf(index.byId.get(subnetId)?.inputs.availabilityZone);
+  return subnetId === undefined ? undefined : textOf(index.byId.get(subnetId)?.outputs.availabilityZone);
 }
 
 function regionOf(index: Index): string {
   const zone = resourcesOfType(index.program, "aws:ec2/subnet:Subnet")
-    .map(({ inputs }) => textOf(inputs.availabilityZone))
+    .map(({ outputs }) => textOf(outputs.availabilityZone))
     .find((name) => name !== undefined);
   return zone?.slice(0, -1) ?? "";
 }

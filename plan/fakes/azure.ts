@@ -1,7 +1,7 @@
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
-import { addressIn } from "./addresses.ts";
+import { addressIn, requireInside } from "./addresses.ts";
 import { azurePath } from "./azurePaths.ts";
 import { digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
@@ -132,8 +132,9 @@ function children(list: PropertyValue | undefined, path: string): readonly Prope
 }
 
 function privateAddress(configuration: PropertyMap, { find }: SimulatedContext, urn: string): string {
-  const fixed = textOf(configuration.privateIPAddress);
-  if (fixed !== undefined) return fixed;
   const subnet = find(textOf(mapOf(configuration.subnet).id) ?? "");
-  return addressIn(textOf(subnet?.request.inputs.addressPrefix) ?? "10.0.0.0/16", urn);
+  const range = textOf(subnet?.request.inputs.addressPrefix ?? subnet?.made.outputs.addressPrefix);
+  const address = textOf(configuration.privateIPAddress) ?? addressIn(range ?? "10.0.0.0/16", urn);
+  requireInside(address, range);
+  return address;
 }

@@ -172,7 +172,7 @@ function admits(program: RecordedProgram, firewall: Firewall, subnet: RecordedRe
   const named = listOf(rules.virtualNetworkRules)
     .map(mapOf)
     .some(({ id, virtualNetworkResourceId }) => same(textOf(id) ?? textOf(virtualNetworkResourceId), subnet?.id));
-  const endpoint = listOf(subnet?.inputs.serviceEndpoints).some((service) =>
+  const endpoint = listOf(subnet?.outputs.serviceEndpoints).some((service) =>
     same(textOf(mapOf(service).service), firewall.service),
   );
   return named && endpoint;

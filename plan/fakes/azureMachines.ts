@@ -245,8 +245,8 @@ function subnetOf(index: Index, configuration: PropertyMap, { name }: RecordedRe
   return subnet;
 }
 
-function rangeOf({ inputs }: RecordedResource): string {
-  return textOf(inputs.addressPrefix) ?? textOf(listOf(inputs.addressPrefixes)[0]) ?? "";
+function rangeOf({ outputs }: RecordedResource): string {
+  return textOf(outputs.addressPrefix) ?? textOf(listOf(outputs.addressPrefixes)[0]) ?? "";
 }
 
 /** Addresses that network interfaces and load balancers have. */

@@ -2,6 +2,7 @@ import type { SimulatedCloud } from "../program/engine.ts";
 import { textOf } from "../program/values.ts";
 import { awsResource } from "./aws.ts";
 import { azureResource } from "./azure.ts";
+import { existingOf, readExisting } from "./existing.ts";
 import { uuid } from "./identifiers.ts";
 import { kubernetesResource } from "./kubernetes.ts";
 import type { CertificateMode, MadeResource, SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
@@ -15,10 +16,9 @@ export const documentationAccounts = { aws: "123456789012", azure: "00000000-000
 /** Where a stack's config puts it. */
 export function placeOf(config: Readonly<Record<string, string>>): SimulatedPlace {
   const cloud = config["fenestra:cloud"] === "azure" ? "azure" : "aws";
-  return {
-    region: config["fenestra:region"] ?? (cloud === "aws" ? "eu-central-1" : "westeurope"),
-    accountId: config["fenestra:accountId"] ?? documentationAccounts[cloud],
-  };
+  const region = config["fenestra:region"] ?? (cloud === "aws" ? "eu-central-1" : "westeurope");
+  const accountId = config["fenestra:accountId"] ?? documentationAccounts[cloud];
+  return { region, accountId, existing: existingOf(config["fenestra:network"], region, accountId) };
 }
 
 const providers: Readonly<Record<string, SimulatedProvider>> = {
@@ -44,7 +44,8 @@ export function simulatedCloud(place: SimulatedPlace, certificates: CertificateM
     const [provider = "", module = ""] = request.type.split(":");
     const simulate = providers[provider === "pulumi" ? `pulumi:${module}` : provider];
     if (simulate === undefined) throw new Error(`no simulation of the provider of ${request.type}`);
-    const resource = simulate(request, context);
+    const resource =
+      request.read === undefined ? simulate(request, context) : readExisting(place.existing ?? new Map(), request);
     made.set(resource.id, { request, made: resource });
     const arn = textOf(resource.outputs.arn);
     if (arn !== undefined) made.set(arn, { request, made: resource });

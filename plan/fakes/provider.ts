@@ -1,5 +1,6 @@
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
+import type { ExistingResources } from "./existing.ts";
 
 /**
  * How keys and certificates are made. `real`: new keys, signatures that verify, valid from now. `stand-in`: of the same form and length,
@@ -14,6 +15,8 @@ export interface SimulatedPlace {
   readonly region: string;
   /** AWS account id or Azure subscription id. */
   readonly accountId: string;
+  /** What was there before the program; default nothing. */
+  readonly existing?: ExistingResources;
 }
 
 /** What a provider's simulation may look at. */

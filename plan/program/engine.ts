@@ -10,7 +10,7 @@ import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import state from "@pulumi/pulumi/runtime/state.js";
 import type { RecordedMessage, RecordedProgram, RecordedResource } from "./recorded.ts";
 import { stackType } from "./recorded.ts";
-import { type ProgramPlace, plainRequest, type ResourceRequest, readRequest, urnOf } from "./request.ts";
+import { existingRequest, type ProgramPlace, type ResourceRequest, readRequest } from "./request.ts";
 import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 
 /** What a cloud answers when a resource is made. */
@@ -153,13 +153,11 @@ export class RecordingEngine {
     }
   }
 
-  /** A resource that another program made, such as a reference to a stack: its outputs are known in a preview as well. */
+  /** A resource that this program did not make, such as a subnet or a stack: its outputs are known in a preview as well. */
   #readResource(request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>): void {
     try {
-      const [type, name] = [request.getType(), request.getName()];
-      const urn = urnOf(this.place, request.getParent(), type, name);
-      const inputs = mapFromWire(request.getProperties()?.toJavaScript() ?? {});
-      const read = plainRequest({ urn, type, name, inputs });
+      const read = existingRequest(this.place, request);
+      const { urn } = read;
       const { id, outputs } = this.#simulate(read);
       this.#resources.set(urn, { ...read, id, outputs });
       const wire = toWire(outputs);

@@ -45,6 +45,8 @@ export interface RecordedResource {
   readonly parent: string | undefined;
   /** Whether a provider manages it; `false` for components and the stack. */
   readonly custom: boolean;
+  /** Id by which the program reads a resource that exists already; absent for what it makes. */
+  readonly read?: string;
   readonly inputs: PropertyMap;
   /** What the simulated cloud answered, or what a component registered as its outputs. */
   readonly outputs: PropertyMap;

@@ -1,4 +1,4 @@
-import type { RegisterResourceRequest } from "@pulumi/pulumi/proto/resource_pb.js";
+import type { ReadResourceRequest, RegisterResourceRequest } from "@pulumi/pulumi/proto/resource_pb.js";
 import type { HookTime, RecordedOptions, RecordedResource } from "./recorded.ts";
 import { stackType } from "./recorded.ts";
 import { fromWire, mapFromWire } from "./values.ts";
@@ -45,14 +45,28 @@ export function readRequest(place: ProgramPlace, request: RegisterResourceReques
         ])
         .filter(([, urns]) => urns.length > 0),
     ),
-    // A provider reference is its URN and its id, joined by ::.
-    provider: absent(request.getProvider())?.split("::").slice(0, 4).join("::"),
+    provider: providerOf(request),
     options: readOptions(request),
   };
 }
 
+/** A provider reference is its URN and its id, joined by ::. */
+function providerOf(request: { getProvider(): string }): string | undefined {
+  return absent(request.getProvider())?.split("::").slice(0, 4).join("::");
+}
+
+/** Reads a request for a resource that exists already, by its id. */
+export function existingRequest(place: ProgramPlace, request: ReadResourceRequest): ResourceRequest {
+  const [type, name, parent] = [request.getType(), request.getName(), request.getParent()];
+  const inputs = mapFromWire(request.getProperties()?.toJavaScript() ?? {});
+  const plain = plainRequest({ urn: urnOf(place, parent, type, name), type, name, inputs, read: request.getId() });
+  return { ...plain, parent: absent(parent), provider: providerOf(request) };
+}
+
 /** A registration with nothing but these, every option left out. */
-export function plainRequest(given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs">): ResourceRequest {
+export function plainRequest(
+  given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs" | "read">,
+): ResourceRequest {
   return {
     ...given,
     parent: undefined,

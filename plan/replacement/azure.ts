@@ -14,6 +14,7 @@ const azr = (file: string): string => `hashicorp/terraform-provider-azurerm: int
  */
 export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   "azure-native:authorization:RoleAssignment": row(pan, ["roleAssignmentName", "scope", "principalId"]),
+  "azure-native:authorization:RoleDefinition": row(pan, ["roleDefinitionId", "scope"]),
   "azure-native:compute:Disk": row(pan, path("diskName"), { data: "what lies on the disk" }),
   "azure-native:compute:VirtualMachine": row(azr("compute/linux_virtual_machine_resource.go"), path("vmName"), {
     refuses: { location: any },

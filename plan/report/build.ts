@@ -49,13 +49,14 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf }: Pla
     },
     network: {
       cidr: spec.network.cidr,
+      ...planExisting(spec.network),
       nat: spec.network.nat,
       podCidr: spec.kubernetes.podCidr,
       serviceCidr: spec.kubernetes.serviceCidr,
       zones: spec.network.zones.map((zone) => ({
         zone: zone.zone,
         private: zone.private,
-        public: zone.public,
+        public: zone.public ?? null,
         controlPlane: zone.controlPlane,
       })),
       publicAccess: spec.publicAccess ?? null,
@@ -75,6 +76,25 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf }: Pla
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
     cost: estimateCost(spec, program, readPrices()),
     findings: findings({ spec, program, machines: kinds, paths, leaks: secretsInUserData(program), asOf }),
+  };
+}
+
+function planExisting({ existing, cidrs, dns }: ClusterSpec["network"]): Partial<Plan["network"]> {
+  return {
+    ...(existing === undefined
+      ? {}
+      : {
+          existing: {
+            id: existing.id,
+            cidrs,
+            resourceGroup: existing.resourceGroup ?? null,
+            subnets: Object.entries(existing.subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
+              { zone, role: "private", id: workers.id },
+              { zone, role: "controlPlane", id: controlPlane.id },
+            ]),
+          },
+        }),
+    ...(dns === undefined ? {} : { dns: { servers: dns.servers, searchDomain: dns.searchDomain ?? null } }),
   };
 }
 
@@ -158,6 +178,7 @@ function planResource(resource: RecordedResource): PlanResource {
     name: resource.name,
     parent: resource.parent ?? null,
     custom: resource.custom,
+    ...(resource.read === undefined ? {} : { existing: true }),
     inputs: printable(resource.inputs),
     dependencies: resource.dependencies,
     propertyDependencies: resource.propertyDependencies,

@@ -2,7 +2,7 @@ import { ports } from "../../components/model/ports.ts";
 import { amountInWords, costInWords, costNote } from "../cost/text.ts";
 import { groupFindings } from "./finding.ts";
 import type { Plan, PlanMachine } from "./plan.ts";
-import { countByProvider, criticalPaths } from "./summary.ts";
+import { countByProvider, criticalPaths, madeResources } from "./summary.ts";
 import { apiAccess } from "./tree.ts";
 
 /** The plan as Markdown for a pull request: GitHub renders the tables and the Mermaid picture. */
@@ -155,7 +155,7 @@ function fileList({ name, files, entry }: PlanMachine): readonly string[] {
 }
 
 function resourceTable(plan: Plan): readonly string[] {
-  const custom = plan.resources.filter((resource) => resource.custom);
+  const custom = madeResources(plan);
   const types = [...Map.groupBy(custom, ({ type }) => type)].sort(([a], [b]) => (a < b ? -1 : 1));
   return [
     `${custom.length} resources: ${countByProvider(plan)

@@ -104,11 +104,24 @@ const resourceSchema = z
     name: z.string().describe("Logical name."),
     parent: z.string().nullable().describe("URN of the parent; null for the stack."),
     custom: z.boolean().describe("Whether a provider manages it; false for components and the stack."),
+    existing: z.literal(true).exactOptional().describe("Set where it exists already and is only read."),
     inputs: z.unknown().describe("Inputs; a secret is [secret], user data its size and digest."),
     dependencies: texts.describe("URNs that it waits for."),
     propertyDependencies: z.record(z.string(), texts).readonly().describe("URNs by the input that refers to them."),
     provider: z.string().nullable().describe("URN of its provider; null when that is not the program's own."),
     options: z.record(z.string(), z.unknown()).readonly().describe("Options that were given."),
+  })
+  .readonly();
+
+const existingSchema = z
+  .strictObject({
+    id: z.string(),
+    cidrs: texts.describe("All ranges of the network."),
+    resourceGroup: z.string().nullable().describe("Existing resource group; null when one is created."),
+    subnets: z
+      .array(z.strictObject({ zone: z.string(), role: z.string(), id: z.string() }).readonly())
+      .readonly()
+      .describe("Subnets that the cluster never leaves."),
   })
   .readonly();
 
@@ -137,11 +150,22 @@ export const planSchema = z
         zones: z
           .array(
             z
-              .strictObject({ zone: z.string(), private: z.string(), public: z.string(), controlPlane: z.string() })
+              .strictObject({
+                zone: z.string(),
+                private: z.string(),
+                public: z.string().nullable(),
+                controlPlane: z.string(),
+              })
               .readonly(),
           )
           .readonly()
-          .describe("Zones with their subnets."),
+          .describe("Zones with their subnets; public is null where an existing network gives none."),
+        existing: existingSchema.exactOptional().describe("Set where the network exists already."),
+        dns: z
+          .strictObject({ servers: texts, searchDomain: z.string().nullable() })
+          .readonly()
+          .exactOptional()
+          .describe("Name servers that the network is given."),
         publicAccess: texts
           .nullable()
           .describe("Networks that may reach the public API endpoint; null when the API is private."),

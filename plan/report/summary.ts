@@ -73,17 +73,23 @@ export function criticalPaths({ pools }: Plan): readonly string[] {
   return lines.length === 0 ? [] : ["Windows machines from launch to Ready:", ...lines, ""];
 }
 
+/** Resources that the program makes: neither components nor what exists already. */
+export function madeResources({ resources }: Plan): Plan["resources"] {
+  return resources.filter(({ custom, existing }) => custom && existing !== true);
+}
+
 /** How many resources each provider makes. */
-export function countByProvider({ resources }: Plan): readonly (readonly [provider: string, count: number])[] {
-  const custom = resources.filter((resource) => resource.custom);
-  const groups = Map.groupBy(custom, ({ type }) => type.split(":")[0] ?? "");
+export function countByProvider(plan: Plan): readonly (readonly [provider: string, count: number])[] {
+  const groups = Map.groupBy(madeResources(plan), ({ type }) => type.split(":")[0] ?? "");
   return [...groups].map(([provider, members]) => [provider, members.length] as const).sort((a, b) => b[1] - a[1]);
 }
 
 function resourceCounts(plan: Plan): readonly string[] {
   const counts = countByProvider(plan);
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
-  return [`${total} resources: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}`];
+  const read = plan.resources.filter(({ existing }) => existing === true).length;
+  const existing = read === 0 ? "" : `; ${read} existing ones are read`;
+  return [`${total} resources: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}${existing}`];
 }
 
 function costLines({ cost }: Plan): readonly string[] {

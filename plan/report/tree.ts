@@ -11,9 +11,10 @@ export function nodeTree(plan: Plan): readonly TopologyGroup[] {
   const { network, controlPlane, pools } = plan;
   return [
     {
-      title: `network ${network.cidr}, NAT ${network.nat}, pods ${network.podCidr}, services ${network.serviceCidr}`,
+      title: `${networkInWords(plan)}, pods ${network.podCidr}, services ${network.serviceCidr}`,
       children: network.zones.map(
-        (zone) => `${zone.zone}  private ${zone.private}  public ${zone.public}  control plane ${zone.controlPlane}`,
+        (zone) =>
+          `${zone.zone}  private ${zone.private}  public ${zone.public ?? "none"}  control plane ${zone.controlPlane}`,
       ),
     },
     { title: `API  ${apiAccess(plan)}`, children: [] },
@@ -26,6 +27,14 @@ export function nodeTree(plan: Plan): readonly TopologyGroup[] {
       children: pools.map(({ name, os, count, size }) => `${name}  ${count} x ${size}  ${os}`),
     },
   ];
+}
+
+/** The network in words; of an existing one all ranges, and that it is not created. */
+export function networkInWords({ network }: Plan): string {
+  const { existing, cidr, nat } = network;
+  if (existing === undefined) return `network ${cidr}, NAT ${nat}`;
+  const out = nat === "none" ? "no way to the internet" : "its own way out";
+  return `existing network ${existing.cidrs.join(", ")} (${existing.id.split("/").at(-1)}), ${out}`;
 }
 
 /** Who reaches the API, in words. */

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { addressAt, cidr } from "../../components/model/cidr.ts";
+import { addressAt, type Cidr, cidr, contains } from "../../components/model/cidr.ts";
 import type { DecodedUserData } from "../../plan/decode/machine.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
@@ -36,9 +36,10 @@ export interface DecodedMachine {
 /** The surroundings that machines boot into: network, endpoints, load balancers, artifacts. */
 export interface Surroundings {
   readonly network: Network;
-  /** Prefix of a machine's interface: the whole network, since one bridge stands for it. */
+  /** A machine's address with the prefix of its whole range, since one bridge stands for the network. */
   readonly interfaceOf: (address: string) => string;
-  readonly gateway: string;
+  /** The router's address in a machine's range. */
+  readonly gatewayOf: (address: string) => string;
   /** Lines of /etc/hosts of the machine with an address, which lead to the simulated endpoints and to the load balancers that it reaches. */
   readonly hosts: (address: string) => readonly string[];
   readonly endpointCa: string;
@@ -56,13 +57,20 @@ export interface Surroundings {
 export async function buildSurroundings(
   cloud: CloudSimulation,
   decoded: readonly DecodedMachine[],
-  networkCidr: string,
+  networkCidrs: readonly string[],
   workFolder: string,
   mirror?: MirrorSettings,
 ): Promise<Surroundings> {
-  const whole = cidr(networkCidr);
-  const gateway = addressAt(whole, 1);
-  const network = await createNetwork({ addresses: [`${gateway}/${whole.prefix}`], linkLocal: [metadataAddress] });
+  const ranges = networkCidrs.map(cidr);
+  const rangeOf = (address: string): Cidr => {
+    const found = ranges.find((range) => contains(range, cidr(`${address}/32`)));
+    if (found === undefined) throw new Error(`${address} is in no range of the network: ${networkCidrs.join(", ")}`);
+    return found;
+  };
+  const network = await createNetwork({
+    addresses: ranges.map((range) => `${addressAt(range, 1)}/${range.prefix}`),
+    linkLocal: [metadataAddress],
+  });
   const endpointAddress = addressAt(outside, endpointIndex);
   const balancerAddresses = cloud.balancers.map((balancer, index) => ({
     ...balancer,
@@ -121,8 +129,8 @@ export async function buildSurroundings(
   await useHosts(hosts(), workFolder);
   return {
     network,
-    interfaceOf: (address) => `${address}/${whole.prefix}`,
-    gateway,
+    interfaceOf: (address) => `${address}/${rangeOf(address).prefix}`,
+    gatewayOf: (address) => addressAt(rangeOf(address), 1),
     hosts,
     endpointCa: authority.certificate,
     balancers,

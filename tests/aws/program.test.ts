@@ -167,6 +167,7 @@ describe("the program on AWS", () => {
       "kubernetesVersion",
       "pools",
       "publicEndpoint",
+      "resources",
     ]);
     assert.ok(outputs.kubeconfig instanceof Secret);
     assert.match(textOf(outputs.publicEndpoint) ?? "", /^https:\/\/.*:6443$/);

@@ -8,6 +8,7 @@ import { type PlainConfig, pulumiValues, setAt } from "../support/arbitraryConfi
 import { matchSnapshot } from "../support/snapshot.ts";
 import { addOnRows } from "./rows/addOns.ts";
 import { clusterRows } from "./rows/cluster.ts";
+import { existingNetworkRows } from "./rows/existingNetwork.ts";
 import { flagRows } from "./rows/flags.ts";
 import { keyRows } from "./rows/keys.ts";
 import { machineRows } from "./rows/machines.ts";
@@ -135,6 +136,7 @@ describe("bad input", () => {
     ...placementRows,
     ...addOnRows,
     ...registryRows,
+    ...existingNetworkRows,
     ...flagRows,
   ]) {
     it(`${title}: path, value, reason and what is allowed`, () => {

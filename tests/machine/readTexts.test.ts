@@ -36,6 +36,7 @@ const azureJson = azureCloudConfig({
   subscriptionId: id,
   resourceGroup: "azure-prod",
   location: "westeurope",
+  vnetResourceGroup: "azure-prod",
   vnetName: "azure-prod",
   subnetName: "private-1",
   securityGroupName: "workers",

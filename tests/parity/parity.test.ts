@@ -129,6 +129,7 @@ describe("parity of the clouds", () => {
       "kubernetesVersion",
       "pools",
       "publicEndpoint",
+      "resources",
     ]);
   });
 

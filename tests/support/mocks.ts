@@ -2,6 +2,7 @@ import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { loadConfig } from "../../components/config/load.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
+import type { ExistingResources } from "../../plan/fakes/existing.ts";
 import { connected, type OutputMode, type RecordedHook, RecordingEngine } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedProgram, type RecordedResource } from "../../plan/program/recorded.ts";
 import { stackConfig } from "./stacks.ts";
@@ -22,9 +23,10 @@ export async function withMocks(
     mode = "known-outputs",
     region = "eu-central-1",
     certificates = "stand-in",
-  }: { mode?: OutputMode; region?: string; certificates?: "real" | "stand-in" } = {},
+    existing = new Map(),
+  }: { mode?: OutputMode; region?: string; certificates?: "real" | "stand-in"; existing?: ExistingResources } = {},
 ): Promise<Recorded> {
-  const simulate = simulatedCloud({ region, accountId: testAccount }, certificates);
+  const simulate = simulatedCloud({ region, accountId: testAccount, existing }, certificates);
   const engine = new RecordingEngine({ project: "fenestra", stack: "test" }, mode, simulate);
   await connected(engine, async () => {
     await runtime.runInPulumiStack(async () => build());

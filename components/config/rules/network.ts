@@ -4,6 +4,7 @@ import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../../model/
 import { poolGroups } from "../../model/pools.ts";
 import { childPath, type Problem } from "../problem.ts";
 import type { StackConfig } from "../schema.ts";
+import { roomInSubnets } from "./existingNetwork.ts";
 import { type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
@@ -29,6 +30,8 @@ const machines: NetworkField = {
   least: networkPrefixes.largest,
   most: networkPrefixes.smallest,
 };
+/** The first range of an existing network is not divided; its subnets have rules of their own. */
+const existingMachines: NetworkField = { setting: "network.cidr", least: 8, most: 28 };
 /** Each node takes a /24; the controller manager splits a range by at most 16 bits (kubernetes/kubernetes, node-cidr-mask-size). */
 const pods: NetworkField = { setting: "kubernetes.podCidr", least: 8, most: 22 };
 /** The API server takes at most 20 host bits (kubernetes/kubernetes, service-cluster-ip-range). */
@@ -46,6 +49,10 @@ function sized(field: NetworkField, value: string, cloud: StackConfig["cloud"]):
   return { path, value, message: `is too ${parsed.prefix < least ? "large" : "small"} a network`, allowed };
 }
 
+function fieldOf(field: NetworkField, existing: StackConfig["network"]["existing"]): NetworkField {
+  return existing !== undefined && field === machines ? existingMachines : field;
+}
+
 /** Distinguishes a network with host bits set from text that is no network at all. */
 function notANetwork(value: string): string {
   const [address, prefix] = value.split("/");
@@ -57,15 +64,15 @@ function notANetwork(value: string): string {
 
 const isNetwork = (found: Cidr | Problem): found is Cidr => "prefix" in found;
 
-const oneNetwork = (field: NetworkField): Rule =>
-  rule(["cloud", field.setting], (settings) => {
-    const value = settings[field.setting];
-    const found = sized(field, value, settings.cloud);
+const oneNetwork = (own: NetworkField): Rule =>
+  rule(["cloud", own.setting, "network.existing"], (settings) => {
+    const value = settings[own.setting];
+    const found = sized(fieldOf(own, settings["network.existing"]), value, settings.cloud);
     if (!isNetwork(found)) return [found];
     return reservedRanges
       .filter(({ range }) => overlaps(found, cidr(range)))
       .map(({ range, reason }) => ({
-        path: key(field.setting),
+        path: key(own.setting),
         value,
         message: `overlaps ${range}, ${reason}`,
         allowed: "a range that touches no reserved one, such as a part of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
@@ -73,8 +80,10 @@ const oneNetwork = (field: NetworkField): Rule =>
   });
 
 const disjoint = (a: NetworkField, b: NetworkField): Rule =>
-  rule(["cloud", a.setting, b.setting], (settings) => {
-    const [first, second] = [a, b].map((field) => sized(field, settings[field.setting], settings.cloud));
+  rule(["cloud", a.setting, b.setting, "network.existing"], (settings) => {
+    const [first, second] = [a, b].map((field) =>
+      sized(fieldOf(field, settings["network.existing"]), settings[field.setting], settings.cloud),
+    );
     if (first === undefined || second === undefined) return [];
     if (!isNetwork(first) || !isNetwork(second) || !overlaps(first, second)) return [];
     return [
@@ -116,9 +125,24 @@ const roomForPods = rule(
 );
 
 /** A private subnet is a quarter of the network; the clouds reserve five addresses, and load balancers and endpoints take some. */
-const roomForMachines = rule(["cloud", "network.cidr", "network.zones", "pools"], (settings) => {
+const roomForMachines = rule(["cloud", "network.cidr", "network.existing", "network.zones", "pools"], (settings) => {
   const zones = settings["network.zones"];
+  const existing = settings["network.existing"];
   const wanted = mostMachines(settings.pools, zones);
+  if (existing !== undefined) {
+    const room = roomInSubnets(existing);
+    return wanted <= room
+      ? []
+      : [
+          {
+            path: key("network.existing.subnets"),
+            value: room,
+            message: `has room for ${room} machines in private subnets, but the pools may grow to ${wanted}`,
+            allowed: "subnets with room for every machine, and one more per group for replacements",
+            remedy: "name larger subnets, or lower count or autoscale.max",
+          },
+        ];
+  }
   return tooFew(
     machines,
     settings["network.cidr"],

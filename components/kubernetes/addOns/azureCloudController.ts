@@ -31,6 +31,8 @@ export interface AzureCloudConfigArgs {
   readonly subscriptionId: string;
   readonly resourceGroup: string;
   readonly location: string;
+  /** Resource group of the network: another one, where the network exists already. */
+  readonly vnetResourceGroup: string;
   readonly vnetName: string;
   readonly subnetName: string;
   readonly securityGroupName: string;
@@ -43,11 +45,11 @@ export interface AzureCloudConfigArgs {
  * sets (kubernetes-sigs/cloud-provider-azure: site/content/en/topics/node-types.md).
  */
 export function azureCloudConfig(args: AzureCloudConfigArgs): string {
-  const { identityClientId, ...names } = args;
+  const { identityClientId, vnetResourceGroup, ...names } = args;
   return JSON.stringify({
     cloud: "AzurePublicCloud",
     ...names,
-    vnetResourceGroup: args.resourceGroup,
+    vnetResourceGroup,
     vmType: "vmss",
     disableAvailabilitySetNodes: false,
     enableVmssFlexNodes: false,

@@ -35,7 +35,8 @@ export interface ApproverRules {
 export function approverRules(
   spec: Pick<ClusterSpec, "cloud" | "name" | "network" | "pools" | "region">,
 ): ApproverRules {
-  const networks = spec.network.zones.flatMap((zone) => [zone.private, zone.controlPlane]);
+  // Zones of an existing network may share subnets.
+  const networks = [...new Set(spec.network.zones.flatMap((zone) => [zone.private, zone.controlPlane]))];
   if (spec.cloud === "aws") {
     const domain = spec.region === "us-east-1" ? "ec2.internal" : `${spec.region}.compute.internal`;
     return { nodeName: `^i-[0-9a-f]{8,17}(\\.${domain.replaceAll(".", "\\.")})?$`, networks, maxDnsNames: 2 };

@@ -79,7 +79,10 @@ export const stackRules: readonly Rule[] = [
         ]
       : [],
   ({ spec }) =>
-    spec.network.nat === "single" && spec.network.zones.length > 1 && production(spec)
+    spec.network.nat === "single" &&
+    spec.network.existing === undefined &&
+    spec.network.zones.length > 1 &&
+    production(spec)
       ? [
           {
             id: "single-nat-gateway",

@@ -142,7 +142,7 @@ function instance(document: unknown, leaf: string | undefined, format: string | 
 /** The document as Azure lays it out; its names are those of version 2021-02-01. */
 function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): unknown {
   const { machine, image } = host;
-  const own = host.subnet.inputs;
+  const own = host.subnet.outputs;
   const [address = "", prefix = ""] = String(own.addressPrefix ?? "").split("/");
   const tags = Object.entries(machine.tags).map(([name, value]) => ({ name, value }));
   return {

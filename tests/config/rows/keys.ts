@@ -21,7 +21,7 @@ export const keyRows: readonly Row[] = [
     "an unknown key of the network",
     "aws",
     { "network.vpc": "x" },
-    [["network.vpc", "x", "is not a key that Fenestra knows", "one of cidr, zones, nat"]],
+    [["network.vpc", "x", "is not a key that Fenestra knows", "one of cidr, zones, nat, existing, dns"]],
   ],
   [
     "an unknown key of kubernetes",
@@ -159,7 +159,14 @@ export const keyRows: readonly Row[] = [
     "a missing network",
     "aws",
     { network: undefined },
-    [["network", undefined, "is missing", "a mapping with the keys cidr, zones, nat. The cloud's network."]],
+    [
+      [
+        "network",
+        undefined,
+        "is missing",
+        "a mapping with the keys cidr, zones, nat, existing, dns. The cloud's network.",
+      ],
+    ],
   ],
   [
     "a missing operating system",

@@ -1,0 +1,262 @@
+import { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
+import { RoleDefinition } from "@pulumi/azure-native/authorization/roleDefinition.js";
+import { Subnet } from "@pulumi/azure-native/network/subnet.js";
+import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
+import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
+import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
+import { childPath, configPrefix } from "../config/problem.ts";
+import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
+import type { ExistingNetwork as Given } from "../model/addressPlan.ts";
+import { addressCount, cidr } from "../model/cidr.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { groupSize } from "../model/poolGroups.ts";
+import { type ClusterNetwork, groupContext, makeGroup, type ZoneSubnets } from "./network.ts";
+import type { ClusterResourceGroup } from "./resourceGroup.ts";
+
+export interface ExistingNetworkArgs {
+  readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network" | "pools">;
+  readonly existing: Given;
+}
+
+type Role = "private" | "controlPlane";
+
+/** Service endpoints by which the firewalls of vaults and storage know a subnet. */
+const services: Readonly<Record<Role, readonly string[]>> = {
+  private: ["Microsoft.KeyVault"],
+  controlPlane: ["Microsoft.KeyVault", "Microsoft.Storage"],
+};
+
+/** Addresses of each subnet that Azure keeps (Azure documentation, virtual networks FAQ). */
+const keptAddresses = 5;
+
+const path = (...steps: readonly string[]): string => steps.reduce(childPath, `config.${configPrefix}network.existing`);
+
+/**
+ * A virtual network and subnets that exist already, and where the stack file names one a resource group. They are read and compared with the
+ * stack file; nothing of them is created or changed. Routes, NAT, name servers and the subnets' own security groups are their owner's: ours are
+ * on the network interfaces.
+ */
+export class ExistingNetwork extends pulumi.ComponentResource implements ClusterNetwork {
+  readonly resourceGroup: ClusterResourceGroup;
+  readonly networkId: pulumi.Output<string>;
+  readonly names: ClusterNetwork["names"];
+  readonly zones: readonly ZoneSubnets[];
+  readonly egress: pulumi.Resource[];
+
+  readonly #name: string;
+  readonly #args: ExistingNetworkArgs;
+  readonly #subnets = new Map<string, Subnet>();
+
+  constructor(name: string, args: ExistingNetworkArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("fenestra:azure:ExistingNetwork", name, {}, opts);
+    this.#name = name;
+    this.#args = args;
+    const { existing, spec } = args;
+    this.names = namesOf(existing, spec.network.zones[0]?.zone);
+    this.resourceGroup = this.#group();
+    const network = VirtualNetwork.get(`${name}-vnet`, existing.id, { parent: this });
+    this.networkId = network.id;
+    this.zones = spec.network.zones.map(({ zone }) => {
+      const given = this.#given(zone);
+      return {
+        zone,
+        private: this.#read("private", zone, given.private.id),
+        controlPlane: this.#read("control-plane", zone, given.controlPlane.id),
+      };
+    });
+    const facts = [this.#networkFacts(network), ...this.#forEachSubnet((...of) => this.#subnetFacts(...of))];
+    const free = [...this.#forEachSubnet((...of) => this.#freeFacts(...of))];
+    const check = networkCheck(
+      `${name}-check`,
+      {
+        facts: pulumi.all(facts).apply((each) => each.flat()),
+        atFirst: pulumi.all(free).apply((each) => each.flat()),
+      },
+      { parent: this },
+    );
+    this.egress = [check];
+    this.registerOutputs({ networkId: this.networkId });
+  }
+
+  /**
+   * What the controllers do in the network, and no more: they look at it, put load balancers into its subnets, and put the addresses of nodes in
+   * it into the pools of load balancers (Azure documentation, permissions of Azure networking; kubernetes-sigs/cloud-provider-azure:
+   * loadBalancerBackendPoolConfigurationType). Roles can be assigned in resource groups at the least, so it is made in that of the network.
+   */
+  grantControllers(principalId: pulumi.Input<string>): void {
+    const { existing, spec } = this.#args;
+    const [, , subscription = ""] = existing.id.split("/");
+    const group = `/subscriptions/${subscription}/resourceGroups/${this.names.vnetResourceGroup}`;
+    const id = new random.RandomUuid(`${this.#name}-controllers`, {}, { parent: this });
+    const role = new RoleDefinition(
+      `${this.#name}-controllers`,
+      {
+        roleDefinitionId: id.result,
+        roleName: `fenestra ${spec.name} ${spec.region} ${subscription}`,
+        description: `Controllers of the cluster ${spec.name} in the network ${this.names.vnetName}`,
+        scope: group,
+        assignableScopes: [group],
+        permissions: [{ actions: [...controllerActions] }],
+      },
+      { parent: this },
+    );
+    const assignment = new RoleAssignment(
+      `${this.#name}-controllers`,
+      { principalId, principalType: "ServicePrincipal", roleDefinitionId: role.id, scope: existing.id },
+      { parent: this, replaceOnChanges: ["roleDefinitionId", "principalType"] },
+    );
+    this.egress.push(assignment);
+  }
+
+  #given(zone: string): Given["subnets"][string] {
+    const given = this.#args.existing.subnets[zone];
+    if (given === undefined) throw new RangeError(`the existing network has no subnets for zone ${zone}`);
+    return given;
+  }
+
+  #group(): ClusterResourceGroup {
+    const { existing, spec } = this.#args;
+    if (existing.resourceGroup === undefined) return makeGroup(`${this.#name}-group`, spec, { parent: this });
+    const [, , subscription = ""] = existing.id.split("/");
+    const id = `/subscriptions/${subscription}/resourceGroups/${existing.resourceGroup}`;
+    return groupContext(ResourceGroup.get(`${this.#name}-group`, id, { parent: this }), spec);
+  }
+
+  /** Zones may share a subnet: it is read once, under the first one's name. */
+  #read(role: string, zone: string, id: string): Subnet {
+    const key = id.toLowerCase();
+    const known = this.#subnets.get(key);
+    const subnet = known ?? Subnet.get(`${this.#name}-${role}-${zone}`, id, { parent: this });
+    this.#subnets.set(key, subnet);
+    return subnet;
+  }
+
+  #networkFacts(network: VirtualNetwork): pulumi.Output<readonly NetworkFact[]> {
+    const { existing, spec } = this.#args;
+    const [, , subscription = ""] = existing.id.split("/");
+    const list = (ranges: readonly string[]): string => [...ranges].sort().join(", ");
+    return pulumi
+      .all([network.location, network.addressSpace, this.resourceGroup.subscriptionId])
+      .apply(([location, space, ours]) => [
+        {
+          path: path("id"),
+          what: `the region of ${this.names.vnetName}`,
+          wanted: spec.region,
+          found: regionName(location ?? ""),
+          remedy: "name a network of the cluster's region: network interfaces cannot be elsewhere",
+        },
+        {
+          path: path("moreCidrs"),
+          what: `the list of ranges of ${this.names.vnetName}, network.cidr included,`,
+          wanted: list(spec.network.cidrs),
+          found: list(space?.addressPrefixes ?? []),
+        },
+        {
+          path: path("id"),
+          what: "the subscription that is deployed to",
+          wanted: subscription.toLowerCase(),
+          found: ours.toLowerCase(),
+          remedy: "name a network of the same subscription: network interfaces cannot be elsewhere",
+        },
+      ]);
+  }
+
+  #forEachSubnet<T>(make: (zone: string, role: Role, subnet: Subnet) => T): readonly T[] {
+    const seen = new Set<Subnet>();
+    return this.zones.flatMap((subnets) =>
+      (["private", "controlPlane"] as const).flatMap((role) => {
+        const subnet = subnets[role];
+        if (seen.has(subnet)) return [];
+        seen.add(subnet);
+        return [make(subnets.zone, role, subnet)];
+      }),
+    );
+  }
+
+  #subnetFacts(zone: string, role: Role, subnet: Subnet): pulumi.Output<readonly NetworkFact[]> {
+    const given = this.#given(zone)[role];
+    const name = lastOf(given.id);
+    const at = (field: string): string => path("subnets", zone, role, field);
+    return pulumi
+      .all([subnet.addressPrefix, subnet.addressPrefixes, subnet.serviceEndpoints, subnet.delegations])
+      .apply(([prefix, prefixes, endpoints, delegations]) => [
+        {
+          path: at("cidr"),
+          what: `the range of ${name}`,
+          wanted: given.cidr,
+          found: prefix ?? (prefixes ?? []).join(", "),
+        },
+        ...services[role].map((service) => ({
+          path: at("id"),
+          what: `the service endpoint ${service} of ${name}`,
+          wanted: "on",
+          found: (endpoints ?? []).some((each) => each.service === service) ? "on" : "off",
+          remedy: `az network vnet subnet update --ids ${given.id} --service-endpoints ${services[role].join(" ")}, and those that it has`,
+        })),
+        {
+          path: at("id"),
+          what: `the number of delegations of ${name}`,
+          wanted: "0",
+          found: String((delegations ?? []).length),
+          remedy: "name a subnet that is not delegated to a service",
+        },
+      ]);
+  }
+
+  /** Before the first machine: the fixed addresses of the control plane are free, and workers have room. */
+  #freeFacts(zone: string, role: Role, subnet: Subnet): pulumi.Output<readonly NetworkFact[]> {
+    const given = this.#given(zone)[role];
+    const at = path("subnets", zone, role, "id");
+    const machines = this.#args.spec.pools
+      .filter(({ zones: [first = zone] }) => this.#given(first).private.id === given.id)
+      .reduce((sum, pool) => sum + groupSize(pool).maxSize, 0);
+    return subnet.ipConfigurations.apply((taken) => {
+      const used = (taken ?? []).length;
+      const free = addressCount(cidr(given.cidr).prefix) - keptAddresses - used;
+      const name = lastOf(given.id);
+      return role === "controlPlane"
+        ? [
+            {
+              path: at,
+              what: `the number of addresses in use in ${name}`,
+              wanted: "0",
+              found: String(used),
+              remedy: "give the control plane a subnet in which nothing else is",
+            },
+          ]
+        : [
+            {
+              path: at,
+              what: `the number of free addresses of ${name}, of as many as its pools may have machines,`,
+              wanted: String(machines),
+              found: String(Math.min(free, machines)),
+              remedy: "name a larger subnet",
+            },
+          ];
+    });
+  }
+}
+
+const controllerActions = [
+  "Microsoft.Network/virtualNetworks/read",
+  "Microsoft.Network/virtualNetworks/joinLoadBalancer/action",
+  "Microsoft.Network/virtualNetworks/subnets/read",
+  "Microsoft.Network/virtualNetworks/subnets/join/action",
+] as const;
+
+function namesOf(existing: Given, firstZone: string | undefined): ClusterNetwork["names"] {
+  const [, , , , vnetResourceGroup = ""] = existing.id.split("/");
+  const first = firstZone === undefined ? undefined : existing.subnets[firstZone];
+  if (first === undefined) throw new RangeError("an existing network has subnets for its first zone");
+  return { vnetResourceGroup, vnetName: lastOf(existing.id), subnetName: lastOf(first.private.id) };
+}
+
+function lastOf(id: string): string {
+  return id.split("/").at(-1) ?? "";
+}
+
+/** Azure says `West Europe` in some answers and `westeurope` in others. */
+function regionName(location: string): string {
+  return location.toLowerCase().replaceAll(" ", "");
+}

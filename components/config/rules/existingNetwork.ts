@@ -1,0 +1,327 @@
+import { addressCount, type Cidr, contains, overlaps, parseCidr } from "../../model/cidr.ts";
+import { childPath, type Problem } from "../problem.ts";
+import type { Cloud, StackConfig } from "../schema.ts";
+import { type Rule, rule } from "./rule.ts";
+
+type Existing = NonNullable<StackConfig["network"]["existing"]>;
+type Role = "private" | "public" | "controlPlane";
+
+const root = "config.fenestra:network.existing";
+const path = (...steps: readonly PropertyKey[]): string => steps.reduce<string>(childPath, root);
+
+/** One subnet of the stack file with its place in it. */
+interface Entry {
+  readonly zone: string;
+  readonly role: Role;
+  readonly id: string;
+  readonly cidr: string;
+  readonly at: (field: "id" | "cidr") => string;
+}
+
+function entries({ subnets }: Existing): readonly Entry[] {
+  return Object.entries(subnets).flatMap(([zone, byRole]) =>
+    (["private", "public", "controlPlane"] as const).flatMap((role): readonly Entry[] => {
+      const subnet = byRole[role];
+      return subnet === undefined ? [] : [{ zone, role, ...subnet, at: (field) => path("subnets", zone, role, field) }];
+    }),
+  );
+}
+
+/** How ids look (Amazon EC2 User Guide, resource ids; Azure REST API, URI of a virtual network). */
+const ids = {
+  aws: {
+    network: /^vpc-([0-9a-f]{8}|[0-9a-f]{17})$/,
+    networkForm: "the id of a VPC, such as vpc-0123456789abcdef0",
+    subnet: /^subnet-([0-9a-f]{8}|[0-9a-f]{17})$/,
+  },
+  azure: {
+    network:
+      /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[\w.()-]+\/providers\/Microsoft\.Network\/virtualNetworks\/[\w.-]+$/i,
+    networkForm:
+      "the resource id of a virtual network: /subscriptions/.../resourceGroups/.../providers/Microsoft.Network/virtualNetworks/...",
+    subnet: /^\/subnets\/[\w.-]+$/i,
+  },
+} as const;
+
+function networkId(cloud: Cloud, { id }: Existing): readonly Problem[] {
+  const { network, networkForm } = ids[cloud];
+  return network.test(id)
+    ? []
+    : [{ path: path("id"), value: id, message: "is not the id of a network", allowed: networkForm }];
+}
+
+function subnetIds(cloud: Cloud, { id: network }: Existing, all: readonly Entry[]): readonly Problem[] {
+  if (cloud === "aws")
+    return all
+      .filter(({ id }) => !ids.aws.subnet.test(id))
+      .map(({ at, id }) => ({
+        path: at("id"),
+        value: id,
+        message: "is not the id of a subnet",
+        allowed: "the id of a subnet, such as subnet-0123456789abcdef0",
+      }));
+  const inside = (id: string): boolean =>
+    id.toLowerCase().startsWith(`${network.toLowerCase()}/subnets/`) && ids.azure.subnet.test(id.slice(network.length));
+  return all
+    .filter(({ id }) => !inside(id))
+    .map(({ at, id }) => ({
+      path: at("id"),
+      value: id,
+      message: "is not the id of a subnet of the network",
+      allowed: `${network}/subnets/...`,
+    }));
+}
+
+function zones(wanted: readonly string[], { subnets }: Existing): readonly Problem[] {
+  const given = Object.keys(subnets);
+  return [
+    ...wanted
+      .filter((zone) => !given.includes(zone))
+      .map((zone) => ({
+        path: path("subnets", zone),
+        value: undefined,
+        message: "is missing, although it is one of network.zones",
+        allowed: "private and controlPlane, each with id and cidr",
+      })),
+    ...given
+      .filter((zone) => !wanted.includes(zone))
+      .map((zone) => ({
+        path: path("subnets", zone),
+        value: zone,
+        message: "is not one of network.zones",
+        allowed: `one of ${wanted.join(", ")}`,
+      })),
+  ];
+}
+
+/** Fixed addresses of the control plane end at .12, and AWS has no smaller subnet; the cloud controller's load balancers need eight addresses. */
+const longestPrefix: Readonly<Record<Role, number>> = { controlPlane: 28, private: 27, public: 27 };
+
+function ranges(networks: readonly string[], all: readonly Entry[]): readonly Problem[] {
+  const outer = networks.flatMap((text) => parseCidr(text) ?? []);
+  const problems = all.flatMap(({ at, role, cidr: text }): readonly Problem[] => {
+    const range = parseCidr(text);
+    const problem = (message: string, allowed: string): readonly Problem[] => [
+      { path: at("cidr"), value: text, message, allowed },
+    ];
+    if (range === undefined) return problem("is not a network", "an IPv4 network whose host bits are zero");
+    if (range.prefix > longestPrefix[role])
+      return problem("is too small a subnet", `a /${longestPrefix[role]} or a larger one`);
+    // Where a range of the network is wrong, its own rule says so.
+    if (outer.length < networks.length || outer.some((network) => contains(network, range))) return [];
+    return problem("is outside of the network", `a part of ${networks.join(", ")}`);
+  });
+  return [...problems, ...sharing(all)];
+}
+
+/** Different subnets have no common address, and one subnet has one range. */
+function sharing(all: readonly Entry[]): readonly Problem[] {
+  return all.flatMap((entry, index): readonly Problem[] =>
+    all.slice(0, index).flatMap((other): readonly Problem[] => {
+      const same = other.id.toLowerCase() === entry.id.toLowerCase();
+      if (same && other.cidr !== entry.cidr)
+        return [
+          {
+            path: entry.at("cidr"),
+            value: entry.cidr,
+            message: `differs from ${other.at("cidr")}, which is of the same subnet`,
+            allowed: other.cidr,
+          },
+        ];
+      const [a, b] = [parseCidr(entry.cidr), parseCidr(other.cidr)];
+      if (same || a === undefined || b === undefined || !overlaps(a, b)) return [];
+      return [
+        {
+          path: entry.at("cidr"),
+          value: entry.cidr,
+          message: `overlaps ${other.at("cidr")}, ${other.cidr}`,
+          allowed: "ranges of different subnets without a common address",
+        },
+      ];
+    }),
+  );
+}
+
+/** A subnet of AWS lies in one zone; one of Azure in all. Workers must never take a fixed address of the control plane. */
+function oncePerUse(cloud: Cloud, all: readonly Entry[]): readonly Problem[] {
+  return all.flatMap((entry, index): readonly Problem[] => {
+    const other = all
+      .slice(0, index)
+      .find(({ id, role }) => id.toLowerCase() === entry.id.toLowerCase() && (cloud === "aws" || role !== entry.role));
+    if (other === undefined) return [];
+    return [
+      {
+        path: entry.at("id"),
+        value: entry.id,
+        message: `is named by ${other.at("id")} already`,
+        allowed:
+          cloud === "aws"
+            ? "a subnet of its own for each zone and purpose"
+            : "another subnet for the control plane than for workers, since its addresses are fixed",
+      },
+    ];
+  });
+}
+
+const shape = rule(
+  ["cloud", "network.existing", "network.zones", "network.cidr"],
+  ({ cloud, "network.existing": existing, "network.zones": wanted, "network.cidr": first }) => {
+    if (existing === undefined) return [];
+    const all = entries(existing);
+    return [
+      ...networkId(cloud, existing),
+      ...subnetIds(cloud, existing, all),
+      ...zones(wanted, existing),
+      ...ranges([first, ...existing.moreCidrs], all),
+      ...oncePerUse(cloud, all),
+    ];
+  },
+);
+
+/** Further ranges of the network follow the same rules as its first. */
+const furtherRanges = rule(
+  ["network.existing", "network.cidr", "kubernetes.podCidr", "kubernetes.serviceCidr"],
+  (settings) => {
+    const others: readonly (readonly [string, string])[] = [
+      ["network.cidr", settings["network.cidr"]],
+      ["kubernetes.podCidr", settings["kubernetes.podCidr"]],
+      ["kubernetes.serviceCidr", settings["kubernetes.serviceCidr"]],
+    ];
+    const more = settings["network.existing"]?.moreCidrs ?? [];
+    return more.flatMap((text, index): readonly Problem[] => {
+      const at = path("moreCidrs", index);
+      const range = parseCidr(text);
+      if (range === undefined)
+        return [
+          { path: at, value: text, message: "is not a network", allowed: "an IPv4 network whose host bits are zero" },
+        ];
+      const before = more
+        .slice(0, index)
+        .map((other, place) => [`network.existing.moreCidrs[${place}]`, other] as const);
+      return [...others, ...before]
+        .filter(([, other]) => overlapping(range, other))
+        .map(([setting, other]) => ({
+          path: at,
+          value: text,
+          message: `overlaps config.fenestra:${setting}, ${other}`,
+          allowed: "networks without a common address",
+        }));
+    });
+  },
+);
+
+function overlapping(range: Cidr, text: string): boolean {
+  const other = parseCidr(text);
+  return other !== undefined && overlaps(range, other);
+}
+
+/** Settings that an existing network has itself, and those of one cloud. */
+const otherSettings = rule(
+  ["cloud", "accountId", "network.existing", "network.nat", "network.dns", "access.public"],
+  ({
+    cloud,
+    accountId,
+    "network.existing": existing,
+    "network.nat": nat,
+    "network.dns": dns,
+    "access.public": open,
+  }) => {
+    const dnsOnAzure =
+      cloud === "azure" && dns?.searchDomain !== undefined
+        ? [
+            {
+              path: "config.fenestra:network.dns.searchDomain",
+              value: dns.searchDomain,
+              message: "is an option of AWS: the DHCP of Azure gives no search domain",
+              allowed: "nothing on Azure",
+              remedy: "set it in the machines' image, or join them to the domain",
+            },
+          ]
+        : [];
+    if (existing === undefined) return dnsOnAzure;
+    const { id, resourceGroup, subnets, tagSubnets } = existing;
+    const [, , subscription, , group] = id.split("/");
+    const wrong = (at: string, value: unknown, message: string, allowed: string): Problem => ({
+      path: at,
+      value,
+      message,
+      allowed,
+    });
+    const problems: readonly (Problem | false)[] = [
+      nat === "perZone" &&
+        wrong(
+          "config.fenestra:network.nat",
+          nat,
+          "makes NAT gateways, which an existing network has itself",
+          "single or none",
+        ),
+      dns !== undefined &&
+        wrong(
+          "config.fenestra:network.dns",
+          dns,
+          "cannot be set in an existing network, whose own name servers hold",
+          "nothing",
+        ),
+      cloud === "aws" &&
+        resourceGroup !== undefined &&
+        wrong(path("resourceGroup"), resourceGroup, "is an option of Azure", "nothing on AWS"),
+      cloud === "azure" &&
+        tagSubnets !== undefined &&
+        wrong(path("tagSubnets"), tagSubnets, "is an option of AWS", "nothing on Azure, where no subnet is tagged"),
+      cloud === "azure" &&
+        resourceGroup !== undefined &&
+        resourceGroup.toLowerCase() === group?.toLowerCase() &&
+        wrong(
+          path("resourceGroup"),
+          resourceGroup,
+          "is the resource group of the network, which the cluster's controllers could change then",
+          "a resource group of the cluster's own",
+        ),
+      cloud === "azure" &&
+        resourceGroup !== undefined &&
+        !/^[\w.()-]{0,89}[\w()-]$/.test(resourceGroup) &&
+        wrong(
+          path("resourceGroup"),
+          resourceGroup,
+          "is not the name of a resource group",
+          "up to 90 letters, digits and _ ( ) - .",
+        ),
+      // A machine's network interface must be in the subscription of its network (Azure documentation, network interfaces).
+      cloud === "azure" &&
+        accountId !== undefined &&
+        ids.azure.network.test(id) &&
+        accountId !== subscription?.toLowerCase() &&
+        wrong(path("id"), id, "is in another subscription than accountId", `a virtual network of ${accountId}`),
+    ];
+    const publicSubnets = Object.entries(subnets).flatMap(([zone, { public: subnet }]): readonly Problem[] => {
+      const at = path("subnets", zone, "public");
+      if (cloud === "azure" && subnet !== undefined)
+        return [
+          wrong(at, subnet.id, "is an option of AWS", "nothing on Azure, where a public load balancer is in no subnet"),
+        ];
+      if (cloud === "aws" && subnet === undefined && open !== undefined)
+        return [
+          wrong(
+            at,
+            undefined,
+            "is missing: access.public makes a public load balancer",
+            "id and cidr of a public subnet",
+          ),
+        ];
+      return [];
+    });
+    return [...dnsOnAzure, ...problems.filter((problem) => problem !== false), ...publicSubnets];
+  },
+);
+
+/** The rules on an existing network, and on name servers of one that is created. */
+export const existingNetworkRules: readonly Rule[] = [shape, furtherRanges, otherSettings];
+
+/** Addresses of the private subnets of an existing network, each subnet counted once, less those that clouds, load balancers and endpoints take. */
+export function roomInSubnets({ subnets }: Existing): number {
+  const workers = new Map(Object.values(subnets).map(({ private: subnet }) => [subnet.id.toLowerCase(), subnet.cidr]));
+  return [...workers.values()].reduce(
+    (sum, text) => sum + Math.max(0, addressCount(parseCidr(text)?.prefix ?? 32) - 10),
+    0,
+  );
+}

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { existingOf } from "../../plan/fakes/existing.ts";
+import type { PropertyMap } from "../../plan/program/values.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { ofType, type Recorded, resource, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
+import { stackConfig } from "../support/stacks.ts";
+
+const stash = "pulumi:index:Stash";
+const clouds = {
+  aws: { deploy: deployAws, region: "eu-central-1", stack: "aws-existing" },
+  azure: { deploy: deployAzure, region: "westeurope", stack: "azure-existing" },
+} as const;
+type Cloud = keyof typeof clouds;
+
+const vnet = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "").existing.id;
+/** An id of the stack files by its last part. */
+const idOf = (name: string): string =>
+  name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`;
+
+/** The program in a cloud where some outputs of an existing resource are others than the stack file says; `null` takes it away. */
+async function run(cloud: Cloud, id?: string, outputs?: PropertyMap | null): Promise<Recorded> {
+  const { deploy, region, stack } = clouds[cloud];
+  const config = stackConfig(stack);
+  const existing = new Map(existingOf(config["fenestra:network"], region, testAccount));
+  if (id !== undefined) {
+    const found = existing.get(id) ?? assert.fail(id);
+    if (outputs === null) existing.delete(id);
+    else existing.set(id, { ...found, outputs: { ...found.outputs, ...outputs } });
+  }
+  return await withMocks(() => deploy(specOf(stack)), { region, existing });
+}
+
+/** The comparison as an engine runs it before the first update, and before a later one. */
+async function compared(cloud: Cloud, recorded: Recorded): Promise<readonly string[]> {
+  const name = `${clouds[cloud].stack}-network-check`;
+  const newInputs = resource(recorded, stash, name).inputs;
+  const call = async (hook: string): Promise<string> => {
+    const { callback } = recorded.hooks.get(hook) ?? assert.fail(hook);
+    try {
+      await Reflect.apply(callback, undefined, [{ newInputs }]);
+      return "";
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  };
+  return [await call(`${name}-first`), await call(name)];
+}
+
+describe("an existing network", () => {
+  for (const cloud of ["aws", "azure"] as const) {
+    it(`of ${cloud} is read, and nothing of it is made but what the documentation lists`, async () => {
+      const recorded = await run(cloud);
+      const inNetwork = recorded.program.resources
+        .filter(({ parent }) => parent?.endsWith(`::${clouds[cloud].stack}-network`))
+        .map(({ urn, read }) => `${read === undefined ? "makes" : "reads"} ${shortUrn(urn)}`);
+      assert.deepEqual(
+        inNetwork.sort(),
+        {
+          aws: [
+            "makes aws:ec2/tag:Tag aws-existing-network-private-a",
+            "makes aws:ec2/tag:Tag aws-existing-network-private-b",
+            "makes pulumi:index:Stash aws-existing-network-check",
+            ...["control-plane-a", "control-plane-b", "private-a", "private-b", "public-a", "public-b"].map(
+              (role) => `reads aws:ec2/subnet:Subnet aws-existing-network-${role}`,
+            ),
+            "reads aws:ec2/vpc:Vpc aws-existing-network-vpc",
+          ],
+          azure: [
+            "makes azure-native:authorization:RoleAssignment azure-existing-network-controllers",
+            "makes azure-native:authorization:RoleDefinition azure-existing-network-controllers",
+            "makes pulumi:index:Stash azure-existing-network-check",
+            "makes random:index/randomUuid:RandomUuid azure-existing-network-controllers",
+            "reads azure-native:network:Subnet azure-existing-network-control-plane-1",
+            "reads azure-native:network:Subnet azure-existing-network-private-1",
+            "reads azure-native:network:VirtualNetwork azure-existing-network-vnet",
+            "reads azure-native:resources:ResourceGroup azure-existing-network-group",
+          ],
+        }[cloud],
+      );
+      assert.deepEqual(await compared(cloud, recorded), ["", ""]);
+    });
+
+    it(`of ${cloud} is compared before any machine is made`, async () => {
+      const { program } = await run(cloud);
+      const check = program.resources.find(({ name }) => name === `${clouds[cloud].stack}-network-check`);
+      const machines = program.resources.filter(({ type }) =>
+        /:(Instance|Group|VirtualMachine|VirtualMachineScaleSet)$/.test(type),
+      );
+      assert.equal(machines.length, 3);
+      for (const { name, dependencies } of machines) assert.ok(dependencies.includes(check?.urn ?? "?"), name);
+    });
+  }
+
+  for (const [cloud, id, outputs, told] of [
+    [
+      "aws",
+      "vpc-0a1b2c3d4e5f60718",
+      { cidrBlock: "10.51.0.0/20" },
+      /network\.cidr: the first range of vpc-\w+ is 10\.51/,
+    ],
+    ["aws", "vpc-0a1b2c3d4e5f60718", { enableDnsSupport: false }, /existing\.id: enableDnsSupport of .* is false/],
+    ["aws", "subnet-0a00000000000000a", { vpcId: "vpc-1" }, /eu-central-1a\.private\.id: the VPC of \S+ is vpc-1 in/],
+    [
+      "aws",
+      "subnet-0a00000000000000b",
+      { availabilityZone: "eu-central-1c" },
+      /1b\.private\.id: the zone .* is eu-central-1c/,
+    ],
+    [
+      "aws",
+      "subnet-0c00000000000000b",
+      { cidrBlock: "100.64.0.32/28" },
+      /1b\.controlPlane\.cidr: the range .* is 100\.64\.0\.32/,
+    ],
+    [
+      "aws",
+      "subnet-0a00000000000000a",
+      { mapPublicIpOnLaunch: true },
+      /mapPublicIpOnLaunch .* is true .*, and not false/,
+    ],
+    [
+      "aws",
+      "subnet-0c00000000000000a",
+      { privateDnsHostnameTypeOnLaunch: "ip-name" },
+      /OnLaunch .* is ip-name [\s\S]*fix: .*aws ec2 modify-subnet/,
+    ],
+    ["azure", "spoke", { location: "northeurope" }, /existing\.id: the region of spoke is northeurope/],
+    [
+      "azure",
+      "spoke",
+      { addressSpace: { addressPrefixes: ["10.60.0.0/20"] } },
+      /moreCidrs: the list of ranges .* is 10\.60\.0\.0\/20 in/,
+    ],
+    ["azure", "nodes", { addressPrefix: "10.60.4.0/22" }, /private\.cidr: the range of nodes is 10\.60\.4\.0\/22/],
+    [
+      "azure",
+      "control-plane",
+      { serviceEndpoints: [{ service: "Microsoft.KeyVault" }] },
+      /endpoint Microsoft\.Storage of control-plane is off/,
+    ],
+    ["azure", "nodes", { delegations: [{ name: "sql" }] }, /the number of delegations of nodes is 1/],
+  ] as const) {
+    it(`of ${cloud} is refused when ${id} has ${JSON.stringify(outputs)}`, async () => {
+      const [first = "", later = ""] = await compared(cloud, await run(cloud, idOf(id), outputs));
+      assert.match(first, told);
+      assert.match(first, /has 1 problem/);
+      assert.equal(later, first);
+    });
+  }
+
+  it("needs free addresses at first, which machines have later", async () => {
+    const taken = (count: number) => ({
+      ipConfigurations: Array.from({ length: count }, (_, id) => ({ id: String(id) })),
+    });
+    const fixed = await compared("azure", await run("azure", idOf("control-plane"), taken(1)));
+    assert.match(fixed[0] ?? "", /the number of addresses in use in control-plane is 1/);
+    const full = await compared("azure", await run("azure", idOf("nodes"), taken(1019)));
+    assert.match(full[0] ?? "", /the number of free addresses of nodes.* is 0 .* not 2/);
+    assert.deepEqual([fixed[1], full[1]], ["", ""]);
+  });
+
+  it("must exist", async () => {
+    for (const [cloud, id] of [
+      ["aws", "subnet-0a00000000000000a"],
+      ["azure", "nodes"],
+    ] as const)
+      await assert.rejects(run(cloud, idOf(id), null), new RegExp(`resource '${idOf(id)}' does not exist`));
+  });
+
+  it("gives its ids to other programs, and the second range to the rules", async () => {
+    const recorded = await run("aws");
+    const { network } = JSON.parse(JSON.stringify(recorded.program.outputs.resources));
+    assert.deepEqual(network.subnets["eu-central-1b"], {
+      private: "subnet-0a00000000000000b",
+      controlPlane: "subnet-0c00000000000000b",
+      public: "subnet-0b00000000000000b",
+    });
+    const rules = ofType(recorded, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule");
+    const ranges = [...rules]
+      .filter(([name]) => name.includes("api-internal-from"))
+      .map(([, { inputs }]) => inputs.cidrIpv4);
+    assert.deepEqual(ranges, ["10.50.0.0/20", "100.64.0.0/24"]);
+  });
+});
