@@ -18,6 +18,7 @@ describe("address plan", () => {
   it("divides a /16 as documented", () => {
     assert.deepEqual(addressPlan("10.0.0.0/16", ["a", "b", "c"]), {
       cidr: "10.0.0.0/16",
+      cidrs: ["10.0.0.0/16"],
       zones: [
         { zone: "a", private: "10.0.0.0/18", public: "10.0.192.0/22", controlPlane: "10.0.224.0/28" },
         { zone: "b", private: "10.0.64.0/18", public: "10.0.196.0/22", controlPlane: "10.0.228.0/28" },

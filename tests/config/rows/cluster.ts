@@ -259,7 +259,7 @@ export const clusterRows: readonly Row[] = [
         "network.cidr",
         "10.0.0.0",
         "is not an IPv4 network in CIDR notation",
-        "a text, four numbers with dots, a slash and the prefix length, such as 10.0.0.0/16. Address range of the VPC or virtual network, a /16 to /21, on Azure to /22.",
+        "a text, four numbers with dots, a slash and the prefix length, such as 10.0.0.0/16. Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
       ],
     ],
   ],
