@@ -80,7 +80,10 @@ const existingNetworkSchema = z
           ).optional(),
         }),
       )
-      .meta({ description: "Subnets by zone, one entry for each of network.zones." }),
+      .meta({
+        description:
+          "Subnets by zone, one entry for each of network.zones: private for workers and controlPlane, on AWS also public with access.public; each with id and cidr.",
+      }),
     resourceGroup: z.string().min(1).optional().meta({
       description:
         "Azure only: name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
