@@ -79,7 +79,9 @@ export function layOut(plan: Plan, form: keyof typeof forms, marks: Marks = new 
   const pools = placePools(sheet, end(balancer) + gap);
   canvas.arrow([pad + gutter, pools.y + 14], [lane, pools.y + 14], [lane, end(balancer) + 3]);
   const network = { x: 1, y: top, width: networkWidth - 2, height: end(pools) + pad - top };
-  const title = `${plan.cluster.cloud === "aws" ? "VPC" : "VNet"} ${plan.network.cidr}`;
+  const { cidr, existing } = plan.network;
+  const kind = plan.cluster.cloud === "aws" ? "VPC" : "VNet";
+  const title = existing === undefined ? `${kind} ${cidr}` : `Existing ${kind} ${existing.cidrs.join(", ")}`;
   canvas.frames.unshift({ ...network, kind: "network", label: title, indent: pad + gutter + 7 });
   const below = wide
     ? placeOutside(sheet, { x: networkWidth + 3 * gap, y: top, width: beside - 1 }, end(pools))
@@ -289,7 +291,9 @@ function scaleOf({ autoscale }: PlanPool): readonly string[] {
 }
 
 /** Whether the program makes subnets of this kind; Azure has none for its edge. */
-function isMade({ network, resources }: Plan, of: (zone: Zone) => string): boolean {
+function isMade({ network, resources }: Plan, of: (zone: Zone) => string | null): boolean {
+  // Of an existing network the stack file names all that are used.
+  if (network.existing !== undefined) return network.zones.some((zone) => of(zone) !== null);
   const subnets = resources.filter(({ type }) => /:Subnet$/.test(type)).map(({ inputs }) => JSON.stringify(inputs));
   return network.zones.some((zone) => subnets.some((inputs) => inputs.includes(`"${of(zone)}"`)));
 }

@@ -4,6 +4,7 @@ import { highlight } from "../highlight.ts";
 import { escapeHtml } from "../markdown.ts";
 import type { Plan, PlanMachine, PlanPool, PlanResource } from "../plan.ts";
 import { countByProvider } from "../summary.ts";
+import { networkInWords } from "../tree.ts";
 import { holdersInWords, reaches, stores } from "./access.ts";
 import { code, codes, counted, folded, scrolling, table } from "./elements.ts";
 
@@ -12,7 +13,7 @@ export function accessTables(plan: Plan): string {
   const subnets = plan.network.zones.map((zone) => [
     escapeHtml(zone.zone),
     code(zone.private),
-    code(zone.public),
+    zone.public === null ? "" : code(zone.public),
     code(zone.controlPlane),
   ]);
   const rules = reaches(plan).map(({ from, to, ports, purpose }) => [
@@ -37,7 +38,7 @@ export function accessTables(plan: Plan): string {
       table("Who may read and write what", ["Store", "Holds", "Read by", "Written by"], kept),
     ),
     folded(
-      `Addresses: ${escapeHtml(plan.network.cidr)}, pods ${escapeHtml(plan.network.podCidr)}, Services ${escapeHtml(plan.network.serviceCidr)}`,
+      `Addresses: ${escapeHtml(networkInWords(plan))}, pods ${escapeHtml(plan.network.podCidr)}, Services ${escapeHtml(plan.network.serviceCidr)}`,
       table("Subnets", ["Zone", "Private", "Public", "Control plane"], subnets),
     ),
   ].join("\n");
