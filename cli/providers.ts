@@ -32,7 +32,8 @@ export const providersCommand: Command = {
     const { stack, config: written } = readStack("providers needs --stack NAME", values);
     const config = withoutExamples(written);
     loadConfig(config);
-    const cloud = new ServedCloud(simulatedCloud(placeOf(config), "real"));
+    const place = placeOf(config);
+    const cloud = new ServedCloud(simulatedCloud(place, "real"), [], {}, place.existing);
     const served = await serveProviders(cloud);
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-state-"));
     try {

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { messageOf } from "../components/gates/messageOf.ts";
+import { placeOf } from "../plan/fakes/cloud.ts";
 import type { SimulatedCloud } from "../plan/program/engine.ts";
 import { nameOfUrn, type RecordedProgram } from "../plan/program/recorded.ts";
 import { ServedCloud } from "../plan/providers/cloud.ts";
@@ -78,7 +79,7 @@ export async function serveEngine(parts: EngineParts): Promise<EngineAccess> {
       }
     },
   };
-  const served = await serveProviders(new ServedCloud(simulate, program.resources, watch));
+  const served = await serveProviders(new ServedCloud(simulate, program.resources, watch, placeOf(config).existing));
   const folder = path.join(workFolder, "engine");
   await mkdir(folder, { mode: 0o700 });
   return { variables: makeEngineProject({ folder, stack, config, ports: served.ports }), folder };

@@ -3,8 +3,6 @@ import { addressAt, type Cidr, cidr, formatCidr, subnet } from "./cidr.ts";
 
 /** A network that exists already, as the stack file describes it. */
 export type ExistingNetwork = NonNullable<StackConfig["network"]["existing"]>;
-/** The existing subnets of one zone. */
-export type ExistingSubnets = ExistingNetwork["subnets"][string];
 
 /** Address ranges of one availability zone, in CIDR notation. */
 export interface ZonePlan {

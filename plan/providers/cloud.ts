@@ -1,3 +1,4 @@
+import { type ExistingResources, findExisting } from "../fakes/existing.ts";
 import { readBack } from "../fakes/readBack.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedResource } from "../program/recorded.ts";
@@ -46,6 +47,7 @@ const namedOnce = /^(arn:[^:]*:elasticloadbalancing:.*:(?:loadbalancer|targetgro
 export class ServedCloud {
   readonly #simulate: SimulatedCloud;
   readonly #watch: CloudWatch;
+  readonly #existing: ExistingResources;
   readonly #recorded: Map<string, RecordedResource>;
   readonly #made = new Map<string, Made>();
   readonly #lives = new Map<string, number>();
@@ -53,9 +55,16 @@ export class ServedCloud {
   /**
    * @param recorded resources of an earlier run of the same program. Each is answered as it was then, once and if it is asked for with the same
    *   inputs: another engine gets the same keys and certificates, so what was made from them fits.
+   * @param existing what was there before, which is read and neither made nor deleted
    */
-  constructor(simulate: SimulatedCloud, recorded: readonly RecordedResource[] = [], watch: CloudWatch = {}) {
+  constructor(
+    simulate: SimulatedCloud,
+    recorded: readonly RecordedResource[] = [],
+    watch: CloudWatch = {},
+    existing: ExistingResources = new Map(),
+  ) {
     this.#simulate = simulate;
+    this.#existing = existing;
     this.#watch = watch;
     this.#recorded = new Map(recorded.map((resource) => [resource.urn, resource]));
   }
@@ -91,7 +100,10 @@ export class ServedCloud {
   read(subject: Subject, id: string, inputs: PropertyMap, state: PropertyMap) {
     if (onlyInState.test(subject.type)) return { inputs, outputs: state };
     const made = this.#made.get(keyOf(subject, id, inputs));
-    if (made === undefined) return undefined;
+    if (made === undefined) {
+      const found = findExisting(this.#existing, subject.type, id);
+      return found === undefined ? undefined : { inputs, outputs: found.outputs };
+    }
     return { inputs: made.request.inputs, outputs: this.#withReadBack(made.request, made.outputs, "refresh") };
   }
 

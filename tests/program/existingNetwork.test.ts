@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existingOf } from "../../plan/fakes/existing.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";
+import { ServedCloud } from "../../plan/providers/cloud.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { ofType, type Recorded, resource, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
@@ -166,6 +167,15 @@ describe("an existing network", () => {
       ["azure", "nodes"],
     ] as const)
       await assert.rejects(run(cloud, idOf(id), null), new RegExp(`resource '${idOf(id)}' does not exist`));
+  });
+
+  it("is read by an engine too, under any case of Azure's ids, and is not there under another type", () => {
+    const existing = existingOf(stackConfig("azure-existing")["fenestra:network"], "westeurope", testAccount);
+    const cloud = new ServedCloud(() => assert.fail("nothing is made"), [], {}, existing);
+    const read = (type: string, id: string) => cloud.read({ urn: "urn", type, name: "name" }, id, {}, {})?.outputs.name;
+    assert.equal(read("azure-native:network:Subnet", idOf("nodes").toUpperCase()), "nodes");
+    assert.equal(read("azure-native:network:VirtualNetwork", idOf("nodes")), undefined);
+    assert.equal(read("azure-native:network:Subnet", idOf("others")), undefined);
   });
 
   it("gives its ids to other programs, and the second range to the rules", async () => {
