@@ -119,7 +119,13 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   );
 
   const settings = await mirrorSettings(stack, config, spec, options.breakage);
-  const surroundings = await buildSurroundings(cloud, [...decoded, ...coming], spec.network.cidrs, workFolder, settings);
+  const surroundings = await buildSurroundings(
+    cloud,
+    [...decoded, ...coming],
+    spec.network.cidrs,
+    workFolder,
+    settings,
+  );
   const { mirror } = surroundings;
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
   if (mirror !== undefined) progress.line(mirrorLine(mirror));
