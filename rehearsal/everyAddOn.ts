@@ -36,12 +36,16 @@ export const everyAddOn = {
   ...examples,
 } satisfies StackConfigInput["addons"];
 
+/** Rights in the cloud for the sample that reads an object, and two keys of service accounts, as in the middle of a change. */
+const identity = { serviceAccountKeys: ["rsa-1", "ecdsa"], workloadIdentity: {} } satisfies StackConfigInput["access"];
+
+const accessSchema = z.looseObject({});
 const poolsSchema = z.array(
   z.looseObject({ autoscale: z.looseObject({ min: z.number(), max: z.number() }).optional() }),
 );
 
 /**
- * A stack's config with every add-on and all samples, and at least one node in every pool, so that each of their pods has a place. All else
+ * A stack's config with every add-on, all samples and rights in the cloud for pods, and at least one node in every pool, so that each of their pods has a place. All else
  * stays as the stack file has it, sizes of the machines included.
  */
 export function withEveryAddOn(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
@@ -51,5 +55,11 @@ export function withEveryAddOn(config: Readonly<Record<string, string>>): Readon
       ? pool
       : { ...pool, autoscale: { ...pool.autoscale, min: Math.max(1, pool.autoscale.min) } },
   );
-  return { ...config, "fenestra:addons": JSON.stringify(everyAddOn), "fenestra:pools": JSON.stringify(manned) };
+  const access = accessSchema.parse(JSON.parse(config["fenestra:access"] ?? "{}"));
+  return {
+    ...config,
+    "fenestra:access": JSON.stringify({ ...access, ...identity }),
+    "fenestra:addons": JSON.stringify(everyAddOn),
+    "fenestra:pools": JSON.stringify(manned),
+  };
 }

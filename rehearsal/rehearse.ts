@@ -18,6 +18,7 @@ import { acceptanceChecks, expectedPools } from "./checks/all.ts";
 import { bringUpChecks } from "./checks/bringUp.ts";
 import { ControlPlaneLab } from "./checks/controlPlane.ts";
 import { fileChecks } from "./checks/files.ts";
+import { identityChecks } from "./checks/identity.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
 import { CheckSession, selected } from "./checks/session.ts";
@@ -217,6 +218,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
                 })),
             ...(pools.some(({ os }) => os === "windows") ? [windowsKubeletCheck(options.wine)] : []),
             ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster)),
+            ...(worker === undefined || !spec.addons.samples ? [] : identityChecks(stackConfig, program, cluster)),
             ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
           ],
           cloud.nodeTemplates,

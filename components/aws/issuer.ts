@@ -94,7 +94,7 @@ export class Issuer extends pulumi.ComponentResource {
 }
 
 /** Everybody reads the two documents, by HTTPS, and nothing else. */
-export function issuerPolicy(bucketArn: string): PolicyDocument {
+function issuerPolicy(bucketArn: string): PolicyDocument {
   return policy(
     {
       Sid: "ReadDocuments",

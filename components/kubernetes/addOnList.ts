@@ -33,7 +33,7 @@ export interface InClusterValues {
 }
 
 /** Values of pods with rights in the cloud. */
-export interface WorkloadIdentityValues {
+interface WorkloadIdentityValues {
   /** Variables of each service account's pods, see `environmentsExpression`. */
   readonly environments: Text;
   /** URL of the object that the sample reads; none without the sample. */

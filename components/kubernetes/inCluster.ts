@@ -48,7 +48,7 @@ export interface InClusterArgs {
 }
 
 /** What pods need to use their rights in the cloud. */
-export interface PodIdentities {
+interface PodIdentities {
   /** Variables of each service account's pods. */
   readonly environments: pulumi.Output<PodEnvironments>;
   /** URL of the object that the sample reads. */

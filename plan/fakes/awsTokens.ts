@@ -10,7 +10,7 @@ import { issuerOf, verifiedClaims } from "./tokens.ts";
  *
  * @throws Error for a public policy in a bucket that blocks such: S3 refuses to store it (PutBucketPolicy, "AccessDenied")
  */
-function publicObject(program: RecordedProgram, url: string): string | undefined {
+export function publicObject(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);
   const bucket = resourcesOfType(program, "aws:s3/bucket:Bucket").find(
     ({ outputs }) => textOf(outputs.bucketRegionalDomainName) === host,

@@ -4,7 +4,7 @@ import { same } from "./azureAccess.ts";
 import { issuerOf, verifiedClaims } from "./tokens.ts";
 
 /** A blob that everybody may read: account and container must both say so (Azure Storage, "Configure anonymous read access"). */
-function publicBlob(program: RecordedProgram, url: string): string | undefined {
+export function publicBlob(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);
   const [, container = "", ...path] = pathname.split("/");
   const account = resourcesOfType(program, "azure-native:storage:StorageAccount").find(

@@ -8,7 +8,7 @@ import type { Manifest, Text } from "../manifest.ts";
 export type PodEnvironments = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Name of the policy and of its binding. */
-export const identityPolicyName = "fenestra-workload-identity";
+const identityPolicyName = "fenestra-workload-identity";
 
 /** Volume with the token, and where it is mounted. */
 const volume = "fenestra-identity";
@@ -27,7 +27,7 @@ function accounts({ serviceAccounts, sample }: NonNullable<ClusterSpec["workload
 }
 
 /** Whether the cluster's API server can give pods their tokens by itself. */
-export function givesTokens(spec: Pick<ClusterSpec, "kubernetes">): boolean {
+function givesTokens(spec: Pick<ClusterSpec, "kubernetes">): boolean {
   return requireMinorFacts(spec.kubernetes.version).mutatingAdmissionPolicy;
 }
 
