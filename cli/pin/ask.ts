@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
 import type { Answer } from "./lock.ts";
 import { imageReference, publishedChecksum } from "./publishers.ts";
@@ -9,6 +10,17 @@ export interface AskOptions {
   /** Milliseconds until an answer must be complete. Default 20,000. */
   readonly timeoutMs?: number;
 }
+
+/** Versions that a publisher has. */
+export type Versions =
+  | { readonly kind: "versions"; readonly versions: readonly string[] }
+  | { readonly kind: "failed"; readonly from: string; readonly reason: string };
+
+/** Most pages of a list of tags that are read: repositories have some thousand tags. */
+const mostPages = 100;
+
+const releaseSchema = z.array(z.object({ tag_name: z.string(), draft: z.boolean(), prerelease: z.boolean() }));
+const tagSchema = z.object({ tags: z.array(z.string()).nullable() });
 
 /** Formats of an image's index or manifest (OCI image specification, media types; Docker's own are older). The index comes first. */
 const manifests = [
@@ -50,6 +62,53 @@ export class Publishers {
     }
   }
 
+  /** The newest release of a Kubernetes minor (kubernetes.io, "Download Kubernetes": stable-MINOR.txt). */
+  stable(minor: string): Promise<Versions> {
+    return this.#versions(`https://dl.k8s.io/release/stable-${minor}.txt`, (text) => [text.trim()]);
+  }
+
+  /** The tags of a repository's releases on GitHub, newest first, the last hundred (REST API, "List releases"). */
+  releases(owner: string, repository: string): Promise<Versions> {
+    return this.#versions(`https://api.github.com/repos/${owner}/${repository}/releases?per_page=100`, (text) =>
+      releaseSchema
+        .parse(JSON.parse(text))
+        .flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name])),
+    );
+  }
+
+  async #versions(from: string, read: (text: string) => readonly string[]): Promise<Versions> {
+    const known = this.#texts.get(from) ?? this.#text(from);
+    this.#texts.set(from, known);
+    const text = await known;
+    if (text instanceof Failure) return { kind: "failed", from, reason: text.reason };
+    try {
+      return { kind: "versions", versions: read(text) };
+    } catch {
+      return { kind: "failed", from, reason: "the answer is not what this publisher sends" };
+    }
+  }
+
+  /** The tags of an image, page by page (OCI distribution specification, "Listing Tags": the next one is in the header Link). */
+  async tags(reference: string): Promise<Versions> {
+    const { registry, repository } = imageReference(reference);
+    const from = `https://${registry}/v2/${repository}/tags/list`;
+    const versions: string[] = [];
+    let url: string | undefined = this.#through(`${from}?n=1000`);
+    try {
+      for (let page = 0; url !== undefined && page < mostPages; page++) {
+        const response = await this.#withToken(url, { headers: {} });
+        if (!response.ok) return { kind: "failed", from, reason: `HTTP ${response.status}` };
+        versions.push(...(tagSchema.parse(await response.json()).tags ?? []));
+        const next = /<([^>]+)>;\s*rel="?next"?/.exec(response.headers.get("link") ?? "")?.[1];
+        // It is a path in most registries, which leads to the host that was asked.
+        url = next === undefined ? undefined : this.#through(new URL(next, `https://${registry}`).href);
+      }
+      return { kind: "versions", versions };
+    } catch (error) {
+      return { kind: "failed", from, reason: reasonOf(error, this.#timeoutMs) };
+    }
+  }
+
   async #text(url: string): Promise<string | Failure> {
     try {
       const response = await this.#request(this.#through(url), {});
@@ -66,21 +125,22 @@ export class Publishers {
     try {
       const url = this.#through(`https://${registry}/v2/${repository}/manifests/${tag}`);
       const head = { method: "HEAD", headers: { accept: manifests } };
-      let response = await this.#request(url, head);
-      if (response.status === 401) {
-        const token = await this.#token(response.headers.get("www-authenticate") ?? "");
-        // To where the redirect led: a token is not sent on to another host.
-        response = await this.#request(response.url, {
-          ...head,
-          headers: { ...head.headers, authorization: `Bearer ${token}` },
-        });
-      }
+      const response = await this.#withToken(url, head);
       if (!response.ok) return { kind: "failed", from, reason: `HTTP ${response.status}` };
       const digest = /^sha256:([0-9a-f]{64})$/.exec(response.headers.get("docker-content-digest") ?? "")?.[1];
       return digest === undefined ? { kind: "none", from } : { kind: "digest", digest, from };
     } catch (error) {
       return { kind: "failed", from, reason: reasonOf(error, this.#timeoutMs) };
     }
+  }
+
+  /** Asks a registry, a second time with the token that it gives to everybody when it wants one. */
+  async #withToken(url: string, init: { readonly headers: Readonly<Record<string, string>> }): Promise<Response> {
+    const response = await this.#request(url, init);
+    if (response.status !== 401) return response;
+    const token = await this.#token(response.headers.get("www-authenticate") ?? "");
+    // To where a redirect led: a token is not sent on to another host.
+    return this.#request(response.url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } });
   }
 
   /** The token that a registry gives to everybody for reading (distribution: docs/spec/auth/token.md). */

@@ -1,12 +1,12 @@
 import type { Artifact } from "../../components/model/artifacts.ts";
-import { type AskOptions, Publishers } from "./ask.ts";
+import type { Publishers } from "./ask.ts";
 import { judge, type PinResult } from "./lock.ts";
 
 /** Asked at the same time: few enough for publishers that count. */
 const atOnce = 8;
 
 /** How to pin. */
-interface PinOptions extends AskOptions {
+interface PinOptions {
   readonly acceptMoved?: boolean;
   /** Which artifacts are asked for; the others stay as they are. Default all. */
   readonly chosen?: (artifact: Artifact) => boolean;
@@ -15,9 +15,9 @@ interface PinOptions extends AskOptions {
 /** Asks for every artifact and judges the answers, in the order of the lock file. An artifact that is not chosen counts as kept. */
 export async function pinLock(
   lock: readonly Artifact[],
-  { acceptMoved = false, chosen = () => true, ...options }: PinOptions,
+  publishers: Publishers,
+  { acceptMoved = false, chosen = () => true }: PinOptions,
 ): Promise<readonly (PinResult | { readonly artifact: Artifact; readonly outcome: "kept"; readonly message: "" })[]> {
-  const publishers = new Publishers(options);
   const results = lock.map((artifact) => ({ artifact, outcome: "kept", message: "" }) as const);
   const answered: (PinResult | (typeof results)[number])[] = [...results];
   // One iterator for all workers: each takes the next.

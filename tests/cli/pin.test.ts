@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { main } from "../../cli/main.ts";
 import { judge, releaseArtifacts, renderLock, sorted, withRelease } from "../../cli/pin/lock.ts";
 import { imageReference, publishedChecksum } from "../../cli/pin/publishers.ts";
+import { takeNewer } from "../../cli/pin/take.ts";
 import { type Artifact, artifactLockFile, isImage, readArtifactLock } from "../../components/model/artifacts.ts";
 import { selectableVersions } from "../../components/model/releases.ts";
 
@@ -91,12 +92,103 @@ describe("fenestra pin", () => {
     assert.equal(lock, renderLock(before));
   });
 
+  const stable = "/dl.k8s.io/release/stable-1.36.txt";
+
   it("writes nothing with --check", async () => {
     answers.set(kubelet, text(a));
+    answers.set(stable, text("v1.36.4\n"));
     const { code, out, lock } = await pin([file("kubelet", null)], "--check");
     assert.equal(code, 0);
     assert.match(out, /1 recorded/);
     assert.equal(lock, renderLock([file("kubelet", null)]));
+  });
+
+  it("says with --check which patch releases are newer, by release, by tag and by page of tags", async () => {
+    const tags = "/ghcr.io/v2/o/r/tags/list";
+    const release = (tag_name: string, more = {}) => ({ tag_name, draft: false, prerelease: false, ...more });
+    const releases = ["v1.2.9", "v1.3.0", "v2.2.10"].map((tag) => release(tag));
+    const github = "https://github.com/o/r/releases/download/v1.2.3/f";
+    answers.set(kubelet, text(a));
+    answers.set(stable, text("v1.36.5"));
+    answers.set(
+      "/api.github.com/repos/o/r/releases?per_page=100",
+      text(
+        JSON.stringify([release("v1.2.11", { prerelease: true }), release("v1.2.12", { draft: true }), ...releases]),
+      ),
+    );
+    answers.set(
+      "/api.github.com/repos/o/r/releases/tags/v1.2.3",
+      text(JSON.stringify({ assets: [{ name: "f", digest: `sha256:${a}` }] })),
+    );
+    for (const tag of ["v4.12.0-eksbuild.2", "ltsc2022"]) answers.set(`/ghcr.io/v2/o/r/manifests/${tag}`, digest(a));
+    answers.set(`${tags}?n=1000`, (_, response) => {
+      response.setHeader("link", `</v2/o/r/tags/list?n=1000&last=x>; rel="next"`);
+      response.end(JSON.stringify({ tags: ["v4.12.0-eksbuild.10", "v4.13.0-eksbuild.1", "v4.12.9", "ltsc2025"] }));
+    });
+    answers.set(`${tags}?n=1000&last=x`, text(JSON.stringify({ tags: ["v4.12.1-eksbuild.1", "v4.12.0-eksbuild.11"] })));
+    const lock = [
+      image("ghcr.io/o/r", "ltsc2022", a),
+      { ...image("ghcr.io/o/r", "4.12.0-eksbuild.2", a), url: `ghcr.io/o/r:v4.12.0-eksbuild.2@sha256:${a}` },
+      { ...file("f", a, github), version: "1.2.3" },
+      file("kubelet", a),
+    ];
+    const { code, out, err, lock: after } = await pin(lock, "--check");
+    assert.deepEqual([code, err], [1, ""]);
+    assert.deepEqual(out.split("\n").slice(1, -1), [
+      "newer: kubernetes 1.36.4 -> 1.36.5",
+      "newer: ghcr.io/o/r 4.12.0-eksbuild.2 -> 4.12.1-eksbuild.1",
+      "newer: f 1.2.3 -> 1.2.9",
+    ]);
+    assert.equal(after, renderLock(lock));
+  });
+
+  it("says with --check when a publisher's list cannot be had, and never calls that up to date", async () => {
+    answers.set(kubelet, text(a));
+    const missing = await pin([file("kubelet", a)], "--check");
+    assert.equal(missing.code, 1);
+    assert.match(missing.err, /✗ kubernetes 1\.36\.4: https:\/\/dl\.k8s\.io\/release\/stable-1\.36\.txt: HTTP 404\n/);
+  });
+
+  it("takes patch releases with --patches, with their digests, into the lock, the sources and the stack files", async () => {
+    const root = mkdtempSync(path.join(folder, "root-"));
+    const texts = {
+      "components/model/releases.ts": 'export const defaultRelease = "1.36.4";\nconst components = { f: "1.2.3" };\n',
+      "components/kubernetes/images.ts":
+        '"o.io/a/b": { linux: "2.0.0", windows: "2.0.0-windows-hp" },\n"o.io/c": "2.0.0",\n',
+      "components/podNetworks/flannel/network.ts": "",
+      "stacks/Pulumi.a.yaml": "    version: 1.36.4\n",
+      "stacks/Pulumi.b.yaml": '    version: "1.36.3"\n',
+    };
+    for (const [name, content] of Object.entries(texts)) {
+      mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+      writeFileSync(path.join(root, name), content);
+    }
+    const lock = [file("kubelet", a), image("o.io/a/b", "2.0.0", a), image("o.io/c", "2.0.0", a)];
+    answers.set(kubelet, text(a));
+    answers.set(stable, text("v1.36.5"));
+    for (const { url } of releaseArtifacts("1.36.5")) answers.set(`/${url.slice(8)}.sha256`, text(b));
+    answers.set("/o.io/v2/a/b/tags/list?n=1000", text(JSON.stringify({ tags: ["2.0.1"] })));
+    answers.set("/o.io/v2/c/tags/list?n=1000", text(JSON.stringify({ tags: null })));
+    answers.set("/o.io/v2/a/b/manifests/2.0.1", digest(b));
+    answers.set("/o.io/v2/c/manifests/2.0.0", digest(a));
+    const { code, out, err } = await pin(lock, "--patches", "--root", root);
+    assert.deepEqual([code, err], [0, ""]);
+    assert.deepEqual(out.split("\n").slice(1, -1), [
+      "taken: kubernetes 1.36.4 -> 1.36.5",
+      "taken: o.io/a/b 2.0.0 -> 2.0.1",
+    ]);
+    const read = (name: string) => readFileSync(path.join(root, name), "utf8");
+    assert.equal(
+      read("components/kubernetes/images.ts"),
+      '"o.io/a/b": { linux: "2.0.1", windows: "2.0.0-windows-hp" },\n"o.io/c": "2.0.0",\n',
+    );
+    assert.match(read("components/model/releases.ts"), /^export const defaultRelease = "1\.36\.5";\n/);
+    assert.equal(read("stacks/Pulumi.a.yaml"), "    version: 1.36.5\n");
+    assert.equal(read("stacks/Pulumi.b.yaml"), texts["stacks/Pulumi.b.yaml"]);
+    const after = readArtifactLock(lockFile);
+    assert.ok(after.every((artifact) => artifact.digest !== null));
+    assert.deepEqual(selectableVersions(after), ["1.36.5"]);
+    assert.equal(after.find(({ name }) => name === "o.io/a/b")?.url, `o.io/a/b:2.0.1@sha256:${b}`);
   });
 
   it("tells a file that is not there, a server that is silent, and one that cannot be reached", async () => {
@@ -205,6 +297,7 @@ describe("fenestra pin", () => {
       [["newest"], /newest is not a release such as 1\.36\.4/],
       [["1.36.4", "1.36.5"], /pin takes one version, not 1\.36\.4 1\.36\.5/],
       [["--timeout", "x"], /--timeout x is not a number of seconds/],
+      [["--check", "--patches"], /--check writes nothing, and --patches writes/],
       [["--via", "x"], /--via x is not a URL/],
     ] as const) {
       const { code, err } = await pin([], ...args);
@@ -246,6 +339,28 @@ describe("what publishers tell", () => {
 
 describe("the lock file", () => {
   const lock = readArtifactLock();
+
+  it("has no version but those of Kubernetes that a newer patch release would not find in the sources", () => {
+    const numbered = lock.filter(({ version, url }) => /^\d+\.\d+\.\d+/.test(version) && !url.includes("dl.k8s.io"));
+    const later = (version: string) => version.replace(/^(\d+\.\d+\.)\d+/, "$199");
+    const once = new Map(numbered.map((artifact) => [`${artifact.name} ${artifact.version}`, artifact]));
+    const newer = [...once.values()].map(({ name, version }) => ({ name, version, newest: later(version) }));
+    const files = ["model/releases.ts", "kubernetes/images.ts", "podNetworks/flannel/network.ts"];
+    const sources = new Map(
+      files.map((name) => [name, readFileSync(new URL(`../../components/${name}`, import.meta.url), "utf8")]),
+    );
+    const { left, texts, lock: moved } = takeNewer(lock, sources, newer);
+    assert.deepEqual(left, []);
+    assert.match(texts.get("model/releases.ts") ?? "", /cniSpecVersion = "1\.0\.0"/);
+    assert.match(texts.get("podNetworks/flannel/network.ts") ?? "", /agent: "0\.28\.99", cni: "1\.9\.99-flannel3"/);
+    assert.deepEqual(
+      moved.filter(({ name, version }) => newer.some((each) => each.name === name && each.version === version)),
+      [],
+    );
+    // A program without its image stays where it is: one place names both.
+    const alone = newer.filter(({ name }) => name === "flanneld.exe");
+    assert.equal(takeNewer(lock, sources, alone).left.length, 1);
+  });
 
   it("is as pin would write it", () => {
     assert.equal(readFileSync(artifactLockFile, "utf8"), renderLock(sorted(lock)));

@@ -143,6 +143,33 @@ describe("the scripts of the workflows", function () {
     });
   });
 
+  describe("propose patch releases", () => {
+    const script = scriptOf("patches.yml propose", "Open or update the pull request");
+    const patch = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new\n";
+    // A repository with a remote, and afterwards what the branch has there.
+    const inRepository = `git init -q -b main . && git init -q --bare remote && git remote add origin ./remote
+      echo old > f && git add f && git -c user.name=a -c user.email=a@example.com commit -qm a
+      ${script}
+      git --git-dir remote show patches:f; git --git-dir remote log -1 --format='%an: %s' patches`;
+    const files = { "proposal/patches.diff": patch, "proposal/body.md": "what is newer\n" };
+    const pulls = "GET repos/o/r/pulls";
+    const env = { OWNER: "o", BASE: "main" };
+    const writes = (calls: readonly Call[]) =>
+      calls.filter(({ method }) => method !== "GET").map(({ method, where, body }) => [method, where, body]);
+
+    it("as a branch with one commit and a pull request with the plan's difference in it", () => {
+      const { calls, stdout } = runScript(inRepository, {}, env, files);
+      assert.match(stdout, /new\ngithub-actions\[bot\]: Take patch releases\n$/);
+      const body = { title: "Take patch releases", head: "patches", base: "main", body: "what is newer\n" };
+      assert.deepEqual(writes(calls), [["POST", "repos/o/r/pulls", body]]);
+    });
+
+    it("in the pull request that is open already", () => {
+      const { calls } = runScript(inRepository, { [pulls]: [{ number: 9 }] }, env, files);
+      assert.deepEqual(writes(calls), [["PATCH", "repos/o/r/pulls/9", { body: "what is newer\n" }]]);
+    });
+  });
+
   describe("report a drift", () => {
     const script = scriptOf("drift.yml report", "Open, update or close the issue of each stack");
     const env = { RUN: "7/attempts/1", RUN_URL: "https://github.com/o/r/actions/runs/7" };

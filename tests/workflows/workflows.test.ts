@@ -10,8 +10,8 @@ import { goRun, needGo } from "../support/go.ts";
 import { folder, jobs, steps, texts, workflows } from "./read.ts";
 
 describe("the workflows", () => {
-  it("are five", () => {
-    const expected = ["deploy.yml", "drift.yml", "preview-comment.yml", "preview.yml", "test.yml"];
+  it("are six", () => {
+    const expected = ["deploy.yml", "drift.yml", "patches.yml", "preview-comment.yml", "preview.yml", "test.yml"];
     assert.deepEqual(Object.keys(texts).sort(), expected);
   });
 
@@ -27,6 +27,8 @@ describe("the workflows", () => {
       "drift.yml drift": { contents: "read", "id-token": "write" },
       "drift.yml stacks": { contents: "read" },
       "drift.yml report": { actions: "read", issues: "write" },
+      "patches.yml look": { contents: "read" },
+      "patches.yml propose": { contents: "write", "pull-requests": "write" },
       "preview-comment.yml comment": { actions: "read", contents: "read", "pull-requests": "write" },
       "preview.yml account-preview": { contents: "read", "id-token": "write", "pull-requests": "write" },
       "preview.yml plan": { contents: "read" },
@@ -91,6 +93,15 @@ describe("the workflows", () => {
     assert.equal(comment[2]?.with?.path, `\${{ runner.temp }}/changes`);
     assert.equal(comment[2]?.with?.name, "changes");
     assert.doesNotMatch(comment[3]?.run ?? "", /\bnpm\b|\bnpx\b|\beval\b/);
+  });
+
+  it("that propose patch releases run no package and no program of the change with their token", () => {
+    const propose = steps.filter(({ at }) => at === "patches.yml propose");
+    assert.deepEqual(
+      propose.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split("@")[0]])),
+      ["actions/checkout", "actions/download-artifact"],
+    );
+    for (const { run } of propose) assert.doesNotMatch(run ?? "", /\b(npm|npx|node|eval)\b|cli\//);
   });
 
   it("pin every action by commit, with its version beside it, and keep no token in the clone", () => {
