@@ -60,6 +60,10 @@ export async function nodesText({ core }: ApiClients): Promise<string> {
 /** Which releases ran, in their order. Pure. */
 export function releasesText(ran: readonly Programs[]): string {
   const releases = (name: ProgramName): string =>
-    [...new Set(ran.map((programs) => programs[name].version))].join(", then ");
+    [...new Set(ran.map((programs) => releaseOf(programs[name])))].join(", then ");
   return `ran: Kubernetes ${releases("kube-apiserver")}; etcd ${releases("etcd")}; kwok ${releases("kwok")}`;
+}
+
+function releaseOf({ version, source }: Programs[ProgramName]): string {
+  return source === undefined ? version : `${version} (the source of ${source} with this number)`;
 }

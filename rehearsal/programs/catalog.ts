@@ -142,13 +142,17 @@ export interface Wanted {
   readonly release?: string | undefined;
 }
 
-/** What a module pins for a wanted release: the file that takes go.mod's place, go.sum's text, the versions. */
+/**
+ * What a module pins for a wanted release: the file that takes go.mod's place, go.sum's text, the versions, and the release whose source is at hand
+ * where that is another one.
+ */
 export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
   const modFile = modFileOf(minor, await pinnedMinors(toolsFolder, "tools"), "tools");
   const { goMod, goSum } = await readToolsModule(toolsFolder, modFile);
   const pins = pinsOf(goMod);
   const versions = { ...pins.versions, kubernetes: release ?? pins.versions.kubernetes };
-  return { modFile, goSum, pins: { ...pins, versions } };
+  const source = versions.kubernetes === pins.versions.kubernetes ? undefined : pins.versions.kubernetes;
+  return { modFile, goSum, pins: { ...pins, versions }, source };
 }
 
 /**

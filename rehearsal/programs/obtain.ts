@@ -38,6 +38,8 @@ interface Program {
   readonly version: string;
   /** Where it came from in this call; `cache` when an earlier call downloaded or built it. */
   readonly origin: "path" | "download" | "built" | "cache";
+  /** Release whose source it is, where it only has the number of its version. */
+  readonly source?: string;
 }
 
 /** All programs of a rehearsal. */
@@ -79,6 +81,8 @@ interface Search {
   readonly modFile: string | undefined;
   /** The cache's folder for exactly these versions. */
   readonly folder: string;
+  /** Release of Kubernetes whose source is at hand, where the wanted one is another. */
+  readonly source: string | undefined;
   readonly heartbeatMs: number;
 }
 
@@ -93,11 +97,13 @@ export async function obtainPrograms(options: ObtainOptions): Promise<Programs> 
   const pinned = await searchOf(options, toolsFolder, { minor });
   const wanted = await searchOf(options, toolsFolder, options.wanted ?? { minor });
   if (wanted.folder === pinned.folder) return programsOf(await find(programNames, pinned));
+  const isOther = (name: ProgramName): boolean =>
+    wanted.modFile === undefined ? catalog[name].project === "kubernetes" : ofMinor(name);
   return programsOf(
     new Map([
-      ...(await find(programNames.filter(ofMinor), wanted)),
+      ...(await find(programNames.filter(isOther), wanted)),
       ...(await find(
-        programNames.filter((name) => !ofMinor(name)),
+        programNames.filter((name) => !isOther(name)),
         pinned,
       )),
     ]),
@@ -131,7 +137,7 @@ async function find(names: readonly ProgramName[], search: Search): Promise<Read
 
 async function searchOf(options: ObtainOptions, toolsFolder: string, wanted: Wanted): Promise<Search> {
   const sources = options.sources ?? {};
-  const { modFile, goSum, pins } = await pinsFor(wanted, toolsFolder);
+  const { modFile, goSum, pins, source } = await pinsFor(wanted, toolsFolder);
   const arch = goArch(process.arch);
   const identity = [pins.versions, arch, linkerFlags(pins.versions), goSum];
   const key = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
@@ -145,6 +151,7 @@ async function searchOf(options: ObtainOptions, toolsFolder: string, wanted: Wan
     toolsFolder,
     modFile,
     folder: join(options.cacheDir ?? defaultCache(), key),
+    source,
     heartbeatMs: options.heartbeatMs ?? 15_000,
   };
 }
@@ -159,8 +166,7 @@ async function alreadyThere(name: ProgramName, search: Search): Promise<Program 
     const version = onPath.version ?? "of unknown version";
     search.progress.line(`${name}: ${onPath.path} is ${version}, wanted is ${minorOf(wanted)}: not used`);
   }
-  const cached = programOf(name, search, "cache");
-  return existsSync(cached.path) ? cached : undefined;
+  return [programOf(name, search, "cache"), builtProgram(name, search, "cache")].find(({ path }) => existsSync(path));
 }
 
 type Report = (name: ProgramName, program: Program, how: string) => void;
@@ -208,7 +214,7 @@ function duration(names: readonly ProgramName[]): string {
 
 async function buildOne(name: ProgramName, search: Search, report: Report): Promise<void> {
   const { pins, toolsFolder, modFile, arch, progress, path, heartbeatMs } = search;
-  const program = programOf(name, search, "built");
+  const program = builtProgram(name, search, "built");
   const took = await buildProgram({
     name,
     file: program.path,
@@ -221,11 +227,22 @@ async function buildOne(name: ProgramName, search: Search, report: Report): Prom
     heartbeatMs,
     withoutGo: () => goMissing(pins),
   });
-  report(name, program, `built in ${took}`);
+  report(
+    name,
+    program,
+    `built in ${took}${program.source === undefined ? "" : ` from the source of ${program.source}`}`,
+  );
 }
 
 function programOf(name: ProgramName, { folder, pins }: Search, origin: Program["origin"]): Program {
   return { path: join(folder, name), version: pins.versions[catalog[name].project], origin };
+}
+
+/** A program that was built: apart from official ones where the source is of another release. */
+function builtProgram(name: ProgramName, search: Search, origin: Program["origin"]): Program {
+  const { source, folder } = search;
+  if (source === undefined || catalog[name].project !== "kubernetes") return programOf(name, search, origin);
+  return { ...programOf(name, { ...search, folder: `${folder}-of-${source}` }, origin), source };
 }
 
 function goMissing(pins: Pins): RehearsalError {

@@ -229,6 +229,12 @@ describe("obtainPrograms", () => {
     );
     const [goPackage, source] = readFileSync(programs.etcd.path, "utf8").split("|");
     assert.deepEqual([goPackage, source], ["go.etcd.io/etcd/server/v3", `${folder}/tools/kubernetes-1.37.mod`]);
+    const back = await obtain({ bases, path: join(folder, "go") }, { wanted: { minor: "1.36", release: "1.36.2" } });
+    assert.deepEqual(
+      [back.kubelet.version, back.kubelet.source, back.etcd.version, back.etcd.source],
+      ["1.36.2", "1.36.3", "3.6.16", undefined],
+    );
+    assert.match(readFileSync(back.kubelet.path, "utf8"), /gitVersion=v1\.36\.2 /);
     const pinned = await obtain({ bases }, { wanted: { minor: "1.36" } });
     assert.equal(pinned.kwok.path, programs.kwok.path);
     assert.deepEqual([pinned.kubelet.version, pinned.kubelet.origin], ["1.36.3", "download"]);
