@@ -8,6 +8,7 @@ import {
   readState,
   stateOf,
 } from "../../components/model/upgrade.ts";
+import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 const minor = fc.integer({ min: 20, max: 60 });
@@ -97,6 +98,19 @@ describe("the rule for what a running cluster keeps", () => {
     assert.match(problemsOf(undefined, ["rsa-1"]).join(), /^signs with rsa-1, which no API server accepts yet/);
     assert.match(problemsOf(undefined, turned).join(), /^signs with rsa-1, which no API server accepts yet/);
     assert.match(problemsOf(both, ["rsa-1"]).join(), /^drops ecdsa, which signs until now/);
+  });
+
+  it("leaves neither its network nor a subnet, and may take in another zone", () => {
+    const own = stateOf(specOf("aws-existing"));
+    const of = (from: ClusterState, to: ClusterState): readonly string[] =>
+      changeProblems(from, to).map(({ path }) => path.replace("config.fenestra:network.", ""));
+    const moved = { ...own.subnets, "eu-central-1a private": "subnet-1" };
+    const more = { ...own.subnets, "eu-central-1c private": "subnet-2", "eu-central-1c controlPlane": "subnet-3" };
+    assert.deepEqual(of(own, { ...own, subnets: moved }), ["existing.subnets.eu-central-1a.private.id"]);
+    assert.deepEqual(of(own, { ...own, networkId: "vpc-2" }), ["existing.id"]);
+    assert.deepEqual(of(own, { ...own, networkId: undefined, subnets: undefined }), ["existing.id"]);
+    assert.deepEqual(of({ ...own, networkId: undefined, subnets: undefined }, own), ["existing.id"]);
+    assert.deepEqual(of(own, { ...own, subnets: more, zones: [...own.zones, "eu-central-1c"] }), []);
   });
 
   it("keeps the public issuer once it is there", () => {

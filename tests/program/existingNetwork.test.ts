@@ -1,16 +1,32 @@
 import assert from "node:assert/strict";
+import { ExistingNetwork as AwsNetwork } from "../../components/aws/existingNetwork.ts";
+import { ExistingNetwork as AzureNetwork } from "../../components/azure/existingNetwork.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { existingOf } from "../../plan/fakes/existing.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";
 import { ServedCloud } from "../../plan/providers/cloud.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
+import { requestFor } from "../rehearsal/recording.ts";
 import { ofType, type Recorded, resource, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
+const givenIn = ({ network }: ClusterSpec) => network.existing ?? assert.fail("the stack has no existing network");
 const stash = "pulumi:index:Stash";
 const clouds = {
-  aws: { deploy: deployAws, region: "eu-central-1", stack: "aws-existing" },
-  azure: { deploy: deployAzure, region: "westeurope", stack: "azure-existing" },
+  aws: {
+    deploy: deployAws,
+    network: (spec: ClusterSpec) => new AwsNetwork("aws-existing-network", { spec, existing: givenIn(spec) }),
+    region: "eu-central-1",
+    stack: "aws-existing",
+  },
+  azure: {
+    deploy: deployAzure,
+    network: (spec: ClusterSpec) => new AzureNetwork("azure-existing-network", { spec, existing: givenIn(spec) }),
+    region: "westeurope",
+    stack: "azure-existing",
+  },
 } as const;
 type Cloud = keyof typeof clouds;
 
@@ -19,9 +35,18 @@ const vnet = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "")
 const idOf = (name: string): string =>
   name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`;
 
-/** The program in a cloud where some outputs of an existing resource are others than the stack file says; `null` takes it away. */
-async function run(cloud: Cloud, id?: string, outputs?: PropertyMap | null): Promise<Recorded> {
-  const { deploy, region, stack } = clouds[cloud];
+/**
+ * A program in a cloud where some outputs of an existing resource are others than the stack file says; `null` takes it away.
+ *
+ * @param build default the network alone
+ */
+async function run(
+  cloud: Cloud,
+  id?: string,
+  outputs?: PropertyMap | null,
+  build: (spec: ClusterSpec) => unknown = clouds[cloud].network,
+): Promise<Recorded> {
+  const { region, stack } = clouds[cloud];
   const config = stackConfig(stack);
   const existing = new Map(existingOf(config["fenestra:network"], region, testAccount));
   if (id !== undefined) {
@@ -29,8 +54,11 @@ async function run(cloud: Cloud, id?: string, outputs?: PropertyMap | null): Pro
     if (outputs === null) existing.delete(id);
     else existing.set(id, { ...found, outputs: { ...found.outputs, ...outputs } });
   }
-  return await withMocks(() => deploy(specOf(stack)), { region, existing });
+  return await withMocks(() => build(specOf(stack)), { region, existing });
 }
+
+/** The whole program of a cloud. */
+const runAll = (cloud: Cloud): Promise<Recorded> => run(cloud, undefined, undefined, clouds[cloud].deploy);
 
 /** The comparison as an engine runs it before the first update, and before a later one. */
 async function compared(cloud: Cloud, recorded: Recorded): Promise<readonly string[]> {
@@ -51,7 +79,7 @@ async function compared(cloud: Cloud, recorded: Recorded): Promise<readonly stri
 describe("an existing network", () => {
   for (const cloud of ["aws", "azure"] as const) {
     it(`of ${cloud} is read, and nothing of it is made but what the documentation lists`, async () => {
-      const recorded = await run(cloud);
+      const recorded = await runAll(cloud);
       const inNetwork = recorded.program.resources
         .filter(({ parent }) => parent?.endsWith(`::${clouds[cloud].stack}-network`))
         .map(({ urn, read }) => `${read === undefined ? "makes" : "reads"} ${shortUrn(urn)}`);
@@ -83,7 +111,7 @@ describe("an existing network", () => {
     });
 
     it(`of ${cloud} is compared before any machine is made`, async () => {
-      const { program } = await run(cloud);
+      const { program } = await runAll(cloud);
       const check = program.resources.find(({ name }) => name === `${clouds[cloud].stack}-network-check`);
       const machines = program.resources.filter(({ type }) =>
         /:(Instance|Group|VirtualMachine|VirtualMachineScaleSet)$/.test(type),
@@ -178,8 +206,42 @@ describe("an existing network", () => {
     assert.equal(read("azure-native:network:Subnet", idOf("others")), undefined);
   });
 
+  it("is refused by EC2 where a group and a subnet are of different networks, and an address of another subnet by both", async () => {
+    const at = (id: string, inputs: PropertyMap) =>
+      requestFor("aws:ec2/networkInterface:NetworkInterface", id, { subnetId: "subnet-1", ...inputs });
+    const outputs = { vpcId: "vpc-1", cidrBlock: "10.0.0.0/28" };
+    const existing = new Map([["subnet-1", { type: "aws:ec2/subnet:Subnet", outputs }]]);
+    const simulate = simulatedCloud({ region: "eu-central-1", accountId: testAccount, existing }, "stand-in");
+    simulate({ ...requestFor("aws:ec2/subnet:Subnet", "subnet", {}), read: "subnet-1" });
+    const group = (vpcId: string) => simulate(requestFor("aws:ec2/securityGroup:SecurityGroup", vpcId, { vpcId })).id;
+    const ours = { securityGroups: [group("vpc-1")], privateIps: ["10.0.0.10"] };
+    assert.equal(simulate(at("fits", ours)).outputs.privateIp, "10.0.0.10");
+    const theirs = at("strange", { ...ours, securityGroups: [group("vpc-2")] });
+    assert.throws(() => simulate(theirs), /Security group \S+ and subnet subnet-1 belong to different networks/);
+    assert.throws(
+      () => simulate(at("far", { ...ours, privateIps: ["10.0.0.16"] })),
+      /does not fall within .* 10\.0\.0\.0\/28/,
+    );
+  });
+
+  it("that is created has the name servers of the stack file", async () => {
+    const dns = JSON.stringify({ zones: ["eu-central-1a"], dns: { servers: ["10.0.9.4"], searchDomain: "corp.test" } });
+    const aws = await withMocks(() => deployAws(specOf("aws-dev", { network: dns })));
+    const options = resource(aws, "aws:ec2/vpcDhcpOptions:VpcDhcpOptions", "aws-dev-network-dns");
+    assert.deepEqual([options.inputs.domainNameServers, options.inputs.domainName], [["10.0.9.4"], "corp.test"]);
+    const link = resource(aws, "aws:ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation", "aws-dev-network-dns");
+    assert.equal(link.inputs.dhcpOptionsId, options.id);
+    const azure = await withMocks(
+      () =>
+        deployAzure(specOf("azure-dev", { network: JSON.stringify({ zones: ["1"], dns: { servers: ["10.0.9.4"] } }) })),
+      { region: "westeurope" },
+    );
+    const vnet = resource(azure, "azure-native:network:VirtualNetwork", "azure-dev-network-vnet");
+    assert.deepEqual(vnet.inputs.dhcpOptions, { dnsServers: ["10.0.9.4"] });
+  });
+
   it("gives its ids to other programs, and the second range to the rules", async () => {
-    const recorded = await run("aws");
+    const recorded = await runAll("aws");
     const { network } = JSON.parse(JSON.stringify(recorded.program.outputs.resources));
     assert.deepEqual(network.subnets["eu-central-1b"], {
       private: "subnet-0a00000000000000b",

@@ -147,6 +147,30 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
   );
 }
 
+/** A network that exists already, in the first two of whose ranges the subnets are; on Azure zones share them. */
+function existingNetwork(cloud: "aws" | "azure", zones: readonly string[], open: boolean): PlainConfig {
+  const vnet = `/subscriptions/${clouds.azure.accountId}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/n`;
+  const subnet = (kind: string, slot: number, cidr: string) =>
+    cloud === "aws" ? { id: `subnet-0${kind}00000000000000${slot}`, cidr } : { id: `${vnet}/subnets/${kind}`, cidr };
+  const slots = zones.map((zone, index): [string, unknown] => {
+    const slot = cloud === "aws" ? index : 0;
+    return [
+      zone,
+      {
+        private: subnet("a", slot, `10.7.${slot * 64}.0/18`),
+        controlPlane: subnet("b", slot, `100.64.0.${slot * 16}/28`),
+        ...(cloud === "aws" && open ? { public: subnet("c", slot, `10.7.${192 + slot}.0/27`) } : {}),
+      },
+    ];
+  });
+  return {
+    id: cloud === "aws" ? "vpc-00000000000000007" : vnet,
+    moreCidrs: ["100.64.0.0/24"],
+    subnets: Object.fromEntries(slots),
+    ...(cloud === "aws" ? { tagSubnets: open } : { resourceGroup: "mine" }),
+  };
+}
+
 function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number): fc.Arbitrary<PlainConfig> {
   const facts = clouds[cloud];
   const zones = facts.zones(region).slice(0, zoneCount);
@@ -201,13 +225,31 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
   const machines = fc.option(network([16, 17, 18, 19, 20, 21, ...(cloud === "azure" ? [22] : [])], 7, true), {
     nil: undefined,
   });
+  const networks = fc.constantFrom("created", "created", "with name servers", "existing");
   return fc
-    .record({ name: word(9).map((rest) => `c${rest}`), optional, outbound, list: pools(facts, zones), machines })
-    .map(({ name, optional: rest, outbound: { mirror: own, nat }, list, machines: cidr }) => ({
+    .record({
+      name: word(9).map((rest) => `c${rest}`),
+      optional,
+      outbound,
+      list: pools(facts, zones),
+      machines,
+      networks,
+    })
+    .map(({ name, optional: rest, outbound: { mirror: own, nat }, list, machines: cidr, networks: kind }) => ({
       cloud,
       name,
       region,
-      network: { zones, nat, ...(cidr === undefined ? {} : { cidr }) },
+      network: {
+        zones,
+        ...(kind === "existing"
+          ? {
+              nat: nat === "perZone" ? "single" : nat,
+              cidr: "10.7.0.0/16",
+              existing: existingNetwork(cloud, zones, Object.hasOwn(rest.access ?? {}, "public")),
+            }
+          : { nat, ...(cidr === undefined ? {} : { cidr }) }),
+        ...(kind === "with name servers" ? { dns: { servers: ["10.7.0.10"] } } : {}),
+      },
       pools: list,
       mirror: own,
       ...rest,
@@ -255,7 +297,7 @@ const damages: readonly Damage[] = [
   [["kubernetes", "sizeTier"], 3, "kubernetes.sizeTier"],
   [["kubernetes", "podCidr"], "169.254.0.0/16", "kubernetes.podCidr"],
   [["kubernetes", "serviceCidr"], "10.96.0.0/8", "kubernetes.serviceCidr"],
-  [["network", "cidr"], "10.7.0.0/23", "network.cidr"],
+  [["network", "cidr"], "10.7.0.0/30", "network.cidr"],
   [["network", "speed"], "fast", "network.speed"],
   [["network", "zones", 0], "mars-1", "network.zones[0]"],
   [["controlPlane", "replicas"], 2, "controlPlane.replicas"],
