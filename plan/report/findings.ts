@@ -1,6 +1,7 @@
 import { type Finding, type Level, levels } from "./finding.ts";
 import { addOnRules } from "./rules/addOns.ts";
 import { contentRules } from "./rules/content.ts";
+import { identityRules } from "./rules/identity.ts";
 import type { FindingInput, Found } from "./rules/rule.ts";
 import { sizeRules } from "./rules/sizes.ts";
 import { stackRules } from "./rules/stack.ts";
@@ -16,7 +17,9 @@ const collator = new Intl.Collator("en", { numeric: true });
 
 /** Everything that a reviewer should look at, each once, worst first, then by rule and place. */
 export function findings(input: FindingInput): readonly Finding[] {
-  const found = [...stackRules, ...sizeRules, ...addOnRules, ...contentRules].flatMap((rule) => rule(input));
+  const found = [...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules].flatMap((rule) =>
+    rule(input),
+  );
   const all = [...found, ...unusedReasons(input, found)];
   const { acknowledge } = input.spec;
   const accepted = (id: string): string | null =>

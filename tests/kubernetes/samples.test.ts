@@ -1,13 +1,33 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { allocatable } from "../../components/model/allocatable.ts";
 import { defaultSizes, machineSize } from "../../components/model/pools.ts";
 import { reservations } from "../../components/model/reservations.ts";
+import { awsEnvironment, azureEnvironment } from "../../components/model/workloadIdentity.ts";
 import { syntaxErrors } from "../support/powershell.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, gmsa, manifest, manifestsOf, planOf, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
+
+const awsCalls = [
+  "https://sts.eu-central-1.amazonaws.com/",
+  "RoleArn=arn:aws:iam::123456789012:role/r",
+  "WebIdentityToken@/token",
+  "aws:amz:eu-central-1:s3",
+  "AK:SK",
+  "x-amz-security-token: ST==",
+];
+const azureCalls = [
+  "https://login.microsoftonline.com/tenant/oauth2/v2.0/token",
+  "client_id=client",
+  "client_assertion@/token",
+  "Authorization: Bearer AT",
+];
 
 describe("samples", () => {
   it("bring a web server whose script parses, with every build's own image", async () => {
@@ -30,6 +50,49 @@ describe("samples", () => {
       assert.equal(manifest(all, "Service", `iis-${year}-lb`).spec?.type, "LoadBalancer");
     }
   });
+
+  for (const stack of ["aws-dev", "azure-dev"] as const)
+    it(`read an object of the cloud by the identity of their service account: ${stack}`, async () => {
+      const spec = {
+        ...exampleSpec(stack),
+        workloadIdentity: { serviceAccounts: [], issuer: undefined, sample: true },
+      };
+      const all = manifestsOf(spec);
+      const scripts = manifest(all, "ConfigMap", "read-object").data ?? {};
+      assert.deepEqual(await syntaxErrors(String(scripts["read.ps1"])), []);
+      for (const name of ["linux", "2019", "2022"])
+        assert.equal(podSpec(manifest(all, "Job", `read-object-${name}`))?.serviceAccountName, "object-reader");
+
+      const folder = mkdtempSync(path.join(tmpdir(), "fenestra-sample-"));
+      const file = (name: string, text: string): void => writeFileSync(path.join(folder, name), text, { mode: 0o755 });
+      // Answers the exchange of a token as the cloud does, and notes its arguments, one a line.
+      file(
+        "curl",
+        `#!/bin/sh\nprintf '%s\\n' "$@" >>${folder}/calls\ncase "$*" in *hello.txt*) echo hello ;; *) cat ${folder}/answer ;; esac\n`,
+      );
+      file(
+        "answer",
+        spec.cloud === "aws"
+          ? "<Credentials>\n  <AccessKeyId>AK</AccessKeyId><SecretAccessKey>SK</SecretAccessKey>\n  <SessionToken>ST==</SessionToken></Credentials>"
+          : '{"token_type":"Bearer","expires_in":3599,"access_token":"AT"}',
+      );
+      file("read.sh", String(scripts["read.sh"]));
+      const env = {
+        PATH: `${folder}:/usr/bin:/bin`,
+        OBJECT_URL: "https://objects.test/hello.txt",
+        ...awsEnvironment("eu-central-1", "arn:aws:iam::123456789012:role/r"),
+        ...azureEnvironment("tenant", "client"),
+        AWS_WEB_IDENTITY_TOKEN_FILE: "/token",
+        AZURE_FEDERATED_TOKEN_FILE: "/token",
+      };
+      const run = (given: object) =>
+        spawnSync("sh", [path.join(folder, "read.sh")], { env: { ...given }, encoding: "utf8" });
+      assert.equal(run(env).stdout, "hello\n");
+      const calls = readFileSync(path.join(folder, "calls"), "utf8").split("\n");
+      for (const part of { aws: awsCalls, azure: azureCalls }[spec.cloud]) assert.ok(calls.includes(part), part);
+      assert.match(run({ PATH: env.PATH }).stderr, /this pod has no identity/);
+      rmSync(folder, { recursive: true });
+    });
 
   it("bring LogMonitor into IIS only with the digest that was recorded, or that its publisher tells", async () => {
     const all = manifestsOf(aws);

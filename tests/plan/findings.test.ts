@@ -35,6 +35,7 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
 const found = (given: FindingInput): readonly string[] =>
   findings(given).map(({ level, id, path }) => `${level} ${id} ${path}`);
 const production = { environment: "production" } as const;
+const open = { public: { allow: ["100.64.7.0/24"] } };
 const key = (path: string): string => `config.fenestra:${path}`;
 
 describe("findings", () => {
@@ -92,6 +93,25 @@ describe("findings", () => {
     [
       input({ addons: { serviceMonitors: true, exporters: true } }),
       [`note service-monitor-definition ${key("addons.serviceMonitors")}`],
+    ],
+    [
+      input({
+        access: {
+          ...open,
+          workloadIdentity: {
+            serviceAccounts: [
+              { namespace: "a", name: "a", statements: [{ actions: ["s3:GetObject", "s3:List*"], resources: ["*"] }] },
+              { namespace: "a", name: "b", policies: ["arn:aws:iam::aws:policy/AdministratorAccess"] },
+              { namespace: "a", name: "c", statements: [{ actions: ["s3:*"], resources: ["arn:aws:s3:::shop/*"] }] },
+            ],
+          },
+        },
+      }),
+      [0, 1].map((index) => `warning identity-too-wide ${key(`access.workloadIdentity.serviceAccounts[${index}]`)}`),
+    ],
+    [
+      input({ kubernetes: { version: "1.35.1" }, access: { ...open, workloadIdentity: {} } }),
+      [`note identity-tokens-by-hand ${key("access.workloadIdentity")}`],
     ],
     [input({ access: { public: { allow: ["0.0.0.0/0"] } } }), [`error public-api-open ${key("access.public.allow")}`]],
     [input({ access: {} }), [`note private-api ${key("access")}`]],

@@ -1,5 +1,4 @@
 import { exampleProblems } from "../../../components/config/exampleValues.ts";
-import { workloadIdentityFindings } from "../../../components/kubernetes/addOns/workloadIdentity.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
@@ -39,14 +38,6 @@ export const stackRules: readonly Rule[] = [
       path: key("kubernetes.version"),
       message: `${message}.`,
       remedy: "Choose Kubernetes 1.36 or newer, or set runtimeClassName on every Windows pod.",
-    })),
-  ({ spec }) =>
-    workloadIdentityFindings(spec).map((message) => ({
-      id: "identity-tokens-by-hand",
-      level: "note",
-      path: key("access.workloadIdentity"),
-      message: `${message}.`,
-      remedy: "Choose Kubernetes 1.36 or newer, or mount the tokens as docs/operations.md says.",
     })),
   ({ spec }) =>
     (spec.publicAccess ?? [])
