@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { runOrFail } from "../host/command.ts";
-import { programFolder } from "../host/machineRoot.ts";
+import { programFolder } from "../host/rootScripts.ts";
 import { runtimeLauncher } from "../machines/images.ts";
 import { kubeletLauncher } from "../machines/kubeletOverrides.ts";
 import { programNames } from "../programs/catalog.ts";

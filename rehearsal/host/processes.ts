@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { poll } from "../../components/gates/poll.ts";
 import { type CommandResult, exitCodeOf, runCommand } from "./command.ts";
-import { machinePath } from "./machineRoot.ts";
+import { machinePath } from "./rootScripts.ts";
 
 /** What of a machine is needed to run something in it. */
 export interface MachineNamespaces {
@@ -55,7 +55,8 @@ function inMachine(machine: MachineNamespaces, argv: readonly string[]): readonl
   return [...enter, "setpriv", "--bounding-set", withheld, "--", ...argv];
 }
 
-function environment(added: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+/** The environment of a program in a machine, with what is added to it. */
+export function machineEnvironment(added: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   return { PATH: machinePath, HOME: "/root", LANG: "C.UTF-8", ...added };
 }
 
@@ -68,7 +69,7 @@ export function runInMachine(
   argv: readonly string[],
   options: RunOptions = {},
 ): Promise<CommandResult> {
-  return runCommand(inMachine(machine, argv), { ...options, env: environment(options.env) });
+  return runCommand(inMachine(machine, argv), { ...options, env: machineEnvironment(options.env) });
 }
 
 /**
@@ -84,7 +85,11 @@ export async function startInMachine(
   const log = openSync(options.logFile, "a");
   const [file = "", ...args] = inMachine(machine, argv);
   // A process group of its own: Ctrl-C reaches the harness first, which ends things in order.
-  const child = spawn(file, args, { env: environment(options.env), detached: true, stdio: ["ignore", log, log] });
+  const child = spawn(file, args, {
+    env: machineEnvironment(options.env),
+    detached: true,
+    stdio: ["ignore", log, log],
+  });
   closeSync(log);
   let ended: number | undefined;
   const exited = new Promise<number>((resolve) => {

@@ -29,54 +29,51 @@ ${body}
 const nothing = (why: string): string => script(why, "exit 0");
 
 /**
- * Commands of a machine that a namespace cannot carry out, whoever runs the machine: those of its kernel and of its data disk.
- *
- * @param disk folder that stands for the data disk: its content; `formatted` once there is a file system, with another type than ext4 in it if it
- * has one; `dirty` when it holds something that is no file system
+ * Commands of a machine that a namespace cannot carry out, in the rehearsal and in tests: those of its kernel and of its data disk.
+ * {@link diskFolder} holds the disk's content; `formatted` once there is a file system, with another type than ext4 in it if it has one; `dirty`
+ * when it holds something that is no file system.
  */
-export function kernelAndDisk(disk: string): Readonly<Record<string, string>> {
-  return {
-    crictl: nothing("the runtime answers as soon as its unit is active"),
-    modprobe: nothing("the kernel is shared"),
-    sysctl: nothing("kernel settings are the host's"),
-    swapoff: nothing("swap is the host's"),
-    udevadm: nothing("there are no devices"),
-    hostnamectl: nothing("the harness has named the machine"),
-    timedatectl: nothing("the clock is the host's"),
-    journalctl: nothing("there is no journal"),
-    iptables: script("packets are simulated, and no rule is there yet", '[[ "$*" != *--check* ]]'),
-    "iptables-nft": nothing("packets are simulated"),
-    nft: nothing("packets are simulated"),
-    blkid: script(
-      "the data disk is a folder; it has a file system once mkfs.ext4 was called for it",
-      `[ -e ${disk}/formatted ] || exit 2
-type=$(<${disk}/formatted)
+export const kernelAndDisk: Readonly<Record<string, string>> = {
+  crictl: nothing("the runtime answers as soon as its unit is active"),
+  modprobe: nothing("the kernel is shared"),
+  sysctl: nothing("kernel settings are the host's"),
+  swapoff: nothing("swap is the host's"),
+  udevadm: nothing("there are no devices"),
+  hostnamectl: nothing("the harness has named the machine"),
+  timedatectl: nothing("the clock is the host's"),
+  journalctl: nothing("there is no journal"),
+  iptables: script("packets are simulated, and no rule is there yet", '[[ "$*" != *--check* ]]'),
+  "iptables-nft": nothing("packets are simulated"),
+  nft: nothing("packets are simulated"),
+  blkid: script(
+    "the data disk is a folder; it has a file system once mkfs.ext4 was called for it",
+    `[ -e ${diskFolder}/formatted ] || exit 2
+type=$(<${diskFolder}/formatted)
 case " $* " in
   *" value "*) echo "\${type:-ext4}" ;;
   *) echo "\${*: -1}: TYPE="\${type:-ext4}"" ;;
 esac`,
-    ),
-    cmp: script("compares the data disk, which is a folder, with zeros", `[ ! -e ${disk}/dirty ]`),
-    resize2fs: nothing("the data disk is a folder"),
-    "mkfs.ext4": script(
-      "formatting the data disk empties its folder",
-      `rm -rf ${disk}/content
-mkdir -p ${disk}/content
-: >${disk}/formatted`,
-    ),
-    mount: script(
-      "the data disk is bound to its mount point; everything else is the real mount",
-      `case " $* " in
-  *" /dev/"*) mkdir -p ${disk}/content && exec /bin/mount --bind ${disk}/content "\${*: -1}" ;;
+  ),
+  cmp: script("compares the data disk, which is a folder, with zeros", `[ ! -e ${diskFolder}/dirty ]`),
+  resize2fs: nothing("the data disk is a folder"),
+  "mkfs.ext4": script(
+    "formatting the data disk empties its folder",
+    `rm -rf ${diskFolder}/content
+mkdir -p ${diskFolder}/content
+: >${diskFolder}/formatted`,
+  ),
+  mount: script(
+    "the data disk is bound to its mount point; everything else is the real mount",
+    `case " $* " in
+  *" /dev/"*) mkdir -p ${diskFolder}/content && exec /bin/mount --bind ${diskFolder}/content "\${*: -1}" ;;
   *) exec /bin/mount "$@" ;;
 esac`,
-    ),
-  };
-}
+  ),
+};
 
 /** Fake commands of the rehearsal's machines. Everything else that a payload's scripts call is the real program. */
 export const fakeCommands: Readonly<Record<string, string>> = {
-  ...kernelAndDisk(diskFolder),
+  ...kernelAndDisk,
   systemctl: forward,
   // The harness gives a unit's name as the address of the socket.
   "systemd-notify": forward,

@@ -1,4 +1,4 @@
-import { programFolder } from "../host/machineRoot.ts";
+import { programFolder } from "../host/rootScripts.ts";
 import { type KnownImage, podNetworkImages } from "../podNetworks.ts";
 import { addOnPrograms } from "../programs/addOns.ts";
 

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { programFolder } from "../host/machineRoot.ts";
+import { programFolder } from "../host/rootScripts.ts";
 
 /** A field of KubeletConfiguration that the rehearsal sets over the payload's. */
 interface KubeletOverride {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { machinePath } from "../../rehearsal/host/machineRoot.ts";
 import { macOf } from "../../rehearsal/host/network.ts";
+import { machinePath } from "../../rehearsal/host/rootScripts.ts";
 import { scenarioUsers, seenBy } from "./systemSupport.ts";
 
 for (const user of scenarioUsers) {

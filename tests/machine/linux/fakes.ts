@@ -1,13 +1,16 @@
-import path from "node:path";
 import { kernelAndDisk } from "../../../rehearsal/machines/fakeCommands.ts";
+
+/** Folder of a machine where the fakes find what a test has put there, and leave what they were given. */
+export const store = "/store";
 
 /**
  * Commands of a machine, replaced by scripts that note each call in `$STORE/calls` and do just enough for the stages; those of its kernel and
- * disk are the same as in the rehearsal. A line of `$STORE/fail` is a regular expression of calls that fail; one of `$STORE/cut` of a call at
+ * disk are the same as in the rehearsal; what systemctl would start is its matter (`rehearsal/machines/systemd.ts`), here the call is only
+ * noted. A line of `$STORE/fail` is a regular expression of calls that fail; one of `$STORE/cut` of a call at
  * which the whole run is killed.
  */
 const preamble = `#!/bin/bash
-STORE=@STORE@
+STORE=${store}
 call="\${0##*/} $*"
 if [[ $call == *"--data-binary @"* ]]; then
   sent=\${call##*--data-binary @}
@@ -127,12 +130,7 @@ case $url in
 esac`,
 };
 
-/** The scripts by name, for a store at this path; the machine's disk is the folder `disk` in it. */
-export function fakes(store: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries({ ...kernelAndDisk(path.join(store, "disk")), ...scripts }).map(([name, text]) => [
-      name,
-      `${preamble.replace("@STORE@", store)}${text}\n`,
-    ]),
-  );
-}
+/** The scripts by name. */
+export const fakes: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries({ ...kernelAndDisk, ...scripts }).map(([name, text]) => [name, `${preamble}${text}\n`]),
+);

@@ -4,7 +4,7 @@ import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "./examples.ts";
-import { fakeArtifacts, Sandbox } from "./sandbox.ts";
+import { fakeArtifacts, namespaces, Sandbox } from "./sandbox.ts";
 
 /** Path of what starts the bootstrap. */
 export const entry = "/opt/fenestra/bootstrap.sh";
@@ -80,8 +80,8 @@ export function joinSecret(secondsFromNow: number): string {
 
 /** Skips, and says so, where mount namespaces are not allowed; in CI that is an error. */
 export function needsNamespaces(this: Context): void {
-  if (spawnSync("unshare", ["--mount", "--map-root-user", "true"]).status === 0) return;
-  if (process.env.CI === "true") throw new Error("mount namespaces are not allowed here");
-  console.log("      skipped: mount namespaces are not allowed here");
+  if (spawnSync("unshare", [...namespaces, "true"]).status === 0) return;
+  if (process.env.CI === "true") throw new Error("namespaces are not allowed here");
+  console.log("      skipped: namespaces are not allowed here");
   this.skip();
 }

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import {
   appendFileSync,
   chmodSync,
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -17,16 +16,14 @@ import path from "node:path";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { Artifact } from "../../../components/model/artifacts.ts";
 import { artifactFiles } from "../../../rehearsal/clouds/artifacts.ts";
-import { fakes } from "./fakes.ts";
+import { isRoot, unshareFlags } from "../../../rehearsal/host/hostCheck.ts";
+import { machineEnvironment } from "../../../rehearsal/host/processes.ts";
+import { commandFolder, enterRoot, fillRoot } from "../../../rehearsal/host/rootScripts.ts";
+import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
+import { fakes, store } from "./fakes.ts";
 
-/** Folders that a machine has for itself; all else is the host's. */
-const privateFolders = ["/etc", "/opt", "/var/lib", "/var/log", "/run", "/usr/local"];
-
-const copying = {
-  recursive: true,
-  verbatimSymlinks: true,
-  filter: (source: string) => !source.includes("/ssl/private"),
-};
+/** Options of `unshare` for a machine. */
+export const namespaces = unshareFlags({ root: isRoot(), moreIds: false });
 
 /** What a run of a script ended with. */
 export interface Run {
@@ -37,27 +34,32 @@ export interface Run {
   readonly calls: readonly string[];
 }
 
-/** A machine in a mount namespace: real scripts at their real paths, with the commands of `fakes.ts`. */
+/** Enters the machine whose root is the folder $1, and runs the other words there, as a group of processes that a fake can kill. */
+const enter = `root=$1; shift; mount --bind "$root" "$root"; set -- "$root" "$@"; ${enterRoot} shift; setsid --wait "$@" 2>&1; exit $?`;
+
+/**
+ * A machine of the rehearsal without its network, entered anew for each command: real scripts at their real paths, with the commands of
+ * `fakes.ts`.
+ */
 export class Sandbox {
   readonly #root: string;
 
   /** Puts the files of a payload in place. */
   constructor(payload: MachinePayload) {
     this.#root = mkdtempSync(path.join(tmpdir(), "fenestra-linux-"));
-    for (const folder of [...privateFolders, "/bin", "/store/secrets", "/store/artifacts"])
-      mkdirSync(this.#at(folder), { recursive: true });
-    // Debian's awk is a link into /etc/alternatives, and openssl reads its settings below /etc/ssl.
-    for (const file of ["alternatives", "ssl/openssl.cnf"])
-      if (existsSync(`/etc/${file}`)) cpSync(`/etc/${file}`, this.#at(`/etc/${file}`), copying);
-    for (const [name, script] of Object.entries(fakes(this.#at("/store"))))
-      writeFileSync(this.#at(`/bin/${name}`), script, { mode: 0o755 });
+    // Debian's awk is a link into /etc/alternatives, and openssl reads its settings below /etc/ssl. The whole folder takes long to copy.
+    const etc = ["alternatives", "ssl/openssl.cnf"];
+    const { status, stderr } = spawnSync("bash", ["-c", fillRoot, "root", this.#root, ...etc], { encoding: "utf8" });
+    if (status !== 0) throw new Error(`no root for a machine: ${stderr}`);
+    for (const folder of ["secrets", "artifacts"]) mkdirSync(this.#at(`${store}/${folder}`), { recursive: true });
+    for (const [name, script] of Object.entries(fakes)) this.writeScript(`${commandFolder}/${name}`, script);
     this.install(payload);
     this.write("/etc/hosts", "127.0.0.1 localhost\n");
     this.write("/etc/fstab", "LABEL=root / ext4 defaults 0 1\n/swap none swap sw 0 0\n");
   }
 
   #at(file: string): string {
-    return path.join(this.#root, file);
+    return path.join(this.#root, file.replace(/^\/usr\/local(?=\/)/, "/.local"));
   }
 
   /** Writes the files of a payload, as cloud-init does. */
@@ -110,23 +112,20 @@ export class Sandbox {
 
   /** Runs a command on the machine. */
   run(...command: readonly string[]): Run {
-    this.write("/store/calls", "");
+    this.write(`${store}/calls`, "");
     // The data disk stays mounted between two runs.
-    const disk = this.has("/store/disk/content") ? [["/store/disk/content", "/var/lib/etcd-data"] as const] : [];
-    const setup = [...privateFolders.map((folder) => [folder, folder] as const), ...disk]
-      .map(([source, target]) => `/bin/mount --bind '${this.#at(source)}' ${target}`)
-      .join(" && ");
+    const content = `${diskFolder}/content`;
     const { status, stdout, stderr } = spawnSync(
       "unshare",
-      ["--mount", "--map-root-user", "setsid", "--wait", "bash", "-c", `${setup} && exec "$@" 2>&1`, "run", ...command],
+      [...namespaces, "bash", "-c", enter, "enter", this.#root, ...command],
       {
         encoding: "utf8",
-        env: { PATH: `${this.#at("/bin")}:/usr/sbin:/usr/bin:/sbin:/bin` },
+        env: machineEnvironment(),
         timeout: 60_000,
-        stdio: ["ignore", "pipe", "pipe"],
+        input: this.has(content) ? `${this.#at(content)}\t/var/lib/etcd-data\trw\n` : "",
       },
     );
-    const calls = this.read("/store/calls").split("\n").slice(0, -1);
+    const calls = this.read(`${store}/calls`).split("\n").slice(0, -1);
     return { code: status, output: `${stdout}${stderr}`, calls };
   }
 

@@ -4,6 +4,7 @@ import { afterEach, before, describe, it } from "mocha";
 import { isFetched, type ScriptsObject, scriptsObject } from "../../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
+import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
 import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
 import { disposeMachine, entry, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -115,12 +116,12 @@ describe("fetching scripts from the bucket on AWS", function () {
   it("survives being cut off while it fetches and while it unpacks", () => {
     const here = fetching();
     here.write("/store/cut", "^curl.*s3.*\\.json$\n");
-    assert.equal(here.run(entry).code, null);
-    here.writeScript("/bin/python3", `#!/bin/bash\necho half >${identityStage}.new\nkill -KILL 0\n`);
+    assert.equal(here.run(entry).code, 137);
+    here.writeScript(`${commandFolder}/python3`, `#!/bin/bash\necho half >${identityStage}.new\nkill -KILL 0\n`);
     const cut = here.run(entry);
-    assert.equal(cut.code, null, cut.output);
+    assert.equal(cut.code, 137, cut.output);
     assert.equal(here.has(identityStage), false);
-    here.remove("/bin/python3");
+    here.remove(`${commandFolder}/python3`);
     const { code, output } = here.run(entry);
     assert.equal(code, 0, output);
     assert.deepEqual(
@@ -144,7 +145,7 @@ describe("fetching scripts from the bucket on AWS", function () {
     const { code, output } = here.run(entry);
     assert.equal(code, 0, output);
     assert.match(here.read("/opt/fenestra/renew-certificates.sh"), /\ntrue\n$/);
-    here.writeScript("/bin/python3", "#!/bin/bash\nexit 1\n");
+    here.writeScript(`${commandFolder}/python3`, "#!/bin/bash\nexit 1\n");
     here.remove("/var/lib/fenestra/done/scripts");
     assert.equal(here.run(entry).code, 16);
   });
