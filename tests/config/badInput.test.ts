@@ -13,6 +13,7 @@ import { flagRows } from "./rows/flags.ts";
 import { keyRows } from "./rows/keys.ts";
 import { machineRows } from "./rows/machines.ts";
 import { metadataRows } from "./rows/metadata.ts";
+import { networkRows } from "./rows/network.ts";
 import { placementRows } from "./rows/placement.ts";
 import { registryRows } from "./rows/registries.ts";
 
@@ -131,6 +132,7 @@ describe("bad input", () => {
   for (const [title, cloud, changes, told] of [
     ...keyRows,
     ...clusterRows,
+    ...networkRows,
     ...metadataRows,
     ...machineRows,
     ...placementRows,
