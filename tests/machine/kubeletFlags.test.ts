@@ -4,6 +4,7 @@ import {
   checked,
   flagName,
   kubeletFlags,
+  kubeletPaths,
   nodeLabels,
   refusedSettings,
   settableGates,
@@ -19,42 +20,47 @@ const args = {
 } as const;
 
 describe("the kubelet's flags", () => {
-  it("on Windows are these", () => {
-    assert.deepEqual(kubeletFlags(args), [
-      "--config=C:\\etc\\kubernetes\\kubelet-config.yaml",
-      "--bootstrap-kubeconfig=C:\\etc\\kubernetes\\bootstrap-kubelet.conf",
-      "--kubeconfig=C:\\etc\\kubernetes\\kubelet.conf",
-      "--cert-dir=C:\\var\\lib\\kubelet\\pki",
-      "--hostname-override=@NODE_NAME@",
-      "--node-ip=@NODE_IP@",
-      "--node-labels=fenestra.dev/pool=win,alpha=2,zeta=1",
-      "--cloud-provider=external",
-      "--windows-service",
-      "--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS",
-      "--v=2",
-    ]);
+  // The whole command lines are in the snapshots of the payloads.
+  const byName = (flags: readonly string[]) => new Map(flags.map((flag) => [flagName(flag), flag]));
+  const windows = byName(kubeletFlags(args));
+  const linux = byName(kubeletFlags({ ...args, os: "linux" }));
+
+  it("name the files of their system, its node and its labels", () => {
+    for (const [os, flags] of [
+      ["windows", windows],
+      ["linux", linux],
+    ] as const) {
+      const { config, kubeconfig, bootstrapKubeconfig, certDir } = kubeletPaths[os];
+      for (const [name, value] of [
+        ["config", config],
+        ["kubeconfig", kubeconfig],
+        ["bootstrap-kubeconfig", bootstrapKubeconfig],
+        ["cert-dir", certDir],
+        ["hostname-override", "@NODE_NAME@"],
+        ["node-ip", "@NODE_IP@"],
+        ["node-labels", "fenestra.dev/pool=win,alpha=2,zeta=1"],
+        ["cloud-provider", "external"],
+      ] as const)
+        assert.equal(flags.get(name), `--${name}=${value}`);
+    }
   });
 
-  it("on Linux are the same but for paths, priority and service manager; without a bootstrap on a control-plane machine", () => {
-    const common = ["--hostname-override=@NODE_NAME@", "--node-ip=@NODE_IP@"];
-    const files = ["--kubeconfig=/etc/kubernetes/kubelet.conf", "--cert-dir=/var/lib/kubelet/pki"];
-    const config = "--config=/var/lib/kubelet/config.yaml";
-    assert.deepEqual(kubeletFlags({ ...args, os: "linux" }), [
-      config,
-      "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
-      ...files,
-      ...common,
-      "--node-labels=fenestra.dev/pool=win,alpha=2,zeta=1",
-      "--cloud-provider=external",
-      "--v=2",
-    ]);
-    assert.deepEqual(kubeletFlags({ ...args, os: "linux", bootstrap: false, labels: {} }), [
-      config,
-      ...files,
-      ...common,
-      "--cloud-provider=external",
-      "--v=2",
-    ]);
+  it("are the same on both systems but for paths, and what only Windows has", () => {
+    const own = [...windows.keys()].filter((name) => !linux.has(name));
+    assert.deepEqual(
+      own.filter((name) => !name.startsWith("windows-")),
+      [],
+    );
+    const differing = [...linux].filter(([name, flag]) => windows.get(name) !== flag).map(([name]) => name);
+    assert.deepEqual(differing.sort(), ["bootstrap-kubeconfig", "cert-dir", "config", "kubeconfig"]);
+  });
+
+  it("of a control-plane machine have neither a bootstrap nor labels", () => {
+    const controlPlane = kubeletFlags({ ...args, os: "linux", bootstrap: false, labels: {} }).map(flagName);
+    assert.deepEqual(
+      [...linux.keys()].filter((name) => !controlPlane.includes(name)),
+      ["bootstrap-kubeconfig", "node-labels"],
+    );
   });
 
   it("hold none that any minor to be chosen has removed; nor does kube-proxy's command line", () => {
