@@ -262,8 +262,9 @@ describe("jobs around etcd", function () {
 
     it("puts back what a run that was cut off has left aside", () => {
       const here = ready();
-      here.set({ CA_WARNING_DAYS: 1 });
-      here.write("/store/cut", "^sleep 25\n");
+      // Longer than the wait for a turn, which is as long as the clock says.
+      here.set({ CA_WARNING_DAYS: 1, RESTART_PAUSE: 99999 });
+      here.write("/store/cut", "^sleep 99999\n");
       assert.equal(here.run(renew).code, 137);
       assert.equal(here.list("/etc/kubernetes/manifests").length, 3);
       here.set({ RENEW_DAYS: 1 });
