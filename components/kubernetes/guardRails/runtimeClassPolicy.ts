@@ -1,6 +1,6 @@
 import type { ClassProbe } from "../../gates/policyGate.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { type OperatingSystemName, operatingSystems, type WindowsFacts } from "../../model/operatingSystems.ts";
+import { operatingSystems, type WindowsFacts } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
 import { allContainers, isHostProcess, saysWindows, text } from "./cel.ts";
@@ -9,14 +9,10 @@ import { systemNamespaces } from "./namespaces.ts";
 /** Name of the policy that sets the RuntimeClass of Windows pods, and of its binding. */
 export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
 
-const names: readonly OperatingSystemName[] = ["windows-2019", "windows-2022", "windows-2025"];
-
 /** Every Windows release that Fenestra knows, whether or not a cluster has it. */
-export const knownReleases: readonly WindowsFacts[] = names
-  .map((name) => operatingSystems[name])
-  .filter(
-    (os): os is (typeof operatingSystems)[keyof typeof operatingSystems] & WindowsFacts => os.family === "windows",
-  );
+export const knownReleases: readonly WindowsFacts[] = Object.values(operatingSystems).filter(
+  (os) => os.family === "windows",
+);
 
 /** Expression for an image's tag of a release: `:ltsc2022`, `:windowsservercore-ltsc2022`, and 1809, an older name of 2019. */
 export function tagPattern(os: WindowsFacts): string {

@@ -5,8 +5,11 @@ import { controlPlaneKey } from "../workload.ts";
 import { allContainers, isHostProcess, saysWindows, text, texts } from "./cel.ts";
 import { namespaceLabels, systemNamespaces } from "./namespaces.ts";
 import { type PodPolicy, pod, policyManifests, type Requirement } from "./podPolicy.ts";
-import { runtimeClassVariables } from "./runtimeClassPolicy.ts";
+import { knownReleases, runtimeClassVariables } from "./runtimeClassPolicy.ts";
 import { windowsLimits } from "./windowsLimits.ts";
+
+/** Tags of Microsoft's images: `ltsc2022` and so on. */
+const tags = `ltsc20(${knownReleases.map(({ imageTag }) => imageTag.replace("ltsc20", "")).join("|")})`;
 
 /** Every namespace but the system's. */
 const notSystem = (spec: Pick<ClusterSpec, "kubernetes">): Requirement => ({
@@ -48,7 +51,7 @@ function osNamePolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows"
   const wants = [
     `(has(${pod}.nodeSelector) && "kubernetes.io/os" in ${pod}.nodeSelector && ${pod}.nodeSelector["kubernetes.io/os"] == "windows")`,
     `(has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${texts(classes)})`,
-    `(${allContainers(pod)}).exists(c, c.image.matches("ltsc20(19|22|25)|mcr[.]microsoft[.]com/windows|nanoserver|windowsservercore"))`,
+    `(${allContainers(pod)}).exists(c, c.image.matches("${tags}|mcr[.]microsoft[.]com/windows|nanoserver|windowsservercore"))`,
   ];
   return {
     name: "fenestra-windows-os-name",

@@ -1,4 +1,5 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
+import type { WindowsFacts } from "../../model/operatingSystems.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
@@ -37,7 +38,7 @@ export function artifactSizes({ windows }: PodNetwork): Readonly<Record<string, 
  * Megabytes of the pause image, pulled for the first pod, the pod network's: without it the node may not be Ready. It is
  * nanoserver with one small program.
  */
-export const pauseImageSizes: Readonly<Record<string, Sized>> = {
+export const pauseImageSizes: Readonly<Record<WindowsFacts["name"], Sized>> = {
   "windows-2019": { megabytes: 105, source: "estimate" },
   "windows-2022": { megabytes: 120, source: "estimate" },
   "windows-2025": { megabytes: 175, source: "Microsoft Tech Community, May 2025 (nanoserver of Windows Server 2025)" },

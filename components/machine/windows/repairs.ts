@@ -1,3 +1,5 @@
+import type { WindowsFacts } from "../../model/operatingSystems.ts";
+
 /*
  * Fixes for Windows' container networking that ship disabled in its updates. Microsoft does not publish what the numbers mean; a number that a
  * build does not know has no effect. The lists are those of the two projects that build images of Windows nodes:
@@ -48,7 +50,7 @@ const certificatePadding: readonly Repair[] = (["trust", "trust32"] as const).ma
 }));
 
 /** Fixes by the name of the operating system, oldest first. */
-const repairs: Readonly<Record<string, readonly Repair[]>> = {
+const repairs: Readonly<Record<WindowsFacts["name"], readonly Repair[]>> = {
   "windows-2019": [
     ...certificatePadding,
     // 0x40 and 0x10 of the update of 2022-11, as image-builder sets them; AKS sets 0x10.
