@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
 import { didYouMean } from "./didYouMean.ts";
+import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
 import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
 import { addOnRules } from "./rules/addOns.ts";
@@ -39,6 +40,16 @@ export function loadConfig(
     }
     const name = key.slice(configPrefix.length);
     const own = propertyOf(schema, name);
+    if (text === encryptedText && own !== undefined) {
+      problems.push({
+        path: stackFilePath([name]),
+        value: text,
+        message: "is encrypted, which only Pulumi can undo",
+        allowed: describeAllowed(own),
+        remedy: "write it as plain text: it is no secret",
+      });
+      continue;
+    }
     const read = readValue(own, text);
     if (read.problem === undefined) values.push([name, read.value]);
     else

@@ -3,6 +3,7 @@ import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isMap, isNode, isScalar, parseDocument } from "yaml";
 import { didYouMean } from "./didYouMean.ts";
+import { fakeOf, isEncrypted, withoutEncrypted } from "./encrypted.ts";
 import { ConfigError } from "./problem.ts";
 
 /** Folder of the stack files, `stackConfigDir` of Pulumi.yaml. */
@@ -18,7 +19,7 @@ export function stackNames(folder: URL = stacksFolder): readonly string[] {
 
 /**
  * The config values of a stack file in the form in which Pulumi passes them to a program: scalars as bare text, structured values as JSON text.
- * Encrypted values (`secure:`) are omitted, since only Pulumi can decrypt them.
+ * Only Pulumi can decrypt an encrypted value (`secure:`): a fake takes its place, never its text.
  *
  * @throws ConfigError when there is no such stack or the file is not YAML with a `config` mapping.
  */
@@ -76,13 +77,14 @@ function configTexts(text: string, path: string): readonly [string, string][] {
   if (error !== undefined) throw notAStackFile(path, `is not valid YAML: ${firstLine(error.message)}`);
   const config = document.get("config");
   if (!isMap(config)) throw notAStackFile(path, "has no mapping named config");
+  const cloud = config.get("fenestra:cloud");
   try {
     return config.items.flatMap(({ key, value }): [string, string][] => {
       const name = String(isScalar(key) ? key.value : key);
       // Kept as written: an account id with a leading 0 would lose it if parsed as a number.
       if (isScalar(value) && value.source !== undefined && value.value !== null) return [[name, value.source]];
       const plain: unknown = isScalar(value) ? value.value : isNode(value) ? value.toJS(document) : null;
-      return isSecure(plain) ? [] : [[name, JSON.stringify(plain)]];
+      return [[name, isEncrypted(plain) ? fakeOf(name, cloud) : JSON.stringify(withoutEncrypted(plain))]];
     });
   } catch (failure) {
     // An alias without an anchor, or one that expands without end, shows only when the value is built.
@@ -104,8 +106,4 @@ function notAStackFile(path: string, message: string): ConfigError {
 
 function firstLine(text: string): string {
   return (text.split("\n")[0] ?? "").replace(/:$/, "");
-}
-
-function isSecure(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && "secure" in value;
 }

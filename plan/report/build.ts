@@ -25,13 +25,15 @@ export interface PlanInput {
   readonly objects: (machine: SimulatedMachine) => ObjectStore;
   /** Day to judge support by, ISO date. */
   readonly asOf: string | undefined;
+  /** Keys of the stack file whose values are encrypted, and so fakes here. Default: none. */
+  readonly encrypted?: readonly string[];
 }
 
 /** Names under which user data, and the objects that belong to it, go to a cloud. */
 const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
 
 /** The plan of a recorded program. Pure: the same program gives the same plan. */
-export function buildPlan({ stack, spec, program, machines, objects, asOf }: PlanInput): Plan {
+export function buildPlan({ stack, spec, program, machines, objects, asOf, encrypted = [] }: PlanInput): Plan {
   const kinds = machineKinds(machines, spec, objects);
   const controlPlane = spec.controlPlane;
   const windowsPools = spec.pools.filter((pool) => pool.os === "windows");
@@ -75,7 +77,7 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf }: Pla
     outputs: Object.keys(program.outputs).sort(),
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
     cost: estimateCost(spec, program, readPrices()),
-    findings: findings({ spec, program, machines: kinds, paths, leaks: secretsInUserData(program), asOf }),
+    findings: findings({ spec, program, machines: kinds, paths, leaks: secretsInUserData(program), asOf, encrypted }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { encryptedKeys } from "../../components/config/encrypted.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { awsObjects } from "../fakes/awsObjects.ts";
@@ -32,11 +33,17 @@ export async function makePlan({ stack, config, entry, asOf }: PlanRequest): Pro
   const preview = await runProgram({ ...run, mode: "unknown-outputs" });
   const program = await runProgram({ ...run, mode: "known-outputs" });
   requireSameResources(preview, program);
-  return planOfRun({ stack, spec, program, asOf });
+  return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config) });
 }
 
 /** The plan of a run with simulated outputs. */
-export function planOfRun({ stack, spec, program, asOf }: Omit<PlanInput, "machines" | "objects">): Plan {
+export function planOfRun({
+  stack,
+  spec,
+  program,
+  asOf,
+  encrypted = [],
+}: Omit<PlanInput, "machines" | "objects">): Plan {
   return buildPlan({
     stack,
     spec,
@@ -44,5 +51,6 @@ export function planOfRun({ stack, spec, program, asOf }: Omit<PlanInput, "machi
     machines: collectMachines(program, ({ desired }) => Math.max(desired, 1)),
     objects: ({ role }) => awsObjects(program, role),
     asOf,
+    encrypted,
   });
 }

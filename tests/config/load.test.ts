@@ -160,6 +160,8 @@ describe("reading a stack file", () => {
           '  fenestra:quoted: "a: b"',
           "  fenestra:nothing:",
           "  fenestra:password: { secure: AAABsecret }",
+          "  fenestra:httpProxy: { secure: AAABsecret }",
+          "  fenestra:mirror: { artifacts: { secure: AAABsecret } }",
           "  aws:region: eu-central-1",
         ].join("\n"),
       ),
@@ -170,6 +172,9 @@ describe("reading a stack file", () => {
         "fenestra:list": '[1.5,"two"]',
         "fenestra:quoted": "a: b",
         "fenestra:nothing": "null",
+        "fenestra:password": "[secret]",
+        "fenestra:httpProxy": "http://secret.invalid:3128",
+        "fenestra:mirror": '{"artifacts":"[secret]"}',
         "aws:region": "eu-central-1",
       },
     );

@@ -29,7 +29,7 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
       lock,
     ),
   );
-  return { spec, program, machines: [], paths: new Map(), leaks: [], asOf: undefined, ...more };
+  return { spec, program, machines: [], paths: new Map(), leaks: [], asOf: undefined, encrypted: [], ...more };
 }
 
 const found = (given: FindingInput): readonly string[] =>

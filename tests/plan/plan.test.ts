@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,7 +16,8 @@ import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { requireSameResources } from "../../plan/program/sameResources.ts";
 import { listOf, mapOf, reveal, secretsIn, textOf } from "../../plan/program/values.ts";
-import { stackConfig, stackDir } from "../support/stacks.ts";
+import { planSchema } from "../../plan/report/plan.ts";
+import { stackConfig, stackDir, testStacks } from "../support/stacks.ts";
 
 const thisFile = fileURLToPath(import.meta.url);
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
@@ -82,6 +83,33 @@ describe("fenestra plan", () => {
       });
     });
   }
+
+  it("plans an encrypted value as present, says so, and shows nothing of it", async () => {
+    const stacks = path.join(folder, "stacks");
+    mkdirSync(stacks);
+    const text = readFileSync(new URL("Pulumi.aws-dev.yaml", testStacks), "utf8");
+    const write = (...lines: readonly string[]) =>
+      writeFileSync(path.join(stacks, "Pulumi.own.yaml"), `${text}\n${lines.map((line) => `  ${line}\n`).join("")}`);
+    write("fenestra:httpProxy: { secure: v1:qUv8:AAAB }", "fenestra:accountId: { secure: v1:qUv8:CCCD }");
+    const { out, err } = await fenestra("plan", "--stack-dir", stacks, "--stack", "own", "--json");
+    assert.doesNotMatch(out + err, /qUv8/);
+    const made = planSchema.parse(JSON.parse(out));
+    assert.ok(
+      made.machines.every(({ files }) => files.some(({ content }) => content.includes("http://secret.invalid:3128"))),
+    );
+    assert.deepEqual(
+      made.findings.filter(({ id }) => id === "encrypted-value").map(({ level, path: at }) => [level, at]),
+      [
+        ["note", "config.fenestra:accountId"],
+        ["note", "config.fenestra:httpProxy"],
+      ],
+    );
+    write("fenestra:environment: { secure: v1:qUv8:AAAB }");
+    const refused = await fenestra("plan", "--stack-dir", stacks, "--stack", "own");
+    assert.equal(refused.code, 2);
+    assert.match(refused.err, /config\.fenestra:environment: is encrypted, which only Pulumi can undo\n/);
+    assert.doesNotMatch(refused.err, /qUv8/);
+  });
 
   it("writes every machine's files as they lie on the machine", async () => {
     await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--out", folder);

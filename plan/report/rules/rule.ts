@@ -16,6 +16,8 @@ export interface FindingInput {
   readonly leaks: readonly Leak[];
   /** Day to judge support by, ISO date; without it the end of support is not reported. */
   readonly asOf: string | undefined;
+  /** Keys of the stack file whose values are encrypted. */
+  readonly encrypted: readonly string[];
 }
 
 /** A finding before it is known whether the stack file accepts it. */

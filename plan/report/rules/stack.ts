@@ -31,6 +31,14 @@ const azureWithoutZones: ReadonlySet<string> = new Set([
 
 /** Rules on what the stack file says. */
 export const stackRules: readonly Rule[] = [
+  ({ encrypted }) =>
+    encrypted.map((name) => ({
+      id: "encrypted-value",
+      level: "note",
+      path: `config.${name}`,
+      message: "The value is encrypted (secure): it is planned as present, with a fake in its place.",
+      remedy: "The preview of Pulumi, which can decrypt it, shows what it does.",
+    })),
   ({ spec }) =>
     guardRailFindings(spec).map((message) => ({
       id: "guard-rails-incomplete",
