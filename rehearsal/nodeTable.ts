@@ -2,8 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Node } from "@kubernetes/client-node";
 import type { ApiClients } from "../checks/cluster/api.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
-import type { ProgramName } from "./programs/catalog.ts";
-import type { Programs } from "./programs/obtain.ts";
 
 const headings = ["NODE", "POOL", "SYSTEM", "READY", "ZONE", "ADDRESS", "KUBELET"] as const;
 
@@ -55,15 +53,4 @@ export async function nodesText({ core }: ApiClients): Promise<string> {
   } catch (error) {
     return `the nodes cannot be listed: ${messageOf(error)}`;
   }
-}
-
-/** Which releases ran, in their order. Pure. */
-export function releasesText(ran: readonly Programs[]): string {
-  const releases = (name: ProgramName): string =>
-    [...new Set(ran.map((programs) => releaseOf(programs[name])))].join(", then ");
-  return `ran: Kubernetes ${releases("kube-apiserver")}; etcd ${releases("etcd")}; kwok ${releases("kwok")}`;
-}
-
-function releaseOf({ version, source }: Programs[ProgramName]): string {
-  return source === undefined ? version : `${version} (the source of ${source} with this number)`;
 }

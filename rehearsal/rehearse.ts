@@ -36,11 +36,12 @@ import { type EngineAccess, serveEngine } from "./engine.ts";
 import type { Progress } from "./host/progress.ts";
 import { overridesText } from "./machines/kubeletOverrides.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
-import { nodesText, releasesText } from "./nodeTable.ts";
+import { nodesText } from "./nodeTable.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
 import type { Programs } from "./programs/obtain.ts";
 import type { Wine } from "./programs/wine.ts";
-import { Updates, withRelease } from "./update.ts";
+import { releasesText, withPatchOf } from "./releases.ts";
+import { Updates } from "./update.ts";
 
 /** Breaks something on purpose: a negative control expects that this is seen. */
 export interface Breakage {
@@ -203,7 +204,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
       : acceptanceChecks(
           broughtUp,
           pools,
-          spec.addons,
+          { ...spec.addons, release: spec.kubernetes.version },
           program.resources.filter(isGate).map(({ name }) => name),
           lab,
           [
@@ -268,21 +269,6 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {
   return new Map(pools.map(({ image, os }) => [image, os.replace("windows-", "")]));
-}
-
-/** The programs at hand, of the stack's minor, decide the patch release: kubeadm and the program's gates compare what runs with what was asked for. */
-function withPatchOf(
-  config: Readonly<Record<string, string>>,
-  programs: Programs,
-  progress: Progress,
-): Readonly<Record<string, string>> {
-  const asked = loadConfig(config).kubernetes.version;
-  const { version } = programs["kube-apiserver"];
-  if (asked === version) return config;
-  progress.line(
-    `the stack asks for Kubernetes ${asked}; the programs at hand are ${version}, so this rehearsal runs with ${version}`,
-  );
-  return withRelease(config, version);
 }
 
 function decode(

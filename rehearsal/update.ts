@@ -11,6 +11,7 @@ import type { DecodedMachine } from "./cluster/bringUp.ts";
 import type { Cluster, Release } from "./cluster/cluster.ts";
 import { waitFor } from "./host/processes.ts";
 import type { Progress } from "./host/progress.ts";
+import { withRelease } from "./releases.ts";
 
 /** Longest that a worker may take to be Ready, and to drain, in milliseconds. */
 const workerLimitMs = 180_000;
@@ -28,16 +29,6 @@ export interface UpdateParts {
   readonly cloud: CloudSimulation;
   readonly decode: (machine: SimulatedMachine) => DecodedMachine;
   readonly progress: Progress;
-}
-
-/** The stack's config with another Kubernetes release. */
-export function withRelease(
-  config: Readonly<Record<string, string>>,
-  version: string,
-): Readonly<Record<string, string>> {
-  const key = "fenestra:kubernetes";
-  const present: unknown = JSON.parse(config[key] ?? "{}");
-  return { ...config, [key]: JSON.stringify({ ...(typeof present === "object" ? present : {}), version }) };
 }
 
 /** Further updates of a stack, one after the other: the program runs again with another release, and the state is what the updates before have reached. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedResource } from "../program/recorded.ts";
 import type { ResourceRequest } from "../program/request.ts";
@@ -44,8 +45,8 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
     const fate = fateOf(old, request);
     if (fate === "stays") return { id: old.id, outputs: old.outputs };
     if (fate === "replaced") {
-      // Ids follow from the URN; Azure tells when it made a machine.
-      const { id, outputs } = simulate({ ...request, urn: `${request.urn}#${old.id}` });
+      // Ids follow from the URN, and a replacement of a replacement is another one again; Azure tells when it made a machine.
+      const { id, outputs } = simulate({ ...request, urn: `${request.urn}#${randomUUID()}` });
       return {
         id,
         outputs: "timeCreated" in outputs ? { ...outputs, timeCreated: new Date().toISOString() } : outputs,

@@ -4,6 +4,7 @@ import { refusedFieldsCheck } from "../../checks/cluster/refusedFields.ts";
 import { workloadsCheck } from "../../checks/cluster/workloads.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { AddOns } from "../../components/model/addOns.ts";
+import { minorOf } from "../../components/model/releases.ts";
 import type { NodeTemplate } from "../clouds/cloud.ts";
 import { windowsBuilds } from "../cluster/facts.ts";
 import { servingCertificates } from "./addOns.ts";
@@ -46,7 +47,7 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
 export function acceptanceChecks(
   bringUp: readonly string[],
   pools: readonly ExpectedPool[],
-  { samples, csrApprover }: Pick<AddOns, "samples" | "csrApprover">,
+  { samples, csrApprover, release }: Pick<AddOns, "samples" | "csrApprover"> & { readonly release: string },
   gates: readonly string[],
   lab: ControlPlaneLab,
   later: readonly RehearsalCheck[],
@@ -58,6 +59,8 @@ export function acceptanceChecks(
       : [{ ...pool, runtimeClass: pool.runtimeClass, build: pool.build }],
   );
   const builds = new Map(windows.filter(({ count }) => count > 0).map((pool) => [pool.runtimeClass, pool]));
+  // MutatingAdmissionPolicy is v1 since 1.36 (KEP-3962); a check must not learn it from the program.
+  const mutates = Number(minorOf(release).split(".")[1]) >= 36;
   const policyGate = gates.find((name) => name.endsWith("-guard-rails-in-force"));
   const [someClass] = builds.keys();
   const poolGates = pools
@@ -83,7 +86,7 @@ export function acceptanceChecks(
       ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod] : []),
     ),
     refusedFieldsCheck,
-    ...guardRailChecks([...builds.keys()]),
+    ...guardRailChecks([...builds.keys()], mutates),
     ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),
     ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
     ...onNodes(
@@ -91,7 +94,7 @@ export function acceptanceChecks(
       ...(samples ? [...builds.values()].map(sampleCheck) : []),
       staticPods,
       workloadsCheck({ id: "workloads, ready", slow: true, limitMs: 90_000 }),
-      ...verifyChecks(pools, samples),
+      ...verifyChecks(pools, samples, mutates),
     ),
     ...later,
     ...(lab.size === 3 ? availabilityChecks(lab, gates, restoreChecks(lab)) : []),

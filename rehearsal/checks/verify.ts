@@ -57,7 +57,7 @@ const unanswerable: readonly string[] = [
 ];
 
 /** `fenestra verify` passes what the API server alone can answer, and skips the rest with the reason. */
-function verifyPasses(pools: readonly ExpectedPool[]): RehearsalCheck {
+function verifyPasses(pools: readonly ExpectedPool[], mutates: boolean): RehearsalCheck {
   const groups = [...new Set(pools.filter(({ count }) => count > 0).map((pool) => pool.runtimeClass ?? "linux"))];
   const windows = groups.filter((group) => group !== "linux");
   const wanted = [
@@ -65,7 +65,7 @@ function verifyPasses(pools: readonly ExpectedPool[]): RehearsalCheck {
     ...groups.flatMap((group) => [`nodes/${group}`, `pods-ready/${group}`]),
     "workloads",
     "plain-pods",
-    ...windows.flatMap((group) => [`runtime-class/${group}`, `runtime-class-policy/${group}`]),
+    ...windows.flatMap((group) => [`runtime-class/${group}`, ...(mutates ? [`runtime-class-policy/${group}`] : [])]),
     "refused-fields",
   ];
   return {
@@ -152,8 +152,12 @@ function verifyFails(sample: string): RehearsalCheck {
 }
 
 /** `fenestra verify` as a program against the rehearsal's cluster. Its negative control needs a sample. */
-export function verifyChecks(pools: readonly ExpectedPool[], samples: boolean): readonly RehearsalCheck[] {
+export function verifyChecks(
+  pools: readonly ExpectedPool[],
+  samples: boolean,
+  mutates: boolean,
+): readonly RehearsalCheck[] {
   const windows = pools.find(({ runtimeClass, count }) => runtimeClass !== undefined && count > 0);
   const sample = windows?.runtimeClass?.replace("windows-", "win-webserver-");
-  return [verifyPasses(pools), ...(samples && sample !== undefined ? [verifyFails(sample)] : [])];
+  return [verifyPasses(pools, mutates), ...(samples && sample !== undefined ? [verifyFails(sample)] : [])];
 }

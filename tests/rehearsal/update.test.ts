@@ -4,10 +4,14 @@ import { loadConfig } from "../../components/config/load.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import type { RecordedResource } from "../../plan/program/recorded.ts";
+import { plainRequest, type ResourceRequest } from "../../plan/program/request.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
+import { nextUpdate } from "../../plan/providers/nextUpdate.ts";
 import { simulateCloud } from "../../rehearsal/clouds/clouds.ts";
 import type { Release } from "../../rehearsal/cluster/cluster.ts";
-import { Updates, withRelease } from "../../rehearsal/update.ts";
+import { withRelease } from "../../rehearsal/releases.ts";
+import { Updates } from "../../rehearsal/update.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
@@ -42,6 +46,24 @@ async function updates(stack: string) {
 
 describe("a further update of a stack", function () {
   this.timeout(120_000);
+
+  it("tells a machine that was replaced twice from both before it, also where its resource keeps its id", () => {
+    const simulate = simulatedCloud(placeOf(stackConfig("azure-dev")), "stand-in");
+    const machine = (customData: string): ResourceRequest => {
+      const inputs = { resourceGroupName: "g", location: "l", vmName: "m", osProfile: { customData } };
+      const request = plainRequest({ urn: "urn:m", type: "azure-native:compute:VirtualMachine", name: "m", inputs });
+      return { ...request, options: { ...request.options, replaceOnChanges: ["osProfile.customData"] } };
+    };
+    const state = new Map<string, RecordedResource>();
+    const made = ["a", "b", "a"].map((customData) => {
+      const request = machine(customData);
+      const answer = nextUpdate(simulate, state)(request);
+      state.set(request.urn, { ...request, ...answer });
+      return answer;
+    });
+    assert.equal(new Set(made.map(({ id }) => id)).size, 1);
+    assert.equal(new Set(made.map(({ outputs }) => outputs.vmId)).size, 3);
+  });
 
   for (const [stack, pool] of [["aws-prod", "win2022-a"] as const, ["azure-prod", "win22-1"] as const]) {
     it(`replaces control-plane machines one by one between gates, and then rolls the pools: ${stack}`, async () => {
