@@ -4,7 +4,7 @@ import { ConfigError } from "../components/config/problem.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { defaultRelease, minorOf } from "../components/model/releases.ts";
 import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
-import { breakages } from "../rehearsal/negativeControls.ts";
+import { breakages, breakagesText, together } from "../rehearsal/negativeControls.ts";
 import { addOnPrograms } from "../rehearsal/programs/addOns.ts";
 import type { Wanted } from "../rehearsal/programs/catalog.ts";
 import { type RehearsalSettings, rehearseHere } from "../rehearsal/rehearseHere.ts";
@@ -26,7 +26,8 @@ ${stackHelp(17)}
   --full           Run the slow checks too: those that wait for time to pass
   --only <checks>  Run only the checks whose id begins with this text
   --update-to <release>  Update a control plane of three and its pools to this release in place of the other checks: a minor, or an older patch for the way back
-  --break <name>   Break one thing on purpose and see a check fail: ${Object.keys(breakages).join(", ")}
+  --break <name>   Break one thing on purpose and see the named check fail; may be given more than once:
+${breakagesText()}
 `;
 
 /** `fenestra rehearse`. Exit code 0 when every check passed, 1 otherwise. */
@@ -60,15 +61,20 @@ function parseArguments(args: readonly string[]): RehearsalSettings {
       engine: { type: "boolean", default: false },
       full: { type: "boolean", default: false },
       only: { type: "string", default: "" },
-      break: { type: "string" },
       "update-to": { type: "string" },
+      break: { type: "string", multiple: true, default: [] },
     },
   });
-  const { keep, engine, full, only, break: broken } = values;
+  const { keep, engine, full, only, break: names } = values;
   const stack = readStack("rehearse needs --stack NAME", values);
-  const breakage = broken === undefined ? undefined : breakages[broken];
-  if (broken !== undefined && breakage === undefined)
-    throw new UsageError(`--break ${broken}: there is no such breakage; allowed: ${Object.keys(breakages).join(", ")}`);
+  const broken = names.map((name) => {
+    const breakage = breakages[name];
+    if (breakage === undefined)
+      throw new UsageError(`--break ${name}: there is no such breakage; allowed: ${Object.keys(breakages).join(", ")}`);
+    if (breakage.realAddOns === true && !values["real-add-ons"])
+      throw new UsageError(`--break ${name} breaks a program that runs with --real-add-ons only: add that option`);
+    return breakage;
+  });
   return {
     ...stack,
     everyAddOn: values["every-add-on"],
@@ -77,7 +83,7 @@ function parseArguments(args: readonly string[]): RehearsalSettings {
     engine,
     full,
     only,
-    breakage,
+    breakage: broken.length === 0 ? undefined : together(broken),
     updateTo: wantedOf(values["update-to"], stack.config, engine),
   };
 }

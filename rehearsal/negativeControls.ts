@@ -64,94 +64,175 @@ function inObject(kind: string, name: string, change: (text: string) => string):
 
 const objectSchema = z.record(z.string(), z.unknown());
 
+/** A negative control: what it breaks, and the check that must then fail. */
+interface NegativeControl extends Breakage {
+  /** What is broken, for people. */
+  readonly what: string;
+  /** Id of the check that must fail. */
+  readonly fails: string;
+  /** The program that it breaks runs with `--real-add-ons` only. */
+  readonly realAddOns?: true;
+}
+
 /**
  * Negative controls: each breaks one thing in the decoded payloads or around them, after the program and before the machines, and the named
  * check must then fail. A check that cannot fail would be worth nothing.
  */
-export const breakages: Readonly<Record<string, Breakage>> = {
-  /** Windows nodes register `os=Windows` instead of `os=windows`. Fails `pool <windows pool>: registration`. */
-  "windows-taint": inWindowsFiles(({ path, content }) =>
-    path.endsWith("kubelet-config.yaml") ? content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows") : content,
-  ),
-  /** Windows nodes say that they belong to another pool. Fails `pool <windows pool>: registration`. */
-  "windows-label": inWindowsFiles(({ content }) =>
-    content.replaceAll("fenestra.dev/pool=win", "fenestra.dev/pool=other"),
-  ),
-  /**
-   * Linux machines register the taint that their kubelets add by themselves for `--cloud-provider=external`. The API server refuses the second
-   * one, and no node joins. Fails `nodes register`.
-   */
-  "duplicate-taint": inFiles(({ path, content }) =>
-    path === "/etc/fenestra/kubelet.yaml" ? withDuplicateTaint(content) : content,
-  ),
-  /** The same on Windows machines, seen by kubelet.exe. Fails `nodes register`. */
-  "windows-duplicate-taint": inWindowsFiles(({ path, content }) =>
-    path.endsWith("kubelet-config.yaml") ? withDuplicateTaint(content) : content,
-  ),
-  /**
-   * Linux workers ask for a label that NodeRestriction refuses; the kubelet itself looks at the same list first
-   * (kubernetes: pkg/kubelet/apis/well_known_labels.go). Fails `nodes register`.
-   */
-  "refused-label": inFiles(
-    ({ path, content }) =>
-      path === "/etc/fenestra/kubelet.env"
-        ? content.replace("--node-labels=", "--node-labels=node-restriction.kubernetes.io/team=a,")
+export const breakages: Readonly<Record<string, NegativeControl>> = {
+  "windows-taint": {
+    what: "Windows nodes register os=Windows instead of os=windows",
+    fails: "pool <windows pool>: registration",
+    ...inWindowsFiles(({ path, content }) =>
+      path.endsWith("kubelet-config.yaml") ? content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows") : content,
+    ),
+  },
+  "windows-label": {
+    what: "Windows nodes say that they belong to another pool",
+    fails: "pool <windows pool>: registration",
+    ...inWindowsFiles(({ content }) => content.replaceAll("fenestra.dev/pool=win", "fenestra.dev/pool=other")),
+  },
+  "duplicate-taint": {
+    what: "Linux machines register the taint that their kubelets add by themselves for --cloud-provider=external",
+    fails: "nodes register",
+    ...inFiles(({ path, content }) => (path === "/etc/fenestra/kubelet.yaml" ? withDuplicateTaint(content) : content)),
+  },
+  "windows-duplicate-taint": {
+    what: "the same on Windows machines",
+    fails: "nodes register",
+    ...inWindowsFiles(({ path, content }) =>
+      path.endsWith("kubelet-config.yaml") ? withDuplicateTaint(content) : content,
+    ),
+  },
+  // The kubelet itself looks at NodeRestriction's list first (kubernetes: pkg/kubelet/apis/well_known_labels.go).
+  "refused-label": {
+    what: "Linux workers ask for a label that NodeRestriction refuses",
+    fails: "nodes register",
+    ...inFiles(
+      ({ path, content }) =>
+        path === "/etc/fenestra/kubelet.env"
+          ? content.replace("--node-labels=", "--node-labels=node-restriction.kubernetes.io/team=a,")
+          : content,
+      isLinuxWorker,
+    ),
+  },
+  "wrong-ca": {
+    what: "Linux workers trust another authority than the cluster's",
+    fails: "nodes register",
+    ...inFiles(
+      ({ path, content }) =>
+        path === "/etc/fenestra/bootstrap-kubelet.conf"
+          ? content.replace("@CA_DATA@", Buffer.from(newAuthority("another cluster").certificate).toString("base64"))
+          : content,
+      isLinuxWorker,
+    ),
+  },
+  "probe-port": {
+    what: "the scheduler serves at another port than the one at which kubeadm has the kubelet probe it",
+    fails: "static pods",
+    ...inFiles(({ path, content }) =>
+      path === "/etc/fenestra/kubeadm.yaml" ? withSchedulerPort(content, "10260") : content,
+    ),
+  },
+  "kubelet-unknown-field": {
+    what: "every kubelet is given a field that it does not know, which a real one passes over with a warning",
+    fails: "files: kubelet",
+    ...inFiles(({ content }) => content.replace(/^kind: KubeletConfiguration$/m, "$&\nmaximumPods: 50")),
+  },
+  "containerd-unknown-key": {
+    what: "a key of containerd's registry settings is misspelt, which containerd only logs",
+    fails: "files: containerd",
+    ...inFiles(({ path, content }) =>
+      path.endsWith("config.toml") ? content.replace(/^config_path = /m, "confg_path = ") : content,
+    ),
+  },
+  "windows-proxy-flag": {
+    what: "kube-proxy.exe is given a flag that it does not know",
+    fails: "windows: kube-proxy.exe",
+    ...inWindowsFiles(({ content }) => content.replace('"--source-vip=', '"--source-vips=')),
+  },
+  "windows-drain-columns": {
+    what: "kubectl.exe is asked for a field that pods do not have",
+    fails: "windows: kubectl.exe",
+    ...inWindowsFiles(({ content }) => content.replace("NAME:.metadata.name,", "NAME:.metadata.title,")),
+  },
+  "windows-reservations": {
+    what: "the scripts look for kube-proxy's address in another folder than host-local.exe keeps it in",
+    fails: "windows: host-local.exe",
+    ...inWindowsFiles(({ content }) => content.replace(/("reservations": *"[^"]*)"/, '$1s"')),
+  },
+  "windows-cni-version": {
+    what: "the pods' network configuration has its API version as a text",
+    fails: "windows: CNI plug-in",
+    ...inWindowsFiles(({ content }) => content.replace(/("apiVersion": *)2\b/, '$1"2"')),
+  },
+  "stray-request": {
+    what: "Linux machines ask a host that is not the mirror, and do not mind that nobody answers",
+    fails: "mirror: nothing else",
+    ...inFiles(({ path, content }) =>
+      path === "/opt/fenestra/bootstrap.sh"
+        ? content.replace(/^set -euo pipefail$/m, "$&\ncurl --silent --noproxy '*' https://stray.example.org/ || true")
         : content,
-    isLinuxWorker,
-  ),
-  /** Linux workers trust another authority than the cluster's. Fails `nodes register`. */
-  "wrong-ca": inFiles(
-    ({ path, content }) =>
-      path === "/etc/fenestra/bootstrap-kubelet.conf"
-        ? content.replace("@CA_DATA@", Buffer.from(newAuthority("another cluster").certificate).toString("base64"))
+    ),
+  },
+  "approves-every-name": {
+    what: "the controller-manager approves whatever a join secret asks for, as kubeadm has it",
+    fails: "names of nodes",
+    ...inFiles(({ path, content }) =>
+      path === "/etc/fenestra/bindings.yaml"
+        ? `${content}---\n${content
+            .split("---\n")
+            .at(-1)
+            ?.replace("workers-ask", "workers-get")
+            .replace("system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient")}`
         : content,
-    isLinuxWorker,
-  ),
-  /** The scheduler serves at another port than the one at which kubeadm has the kubelet probe it. Fails `static pods`. */
-  "probe-port": inFiles(({ path, content }) =>
-    path === "/etc/fenestra/kubeadm.yaml" ? withSchedulerPort(content, "10260") : content,
-  ),
-  /** Every kubelet is given a field that it does not know, which a real one passes over with a warning. Fails `files: kubelet`. */
-  "kubelet-unknown-field": inFiles(({ content }) =>
-    content.replace(/^kind: KubeletConfiguration$/m, "$&\nmaximumPods: 50"),
-  ),
-  /** A key of containerd's registry settings is misspelt, which containerd only logs. Fails `files: containerd`. */
-  "containerd-unknown-key": inFiles(({ path, content }) =>
-    path.endsWith("config.toml") ? content.replace(/^config_path = /m, "confg_path = ") : content,
-  ),
-  /** Linux machines ask a host that is not the mirror, and do not mind that nobody answers. Fails `mirror: nothing else`. */
-  "stray-request": inFiles(({ path, content }) =>
-    path === "/opt/fenestra/bootstrap.sh"
-      ? content.replace(/^set -euo pipefail$/m, "$&\ncurl --silent --noproxy '*' https://stray.example.org/ || true")
-      : content,
-  ),
-  /** The controller-manager approves whatever a join secret asks for, as kubeadm has it. Fails `names of nodes`. */
-  "approves-every-name": inFiles(({ path, content }) =>
-    path === "/etc/fenestra/bindings.yaml"
-      ? `${content}---\n${content
-          .split("---\n")
-          .at(-1)
-          ?.replace("workers-ask", "workers-get")
-          .replace("system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient")}`
-      : content,
-  ),
-  /**
-   * The approver takes the names of instances and not those that the cloud controller on AWS gives their nodes. Fails `serving certificates` on a
-   * stack of AWS.
-   */
-  "approver-without-domain": inObject("Deployment", "kubelet-csr-approver", (text) =>
-    text.replace(/\(\\\\\.[^)]+\)\?/, ""),
-  ),
-  /** metrics-server may not look for nodes and pods. Fails `add-ons: programs`, with what the program says. Needs `--real-add-ons`. */
-  "add-on-without-right": inObject("ClusterRole", "fenestra:metrics-server", (text) =>
-    text.replace('"resources":["pods","nodes"]', '"resources":["pods"]'),
-  ),
-  /** metrics-server is given a flag that it does not know. Fails `add-ons: programs`, with what the program says. Needs `--real-add-ons`. */
-  "add-on-unknown-flag": inObject("Deployment", "metrics-server", (text) =>
-    text.replace("--metric-resolution=15s", "--metric-resolutions=15s"),
-  ),
-  /** The mirror lacks crictl for Linux. The rehearsal breaks off with a MirrorLacksError. Needs a stack with a mirror. */
+    ),
+  },
+  "approver-without-domain": {
+    what: "the approver takes the names of instances and not those that the cloud controller on AWS gives their nodes",
+    fails: "serving certificates",
+    ...inObject("Deployment", "kubelet-csr-approver", (text) => text.replace(/\(\\\\\.[^)]+\)\?/, "")),
+  },
+  "add-on-without-right": {
+    what: "metrics-server may not look for nodes and pods",
+    fails: "add-ons: programs",
+    realAddOns: true,
+    ...inObject("ClusterRole", "fenestra:metrics-server", (text) =>
+      text.replace('"resources":["pods","nodes"]', '"resources":["pods"]'),
+    ),
+  },
+  "add-on-unknown-flag": {
+    what: "metrics-server is given a flag that it does not know",
+    fails: "add-ons: programs",
+    realAddOns: true,
+    ...inObject("Deployment", "metrics-server", (text) =>
+      text.replace("--metric-resolution=15s", "--metric-resolutions=15s"),
+    ),
+  },
   "mirror-without-crictl": {
+    what: "the mirror of a stack that has one lacks crictl for Linux",
+    fails: "control plane",
     mirror: (list) => ({ ...list, files: list.files.filter(({ url }) => !/crictl-.*linux-amd64/.test(url)) }),
   },
 };
+
+/** The list for people, a line each. */
+export function breakagesText(): string {
+  const width = Math.max(...Object.keys(breakages).map((name) => name.length));
+  return Object.entries(breakages)
+    .map(([name, { what, fails, realAddOns }]) => {
+      const needs = realAddOns === true ? "; needs --real-add-ons" : "";
+      return `  ${name.padEnd(width)}  ${what}; fails [${fails}]${needs}`;
+    })
+    .join("\n");
+}
+
+/** Several breakages as one: each changes what those before it have left. */
+export function together(broken: readonly Breakage[]): Breakage {
+  const { mirror } = broken.find((one) => one.mirror !== undefined) ?? {};
+  return {
+    payload: ({ machine, payload }) =>
+      broken.reduce((changed, one) => one.payload?.({ machine, payload: changed }) ?? changed, payload),
+    object: (object) => broken.reduce((changed, one) => one.object?.(changed) ?? changed, object),
+    ...(mirror === undefined ? {} : { mirror }),
+  };
+}

@@ -33,5 +33,8 @@ export const podNetworkImages: readonly KnownImage[] = [
   { image: "ghcr.io/flannel-io/flannel", system: true, programs: ["cp"] },
 ];
 
+/** Plug-in of containernetworking/plugins that makes the pods' endpoints on Windows: its folder there. It is run under Wine. */
+export const windowsPlugin = "main/windows/win-overlay";
+
 /** Plug-ins that are looked for in a machine, but not run. */
 export const podNetworkPlugins = ["flannel"] as const;

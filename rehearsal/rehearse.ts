@@ -25,6 +25,7 @@ import { CheckSession, selected } from "./checks/session.ts";
 import { trustChecks } from "./checks/trust.ts";
 import { updateChecks } from "./checks/update.ts";
 import { containerdExeCheck, windowsKubeletCheck } from "./checks/windowsNodes.ts";
+import { windowsProgramChecks } from "./checks/windowsPrograms.ts";
 import type { CloudSimulation } from "./clouds/cloud.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
@@ -34,7 +35,6 @@ import { Cluster, type Release } from "./cluster/cluster.ts";
 import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
 import { type EngineAccess, serveEngine } from "./engine.ts";
 import type { Progress } from "./host/progress.ts";
-import { overridesText } from "./machines/kubeletOverrides.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
 import { nodesText } from "./nodeTable.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
@@ -53,10 +53,8 @@ export interface Breakage {
   readonly object?: (object: KubernetesObject) => KubernetesObject;
 }
 
-/** Longest that a check of files may take, in milliseconds: its reader may still be built. */
-const filesLimitMs = 1_800_000;
-/** Longest that one step to a running cluster may take, in milliseconds. */
-const stepLimitMs = 300_000;
+/** Longest that a check of files or a step to a running cluster may take, in milliseconds: what it needs may still be built. */
+const buildLimitMs = 1_800_000;
 /** Longest that a part of an update may take, in milliseconds. */
 const updateLimitMs = 1_200_000;
 const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
@@ -70,11 +68,11 @@ export interface RehearsalOptions {
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
   /** What Windows programs run in; the reason in words where the host has none. */
-  readonly wine: Wine | string;
+  readonly wine: Promise<Wine | string>;
   /** Release that a cluster with a control plane of three is updated to in place of the acceptance checks. */
   readonly updateTo?: Release;
-  /** Programs of add-ons that are run for real, name to path. Default: none. */
-  readonly addOnPrograms?: ReadonlyMap<string, string>;
+  /** Programs of add-ons that are run for real, name to path, and when they are there. Default: none. */
+  readonly addOns?: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> };
   /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
   readonly checkers: Promise<Checkers | string>;
   readonly progress: Progress;
@@ -95,8 +93,10 @@ export interface RehearsalOptions {
 
 /** The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything down. */
 export async function rehearse(options: RehearsalOptions): Promise<readonly CheckResult[]> {
-  const { progress, workFolder, programs, stack, addOnPrograms = new Map<string, string>() } = options;
-  progress.line(overridesText(typeof options.wine !== "string"));
+  const { progress, workFolder, programs, stack } = options;
+  const addOnPrograms = options.addOns?.programs ?? new Map<string, string>();
+  // Whoever needs one of them sees its failure.
+  for (const later of [options.wine, options.addOns?.atHand, options.checkers]) later?.catch(() => undefined);
   const config = withPatchOf(options.config, programs, progress);
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);
@@ -192,6 +192,8 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     unlessLacking,
     progress,
     change: options.breakage?.object,
+    wine: options.wine,
+    addOnsAtHand: options.addOns?.atHand,
     onApplied: (result) => {
       applied = result;
     },
@@ -217,7 +219,9 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
                   decoded,
                   running: () => [...cluster.machines.values()],
                 })),
-            ...(pools.some(({ os }) => os === "windows") ? [windowsKubeletCheck(options.wine)] : []),
+            ...(pools.some(({ os }) => os === "windows")
+              ? [windowsKubeletCheck(options.wine), ...windowsProgramChecks(options.wine, cluster)]
+              : []),
             ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster)),
             ...(worker === undefined || !spec.addons.samples ? [] : identityChecks(stackConfig, program, cluster)),
             ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
@@ -233,11 +237,11 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     files.length + bringUp.filter(isAsked).length + acceptance.length,
   );
   // The readers of the files may still be built, and a cluster that comes up mostly waits.
-  const filesRead = session.run(files, {}, { limitMs: filesLimitMs });
+  const filesRead = session.run(files, {}, { limitMs: buildLimitMs });
   await session.run(
     bringUp,
     {},
-    { limitMs: stepLimitMs, isShown: (result) => isAsked(result) || result.outcome === "failed" },
+    { limitMs: buildLimitMs, isShown: (result) => isAsked(result) || result.outcome === "failed" },
   );
   await session.run(
     acceptance,

@@ -1,28 +1,31 @@
-import { rm } from "node:fs/promises";
 import { paintFor } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
-import { messageOf } from "../components/gates/messageOf.ts";
 import { minorOf } from "../components/model/releases.ts";
 import { withoutExamples } from "../plan/providers/engineProject.ts";
 import type { Release } from "./cluster/cluster.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
+import { RehearsalError } from "./host/errors.ts";
 import { idsProblem, lackOfIds } from "./host/hostCheck.ts";
 import { watchMemory } from "./host/memory.ts";
 import { type Inside, insideNamespaces, ownCommand, runInsideNamespaces } from "./host/namespaces.ts";
 import { createProgress, type Progress } from "./host/progress.ts";
-import { obtainAddOnPrograms } from "./programs/addOns.ts";
+import { overridesText } from "./machines/kubeletOverrides.ts";
+import { addOnFiles, obtainAddOnPrograms, pendingAddOnPrograms } from "./programs/addOns.ts";
+import { type Beside, forgetBeside, obtainBeside, untilAtHand } from "./programs/beside.ts";
+import { countingBuilds } from "./programs/cache.ts";
 import type { Wanted } from "./programs/catalog.ts";
-import { announceBuilt, builtFile, checkersFor, untilBuilt } from "./programs/checkers/meanwhile.ts";
+import { type CheckerOptions, obtainCheckers, pendingCheckers } from "./programs/checkers/obtain.ts";
 import { obtainContainerRuntime } from "./programs/containerRuntime.ts";
-import { obtainPrograms } from "./programs/obtain.ts";
-import { obtainWine } from "./programs/wine.ts";
+import { obtainPrograms, type Programs } from "./programs/obtain.ts";
+import { pendingWindowsPrograms } from "./programs/windowsPrograms.ts";
+import { findWine, obtainWine } from "./programs/wine.ts";
 import { type Breakage, rehearse } from "./rehearse.ts";
 import { summary } from "./summary.ts";
 import { untilEngineIsDone, untilInterrupted } from "./untilInterrupted.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
-/** Names the file by which the outer process says that the checkers are built, or why not. */
-const builtVariable = "FENESTRA_REHEARSAL_BUILT";
+/** Names the folder in which the outer process, which has the network, says what it has obtained beside the bring-up. */
+const besideVariable = "FENESTRA_REHEARSAL_BESIDE";
 
 /** Settings of {@link rehearseHere}. */
 export interface RehearsalSettings {
@@ -76,12 +79,10 @@ interface Resolved extends RehearsalSettings {
   readonly wanted: Wanted;
 }
 
-async function obtainRelease(wanted: Wanted, progress: Progress): Promise<Release> {
-  const programs = await obtainPrograms({ progress, wanted });
-  const wine = await obtainWine(progress, wanted);
-  if (typeof wine === "string")
-    progress.line(`${wine}; Windows nodes are registered without kubelet.exe, and what it would show is not checked`);
-  return { programs, wine };
+/** A release as the inner process finds it in the cache. */
+async function findRelease(wanted: Wanted, later: string, quiet: Progress): Promise<Release> {
+  const programs = await obtainPrograms({ progress: quiet, wanted });
+  return { programs, wine: untilAtHand(later, "wine", () => obtainWine(quiet, wanted)) };
 }
 
 /** Obtains what the network has, and starts this command once more in namespaces. */
@@ -94,24 +95,57 @@ async function outside(
   );
   const lack = await lackOfIds();
   if (lack !== undefined) throw idsProblem(lack);
-  const { programs } = await obtainRelease(wanted, progress);
-  if (updateTo !== undefined) await obtainRelease(updateTo, progress);
+  const programs = await obtainPrograms({ progress, wanted });
+  if (updateTo !== undefined) await obtainPrograms({ progress, wanted: updateTo });
   await obtainContainerRuntime(progress);
-  if (realAddOns) await obtainAddOnPrograms(progress);
-  // What reads the machines' files is not needed before the cluster comes up.
-  const built = builtFile();
-  const building = checkersFor(programs, progress)
-    .catch(messageOf)
-    .then((checkers) => announceBuilt(built, checkers));
+  progress.line(overridesText(typeof (await findWine()) !== "string"));
+  const beside = await obtainLater(programs, { wanted, updateTo, realAddOns }, progress);
   try {
     const code = await runInsideNamespaces(ownCommand(), {
-      env: { [startVariable]: String(progress.startedAt), [builtVariable]: built },
+      env: { [startVariable]: String(progress.startedAt), [besideVariable]: beside.folder },
     });
     return code === 0;
   } finally {
-    await building;
-    await rm(built, { force: true });
+    await forgetBeside(beside);
   }
+}
+
+/** Obtains what is not needed before the control plane runs, while it comes up. */
+async function obtainLater(
+  programs: Programs,
+  { wanted, updateTo, realAddOns }: Pick<Resolved, "wanted" | "updateTo" | "realAddOns">,
+  progress: Progress,
+): Promise<Beside> {
+  const counted = countingBuilds(progress, [
+    ...(typeof (await findWine()) === "string" ? [] : await pendingWindowsPrograms(wanted)),
+    ...(realAddOns ? pendingAddOnPrograms() : []),
+    ...(await pendingCheckers(checkersOf(programs, progress))),
+  ]);
+  const wine = async () => {
+    for (const release of [wanted, ...(updateTo === undefined ? [] : [updateTo])]) {
+      const found = await obtainWine(counted, release);
+      if (typeof found === "string")
+        progress.line(
+          `${found}; the Linux build of the kubelet registers Windows nodes, and what Windows programs would show is not checked`,
+        );
+    }
+  };
+  return await obtainBeside([
+    ["wine", wine],
+    ["add-ons", async () => (realAddOns ? await obtainAddOnPrograms(counted) : undefined)],
+    ["checkers", () => obtainCheckers(checkersOf(programs, counted))],
+  ]);
+}
+
+/** Programs that read the machines' files for this control plane's version. */
+function checkersOf(programs: Programs, progress: Progress): CheckerOptions {
+  return { progress, minors: [minorOf(programs["kube-apiserver"].version)] };
+}
+
+/** Why there are no programs that a check can be skipped without. */
+function reasonOf(error: unknown): string {
+  if (error instanceof RehearsalError) return error.message;
+  throw error;
 }
 
 /** The rehearsal itself. */
@@ -120,18 +154,21 @@ async function withinNamespaces(
   inside: Inside,
   progress: Progress,
 ): Promise<boolean> {
+  const later = process.env[besideVariable] ?? "";
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
-  const release = await obtainRelease(wanted, quiet);
+  const release = await findRelease(wanted, later, quiet);
   const paint = paintFor(process.stdout);
   const memory = watchMemory(inside.workFolder);
   const reports = await rehearse({
     stack,
     config,
     ...release,
-    ...(updateTo === undefined ? {} : { updateTo: await obtainRelease(updateTo, quiet) }),
+    ...(updateTo === undefined ? {} : { updateTo: await findRelease(updateTo, later, quiet) }),
     containerRuntime: await obtainContainerRuntime(quiet),
-    ...(realAddOns ? { addOnPrograms: await obtainAddOnPrograms(quiet) } : {}),
-    checkers: untilBuilt(process.env[builtVariable] ?? "").then((lack) => lack ?? checkersFor(release.programs, quiet)),
+    ...(realAddOns
+      ? { addOns: { programs: addOnFiles(), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } }
+      : {}),
+    checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, quiet))).catch(reasonOf),
     progress,
     workFolder: inside.workFolder,
     paint,

@@ -18,6 +18,10 @@ export interface BringUp {
   /** Gives waiting up when it has become pointless. */
   readonly unlessLacking: <T>(waiting: Promise<T>) => Promise<T>;
   readonly progress: Progress;
+  /** What Windows programs run in, for the workers. */
+  readonly wine: Promise<unknown>;
+  /** Resolves when the programs of add-ons are there that run for real. Default: none does. */
+  readonly addOnsAtHand: Promise<void> | undefined;
   /** What a negative control makes of an object. */
   readonly change: ((object: KubernetesObject) => KubernetesObject) | undefined;
   /** Is given what came of the program's objects. */
@@ -45,11 +49,15 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       id: "nodes register",
       title: `the API server takes the Nodes of all ${count} kubelets as they make them`,
       run: async ({ note }) => {
-        if (workers.some(({ payload }) => payload.system === "windows")) await cluster.startKwok();
+        if (workers.some(({ payload }) => payload.system === "windows")) {
+          await cluster.startKwok();
+          await of.wine;
+        }
         // First what takes longest: the program's objects wait for the API gate anyway.
         await cluster.startWorkers(workers);
         progress.line(`workers: ${workers.length} machines boot from their user data`);
         await defineServiceMonitors(program, cluster.kubectl);
+        await of.addOnsAtHand;
         applying = applyAll(program, cluster.kubectl, passGate, of.change);
         // Its failure is seen where it is awaited, if the nodes come so far.
         applying.catch(() => undefined);

@@ -9,12 +9,13 @@ import { readAll, shared } from "./sharedFiles.ts";
  * What only a real kubelet knows to say of itself: the Windows nodes were made by kubelet.exe. Where the host has no Wine, something else has
  * registered them, and the check is skipped.
  */
-export function windowsKubeletCheck(wine: Wine | string): RehearsalCheck {
+export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalCheck {
   return {
     id: "kubelet.exe",
     title:
       "kubelet.exe has registered each Windows node, with the system that it found, and asked for its serving certificate",
     run: async ({ api, pools, note }) => {
+      const wine = await later;
       if (typeof wine === "string") throw new CheckSkipped(wine);
       const requests = (await api.certificates.listCertificateSigningRequest()).items;
       let seen = 0;
@@ -41,12 +42,13 @@ export function windowsKubeletCheck(wine: Wine | string): RehearsalCheck {
 }
 
 /** The program itself reads what its configuration says, plug-ins of Windows included. */
-export function containerdExeCheck(wine: Wine | string, machines: readonly DecodedMachine[]): Check {
+export function containerdExeCheck(later: Promise<Wine | string>, machines: readonly DecodedMachine[]): Check {
   const windows = machines.filter(({ payload }) => payload.system === "windows");
   return {
     id: "files: containerd.exe",
     title: "containerd.exe keeps every setting of its configuration, by its own dump",
     run: async ({ note }) => {
+      const wine = await later;
       if (typeof wine === "string") throw new CheckSkipped(wine);
       const files = shared(windows, ({ path }) => path.endsWith("\\containerd\\config.toml"));
       expect(files.length > 0, "no machine has one");

@@ -14,10 +14,11 @@ import { logTail, startInMachine, waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
 import { imagePrograms } from "../machines/images.ts";
 import { refusal } from "../machines/kubeletLog.ts";
-import { giveToKwok, kwokSelector, kwokStages } from "../machines/kwokStages.ts";
+import { kwokSelector, kwokStages } from "../machines/kwokStages.ts";
 import { type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
-import { startUnderWine } from "../machines/windowsMachine.ts";
-import { type PinnedImages, registerWithoutWine } from "../machines/windowsNode.ts";
+import { startWindowsMachine, type WindowsMachine } from "../machines/windowsMachine.ts";
+import type { PinnedImages } from "../machines/windowsNode.ts";
+import { defaultCache } from "../programs/cache.ts";
 import type { Programs } from "../programs/obtain.ts";
 import type { Wine } from "../programs/wine.ts";
 import { type Api, answersReady, apiFor } from "./api.ts";
@@ -40,7 +41,7 @@ const readyLimitMs = 180_000;
 export interface Release {
   readonly programs: Programs;
   /** What Windows programs run in; the reason in words where the host has none. */
-  readonly wine: Wine | string;
+  readonly wine: Promise<Wine | string>;
 }
 
 /** What a cluster is brought up from. */
@@ -69,6 +70,8 @@ export class Cluster {
   /** Why kubelets have no Node. */
   readonly refusals = new Refusals(() => this.#refused());
   readonly registered = new Map<string, RegisteredNode>();
+  /** Windows machines under Wine whose nodes are registered. */
+  readonly windowsMachines: WindowsMachine[] = [];
   readonly api: Api;
   readonly kubectl: Kubectl;
   readonly kubeconfigFile: string;
@@ -154,11 +157,12 @@ export class Cluster {
       endpointCa: surroundings.endpointCa,
       programs: {
         "container-runtime": this.#parts.containerRuntime,
-        ...Object.fromEntries(this.#parts.addOnPrograms),
+        ...(this.#parts.addOnPrograms.size === 0 ? {} : { cache: defaultCache() }),
         ...Object.fromEntries(
           [...nodePrograms, ...(controlPlane ? imagePrograms : [])].map((program) => [program, programs[program].path]),
         ),
       },
+      addOnPrograms: this.#parts.addOnPrograms,
       payload: withServedDigests(payload, surroundings.artifacts),
       timeScale: 1,
       ...(controlPlane ? { disk: diskOf({ machine, payload }) } : {}),
@@ -185,25 +189,19 @@ export class Cluster {
 
   async #startWindows({ machine, payload }: DecodedMachine): Promise<void> {
     const { cloud, pinnedImages, surroundings, workFolder } = this.#parts;
-    const { programs, wine } = this.#release;
-    const common = {
+    const { programs } = this.#release;
+    const wine = await this.#release.wine;
+    const identity = cloud.identity(machine);
+    const logFile = path.join(workFolder, "logs", identity.nodeName, "kubelet.log");
+    this.#windowsLogs.set(machine.name, logFile);
+    const started = await startWindowsMachine(payload, {
       machine,
       hardware: hardwareOf(machine),
-      identity: cloud.identity(machine),
+      identity,
       readSecret: (name: string) => cloud.readSecret(machine, name),
       pinnedImages,
-      kubeletVersion: `v${programs["kube-apiserver"].version}`,
-    };
-    if (typeof wine === "string") {
-      await registerWithoutWine(payload, common);
-      await giveToKwok(this.api, common.identity.nodeName);
-      return;
-    }
-    const logFile = path.join(workFolder, "logs", common.identity.nodeName, "kubelet.log");
-    this.#windowsLogs.set(machine.name, logFile);
-    await startUnderWine(payload, {
-      ...common,
-      wine,
+      wine: typeof wine === "string" ? undefined : wine,
+      kubelet: programs.kubelet.path,
       containerRuntime: this.#parts.containerRuntime,
       network: surroundings.network,
       interfaceAddress: surroundings.interfaceOf(machine.privateIp),
@@ -213,6 +211,7 @@ export class Cluster {
       api: this.api,
       logFile,
     });
+    if (started !== undefined) this.windowsMachines.push(started);
   }
 
   /** What keeps kubelets from having a Node now, and why Windows machines could not join. */

@@ -1,6 +1,8 @@
+import path from "node:path";
 import { programFolder } from "../host/rootScripts.ts";
 import { type KnownImage, podNetworkImages } from "../podNetworks.ts";
 import { addOnPrograms } from "../programs/addOns.ts";
+import { defaultCache } from "../programs/cache.ts";
 
 /** Where the container runtime finds the table in a machine. */
 const tablePath = "/.rehearsal/images.json";
@@ -22,18 +24,23 @@ const knownImages: readonly KnownImage[] = [
 /**
  * The table of known images as a file of a machine, by path.
  *
- * @param programs names of the programs that the machine has; an add-on's is run where its own is among them.
+ * @param programs paths of the add-ons' programs in the host's cache, by name; an add-on's is run where its own is among them.
  */
-export function imageTable(programs: readonly string[]): Readonly<Record<string, string>> {
+export function imageTable(programs: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
   const addOns: readonly KnownImage[] = addOnPrograms
-    .filter(({ name }) => programs.includes(name))
-    .map(({ name, image, path, user }) => ({
+    .filter(({ name }) => programs.has(name))
+    .map(({ name, image, path: at, user }) => ({
       image,
-      files: { [path]: `${programFolder}/${name}`, [authorities]: authorities },
-      entrypoint: [path],
+      files: { [at]: programInCache(programs.get(name) ?? ""), [authorities]: authorities },
+      entrypoint: [at],
       user,
     }));
   return { [tablePath]: JSON.stringify([...knownImages, ...addOns], null, 2) };
+}
+
+/** Where a machine that has the host's cache of programs finds a file of it. */
+export function programInCache(file: string): string {
+  return `${programFolder}/cache/${path.relative(defaultCache(), file)}`;
 }
 
 /** What lies where the publisher's containerd would: the rehearsal's own runtime, which reads containerd's configuration. */

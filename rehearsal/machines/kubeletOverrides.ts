@@ -22,6 +22,9 @@ const kubeletOverrides: readonly KubeletOverride[] = [
 /** Where the rehearsal's runtime answers kubelet.exe, in the machine's own network. */
 export const windowsRuntimeAddress = "127.0.0.1:10010";
 
+/** Where it answers the Linux build in kubelet.exe's place, which takes nothing but a socket. */
+export const linuxRuntimeAddress = "unix:///run/rehearsal.sock";
+
 /** The same for the kubelets of Windows machines, which run under Wine. */
 const windowsOverrides: readonly KubeletOverride[] = [
   {
@@ -42,6 +45,12 @@ export const windowsDropInFolder = "C:\\rehearsal\\kubelet.conf.d";
 /** The drop-in file of a Windows machine, by path. */
 export function windowsDropIn(): Readonly<Record<string, string>> {
   return { [`${windowsDropInFolder}\\rehearsal.conf`]: dropIn(windowsOverrides) };
+}
+
+/** The drop-in file of a Windows machine whose node is registered by the kubelet's Linux build, by path. */
+export function linuxStandInDropIn(): Readonly<Record<string, string>> {
+  const endpoint = { field: "containerRuntimeEndpoint", value: linuxRuntimeAddress, reason: "there is no named pipe" };
+  return { [`${windowsDropInFolder}\\rehearsal.conf`]: dropIn([...kubeletOverrides, endpoint]) };
 }
 
 /** Folder of the drop-in in a machine; outside of everything that a payload writes. */
@@ -74,6 +83,10 @@ export function overridesText(hasWine: boolean): string {
   return [
     "the kubelets of Linux machines are real; overridden in their configuration is only:",
     ...kubeletOverrides.map(line),
-    ...(hasWine ? windowsLines : []),
+    ...(hasWine
+      ? windowsLines
+      : [
+          "without Wine their Linux build registers the nodes of Windows machines, with paths, runtime and labels of the system replaced and without flags of Windows",
+        ]),
   ].join("\n");
 }

@@ -10,11 +10,15 @@ const label = "kwok.x-k8s.io/node";
  */
 export const kwokSelector = `${label}=fake`;
 
-/** Lets KWOK take a node that is registered. */
-export async function giveToKwok({ core }: ApiClients, name: string): Promise<void> {
+/** Lets KWOK take a node that is registered, with more labels if they are given. */
+export async function giveToKwok(
+  { core }: ApiClients,
+  name: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const give = async () => {
     const node = await core.readNode({ name });
-    const labels = { ...node.metadata?.labels, [label]: "fake" };
+    const labels = { ...node.metadata?.labels, ...more, [label]: "fake" };
     return await core.replaceNode({ name, body: { ...node, metadata: { ...node.metadata, labels } } });
   };
   // Controllers write to a new node, too.
@@ -105,7 +109,9 @@ const stages: readonly Stage[] = [
     kind: "Pod",
     when: [
       [".metadata.deletionTimestamp", "DoesNotExist"],
-      [".status.phase", "In", ["Pending"]],
+      // Running and not ready is one that the node controller has called so when its node seemed lost; a kubelet says again what it is
+      // (kubernetes: pkg/kubelet/status/status_manager.go, needsReconcile).
+      [".status.phase", "In", ["Pending", "Running"]],
       ['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]],
     ],
     next: { statusTemplate: podRunning },

@@ -30,6 +30,8 @@ export interface LinuxMachineOptions {
   readonly endpointCa: string;
   /** Programs that launchers and containers of the machine run: kubelet, etcd and so on. */
   readonly programs: Readonly<Record<string, string>>;
+  /** Programs of add-ons that its containers run, path of the host's cache by name. Default: none. */
+  readonly addOnPrograms?: ReadonlyMap<string, string>;
   readonly payload: DecodedUserData;
   /** Name of the data disk; a machine that gets the same name again gets the same disk. None without. */
   readonly disk?: string;
@@ -83,7 +85,10 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     if (command === "systemd-notify") return systemd.notified(args.at(-1) ?? "");
     return { code: 127, text: `no fake for ${command}` };
   });
-  for (const [file, content] of Object.entries({ ...imageTable(Object.keys(options.programs)), ...kubeletDropIn() }))
+  for (const [file, content] of Object.entries({
+    ...imageTable(options.addOnPrograms ?? new Map()),
+    ...kubeletDropIn(),
+  }))
     await writeMachineFile(machine.pid, file, content);
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file))) {

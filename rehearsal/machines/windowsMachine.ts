@@ -1,25 +1,25 @@
-import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import path from "node:path";
 import type { DecodedUserData } from "../../plan/decode/machine.ts";
 import type { Api } from "../cluster/api.ts";
-import { memoryKib } from "../host/hardware.ts";
-import { writeMachineFile } from "../host/machineFiles.ts";
+import type { CommandResult } from "../host/command.ts";
 import { createMachineRoot } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
-import { type MachineProcess, runInMachine, startInMachine, waitFor } from "../host/processes.ts";
-import { programFolder } from "../host/rootScripts.ts";
+import { type MachineProcess, type RunOptions, runInMachine, waitFor } from "../host/processes.ts";
+import { defaultCache } from "../programs/cache.ts";
 import type { Wine } from "../programs/wine.ts";
+import { programInCache } from "./images.ts";
 import { refusal } from "./kubeletLog.ts";
-import { windowsDropIn, windowsDropInFolder, windowsRuntimeAddress, withheldFlags } from "./kubeletOverrides.ts";
 import { giveToKwok } from "./kwokStages.ts";
-import { type JoinedPayload, joinPayload, type WindowsMachine, windowsRelease } from "./windowsNode.ts";
-import { pathInPrefix, prefixScript } from "./windowsPrefix.ts";
-import { windowsRegistry } from "./windowsRegistry.ts";
+import { startKubeletExe, startLinuxKubelet, systemLabels } from "./windowsKubelet.ts";
+import { type JoinedPayload, joinPayload, type WindowsIdentity, windowsRelease } from "./windowsNode.ts";
+import { installScript, machinePrefix } from "./windowsPrefix.ts";
 
-/** What a Windows machine under Wine is made of, besides what every Windows machine is. */
-export interface WineMachine extends WindowsMachine {
-  readonly wine: Wine;
+/** What a Windows machine is made of. */
+export interface WindowsMachineOptions extends WindowsIdentity {
+  /** What its programs run in. Without it the Linux build of the kubelet registers the node. */
+  readonly wine: Wine | undefined;
+  /** Path of the kubelet's Linux build. */
+  readonly kubelet: string;
   /** Path of the rehearsal's container runtime. */
   readonly containerRuntime: string;
   readonly network: Network;
@@ -34,71 +34,91 @@ export interface WineMachine extends WindowsMachine {
   readonly logFile: string;
 }
 
-/** Folder of the machine's own prefix. */
-const prefix = "/wine";
+/** A Windows machine under Wine after its kubelet has ended: other programs of its payload can be run on its drive. */
+export interface WindowsMachine {
+  /** Name of its node. */
+  readonly name: string;
+  readonly joined: JoinedPayload;
+  /** Puts a program of the host at a path of `C:\`. */
+  install(at: string, program: string): Promise<void>;
+  /** Runs a program of `C:\` to its end. */
+  run(argv: readonly string[], options?: RunOptions): Promise<CommandResult>;
+  /** Runs a Linux program, for which `C:\` is the working directory. */
+  runOnDrive(argv: readonly string[], options?: RunOptions): Promise<CommandResult>;
+}
+
 const registrationLimitMs = 120_000;
 
 /**
- * Starts a Windows machine's kubelet under Wine from its payload and waits until its node is registered and its serving certificate asked for.
- * Then the kubelet ends, since Wine 8 has no Unix sockets and a kubelet without them runs no pods, and KWOK goes on with the node.
+ * Starts a Windows machine's kubelet from its payload and waits until its node is registered and its serving certificate asked for. Then the
+ * kubelet ends, since Wine 8 has no Unix sockets and a kubelet without them runs no pods, and KWOK goes on with the node.
+ * @returns the machine where it has Wine
  */
-export async function startUnderWine(payload: DecodedUserData, options: WineMachine): Promise<void> {
-  const { network, identity } = options;
+export async function startWindowsMachine(
+  payload: DecodedUserData,
+  options: WindowsMachineOptions,
+): Promise<WindowsMachine | undefined> {
+  const { network, identity, wine } = options;
   const name = identity.nodeName;
   const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });
+  let joined: JoinedPayload;
   try {
     await createMachineRoot(machine, {
       workFolder: options.workFolder,
       hosts: [`${machine.address} ${name}`, ...options.hosts],
       hardware: options.hardware,
-      programs: {
-        "container-runtime": options.containerRuntime,
-        prefix: options.wine.template,
-        "kubelet.exe": options.wine.programs.kubelet,
-      },
+      programs: { "container-runtime": options.containerRuntime, kubelet: options.kubelet, cache: defaultCache() },
     });
-    const joined = await joinPayload(payload, options);
-    await makePrefix(machine, joined, options);
-    const kubelet = await startKubelet(machine, joined, options);
+    joined = await joinPayload(payload, options);
+    const release = windowsRelease(options.machine, options.pinnedImages);
+    const parts = { machine, joined, release, hardware: options.hardware, logFile: options.logFile };
+    const { kubelet, runtime } = await (wine === undefined
+      ? startLinuxKubelet(parts)
+      : startKubeletExe(parts, inCache(wine)));
     await untilRegistered(kubelet, options);
     // Wine does not always heed the first signal.
-    await kubelet.stop(1_000);
-  } finally {
+    await Promise.all([kubelet.stop(1_000), runtime.stop(1_000)]);
+  } catch (error) {
     await machine.destroy();
+    throw error;
   }
+  if (wine === undefined) await machine.destroy();
   await handOver(options);
+  return wine === undefined ? undefined : underWine(machine, joined, wine, name);
 }
 
-async function makePrefix(machine: Machine, joined: JoinedPayload, options: WineMachine): Promise<void> {
-  const programs = { "kubelet.exe": `${programFolder}/kubelet.exe` };
-  const script = `${prefixScript(`${programFolder}/prefix`, prefix, programs)}\ncat >> ${prefix}/system.reg`;
-  const release = windowsRelease(options.machine, options.pinnedImages);
-  const stdin = windowsRegistry({ ...release, systemUuid: randomUUID() });
-  const { code, stderr } = await runInMachine(machine, ["bash", "-c", script], { stdin });
-  if (code !== 0) throw new Error(`${machine.name}: the prefix could not be made: ${stderr}`);
-  const added = Object.entries(windowsDropIn()).map(([file, content]) => ({ path: file, content }));
-  for (const { path: file, content } of [...joined.files, ...added])
-    await writeMachineFile(machine.pid, pathInPrefix(prefix, file), content);
+/** Paths of Wine's template and programs as a machine has them, where the cache is mounted as a whole. */
+function inCache({ loader, server, template, programs }: Wine): Wine {
+  const kubelet = programInCache(programs.kubelet);
+  return { loader, server, template: programInCache(template), programs: { ...programs, kubelet } };
 }
 
-async function startKubelet(machine: Machine, joined: JoinedPayload, options: WineMachine): Promise<MachineProcess> {
-  const { wine, hardware, logFile } = options;
-  await startInMachine(machine, [`${programFolder}/container-runtime`, "windows", windowsRuntimeAddress], {
-    logFile: path.join(path.dirname(logFile), "container-runtime.log"),
-  });
-  const flags = joined.kubeletArguments.filter((flag) => !(flag in withheldFlags));
-  return await startInMachine(
-    machine,
-    [wine.loader, "C:\\fenestra\\bin\\kubelet.exe", ...flags, `--config-dir=${windowsDropInFolder}`],
-    {
-      logFile,
-      env: { WINEPREFIX: prefix, WINEDEBUG: "-all", FENESTRA_MEMORY_KIB: String(memoryKib(hardware)) },
+function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: string): WindowsMachine {
+  const env = { WINEPREFIX: machinePrefix, WINEDEBUG: "-all" };
+  const runOnDrive: WindowsMachine["runOnDrive"] = (argv, options) =>
+    runInMachine(machine, ["env", `--chdir=${machinePrefix}/drive_c`, ...argv], options);
+  return {
+    name,
+    joined,
+    runOnDrive,
+    async install(at, program) {
+      const { code, stderr } = await runOnDrive([
+        "bash",
+        "-c",
+        installScript(machinePrefix, at, programInCache(program)),
+      ]);
+      if (code !== 0) throw new Error(`${name}: ${at} could not be installed: ${stderr}`);
     },
-  );
+    run: ([program = "", ...args], options) =>
+      runOnDrive([wine.loader, program, ...args], { ...options, env: { ...env, ...options?.env } }),
+  };
 }
 
 /** @throws Error with the kubelet's own reason when it ends before */
-async function untilRegistered(kubelet: MachineProcess, { identity, api, logFile }: WineMachine): Promise<void> {
+async function untilRegistered(
+  kubelet: MachineProcess,
+  { identity, api, logFile }: WindowsMachineOptions,
+): Promise<void> {
   const name = identity.nodeName;
   const look = async (): Promise<boolean> => {
     const code = kubelet.exitCode();
@@ -110,27 +130,41 @@ async function untilRegistered(kubelet: MachineProcess, { identity, api, logFile
     if (!asked) throw new Error("it has not asked for a serving certificate");
     return (await api.core.readNode({ name })).metadata !== undefined;
   };
-  await waitFor(`kubelet.exe to register ${name}`, look, { timeoutMs: registrationLimitMs, intervalMs: 500 });
+  await waitFor(`the kubelet to register ${name}`, look, { timeoutMs: registrationLimitMs, intervalMs: 500 });
   if (kubelet.exitCode() === undefined) return;
   const log = await readFile(logFile, "utf8");
   const reason = refusal(log) ?? log.trimEnd().split("\n").at(-1) ?? "";
-  throw new Error(`kubelet.exe has ended with exit code ${kubelet.exitCode()}: ${reason}`);
+  throw new Error(`the kubelet has ended with exit code ${kubelet.exitCode()}: ${reason}`);
 }
 
-/** Leaves the node to KWOK, with a lease that nobody holds and the disk, which a kubelet that runs no pods does not measure. */
-async function handOver({ identity, hardware, api }: WineMachine): Promise<void> {
+/**
+ * Leaves the node to KWOK, with a lease that nobody holds, the disk, which a kubelet that runs no pods does not measure, and the system where a
+ * kubelet of another one has registered it: with each status it writes its own into the label (kubernetes: pkg/kubelet/kubelet_node_status.go,
+ * updateNode).
+ */
+async function handOver(options: WindowsMachineOptions): Promise<void> {
+  const { identity, hardware, api, wine } = options;
   const name = identity.nodeName;
+  const { year, build } = windowsRelease(options.machine, options.pinnedImages);
   await api.coordination.deleteNamespacedLease({ name, namespace: "kube-node-lease" }).catch(() => undefined);
   const disk = { "ephemeral-storage": `${hardware.diskGib}Gi` };
-  const measure = async () => {
+  const system = {
+    operatingSystem: "windows",
+    osImage: `Windows Server ${year} Datacenter`,
+    kernelVersion: `${build}.0`,
+  };
+  const complete = async () => {
     const node = await api.core.readNode({ name });
-    const capacity = { ...node.status?.capacity, ...disk };
-    const allocatable = { ...node.status?.allocatable, ...disk };
+    const { status } = node;
+    const capacity = { ...status?.capacity, ...disk };
+    const allocatable = { ...status?.allocatable, ...disk };
+    const nodeInfo = status?.nodeInfo;
+    const own = wine === undefined && nodeInfo !== undefined ? { nodeInfo: { ...nodeInfo, ...system } } : {};
     return await api.core.replaceNodeStatus({
       name,
-      body: { ...node, status: { ...node.status, capacity, allocatable } },
+      body: { ...node, status: { ...status, capacity, allocatable, ...own } },
     });
   };
-  await waitFor(`node ${name} to have a disk`, measure, { timeoutMs: 10_000 });
-  await giveToKwok(api, name);
+  await waitFor(`node ${name} to have a disk`, complete, { timeoutMs: 10_000 });
+  await giveToKwok(api, name, wine === undefined ? systemLabels : {});
 }

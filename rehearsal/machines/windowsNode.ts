@@ -2,11 +2,9 @@ import { z } from "zod";
 import { type DecodedUserData, fileContent } from "../../plan/decode/machine.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { BootIdentity } from "../clouds/cloud.ts";
-import { apiFor } from "../cluster/api.ts";
 import { windowsBuilds } from "../cluster/facts.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { waitFor } from "../host/processes.ts";
-import { bootstrapClient, kubeletSettings, nodeObject, registerNode } from "./windowsKubelet.ts";
 
 /** The part of `machine.json` that the simulated kubelet needs; everything else in it is for the scripts. */
 const machineSchema = z.looseObject({
@@ -37,11 +35,14 @@ function windowsYear(image: string): string | undefined {
 /** Years of pinned images by their id: a rehearsal has no cloud to ask what an id stands for, so it believes the stack file. */
 export type PinnedImages = ReadonlyMap<string, string>;
 
+/** Release of Windows Server: `2022`, `10.0.20348`. */
+export interface WindowsRelease {
+  readonly year: string;
+  readonly build: string;
+}
+
 /** Release that a machine boots into, which its image decides and nothing else. */
-export function windowsRelease(
-  machine: SimulatedMachine,
-  pinned: PinnedImages,
-): { readonly year: string; readonly build: string } {
+export function windowsRelease(machine: SimulatedMachine, pinned: PinnedImages): WindowsRelease {
   const year = windowsYear(machine.image) ?? pinned.get(machine.image) ?? "";
   const build = windowsBuilds[year];
   if (build === undefined)
@@ -50,15 +51,13 @@ export function windowsRelease(
 }
 
 /** What a Windows machine is joined with, besides its payload. */
-export interface WindowsMachine {
+export interface WindowsIdentity {
   readonly machine: SimulatedMachine;
   readonly hardware: Hardware;
   readonly identity: BootIdentity;
   /** Reads a secret by the machine's identity. */
   readonly readSecret: (name: string) => Promise<string>;
   readonly pinnedImages: PinnedImages;
-  /** Release of the kubelet, `v1.36.4`. */
-  readonly kubeletVersion: string;
 }
 
 /** What the stages have made of a machine's payload when the kubelet starts. PowerShell itself does not run here. */
@@ -67,6 +66,8 @@ export interface JoinedPayload {
   readonly kubeletArguments: readonly string[];
   /** Files below `C:\\`, with what the join stage fills in or writes. */
   readonly files: readonly { readonly path: string; readonly content: string }[];
+  /** Fills the values known at boot into a text. */
+  readonly fill: (text: string) => string;
 }
 
 /**
@@ -75,7 +76,7 @@ export interface JoinedPayload {
  */
 export async function joinPayload(
   payload: DecodedUserData,
-  { machine, identity, readSecret }: WindowsMachine,
+  { machine, identity, readSecret }: WindowsIdentity,
 ): Promise<JoinedPayload> {
   const { kubelet, paths, cloud, stages } = machineSchema.parse(
     JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")),
@@ -101,6 +102,7 @@ export async function joinPayload(
     Object.entries(values).reduce((filled, [mark, value]) => filled.replaceAll(mark, value), text);
   const filled = stages.flatMap(({ fills }) => fills ?? []);
   return {
+    fill,
     kubeletArguments: kubelet.arguments.map(fill),
     files: [
       ...payload.files.map(({ path, content }) => ({ path, content: filled.includes(path) ? fill(content) : content })),
@@ -108,36 +110,6 @@ export async function joinPayload(
       { path: paths.clusterCa, content: secret.caCertificate },
     ],
   };
-}
-
-/** Registers a Windows machine's node without its kubelet, where the host has no Wine: by settings read here, and a certificate requested with its token. */
-export async function registerWithoutWine(payload: DecodedUserData, options: WindowsMachine): Promise<void> {
-  const { machine, hardware, kubeletVersion } = options;
-  const { kubeletArguments, files } = await joinPayload(payload, options);
-  const readFile = async (path: string): Promise<string> => {
-    const found = files.find((file) => file.path === path.replaceAll("/", "\\"));
-    if (found === undefined) throw new Error(`the kubelet looks for ${path}, which nothing writes`);
-    return found.content;
-  };
-  const settings = await kubeletSettings(kubeletArguments, readFile);
-  const { build } = windowsRelease(machine, options.pinnedImages);
-  const node = nodeObject(settings, {
-    os: "windows",
-    arch: "amd64",
-    build,
-    osImage: `Windows Server, build ${build}`,
-    kernelVersion: `${build}.4171`,
-    address: machine.privateIp,
-    ...hardware,
-    kubeletVersion,
-  });
-  const kubeconfig = await bootstrapClient(await readFile(settings.bootstrapKubeconfigPath ?? ""), settings.nodeName);
-  const api = apiFor(kubeconfig);
-  // A kubelet tries again until the API server takes its node.
-  await waitFor(`node ${settings.nodeName} to be registered`, () => registerNode(api, node), {
-    timeoutMs: 120_000,
-    intervalMs: 500,
-  });
 }
 
 /** The join secret when one was published that has not expired; a machine waits for it, as its scripts do. */

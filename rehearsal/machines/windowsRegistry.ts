@@ -28,7 +28,7 @@ export const wineSettings = registryText({
 });
 
 /** What a Windows machine says of itself in its registry. */
-export interface WindowsIdentity {
+interface WindowsFacts {
   /** Year of the Windows Server. */
   readonly year: string;
   /** `10.0.20348`. */
@@ -41,7 +41,7 @@ export interface WindowsIdentity {
  * Values below HKEY_LOCAL_MACHINE from which the kubelet learns what system it is on: its build label, kernel version, image and system id
  * (kubernetes: pkg/kubelet/winstats, getOSInfo, getSystemUUID, getBootID).
  */
-export function windowsRegistry({ year, build, systemUuid }: WindowsIdentity): string {
+export function windowsRegistry({ year, build, systemUuid }: WindowsFacts): string {
   const [major = "", minor = "", number = ""] = build.split(".");
   return registryText({
     "Software\\Microsoft\\Windows NT\\CurrentVersion": {

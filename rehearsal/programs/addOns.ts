@@ -24,6 +24,8 @@ export interface AddOnProgram {
   /** What the module's files of that version must add up to, as a go.sum has it. */
   readonly sum: string;
   readonly goPackage: string;
+  /** About how long a first build takes on two processors, in seconds. */
+  readonly buildSeconds: number;
   /** Path of its readiness without what not every host can measure for it. */
   readonly unmeasured?: string;
 }
@@ -41,6 +43,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "sigs.k8s.io/metrics-server",
     sum: "h1:nlqqZ2H0Xfko8eJC/1qaNVVT17hu4rxndkOi22KTZ4w=",
     goPackage: "./cmd/metrics-server",
+    buildSeconds: 110,
     unmeasured: "/readyz?exclude=metric-storage-ready",
   },
   {
@@ -51,6 +54,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "github.com/kubernetes-sigs/aws-ebs-csi-driver",
     sum: "h1:fWvOYJ9DgkSS8G49r2ShJl2F/6Ukkaj16qZUtFlXfvs=",
     goPackage: "./cmd",
+    buildSeconds: 100,
   },
   {
     name: "csi-attacher",
@@ -60,6 +64,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "github.com/kubernetes-csi/external-attacher/v4",
     sum: "h1:HTz7b7dXnJ2SzNJVp82/gWlloxqNpMW6lSIg7d5olps=",
     goPackage: "./cmd/csi-attacher",
+    buildSeconds: 60,
   },
   {
     name: "csi-resizer",
@@ -69,6 +74,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "github.com/kubernetes-csi/external-resizer/v2",
     sum: "h1:WkJDX324peM09nCwDlARzNM7jIF3zt8hp+LWXnhuDZ0=",
     goPackage: "./cmd/csi-resizer",
+    buildSeconds: 60,
   },
 ];
 
@@ -85,23 +91,27 @@ export function moduleOf({ module, image }: AddOnProgram): string {
 const downloaded = z.looseObject({ Dir: z.string(), Sum: z.string() });
 
 /**
- * Builds the add-ons' programs, or finds them in the cache.
- * @returns path by name
+ * Builds the add-ons' programs that are not in the cache.
  * @throws RehearsalError when there is no Go, when a module cannot be had or is another one, or when a build fails
  */
-export async function obtainAddOnPrograms(progress: Progress): Promise<ReadonlyMap<string, string>> {
-  const arch = goArch(process.arch);
-  const found = new Map<string, string>();
-  for (const program of addOnPrograms) {
-    const key = createHash("sha256")
-      .update(JSON.stringify([program, moduleOf(program), arch]))
-      .digest("hex")
-      .slice(0, 16);
-    const file = join(defaultCache(), key, program.name);
-    if (!existsSync(file)) await buildOne(program, file, progress);
-    found.set(program.name, file);
-  }
-  return found;
+export async function obtainAddOnPrograms(progress: Progress): Promise<void> {
+  for (const program of pendingAddOnPrograms()) await buildOne(program, fileOf(program), progress);
+}
+
+/** What {@link obtainAddOnPrograms} would build. */
+export function pendingAddOnPrograms(): readonly AddOnProgram[] {
+  return addOnPrograms.filter((program) => !existsSync(fileOf(program)));
+}
+
+/** Where the programs lie once they are built, by name. */
+export function addOnFiles(): ReadonlyMap<string, string> {
+  return new Map(addOnPrograms.map((program) => [program.name, fileOf(program)]));
+}
+
+function fileOf(program: AddOnProgram): string {
+  const { name, module, sum, goPackage } = program;
+  const key = createHash("sha256").update(JSON.stringify([module, sum, goPackage, goArch(process.arch)]));
+  return join(defaultCache(), key.digest("hex").slice(0, 16), name);
 }
 
 async function buildOne(program: AddOnProgram, file: string, progress: Progress): Promise<void> {

@@ -59,6 +59,7 @@ export async function buildProgram(options: BuildOptions): Promise<string> {
   const path = options.path ?? process.env.PATH ?? "";
   const go = await findOnPath("go", path);
   if (go === undefined) throw options.withoutGo();
+  if (progress.place !== undefined) progress.line(`${name}: building${progress.place(name)}`);
   return await withWorkFolder(dirname(file), async (work) => {
     const target = join(work, basename(file));
     const took = await withHeartbeat(name, { progress, heartbeatMs: options.heartbeatMs ?? 15_000 }, () =>

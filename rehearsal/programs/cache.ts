@@ -60,3 +60,26 @@ export async function withHeartbeat(
 export function seconds(start: number): string {
   return `${((performance.now() - start) / 1000).toFixed(1)} s`;
 }
+
+/** A program that is yet to be built. */
+export interface Pending {
+  readonly name: string;
+  /** About how long that takes on two processors, in seconds, after those before it: they share most packages. */
+  readonly buildSeconds: number;
+}
+
+/** Time as people say it: `45 s`, `4 minutes`. */
+export function aboutTime(seconds: number): string {
+  return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
+}
+
+/** Progress that says of each build its place among all that are to come, and how long they take together. */
+export function countingBuilds(progress: Progress, pending: readonly Pending[]): Progress {
+  const place = (name: string): string => {
+    const index = pending.findIndex((one) => one.name === name);
+    if (index < 0) return "";
+    const seconds = pending.slice(index).reduce((sum, { buildSeconds }) => sum + buildSeconds, 0);
+    return `, ${index + 1} of ${pending.length}; about ${aboutTime(seconds)} to go`;
+  };
+  return { ...progress, line: (text) => progress.line(text), place };
+}

@@ -10,7 +10,7 @@ export async function obtainContainerRuntime(progress: Progress): Promise<string
   const name = "container-runtime";
   const found = await obtainOwnPrograms({
     progress,
-    programs: [{ name, goPackage: "./runtime" }],
+    programs: [{ name, goPackage: "./runtime", buildSeconds: 20 }],
     module: fileURLToPath(new URL("../../tools", import.meta.url)),
     label: "tools/runtime",
     sources: ["runtime", "go.mod", "go.sum"],

@@ -7,7 +7,7 @@ import { minorOf } from "../../components/model/releases.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { buildProgram, linkerFlags } from "./build.ts";
-import { defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
+import { aboutTime, countingBuilds, defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
 import {
   catalog,
   fits,
@@ -125,11 +125,12 @@ async function find(names: readonly ProgramName[], search: Search): Promise<Read
   if (missing().length > 0) {
     await withWorkFolder(search.folder, (work) => downloadAll(missing(), work, search, report));
     const toBuild = missing();
-    for (const [index, name] of toBuild.entries()) {
-      search.progress.line(
-        `${name}: building, ${index + 1} of ${toBuild.length}; about ${duration(toBuild.slice(index))} to go`,
-      );
-      await buildOne(name, search, report);
+    const progress = countingBuilds(
+      search.progress,
+      toBuild.map((name) => ({ name, buildSeconds: catalog[name].buildSeconds })),
+    );
+    for (const name of toBuild) {
+      await buildOne(name, { ...search, progress }, report);
     }
   }
   return found;
@@ -208,8 +209,7 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
 
 /** About how long the builds of programs take together. */
 function duration(names: readonly ProgramName[]): string {
-  const seconds = names.reduce((sum, name) => sum + catalog[name].buildSeconds, 0);
-  return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
+  return aboutTime(names.reduce((sum, name) => sum + catalog[name].buildSeconds, 0));
 }
 
 async function buildOne(name: ProgramName, search: Search, report: Report): Promise<void> {

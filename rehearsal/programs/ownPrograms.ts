@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { buildProgram } from "./build.ts";
-import { defaultCache, goArch } from "./cache.ts";
+import { countingBuilds, defaultCache, goArch } from "./cache.ts";
 
 /** A program whose source is part of this project. */
 export interface OwnProgram {
@@ -13,6 +13,8 @@ export interface OwnProgram {
   readonly goPackage: string;
   /** File beside go.mod that pins other versions, a `-modfile` of `go build`; `undefined` for go.mod itself. */
   readonly modFile?: string | undefined;
+  /** About how long a first build takes on two processors, in seconds, after those before it. */
+  readonly buildSeconds: number;
 }
 
 /** Settings of {@link obtainOwnPrograms}. */
@@ -33,21 +35,28 @@ export interface OwnProgramOptions {
   readonly heartbeatMs?: number | undefined;
 }
 
+/** What {@link obtainOwnPrograms} would build. */
+export async function pendingOwnPrograms(options: OwnProgramOptions): Promise<readonly OwnProgram[]> {
+  const folder = await folderOf(options);
+  return options.programs.filter(({ name }) => !existsSync(join(folder, name)));
+}
+
 /**
  * Finds programs of this project in the cache, or builds them. Nobody publishes them, so there is no download.
  * @returns path by name
  * @throws RehearsalError when there is no Go or when a build fails
  */
 export async function obtainOwnPrograms(options: OwnProgramOptions): Promise<ReadonlyMap<string, string>> {
-  const { module, label, programs, progress } = options;
+  const { module, label, programs } = options;
   const arch = goArch(process.arch);
-  const folder = join(options.cacheDir ?? defaultCache(), await keyOf(module, options.sources ?? ["."], arch));
-  const missing = programs.filter(({ name }) => !existsSync(join(folder, name)));
+  const folder = await folderOf(options);
+  const missing = await pendingOwnPrograms(options);
   if (missing.length > 0) {
+    const progress =
+      options.progress.place === undefined ? countingBuilds(options.progress, missing) : options.progress;
     const names = missing.map(({ name }) => name).join(", ");
     progress.line(`building from ${label}: ${names}`);
-    for (const [index, { name, goPackage, modFile }] of missing.entries()) {
-      if (missing.length > 1) progress.line(`${name}: building, ${index + 1} of ${missing.length}`);
+    for (const { name, goPackage, modFile } of missing) {
       const took = await buildProgram({
         name,
         file: join(folder, name),
@@ -64,6 +73,10 @@ export async function obtainOwnPrograms(options: OwnProgramOptions): Promise<Rea
     }
   }
   return new Map(programs.map(({ name }) => [name, join(folder, name)]));
+}
+
+async function folderOf({ cacheDir, module, sources = ["."] }: OwnProgramOptions): Promise<string> {
+  return join(cacheDir ?? defaultCache(), await keyOf(module, sources, goArch(process.arch)));
 }
 
 /** Name of the cache's folder: it changes with every source file, since the programs have no version of their own. */

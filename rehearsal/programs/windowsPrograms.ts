@@ -5,12 +5,13 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
+import { windowsPlugin } from "../podNetworks.ts";
 import { buildProgram, linkerFlags } from "./build.ts";
-import { defaultCache, seconds, withWorkFolder } from "./cache.ts";
+import { defaultCache, type Pending, seconds, withWorkFolder } from "./cache.ts";
 import { pinsFor, pinsOf, readToolsModule, type Versions, type Wanted } from "./catalog.ts";
 import { download, NotReachable, officialBases } from "./download.ts";
 
-interface WindowsProgram {
+interface WindowsProgram extends Pick<Pending, "buildSeconds"> {
   readonly goPackage: string;
   /** Folder of the Go module that pins it. */
   readonly module: string;
@@ -18,72 +19,115 @@ interface WindowsProgram {
   readonly url?: (version: string) => string;
 }
 
-/** The Windows programs of a rehearsal. */
+function kubernetes(name: string, buildSeconds: number): WindowsProgram {
+  const url = (version: string) => `${officialBases.kubernetes}/v${version}/bin/windows/amd64/${name}.exe`;
+  return { goPackage: `k8s.io/kubernetes/cmd/${name}`, module: "tools", url, buildSeconds };
+}
+
+function plugin(folder: string): WindowsProgram {
+  return {
+    goPackage: `github.com/containernetworking/plugins/plugins/${folder}`,
+    module: "tools/windows",
+    buildSeconds: 5,
+  };
+}
+
+/** The Windows programs of a rehearsal, in the order in which they are built: those of a module share most packages. */
 const windowsPrograms = {
-  kubelet: {
-    goPackage: "k8s.io/kubernetes/cmd/kubelet",
-    module: "tools",
-    url: (version) => `${officialBases.kubernetes}/v${version}/bin/windows/amd64/kubelet.exe`,
+  kubelet: kubernetes("kubelet", 230),
+  "kube-proxy": kubernetes("kube-proxy", 15),
+  kubectl: kubernetes("kubectl", 30),
+  containerd: {
+    goPackage: "github.com/containerd/containerd/v2/cmd/containerd",
+    module: "tools/windows",
+    buildSeconds: 40,
   },
-  containerd: { goPackage: "github.com/containerd/containerd/v2/cmd/containerd", module: "tools/windows" },
+  "host-local": plugin("ipam/host-local"),
+  "cni-plugin": plugin(windowsPlugin),
 } as const satisfies Readonly<Record<string, WindowsProgram>>;
 
+type WindowsProgramName = keyof typeof windowsPrograms;
+const windowsProgramNames = ["kubelet", "kube-proxy", "kubectl", "containerd", "host-local", "cni-plugin"] as const;
+
 /** Path by name. */
-export type WindowsPrograms = Readonly<Record<keyof typeof windowsPrograms, string>>;
+export type WindowsPrograms = Readonly<Record<WindowsProgramName, string>>;
 
 /**
- * Finds Windows programs in the cache, else downloads them, else builds them: the kubelet takes about 4 minutes on 2 cores, containerd one. So the
- * kubelet of a release that `tools/go.mod` does not pin is not built.
- * @param wanted release of the kubelet
- * @returns the reason in words where that kubelet can only be built
+ * Finds Windows programs in the cache, else downloads them, else builds them: the kubelet takes about 4 minutes on 2 cores, containerd one,
+ * the others seconds. So those of a release that `tools/go.mod` does not pin are not built.
+ * @param wanted release of Kubernetes' programs
+ * @returns the reason in words where those can only be built
  * @throws RehearsalError when there is no Go or when a build fails
  */
 export async function obtainWindowsPrograms(progress: Progress, wanted: Wanted): Promise<WindowsPrograms | string> {
-  const tools = folderOf("tools");
-  const { versions: pinned } = pinsOf((await readToolsModule(tools)).goMod);
-  const { modFile, pins } = await pinsFor(wanted, tools);
-  const containerd = () => find("containerd", windowsPrograms.containerd, { versions: pinned, progress });
-  if (pins.versions.kubernetes === pinned.kubernetes) {
-    const kubelet = await find("kubelet", windowsPrograms.kubelet, { versions: pinned, progress });
-    return { kubelet, containerd: await containerd() };
+  const found = new Map<WindowsProgramName, string>();
+  for (const one of await placed(wanted)) {
+    const { name, file, versions, isBuilt } = one;
+    const lack = existsSync(file) ? undefined : await downloadProblem(one, progress);
+    if (lack !== undefined && !isBuilt)
+      return `${name}.exe ${versions.kubernetes} cannot be downloaded, and is not built`;
+    if (lack !== undefined) await build(one, lack, progress);
+    found.set(name, file);
   }
-  const kubelet = await atHand("kubelet", windowsPrograms.kubelet, { versions: pins.versions, modFile, progress });
-  return kubelet.lack === undefined
-    ? { kubelet: kubelet.file, containerd: await containerd() }
-    : `kubelet.exe ${pins.versions.kubernetes} cannot be downloaded, and only ${pinned.kubernetes} is built`;
+  return pathsOf(found);
+}
+
+/** What {@link obtainWindowsPrograms} would build or download. */
+export async function pendingWindowsPrograms(wanted: Wanted): Promise<readonly Pending[]> {
+  return (await placed(wanted))
+    .filter(({ file, isBuilt }) => isBuilt && !existsSync(file))
+    .map(({ name, program }) => ({ name: `${name}.exe`, buildSeconds: program.buildSeconds }));
+}
+
+function pathsOf(found: ReadonlyMap<WindowsProgramName, string>): WindowsPrograms {
+  const get = (name: WindowsProgramName): string => {
+    const file = found.get(name);
+    if (file === undefined) throw new Error(`${name}.exe was not obtained`);
+    return file;
+  };
+  return {
+    kubelet: get("kubelet"),
+    "kube-proxy": get("kube-proxy"),
+    kubectl: get("kubectl"),
+    containerd: get("containerd"),
+    "host-local": get("host-local"),
+    "cni-plugin": get("cni-plugin"),
+  };
 }
 
 const folderOf = (module: string): string => fileURLToPath(new URL(`../../${module}`, import.meta.url));
 
-interface Source {
+/** A program with where it comes from and where it lies once it is there. */
+interface Placed {
+  readonly name: WindowsProgramName;
+  readonly program: WindowsProgram;
   readonly versions: Versions;
-  /** File beside the module's go.mod that takes its place. */
-  readonly modFile?: string | undefined;
-  readonly progress: Progress;
+  readonly file: string;
+  /** Whether it is built where it cannot be downloaded. */
+  readonly isBuilt: boolean;
 }
 
-/** Where a program lies in the cache or comes to lie, and why it cannot be downloaded if it is not there. */
-async function atHand(
-  name: string,
-  { module, url }: WindowsProgram,
-  { versions, modFile, progress }: Source,
-): Promise<{ readonly file: string; readonly lack: string | undefined }> {
-  const { goSum } = await readToolsModule(folderOf(module), modFile);
-  const key = createHash("sha256")
-    .update(JSON.stringify(["windows", versions.kubernetes, linkerFlags(versions), goSum]))
-    .digest("hex");
-  const file = join(defaultCache(), key.slice(0, 16), `${name}.exe`);
-  if (existsSync(file)) return { file, lack: undefined };
-  const start = performance.now();
-  const lack = await downloadProblem(url?.(versions.kubernetes), file);
-  if (lack === undefined) progress.line(`${name}.exe: downloaded in ${seconds(start)}`);
-  return { file, lack };
+async function placed(wanted: Wanted): Promise<readonly Placed[]> {
+  const tools = folderOf("tools");
+  const { versions: pinned } = pinsOf((await readToolsModule(tools)).goMod);
+  const { modFile, pins } = await pinsFor(wanted, tools);
+  const isPinned = pins.versions.kubernetes === pinned.kubernetes;
+  return await Promise.all(
+    windowsProgramNames.map(async (name): Promise<Placed> => {
+      const program: WindowsProgram = windowsPrograms[name];
+      const isOther = program.url !== undefined && !isPinned;
+      const versions = isOther ? pins.versions : pinned;
+      const { goSum } = await readToolsModule(folderOf(program.module), isOther ? modFile : undefined);
+      const key = createHash("sha256").update(
+        JSON.stringify(["windows", versions.kubernetes, linkerFlags(versions), goSum]),
+      );
+      const file = join(defaultCache(), key.digest("hex").slice(0, 16), `${name}.exe`);
+      return { name, program, versions, file, isBuilt: !isOther };
+    }),
+  );
 }
 
-async function find(name: string, program: WindowsProgram, source: Source): Promise<string> {
-  const { file, lack } = await atHand(name, program, source);
-  if (lack === undefined) return file;
-  const { progress, versions } = source;
+async function build({ name, program, versions, file }: Placed, lack: string, progress: Progress): Promise<void> {
   const took = await buildProgram({
     name: `${name}.exe`,
     file,
@@ -96,11 +140,15 @@ async function find(name: string, program: WindowsProgram, source: Source): Prom
     withoutGo: () => goMissing(`${name}.exe`, lack),
   });
   progress.line(`${name}.exe: built in ${took}`);
-  return file;
 }
 
 /** Why a program cannot be downloaded; nothing when it has been. */
-async function downloadProblem(url: string | undefined, file: string): Promise<string | undefined> {
+async function downloadProblem(
+  { name, program, versions, file }: Placed,
+  progress: Progress,
+): Promise<string | undefined> {
+  const url = program.url?.(versions.kubernetes);
+  const start = performance.now();
   if (url === undefined) return "nobody publishes it by itself";
   const checksumIn = (text: string) => /^[0-9a-f]{64}\b/.exec(text.trim())?.[0];
   try {
@@ -109,6 +157,7 @@ async function downloadProblem(url: string | undefined, file: string): Promise<s
       await download({ url, checksumUrl: `${url}.sha256`, checksumIn }, target, { connectMs: 5_000, stallMs: 30_000 });
       await rename(target, file);
     });
+    progress.line(`${name}.exe: downloaded in ${seconds(start)}`);
     return undefined;
   } catch (error) {
     if (error instanceof NotReachable) return error.message;

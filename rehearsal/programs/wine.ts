@@ -38,13 +38,8 @@ const compiler = "x86_64-w64-mingw32-gcc";
 const compilerFlags = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-shared", "-s"];
 const shimFolder = fileURLToPath(new URL("../../tools/wine", import.meta.url));
 
-/**
- * Finds Wine and makes what runs in it: the shims, a prefix, the Windows programs. All of it is cached.
- * @param wanted release of kubelet.exe
- * @returns the reason in words where the host lacks Wine or the compiler, or where that kubelet.exe is not at hand
- * @throws RehearsalError when something does not build
- */
-export async function obtainWine(progress: Progress, wanted: Wanted): Promise<Wine | string> {
+/** Wine's own programs and the compiler of the shims, or the reason in words where the host lacks one of them. */
+export async function findWine(): Promise<{ loader: string; server: string; gcc: string } | string> {
   if (process.arch !== "x64") return `Wine runs programs of Windows for x86-64 only, this machine is ${process.arch}`;
   const path = [...wineFolders, hostPath()].join(":");
   const [loader, server, gcc] = await Promise.all(
@@ -52,9 +47,22 @@ export async function obtainWine(progress: Progress, wanted: Wanted): Promise<Wi
   );
   if (loader === undefined || server === undefined) return "Wine is not installed: apt-get install wine wine64";
   if (gcc === undefined) return `${compiler} is not installed: apt-get install gcc-mingw-w64-x86-64-win32`;
+  return { loader, server, gcc };
+}
+
+/**
+ * Finds Wine and makes what runs in it: the shims, a prefix, the Windows programs. All of it is cached.
+ * @param wanted release of kubelet.exe
+ * @returns the reason in words where the host lacks Wine or the compiler, or where that kubelet.exe is not at hand
+ * @throws RehearsalError when something does not build
+ */
+export async function obtainWine(progress: Progress, wanted: Wanted): Promise<Wine | string> {
+  const found = await findWine();
+  if (typeof found === "string") return found;
   const programs = await obtainWindowsPrograms(progress, wanted);
   if (typeof programs === "string") return programs;
-  return { loader, server, template: await obtainTemplate({ loader, server, gcc, progress }), programs };
+  const { loader, server } = found;
+  return { loader, server, template: await obtainTemplate({ ...found, progress }), programs };
 }
 
 interface Tools {

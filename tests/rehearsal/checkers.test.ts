@@ -53,13 +53,13 @@ describe("obtainCheckers", () => {
     assert.deepEqual(built(), ["./cmd/check-containerd", ...Array(3).fill("./cmd/check-kubelet")]);
     assert.deepEqual(lines, [
       "building from tools/checkers: check-containerd, check-kubelet-1.36, check-kubelet-1.35, check-kubelet-1.37",
-      "check-containerd: building, 1 of 4",
+      "check-containerd: building, 1 of 4; about 6 minutes to go",
       "check-containerd: built in T s",
-      "check-kubelet-1.36: building, 2 of 4",
+      "check-kubelet-1.36: building, 2 of 4; about 5 minutes to go",
       "check-kubelet-1.36: built in T s",
-      "check-kubelet-1.35: building, 3 of 4",
+      "check-kubelet-1.35: building, 3 of 4; about 3 minutes to go",
       "check-kubelet-1.35: built in T s",
-      "check-kubelet-1.37: building, 4 of 4",
+      "check-kubelet-1.37: building, 4 of 4; about 2 minutes to go",
       "check-kubelet-1.37: built in T s",
     ]);
     assert.deepEqual(await obtain({ path: path.join(folder, "empty") }), checkers);

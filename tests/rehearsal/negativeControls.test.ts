@@ -8,15 +8,23 @@ import { stackDir } from "../support/stacks.ts";
 const run = promisify(execFile);
 const fenestra = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
 
-/** Output and exit code of a rehearsal that breaks something on purpose. */
+/** Output and exit code of a rehearsal that breaks one thing on purpose, or several. */
 async function broken(
-  breakage: string,
+  breakages: string | readonly string[],
   only: string,
   stack = "aws-dev",
 ): Promise<{ code: number; lines: readonly string[] }> {
   const outcome = await run(
     fenestra,
-    ["rehearse", "--stack", stack, ...stackDir, "--only", only, "--break", breakage],
+    [
+      "rehearse",
+      "--stack",
+      stack,
+      ...stackDir,
+      "--only",
+      only,
+      ...[breakages].flat().flatMap((name) => ["--break", name]),
+    ],
     {
       maxBuffer: 16 * 2 ** 20,
     },
@@ -87,6 +95,26 @@ describe("the rehearsal's checks can fail", function () {
       reason,
       /^aws-dev-pool-win20\d\d-group\[[01]\].*: Node "i-[0-9a-f]{17}" is invalid: metadata\.taints\[2\]: Duplicate value: .*uninitialized/,
     );
+  });
+
+  it("sees what each program that a Windows machine's scripts start does not take", async function () {
+    if (!existsSync("/usr/lib/wine/wine64") && process.env.CI !== "true") this.skip();
+    const { code, lines } = await broken(
+      ["windows-reservations", "windows-cni-version", "windows-proxy-flag", "windows-drain-columns"],
+      "windows: ",
+    );
+    assert.equal(code, 1);
+    const wanted: readonly (readonly [string, RegExp])[] = [
+      ["windows: host-local.exe", /flannel\.4096s.*No such file/],
+      ["windows: CNI plug-in", /cannot unmarshal string into Go struct field NetConf\.NetConf\.apiVersion of type int/],
+      ["windows: kube-proxy.exe", /unknown flag: --source-vips/],
+      ["windows: kubectl.exe", /^namespace, name and owners of the node's pods.*"<none>"/],
+    ];
+    assert.deepEqual(
+      failures(lines).map(([id]) => id),
+      wanted.map(([id]) => id),
+    );
+    for (const [index, [, reason]] of failures(lines).entries()) assert.match(reason, wanted[index]?.[1] ?? /$^/);
   });
 
   it("sees a label that no kubelet may give its node", async () => {

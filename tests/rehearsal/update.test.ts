@@ -21,7 +21,7 @@ function release(version: string): Release {
   const kubernetes = { kubeadm: program, kubectl: program, kubelet: program, "kube-scheduler": program };
   const others = { etcd: program, etcdctl: program, etcdutl: program, kwok: program };
   const servers = { "kube-apiserver": program, "kube-controller-manager": program };
-  return { programs: { ...kubernetes, ...servers, ...others }, wine: "none" };
+  return { programs: { ...kubernetes, ...servers, ...others }, wine: Promise.resolve("none") };
 }
 
 async function updates(stack: string) {

@@ -40,7 +40,6 @@ const exceptions: readonly (readonly [file: string, text: string, reason: string
   ["rehearsal/checks/pods.ts", "10.0.17763", "expected values are not the program's"],
   ["rehearsal/clouds/artifacts.ts", "0.0.0", "no version"],
   ["rehearsal/host/machineRoot.ts", "24.04.4", "the os-release of an Ubuntu that is imitated"],
-  ["rehearsal/machines/windowsKubelet.ts", "2.3.4", "what a simulated node says of its runtime"],
 ];
 
 const podPorts = Object.values(podNetworks).flatMap(({ traffic }) => traffic.map(({ ports: { last } }) => last));

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log"
 	"net"
+	"strings"
 
 	"google.golang.org/grpc"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -17,9 +18,13 @@ type windowsRuntime struct {
 	cri.UnimplementedImageServiceServer
 }
 
-// serveWindows answers until the process is ended. The address is host:port.
+// serveWindows answers until the process is ended. The address is host:port, or unix:// with a path for a kubelet that was built for Linux.
 func serveWindows(address string) error {
-	listener, err := net.Listen("tcp", address)
+	network := "tcp"
+	if path, isPath := strings.CutPrefix(address, "unix://"); isPath {
+		network, address = "unix", path
+	}
+	listener, err := net.Listen(network, address)
 	if err != nil {
 		return err
 	}

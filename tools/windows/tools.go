@@ -3,4 +3,8 @@
 // Package windows pins the programs of Windows nodes, besides those of Kubernetes, that run under Wine.
 package windows
 
-import _ "github.com/containerd/containerd/v2/cmd/containerd"
+import (
+	_ "github.com/containerd/containerd/v2/cmd/containerd"
+	_ "github.com/containernetworking/plugins/plugins/ipam/host-local"
+	_ "github.com/containernetworking/plugins/plugins/main/windows/win-overlay"
+)

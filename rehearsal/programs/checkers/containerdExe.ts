@@ -27,20 +27,17 @@ export function notKept(config: string, dump: string): readonly string[] {
     .map((setting) => `containerd.exe does not keep ${setting}`);
 }
 
+const program = "C:\\fenestra\\bin\\containerd.exe";
+
 /** Has containerd.exe read a configuration under Wine and print what it understood: `config dump`. */
 export async function containerdExeProblems(wine: Wine, config: string): Promise<readonly string[]> {
   const prefix = await mkdtemp(join(tmpdir(), "fenestra-wine-"));
   const env = { ...process.env, WINEPREFIX: prefix, WINEDEBUG: "-all" };
   try {
-    await runOrFail([
-      "bash",
-      "-c",
-      prefixScript(wine.template, prefix, { "containerd.exe": wine.programs.containerd }),
-    ]);
+    await runOrFail(["bash", "-c", prefixScript(wine.template, prefix, { [program]: wine.programs.containerd })]);
     const file = "C:\\fenestra\\containerd\\config.toml";
     await mkdir(dirname(pathInPrefix(prefix, file)), { recursive: true });
     await writeFile(pathInPrefix(prefix, file), config);
-    const program = "C:\\fenestra\\bin\\containerd.exe";
     const { code, stdout, stderr } = await runCommand([wine.loader, program, "--config", file, "config", "dump"], {
       env,
     });

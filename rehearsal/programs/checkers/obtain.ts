@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import type { Progress } from "../../host/progress.ts";
+import type { Pending } from "../cache.ts";
 import { modFileOf, pinnedMinors } from "../catalog.ts";
-import { type OwnProgram, obtainOwnPrograms } from "../ownPrograms.ts";
+import { type OwnProgram, type OwnProgramOptions, obtainOwnPrograms, pendingOwnPrograms } from "../ownPrograms.ts";
 
 const label = "tools/checkers";
 
@@ -33,28 +34,46 @@ export interface CheckerOptions {
  * @throws RehearsalError when a minor is not pinned, when there is no Go or when a build fails
  */
 export async function obtainCheckers(options: CheckerOptions): Promise<Checkers> {
+  const { kubelets, ...own } = await ownPrograms(options);
+  const found = await obtainOwnPrograms(own);
+  const pathOf = (name: string): string => found.get(name) ?? "";
+  return {
+    containerd: pathOf(containerdChecker.name),
+    kubelet: new Map(kubelets.map(({ minor, name }) => [minor, pathOf(name)])),
+  };
+}
+
+/** What {@link obtainCheckers} would build. */
+export async function pendingCheckers(options: CheckerOptions): Promise<readonly Pending[]> {
+  return await pendingOwnPrograms(await ownPrograms(options));
+}
+
+const containerdChecker: OwnProgram = {
+  name: "check-containerd",
+  goPackage: "./cmd/check-containerd",
+  buildSeconds: 60,
+};
+
+async function ownPrograms(
+  options: CheckerOptions,
+): Promise<OwnProgramOptions & { readonly kubelets: readonly (OwnProgram & { readonly minor: string })[] }> {
   const source = options.folder ?? fileURLToPath(new URL("../../../tools/checkers", import.meta.url));
   const pinned = await pinnedMinors(source, label);
   const minors = options.minors ?? [...pinned.keys()];
   const kubelets = minors.map((minor) => ({ minor, ...kubeletOf(minor, pinned) }));
-  const containerd = { name: "check-containerd", goPackage: "./cmd/check-containerd" };
-  const found = await obtainOwnPrograms({
+  return {
+    kubelets,
     progress: options.progress,
-    programs: [containerd, ...kubelets],
+    programs: [containerdChecker, ...kubelets],
     module: source,
     label,
     cacheDir: options.cacheDir,
     path: options.path,
     heartbeatMs: options.heartbeatMs,
-  });
-  const pathOf = (name: string): string => found.get(name) ?? "";
-  return {
-    containerd: pathOf(containerd.name),
-    kubelet: new Map(kubelets.map(({ minor, name }) => [minor, pathOf(name)])),
   };
 }
 
 function kubeletOf(minor: string, pinned: ReadonlyMap<string, string | undefined>): OwnProgram {
   const modFile = modFileOf(minor, pinned, label);
-  return { name: `check-kubelet-${minor}`, goPackage: "./cmd/check-kubelet", modFile };
+  return { name: `check-kubelet-${minor}`, goPackage: "./cmd/check-kubelet", modFile, buildSeconds: 90 };
 }

@@ -1,0 +1,303 @@
+import { z } from "zod";
+import { CheckSkipped, expect, expectEqual } from "../../checks/check.ts";
+import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
+import { NotYet, until } from "../../checks/poll.ts";
+import { cniSpecVersion } from "../../components/model/releases.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { WindowsMachine } from "../machines/windowsMachine.ts";
+import type { WindowsPrograms } from "../programs/windowsPrograms.ts";
+import type { Wine } from "../programs/wine.ts";
+import type { CheckContext, RehearsalCheck } from "./context.ts";
+
+/** The parts of `machine.json` from which the machine's scripts call programs. */
+const settingsSchema = z.looseObject({
+  paths: z.looseObject({
+    state: z.string(),
+    cniBin: z.string(),
+    kubeconfig: z.string(),
+    clusterCa: z.string(),
+    serviceAccountToken: z.string(),
+  }),
+  programs: z.looseObject({ kubectl: z.string(), hostLocal: z.string() }),
+  kubeProxy: z.looseObject({ program: z.string(), kubeconfig: z.string(), arguments: z.array(z.string()) }),
+  network: z.looseObject({
+    name: z.string(),
+    hostLocal: z.string(),
+    reservations: z.string(),
+    conflistTemplate: z.string(),
+    sourceVip: z.looseObject({ container: z.string(), interface: z.string() }),
+  }),
+  drain: z.looseObject({ columns: z.string() }),
+});
+
+/** A machine whose kubelet.exe has registered its node, with what its scripts would read. */
+interface Subject {
+  readonly machine: WindowsMachine;
+  readonly settings: z.output<typeof settingsSchema>;
+  readonly programs: WindowsPrograms;
+  /** Its part of the pod network. */
+  readonly subnet: string;
+}
+
+/** Exit code and output of a program, as a PowerShell script sees them. */
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const machineFile = "C:\\fenestra\\machine.json";
+/**
+ * What kube-proxy.exe says of an HNS that it does not find (kubernetes: pkg/proxy/winkernel/supported.go). It asks for it
+ * after it has read its own node (cmd/kube-proxy/app/server.go, newProxyServer).
+ */
+const withoutHns = "Windows kernel is not compatible for Kernel mode";
+/** Longest that kube-proxy.exe may take to look for HNS, in milliseconds. */
+const proxyLimitMs = 60_000;
+
+/**
+ * Programs that the scripts of a Windows machine start, under Wine with the payload's own arguments and files. Wine has no host network service
+ * (HNS): kube-proxy.exe and the CNI plug-in read everything that they are given, and end where they look for it.
+ */
+export function windowsProgramChecks(later: Promise<Wine | string>, cluster: Cluster): readonly RehearsalCheck[] {
+  const check = (
+    name: string,
+    title: string,
+    run: (subject: Subject, context: CheckContext) => Promise<void>,
+  ): RehearsalCheck => ({
+    id: `windows: ${name}`,
+    title,
+    run: async (context) => {
+      const wine = await later;
+      if (typeof wine === "string") throw new CheckSkipped(wine);
+      await run(await subjectOf(wine, cluster, context), context);
+    },
+  });
+  return [
+    check(
+      "host-local.exe",
+      "host-local.exe keeps kube-proxy's address where the machine's scripts look for it",
+      hostLocal,
+    ),
+    check(
+      "CNI plug-in",
+      "the CNI plug-in reads the pods' network configuration up to its first call to HNS",
+      cniPlugin,
+    ),
+    check(
+      "kube-proxy.exe",
+      "kube-proxy.exe reads its flags, its kubeconfig and its node up to its first call to HNS",
+      kubeProxy,
+    ),
+    check("kubectl.exe", "kubectl.exe drains the node with the kubelet's own certificate", kubectl),
+  ];
+}
+
+async function subjectOf(wine: Wine, { windowsMachines }: Cluster, { api }: CheckContext): Promise<Subject> {
+  const [machine] = windowsMachines;
+  expect(machine !== undefined, "no machine has registered its node under Wine");
+  const { files, fill } = machine.joined;
+  const text = files.find(({ path }) => path === machineFile)?.content ?? "";
+  const { spec } = await api.core.readNode({ name: machine.name });
+  return {
+    machine,
+    settings: settingsSchema.parse(JSON.parse(fill(text))),
+    programs: wine.programs,
+    subnet: spec?.podCIDR ?? "",
+  };
+}
+
+/** What start-kube-proxy.ps1 does with the IPAM plug-in, Request-Address: a release, and an address for kube-proxy. */
+async function hostLocal({ machine, settings, programs, subnet }: Subject, { note }: CheckContext): Promise<void> {
+  const { name, hostLocal: dataDir, reservations, sourceVip } = settings.network;
+  await machine.install(settings.programs.hostLocal, programs["host-local"]);
+  const stdin = JSON.stringify({
+    cniVersion: cniSpecVersion,
+    name,
+    ipam: { type: "host-local", dataDir, ranges: [[{ subnet }]] },
+  });
+  const request = async (command: string): Promise<Outcome> =>
+    await machine.run([settings.programs.hostLocal], { stdin, env: cniEnvironment(command, settings) });
+  for (const command of ["DEL", "ADD"]) {
+    const { code, stdout } = await request(command);
+    expect(code === 0, `${command} ended with exit code ${code}: ${oneLine(stdout)}`);
+    if (command === "DEL") continue;
+    const { ips } = z.object({ ips: z.array(z.object({ address: z.string() })).length(1) }).parse(JSON.parse(stdout));
+    const address = ips[0]?.address.replace(/\/.*$/, "") ?? "";
+    const reserved = await onDrive(machine, `head -n 1 '${driveFile(`${reservations}\\${address}`)}'`);
+    expectEqual(reserved.trim(), sourceVip.container, `${reservations}\\${address}, by which the script knows its own`);
+    note(`${address} of ${subnet}`);
+  }
+}
+
+function cniEnvironment(command: string, { network, paths }: Subject["settings"]): Readonly<Record<string, string>> {
+  const { container, interface: name } = network.sourceVip;
+  return {
+    CNI_COMMAND: command,
+    CNI_CONTAINERID: container,
+    CNI_NETNS: container,
+    CNI_IFNAME: name,
+    CNI_PATH: paths.cniBin,
+  };
+}
+
+const conflistSchema = z.looseObject({
+  cniVersion: z.string(),
+  name: z.string(),
+  plugins: z.tuple([z.looseObject({ delegate: z.looseObject({ type: z.string() }) })]),
+});
+
+/** What flannel.exe hands on (flannel-io/cni-plugin: flannel_windows.go, doCmdAdd): its delegate with the list's name and version, and the node's range. */
+async function cniPlugin({ machine, settings, programs, subnet }: Subject, { note }: CheckContext): Promise<void> {
+  const { conflistTemplate, name: network } = settings.network;
+  const text = machine.joined.files.find(({ path }) => path === conflistTemplate)?.content ?? "";
+  const { cniVersion, name, plugins } = conflistSchema.parse(JSON.parse(text));
+  const delegate = plugins[0].delegate;
+  const program = `${settings.paths.cniBin}\\${delegate.type}.exe`;
+  await machine.install(program, programs["cni-plugin"]);
+  const { code, stdout } = await machine.run([program], {
+    stdin: JSON.stringify({ ...delegate, cniVersion, name, ipam: { type: "host-local", subnet } }),
+    env: cniEnvironment("ADD", settings),
+  });
+  expect(code !== 0, "it made an endpoint without HNS");
+  const { msg } = z.object({ msg: z.string() }).parse(JSON.parse(stdout));
+  expect(msg.includes(`hcn.GetNetworkByName(${network})`), msg);
+  note(msg);
+}
+
+/** What start-kube-proxy.ps1 and pod.ps1 do once the network is there: a kubeconfig with the pod's token, and the payload's command line. */
+async function kubeProxy({ machine, settings, programs }: Subject, { api, note }: CheckContext): Promise<void> {
+  const { program, kubeconfig, arguments: flags } = settings.kubeProxy;
+  const { fill } = machine.joined;
+  const pods = (await api.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${machine.name}` })).items;
+  const pod = pods.find(({ spec }) =>
+    spec?.containers[0]?.command?.some((word) => word.endsWith("start-kube-proxy.ps1")),
+  );
+  expect(pod?.spec?.serviceAccountName !== undefined, `no pod on ${machine.name} starts kube-proxy`);
+  const { status } = await api.core.createNamespacedServiceAccountToken({
+    name: pod.spec.serviceAccountName,
+    namespace: pod.metadata?.namespace ?? "",
+    body: { spec: { audiences: [] } },
+  });
+  await writeDrive(machine, settings.paths.serviceAccountToken, status?.token ?? "");
+  await writeDrive(
+    machine,
+    kubeconfig,
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      "current-context": "node",
+      clusters: [
+        {
+          name: "cluster",
+          cluster: { server: fill("@API_SERVER@"), "certificate-authority": settings.paths.clusterCa },
+        },
+      ],
+      users: [{ name: "pod", user: { tokenFile: settings.paths.serviceAccountToken } }],
+      contexts: [{ name: "node", context: { cluster: "cluster", user: "pod" } }],
+    }),
+  );
+  await machine.install(program, programs["kube-proxy"]);
+  const argv = [program, ...flags.map((flag) => flag.replace("@SOURCE_VIP@", "10.0.0.1"))];
+  const { code, stdout, stderr } = await machine.run(argv, { timeoutMs: proxyLimitMs });
+  const reason = /"(?:command failed|Error running ProxyServer)" err="((?:[^"\\]|\\.)*)"/.exec(stdout + stderr)?.[1];
+  const last = reason ?? (stdout + stderr).trim().split("\n").at(-1) ?? "";
+  expect(last === withoutHns, `it ended with exit code ${code}: ${last}`);
+  note(last);
+}
+
+/** What drain.ps1 does: cordon, its own pods, one eviction, and what is left at the deadline. */
+async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
+  const { api, kubectl: asAdministrator, namespace, pools, waitingImage, signal, note } = context;
+  const { machine, settings, programs } = subject;
+  const { name: node } = machine;
+  await machine.install(settings.programs.kubectl, programs.kubectl);
+  const run = async (...args: readonly string[]): Promise<string> => {
+    const argv = [
+      settings.programs.kubectl,
+      "--kubeconfig",
+      settings.paths.kubeconfig,
+      "--request-timeout",
+      "10s",
+      ...args,
+    ];
+    const { code, stdout, stderr } = await machine.run(argv);
+    expect(code === 0, `kubectl.exe ${args.slice(0, 2).join(" ")} ended with exit code ${code}: ${oneLine(stderr)}`);
+    return stdout.replaceAll("\r", "");
+  };
+  const pool = (await api.core.readNode({ name: node })).metadata?.labels?.["fenestra.dev/pool"];
+  const runtimeClassName = pools.find(({ name }) => name === pool)?.runtimeClass ?? "";
+  const names = ["drain-evicted", "drain-deleted"];
+  try {
+    for (const name of names)
+      await api.core.createNamespacedPod({
+        namespace,
+        body: checkPod(name, {
+          os: { name: "windows" },
+          runtimeClassName,
+          nodeSelector: { "kubernetes.io/hostname": node },
+          containers: [waitingContainer(waitingImage)],
+        }),
+      });
+    await run("cordon", node);
+    expectEqual((await api.core.readNode({ name: node })).spec?.unschedulable, true, `unschedulable of ${node}`);
+    const columns = await run(
+      ...["get", "pods", "--all-namespaces", "--field-selector", `spec.nodeName=${node}`, "--no-headers"],
+      ...["-o", `custom-columns=${settings.drain.columns}`],
+    );
+    const found = columns
+      .trim()
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/));
+    const wanted = (await api.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${node}` })).items;
+    expectEqual(
+      found.map(([space, name, , owners]) => [space, name, owners]),
+      wanted.map(({ metadata }) => [
+        metadata?.namespace,
+        metadata?.name,
+        metadata?.ownerReferences?.map(({ kind }) => kind).join(",") ?? "<none>",
+      ]),
+      "namespace, name and owners of the node's pods, in the columns that the script reads",
+    );
+    const [evicted = "", deleted = ""] = names;
+    const file = `${settings.paths.state}/eviction.json`;
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: evicted, namespace } };
+    await writeDrive(machine, file, JSON.stringify(eviction));
+    await run("create", "--raw", `/api/v1/namespaces/${namespace}/pods/${evicted}/eviction`, "-f", file);
+    await run("delete", "pod", deleted, "--namespace", namespace, "--wait=false");
+    const left = async (): Promise<void> => {
+      const present = (await api.core.listNamespacedPod({ namespace })).items.map(
+        ({ metadata }) => metadata?.name ?? "",
+      );
+      if (names.some((name) => present.includes(name))) throw new NotYet(`${present.join(", ")} are there`);
+    };
+    await until("both pods to be gone", left, { signal, intervalMs: 200 });
+    note(`${found.length} pods on ${node}`);
+  } finally {
+    await asAdministrator(["uncordon", node]);
+  }
+}
+
+/** Path of a file of `C:\` from the drive's root on. */
+function driveFile(path: string): string {
+  return path.replace(/^C:[\\/]/i, "").replaceAll("\\", "/");
+}
+
+async function onDrive(machine: WindowsMachine, script: string, stdin?: string): Promise<string> {
+  const options = stdin === undefined ? {} : { stdin };
+  const { code, stdout, stderr } = await machine.runOnDrive(["bash", "-c", script], options);
+  expect(code === 0, `${script}: ${oneLine(stderr)}`);
+  return stdout;
+}
+
+async function writeDrive(machine: WindowsMachine, path: string, text: string): Promise<void> {
+  const file = driveFile(path);
+  await onDrive(machine, `mkdir -p '${file.replace(/\/[^/]*$/, "")}' && cat > '${file}'`, text);
+}
+
+function oneLine(text: string): string {
+  return text
+    .trim()
+    .split(/\s*\n\s*/)
+    .join(" ");
+}
