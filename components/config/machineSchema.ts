@@ -6,6 +6,17 @@ export const diskTypes = {
   azure: ["Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS"],
 } as const;
 
+/** Most characters of a script: with both of them, user data on Azure stays below its limit. */
+const longestHook = 12_000;
+
+/** A script that machines run. Windows PowerShell takes a file without a byte order mark for one in the system's code page: only ASCII is safe. */
+const hook = z
+  .string()
+  .min(1)
+  .max(longestHook)
+  .regex(/^[\t\n\x20-\x7e]+$/, "has characters beyond ASCII");
+const hookForm = { patternErrorMessage: "ASCII, lines ended by a newline", examples: ["echo ready"] };
+
 /** Settings of a pool's machines beyond their size: disk, purchase, placement and what the organisation demands. */
 export const machineFields = {
   disk: z
@@ -68,6 +79,29 @@ export const machineFields = {
   securityGroups: z.array(z.string().min(1)).max(15).default([]).meta({
     description:
       "More groups for the machines, beside Fenestra's. AWS: ids of security groups (sg-…), whose rules add to Fenestra's; up to 4 unless the quota was raised. Azure: ids of application security groups, to name in rules of your own.",
+  }),
+  timeZone: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9 _+./()-]*$/, "is not the name of a time zone")
+    .optional()
+    .meta({
+      patternErrorMessage: "a name as the system has it",
+      examples: ["Europe/Berlin"],
+      description:
+        "Time zone of the machines, by the system's own name: Europe/Berlin on Linux, W. Europe Standard Time on Windows (tzutil /l lists them). Default UTC. Pods on Linux keep UTC.",
+    }),
+  annotations: z
+    .record(z.string(), z.string().max(4096))
+    .default({})
+    .meta({ description: "Annotations of the nodes, in your own domain. Each node writes them once it is Ready." }),
+  beforeJoin: hook.optional().meta({
+    ...hookForm,
+    description:
+      "Script that runs on each machine before it joins, as root or SYSTEM: bash on Linux, Windows PowerShell on Windows. For agents that your organisation requires. A machine whose script fails does not join, and tries again. A changed text rolls the pool. No secrets: the text is part of user data.",
+  }),
+  afterJoin: hook.optional().meta({
+    ...hookForm,
+    description: "As beforeJoin, after the node is Ready. The node stays when it fails, and tries again.",
   }),
   instanceProfile: z.string().optional().meta({
     description:

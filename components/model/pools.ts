@@ -51,7 +51,7 @@ export interface RuntimeClassFacts {
   readonly tolerations: readonly (Taint & { readonly operator: "Equal" })[];
 }
 
-/** How a pool's machines are bought and placed, as the stack file says it. */
+/** How a pool's machines are bought, placed and prepared, as the stack file says it. */
 type MachineOptions = Readonly<
   Pick<
     PoolConfig,
@@ -64,6 +64,10 @@ type MachineOptions = Readonly<
     | "dedicatedHosts"
     | "securityGroups"
     | "instanceProfile"
+    | "timeZone"
+    | "annotations"
+    | "beforeJoin"
+    | "afterJoin"
   >
 >;
 
@@ -244,6 +248,10 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
         dedicatedHosts: pool.dedicatedHosts,
         securityGroups: pool.securityGroups,
         instanceProfile: pool.instanceProfile,
+        timeZone: pool.timeZone,
+        annotations: pool.annotations,
+        beforeJoin: pool.beforeJoin,
+        afterJoin: pool.afterJoin,
         scheduling: poolScheduling(pool, name, size),
       };
       if (release.family === "linux") return { ...common, os: "linux", release };

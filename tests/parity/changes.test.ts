@@ -62,6 +62,9 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   "`pools[].instanceProfile`": (cloud) =>
     cloud === "aws" ? { pools: [{ ...pool, instanceProfile: "arn:aws:iam::123456789012:instance-profile/own" }] } : {},
   "`iam.rolePath`": (cloud) => (cloud === "aws" ? { iam: { rolePath: "/kubernetes/" } } : {}),
+  "`pools[].timeZone`, `pools[].beforeJoin`, `pools[].afterJoin`, `pools[].annotations`": () => ({
+    pools: [{ ...pool, annotations: { team: "web" } }],
+  }),
   "`pools[].waitForNodes`": () => ({ pools: [{ ...pool, waitForNodes: false }] }),
   "`pools[].kubelet`": () => ({ pools: [{ ...pool, kubelet: { maxPods: 60 } }] }),
   "a new pool": () => ({ pools: [pool, { ...pool, name: "x" }] }),

@@ -126,10 +126,31 @@ const labels = poolRule(["labels"], [], (pool, path) =>
   }),
 );
 
-function keyProblems(key: string, path: string, kind: "label" | "taint"): readonly Problem[] {
-  if (!isQualifiedName(key)) return [{ path, value: key, message: `is not the name of a ${kind}`, allowed: keyForm }];
+const annotations = poolRule(["annotations"], [], (pool, path) =>
+  Object.keys(pool.annotations).flatMap((name) =>
+    keyProblems(name, childPath(`${path}.annotations`, name), "annotation"),
+  ),
+);
+
+function keyProblems(key: string, path: string, kind: "label" | "taint" | "annotation"): readonly Problem[] {
+  if (!isQualifiedName(key))
+    return [
+      {
+        path,
+        value: key,
+        message: `is not the name of ${kind === "annotation" ? "an" : "a"} ${kind}`,
+        allowed: keyForm,
+      },
+    ];
   return reservedPrefix.test(key)
-    ? [{ path, value: key, message: `is a ${kind} that Kubernetes or Fenestra sets`, allowed: ownPrefix }]
+    ? [
+        {
+          path,
+          value: key,
+          message: `is ${kind === "annotation" ? "an" : "a"} ${kind} that Kubernetes or Fenestra sets`,
+          allowed: ownPrefix,
+        },
+      ]
     : [];
 }
 
@@ -237,6 +258,7 @@ export const poolRules: readonly Rule[] = [
   hyperV,
   metadataAcl,
   labels,
+  annotations,
   taints,
   repeatedTaints,
   hints,

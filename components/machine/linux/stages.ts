@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
+import type { LinuxPool } from "../../model/pools.ts";
+import { annotationPatch, hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile } from "../payload.ts";
 import { trustFiles } from "../trust.ts";
 import { tsvFile } from "./shell.ts";
@@ -86,14 +88,39 @@ export const controlPlaneStages: readonly Stage[] = [
   once("addons", 30, "/etc/fenestra/kubeadm.yaml"),
 ];
 
-/** Stages of a Linux worker. */
+/** The user's own scripts on a Linux machine, and the annotations that it gives its node. */
+export const ownFiles = {
+  before: "/opt/fenestra/own/before.sh",
+  after: "/opt/fenestra/own/after.sh",
+  patch: "/etc/fenestra/node-patch.json",
+} as const;
+
+/** Stages of a Linux worker; `before` and `after` only where the stack file asks for something. */
 export const linuxWorkerStages: readonly Stage[] = [
   ...common,
+  once("before", 42),
   once("join", 40, "/etc/fenestra/bootstrap-kubelet.conf"),
   kubelet,
   once("joined", 41),
   once("timers", 15),
+  once("after", 43),
 ];
+
+/** The stages of a pool's machines: those of the user's own steps read what there is of them. */
+export function workerStages(pool: LinuxPool): readonly Stage[] {
+  const own = {
+    before: pool.beforeJoin === undefined ? [] : [ownFiles.before],
+    after: [
+      ...(pool.afterJoin === undefined ? [] : [ownFiles.after]),
+      ...(annotationPatch(pool) === undefined ? [] : [ownFiles.patch]),
+    ],
+  };
+  return linuxWorkerStages.flatMap((stage) => {
+    const { name } = stage;
+    if (name !== "before" && name !== "after") return [stage];
+    return hasOwnStage(pool, name) ? [{ ...stage, reads: own[name] }] : [];
+  });
+}
 
 /** Path of the table of stages. */
 export const stageTablePath = "/etc/fenestra/stages.tsv";

@@ -5,11 +5,12 @@ import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { fingerprinted } from "../fingerprint.ts";
+import { annotationPatch } from "../ownSteps.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
-import { linuxWorkerStages, stageTable, stageTablePath, withTrust } from "./stages.ts";
+import { ownFiles, stageTable, stageTablePath, withTrust, workerStages } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
 /** Inputs of a Linux worker's payload. */
@@ -26,8 +27,9 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     ...lifecycleEnv(access),
     ...drainTimes(spec, pool),
     ...workerAttempts,
+    ...(pool.timeZone === undefined ? {} : { TIME_ZONE: pool.timeZone }),
   };
-  const stages = withTrust(spec, linuxWorkerStages);
+  const stages = withTrust(spec, workerStages(pool));
   const drain = script("drain.sh");
   const files: readonly PayloadFile[] = [
     ...linuxFiles({ spec, pool, stages, env }),
@@ -36,6 +38,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux") },
     ...credentialFiles(spec, "linux", access),
     { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },
+    ...ownStepFiles(pool),
   ];
   const table = { path: stageTablePath, content: stageTable(stages, files) };
   return fingerprinted({ kind: "linux", files: [...files, table], entry: linuxEntry }, pool);
@@ -56,6 +59,14 @@ function drainTimes({ cloud }: Pick<NodeSettings, "cloud">, { spot }: LinuxPool)
     DRAIN_HEARTBEAT: cloud === "aws" && !spot ? heartbeatSeconds : 0,
     NOTICE_PAUSE: noticeSeconds,
   };
+}
+
+function ownStepFiles(pool: LinuxPool): readonly PayloadFile[] {
+  const contents = { before: pool.beforeJoin, after: pool.afterJoin, patch: annotationPatch(pool) };
+  return (["before", "after", "patch"] as const).flatMap((name): PayloadFile[] => {
+    const content = contents[name];
+    return content === undefined ? [] : [{ path: ownFiles[name], content }];
+  });
 }
 
 function lifecycleEnv({ lifecycle }: PoolAccess): MachineEnv {

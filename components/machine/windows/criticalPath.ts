@@ -50,12 +50,15 @@ const stageSeconds: Readonly<Record<WindowsStageName, number>> = {
   artifacts: 15,
   containerd: 8,
   network: 10,
+  before: 30,
   join: 5,
   ccg: 10,
   services: 20,
   programs: 10,
   // Meanwhile the first HNS network moves the adapter into the virtual switch, which cuts every connection for 5 to 25 s (rancher/rke2#5702).
   ready: 45,
+  // Not before the node is Ready.
+  after: 0,
 };
 
 /** Seconds of activities outside the stages. All are estimates. */

@@ -15,6 +15,10 @@ export const windowsPaths = {
   repairs: `${windowsRoot}\\repairs.json`,
   /** First script of the bootstrap. */
   entry: `${windowsRoot}\\bootstrap.ps1`,
+  /** The user's own scripts, and the annotations that the machine gives its node. */
+  beforeJoin: `${windowsRoot}\\own\\before.ps1`,
+  afterJoin: `${windowsRoot}\\own\\after.ps1`,
+  nodePatch: `${windowsRoot}\\own\\node-patch.json`,
   /** Programs, all in one folder: containerd looks for its shim next to itself. */
   bin: `${windowsRoot}\\bin`,
   downloads: `${windowsRoot}\\downloads`,

@@ -1,5 +1,6 @@
 import type { WindowsPool } from "../../model/pools.ts";
 import { fingerprint } from "../fingerprint.ts";
+import { hasOwnStage } from "../ownSteps.ts";
 
 /** Name of a stage of the Windows bootstrap; its script is `stage-<name>.ps1`. */
 export type WindowsStageName =
@@ -7,11 +8,13 @@ export type WindowsStageName =
   | "artifacts"
   | "containerd"
   | "network"
+  | "before"
   | "join"
   | "ccg"
   | "services"
   | "programs"
-  | "ready";
+  | "ready"
+  | "after";
 
 /** Service of a Windows node that Fenestra registers. */
 export type WindowsServiceName = "kubelet" | "containerd";
@@ -91,8 +94,20 @@ export const windowsStages: readonly WindowsStageRule[] = [
     services: nodeServices,
   },
   {
-    name: "join",
+    // The user's own steps, only on pools that ask for them, like `after`.
+    name: "before",
     needs: ["network"],
+    scope: "once",
+    exitCode: 30,
+    limitSeconds: long,
+    connects: true,
+    reboots: false,
+    uses: [],
+    services: [],
+  },
+  {
+    name: "join",
+    needs: ["network", "before"],
     scope: "boot",
     exitCode: 25,
     limitSeconds: short,
@@ -147,11 +162,26 @@ export const windowsStages: readonly WindowsStageRule[] = [
     uses: ["identity.ps1", "sigv4.ps1"],
     services: [],
   },
+  {
+    name: "after",
+    needs: ["ready"],
+    scope: "once",
+    exitCode: 31,
+    limitSeconds: long,
+    connects: true,
+    reboots: false,
+    uses: ["identity.ps1"],
+    services: [],
+  },
 ];
 
-/** The stages of a pool's machines: `ccg` is left out when no plug-in for domain accounts is requested. */
-export function stagesOf({ ccgPlugin }: Pick<WindowsPool, "ccgPlugin">): readonly WindowsStageRule[] {
-  const left = windowsStages.filter(({ name }) => name !== "ccg" || ccgPlugin);
+/** The stages of a pool's machines: those that only some need are left out where nothing is requested of them. */
+export function stagesOf(
+  pool: Pick<WindowsPool, "ccgPlugin" | "timeZone" | "annotations" | "beforeJoin" | "afterJoin">,
+): readonly WindowsStageRule[] {
+  const left = windowsStages.filter(({ name }) =>
+    name === "ccg" ? pool.ccgPlugin : name === "before" || name === "after" ? hasOwnStage(pool, name) : true,
+  );
   const names = left.map(({ name }) => name);
   return left.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));
 }

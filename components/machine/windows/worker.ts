@@ -13,6 +13,7 @@ import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { fingerprinted } from "../fingerprint.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
+import { annotationPatch, hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript } from "../script.ts";
@@ -129,8 +130,10 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
     ...network.windows.files(spec, pool),
     { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },
   ];
+  const used = new Set(stagesOf(pool).map(({ name }) => name));
+  const unused = windowsStages.flatMap(({ name }) => (used.has(name) ? [] : [`stage-${name}.ps1`]));
   const scripts = windowsScripts(network)
-    .filter((name) => name !== "stage-ccg.ps1" || pool.ccgPlugin)
+    .filter((name) => !unused.includes(name))
     .map((name) => ({ path: windowsScript(name), content: readWindowsScript(name, network) }));
   const machine = {
     path: windowsPaths.machine,
@@ -138,9 +141,35 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   };
   const repairs = { path: windowsPaths.repairs, content: `${JSON.stringify(networkRepairs, null, 2)}\n` };
   return fingerprinted(
-    { kind: "windows", files: [machine, repairs, ...configs, ...scripts], entry: windowsPaths.entry },
+    {
+      kind: "windows",
+      files: [machine, repairs, ...configs, ...scripts, ...ownStepFiles(pool)],
+      entry: windowsPaths.entry,
+    },
     pool,
   );
+}
+
+function ownStepFiles(pool: WindowsPool): readonly PayloadFile[] {
+  const contents = { beforeJoin: pool.beforeJoin, afterJoin: pool.afterJoin, nodePatch: annotationPatch(pool) };
+  return (["beforeJoin", "afterJoin", "nodePatch"] as const).flatMap((name): PayloadFile[] => {
+    const content = contents[name];
+    return content === undefined ? [] : [{ path: windowsPaths[name], content }];
+  });
+}
+
+/** Input of the stages of the user's own steps: nothing where there are none, so that other pools' machines stay as they are. */
+function ownSteps(pool: WindowsPool) {
+  const path = (text: string | undefined, file: string) => (text === undefined ? null : file);
+  if (!hasOwnStage(pool, "before") && !hasOwnStage(pool, "after")) return {};
+  return {
+    own: {
+      timeZone: pool.timeZone ?? null,
+      before: path(pool.beforeJoin, windowsPaths.beforeJoin),
+      after: path(pool.afterJoin, windowsPaths.afterJoin),
+      patch: path(annotationPatch(pool), windowsPaths.nodePatch),
+    },
+  };
 }
 
 /** The cloud's section, with the domain of AWS's services, which differs in China. */
@@ -173,6 +202,8 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       programs: { inputs: artifacts.filter(({ stage }) => stage === "programs") },
       ccg: { inputs: [ccg, artifacts.filter(({ stage }) => stage === "ccg")] },
       ready: { inputs: lifecycle ?? null },
+      before: { inputs: [pool.timeZone, pool.beforeJoin] },
+      after: { inputs: [pool.annotations, pool.afterJoin] },
     },
     (name) => readWindowsScript(name, ofPods),
     rules,
@@ -210,6 +241,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     artifacts,
     services,
     ccg,
+    ...ownSteps(pool),
     network,
     kubelet,
     kubeletEndpoint: containerdPaths.windows.endpoint,

@@ -95,6 +95,19 @@ export const placementRows: readonly Row[] = [
     ],
   ],
   [
+    "annotations of Kubernetes",
+    "aws",
+    { "pools.0.annotations": { "node.kubernetes.io/x": "y" } },
+    [
+      [
+        'pools[0].annotations["node.kubernetes.io/x"]',
+        "node.kubernetes.io/x",
+        "is an annotation that Kubernetes or Fenestra sets",
+        "a prefix of your own, or none: kubernetes.io, k8s.io and fenestra.dev are taken",
+      ],
+    ],
+  ],
+  [
     "one profile for two pools",
     "aws",
     { "pools.0.instanceProfile": profile, "pools.1.instanceProfile": profile },

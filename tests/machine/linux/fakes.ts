@@ -23,6 +23,7 @@ if [ -s "$STORE/fail" ] && grep -qEf "$STORE/fail" <<<"$call"; then exit 1; fi
 
 const scripts: Readonly<Record<string, string>> = {
   systemctl: "",
+  timedatectl: "",
   sleep: '[ ! -x "$STORE/on-sleep" ] || "$STORE/on-sleep"',
   df: 'if [ -e "$STORE/free" ]; then echo Avail; cat "$STORE/free"; else exec /bin/df "$@"; fi',
   mountpoint: 'exec /bin/mountpoint "$@"',

@@ -31,6 +31,8 @@ const inputs = (change?: WindowsStageName): Readonly<Record<WindowsStageName, St
     services: of("services"),
     programs: of("programs"),
     ready: of("ready"),
+    before: of("before"),
+    after: of("after"),
   };
 };
 
@@ -46,22 +48,29 @@ describe("the stages of a Windows node", () => {
     assert.deepEqual(stageWaves(windowsStages), [
       ["os", "artifacts"],
       ["network"],
-      ["containerd", "join", "ccg"],
+      ["containerd", "before", "ccg"],
+      ["join"],
       ["services"],
       ["programs"],
       ["ready"],
+      ["after"],
     ]);
   });
 
   it("bring the plug-in for accounts of a domain where it is asked for, before the kubelet, and cost nothing elsewhere", () => {
-    const [without, having] = [stagesOf({ ccgPlugin: false }), stagesOf({ ccgPlugin: true })];
+    const steps = { annotations: { "example.com/team": "web" }, beforeJoin: "echo" };
+    const [without, having] = [
+      stagesOf({ ccgPlugin: false, annotations: {} }),
+      stagesOf({ ccgPlugin: true, ...steps }),
+    ];
     assert.deepEqual(having, windowsStages);
+    const always = names.filter((name) => !["ccg", "before", "after"].includes(name));
     assert.deepEqual(
       without.map(({ name }) => name),
-      names.filter((name) => name !== "ccg"),
+      always,
     );
-    assert.deepEqual(stageWaves(without).flat().toSorted(), names.filter((name) => name !== "ccg").toSorted());
-    assert.ok(without.every(({ needs }) => !needs.includes("ccg")));
+    assert.deepEqual(stageWaves(without).flat().toSorted(), always.toSorted());
+    assert.ok(without.every(({ needs }) => needs.every((need) => always.includes(need))));
     assert.ok(having.find(({ name }) => name === "services")?.needs.includes("ccg"));
   });
 
@@ -125,16 +134,20 @@ describe("the stages of a Windows node", () => {
 
   it("are the same in the scripts' own test of faults, wave by wave", () => {
     const text = readFileSync(new URL("scripts/stages.tests.ps1", import.meta.url), "utf8");
+    const usual = stagesOf({ ccgPlugin: true, annotations: {} });
     const quoted = (part: string): readonly string[] => [...part.matchAll(/'([a-z]+)'/g)].map(([, name = ""]) => name);
-    assert.deepEqual(quoted(/^\$names = (.*)$/m.exec(text)?.[1] ?? ""), names);
+    assert.deepEqual(
+      quoted(/^\$names = (.*)$/m.exec(text)?.[1] ?? ""),
+      usual.map(({ name }) => name),
+    );
     assert.deepEqual(
       quoted(/^\$onceNames = (.*)$/m.exec(text)?.[1] ?? ""),
-      windowsStages.filter(({ scope }) => scope === "once").map(({ name }) => name),
+      usual.filter(({ scope }) => scope === "once").map(({ name }) => name),
     );
     const waves = [...(/^ +waves += @\((.*)\)$/m.exec(text)?.[1] ?? "").matchAll(/@\(([^)]*)\)/g)].map(
       ([, wave = ""]) => quoted(wave).filter((name) => name !== "missing"),
     );
-    assert.deepEqual(waves, stageWaves(windowsStages));
+    assert.deepEqual(waves, stageWaves(usual));
   });
 
   it("hold the services that their scripts stop, register or start", () => {
@@ -156,8 +169,10 @@ describe("the stages of a Windows node", () => {
       stage.name === "artifacts" ? { ...stage, needs: ["os"] as const } : stage,
     );
     const waves = stageWaves(loose);
-    assert.deepEqual(waves.slice(0, 3), [["os"], ["network"], ["artifacts", "join"]]);
-    const alone = loose.map((stage) => (stage.name === "join" ? { ...stage, services: ["kubelet"] as const } : stage));
+    assert.deepEqual(waves.slice(0, 3), [["os"], ["network"], ["artifacts", "before"]]);
+    const alone = loose.map((stage) =>
+      stage.name === "before" ? { ...stage, services: ["kubelet"] as const } : stage,
+    );
     assert.deepEqual(stageWaves(alone).slice(0, 4), [["os"], ["network"], ["artifacts"], ["containerd", "ccg"]]);
   });
 
@@ -181,7 +196,7 @@ describe("the stages of a Windows node", () => {
     const before = hashedStages(inputs(), (name) => name);
     const after = hashedStages(inputs(), (name) => (name === "routes.ps1" ? "fixed" : name));
     const changed = after.filter(({ hash }, index) => hash !== before[index]?.hash).map(({ name }) => name);
-    assert.deepEqual(changed, ["network", "join", "services", "programs", "ready"]);
+    assert.deepEqual(changed, ["network", "before", "join", "services", "programs", "ready", "after"]);
   });
 
   it("fingerprints differ for different values and agree for equal ones", () => {

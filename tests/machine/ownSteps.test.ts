@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { windowsMachine } from "../../components/machine/windows/worker.ts";
+import type { PoolSpec } from "../../components/model/pools.ts";
+import { exampleLinuxWorker } from "./linux/examples.ts";
+import { disposeMachine, entry, spec as example, joinSecret, machine, needsNamespaces } from "./linux/machine.ts";
+import { exampleAccess } from "./windows/examples.ts";
+
+const own = {
+  timeZone: "Europe/Berlin",
+  annotations: { "example.com/owner": 'team "web" & friends' },
+  beforeJoin: "set -eu\necho before >>/var/log/own.log\n[ ! -e /var/log/refuse ]\n",
+  afterJoin: "echo after >>/var/log/own.log\n",
+};
+const cluster = { ...example, pools: example.pools.map((pool): PoolSpec => ({ ...pool, ...own })) };
+
+describe("the user's own steps on a machine", function () {
+  this.timeout(60_000);
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  it("hold a Linux machine back while the script before the join fails, and run once", () => {
+    const here = machine(exampleLinuxWorker(cluster));
+    here.secret(`/fenestra/${cluster.name}/join`, joinSecret(3600));
+    here.write("/var/log/refuse", "");
+    const refused = here.run(entry);
+    assert.equal(refused.code, 42, refused.output);
+    assert.match(refused.output, /beforeJoin of the pool ended with 1/);
+    assert.ok(refused.calls.includes("timedatectl set-timezone Europe/Berlin"));
+    assert.equal(here.has("/etc/kubernetes/bootstrap-kubelet.conf"), false);
+    assert.equal(here.run("rm", "/var/log/refuse").code, 0);
+    const joined = here.run(entry);
+    assert.equal(joined.code, 0, joined.output);
+    assert.equal(here.run(entry).code, 0);
+    assert.equal(here.read("/var/log/own.log"), "before\nbefore\nafter\n");
+    const patches = joined.calls.filter((call) => call.startsWith("kubectl") && call.includes(" patch node "));
+    assert.deepEqual(patches, [
+      "kubectl --kubeconfig /etc/kubernetes/kubelet.conf patch node i-0123456789abcdef0 --patch-file /etc/fenestra/node-patch.json",
+    ]);
+    assert.deepEqual(JSON.parse(here.read("/etc/fenestra/node-patch.json")), {
+      metadata: { annotations: own.annotations },
+    });
+  });
+
+  it("are stages of a Windows machine around its join", () => {
+    const pool = cluster.pools.find(({ os }) => os === "windows");
+    assert.ok(pool?.os === "windows");
+    const access = exampleAccess("aws", cluster.name, pool.name);
+    const { own: steps, waves } = windowsMachine({ spec: cluster, pool, access }, []);
+    assert.deepEqual(steps, {
+      timeZone: "Europe/Berlin",
+      before: "C:\\fenestra\\own\\before.ps1",
+      after: "C:\\fenestra\\own\\after.ps1",
+      patch: "C:\\fenestra\\own\\node-patch.json",
+    });
+    const at = (name: string) => waves.findIndex((wave) => wave.some((stage) => stage === name));
+    assert.ok(at("network") < at("before") && at("before") < at("join") && at("ready") < at("after"));
+  });
+});
