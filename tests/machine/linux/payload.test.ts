@@ -209,6 +209,8 @@ describe("scripts of Linux machines", () => {
   }
 
   it("are without a finding of shellcheck", function () {
+    // Thirty seconds on a machine with nothing else to do.
+    this.timeout(300_000);
     if (spawnSync("shellcheck", ["--version"]).status !== 0) {
       if (process.env.CI === "true") throw new Error("shellcheck is missing: apt-get install shellcheck");
       console.log("      skipped: shellcheck is not installed");
