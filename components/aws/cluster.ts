@@ -100,9 +100,7 @@ export class Cluster extends pulumi.ComponentResource {
     const scripts = this.#makeScripts();
     this.serviceAccountPublicKeys = pki.serviceAccountPublicKeys;
     this.workloadIdentity = this.#makeWorkloadIdentity(pki);
-    const tokens = pulumi
-      .all([pki.serviceAccountPublicKeys, this.workloadIdentity?.issuer])
-      .apply(([publicKeys, issuer]) => ({ publicKeys, issuer }));
+    const tokens = pki.tokens(this.workloadIdentity?.issuer);
     const snapshots = new Snapshots(`${name}-snapshots`, { spec: args.spec }, { parent: this });
     const identity = this.#makeControlPlaneIdentity(network, snapshots, scope, scripts.controlPlane);
     const machines = [identity, snapshots, scripts, tokens] as const;
@@ -203,7 +201,7 @@ export class Cluster extends pulumi.ComponentResource {
     identity: Identity,
     snapshots: Snapshots,
     scripts: ClusterScripts,
-    tokens: pulumi.Output<ServiceAccountTokens>,
+    tokens: pulumi.Output<ServiceAccountTokens> | undefined,
   ): ControlPlane {
     return new ControlPlane(
       `${this.#name}-control-plane`,

@@ -24,8 +24,8 @@ export interface ControlPlaneArgs {
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the machines' scripts in S3. */
   readonly scripts: MachineScripts;
-  /** How tokens of service accounts are issued and checked. */
-  readonly tokens: pulumi.Input<ServiceAccountTokens>;
+  /** How tokens of service accounts are issued and checked; `undefined` for kubeadm's way. */
+  readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before a machine boots: secrets, rights, routes to the outside. */
   readonly after: readonly pulumi.Resource[];
   /** What must exist before the API can be reached: listeners and targets. */

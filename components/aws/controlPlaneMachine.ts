@@ -34,8 +34,8 @@ export interface ControlPlaneMachineArgs {
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the payload's scripts in S3. */
   readonly scripts: MachineScripts;
-  /** How tokens of service accounts are issued and checked. */
-  readonly tokens: pulumi.Input<ServiceAccountTokens>;
+  /** How tokens of service accounts are issued and checked; `undefined` for kubeadm's way. */
+  readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
   /** Makes the gate before the machine. */

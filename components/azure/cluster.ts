@@ -98,9 +98,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.api = adminClient(server, pki);
     this.serviceAccountPublicKeys = pki.serviceAccountPublicKeys;
     this.workloadIdentity = this.#makeWorkloadIdentity(pki, network, identity);
-    const tokens = pulumi
-      .all([pki.serviceAccountPublicKeys, this.workloadIdentity?.issuer])
-      .apply(([publicKeys, issuer]) => ({ publicKeys, issuer }));
+    const tokens = pki.tokens(this.workloadIdentity?.issuer);
     const controlPlane = this.#makeControlPlane(
       network,
       security,
@@ -265,7 +263,7 @@ export class Cluster extends pulumi.ComponentResource {
     balancer: LoadBalancer,
     sshKey: pulumi.Output<string>,
     api: pulumi.Output<ApiClient>,
-    tokens: pulumi.Output<ServiceAccountTokens>,
+    tokens: pulumi.Output<ServiceAccountTokens> | undefined,
   ): ControlPlane {
     const subnetIds = network.zones.map((zone) => zone.controlPlane.id);
     const snapshots = new Snapshots(

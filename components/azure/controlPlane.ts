@@ -27,8 +27,8 @@ export interface ControlPlaneArgs {
   readonly access: MachineAccess;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
-  /** How tokens of service accounts are issued and checked. */
-  readonly tokens: pulumi.Input<ServiceAccountTokens>;
+  /** How tokens of service accounts are issued and checked; `undefined` for kubeadm's way. */
+  readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before a machine boots: secrets, rights, routes to the outside. */
   readonly after: readonly pulumi.Resource[];
   /** What must exist before the API can be reached: load balancers and the name. */

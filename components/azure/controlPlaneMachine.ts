@@ -52,8 +52,8 @@ export interface ControlPlaneMachineArgs {
   readonly access: MachineAccess;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
-  /** How tokens of service accounts are issued and checked. */
-  readonly tokens: pulumi.Input<ServiceAccountTokens>;
+  /** How tokens of service accounts are issued and checked; `undefined` for kubeadm's way. */
+  readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
   /** Makes the gate before the machine. */

@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import * as tls from "@pulumi/tls";
+import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import { expiryWarning } from "./expiry.ts";
 import { kubeconfig } from "./kubeconfig.ts";
@@ -99,6 +100,18 @@ export class Pki extends pulumi.ComponentResource {
         }),
       ),
     );
+  }
+
+  /**
+   * How control-plane machines issue and check tokens of service accounts; `undefined` for kubeadm's way: one key, an issuer inside the cluster.
+   *
+   * @param issuer URL that clouds know the cluster by
+   */
+  tokens(issuer: pulumi.Output<string> | undefined): pulumi.Output<ServiceAccountTokens> | undefined {
+    if (this.#args.serviceAccountKeys.length === 1 && issuer === undefined) return undefined;
+    return pulumi
+      .all([this.serviceAccountPublicKeys, issuer])
+      .apply(([publicKeys, known]) => ({ publicKeys, issuer: known }));
   }
 
   /** A key that signs no longer is not protected: removing it is the last step of its replacement. */

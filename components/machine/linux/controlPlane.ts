@@ -22,7 +22,7 @@ export interface ControlPlanePayloadArgs {
   readonly endpoint: ApiEndpoint;
   readonly access: ControlPlaneAccess;
   /** How tokens of service accounts are issued and checked. Default kubeadm's way. */
-  readonly tokens?: ServiceAccountTokens;
+  readonly tokens?: ServiceAccountTokens | undefined;
 }
 
 /** Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure. */

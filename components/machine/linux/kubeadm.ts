@@ -14,7 +14,7 @@ export interface KubeadmArgs {
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
   /** How tokens of service accounts are issued and checked. Default kubeadm's way: one key, an issuer inside the cluster. */
-  readonly tokens?: ServiceAccountTokens;
+  readonly tokens?: ServiceAccountTokens | undefined;
 }
 
 /** Settings of the tokens of service accounts. */
