@@ -65,12 +65,12 @@ export function estimateCost(spec: ClusterSpec, program: RecordedProgram, prices
 function otherLines(spec: ClusterSpec, program: RecordedProgram, region: RegionPrices): Cost["lines"] {
   const count = (type: string): number => resourcesOfType(program, type).length;
   const perHour = (what: string, number: number, price: number | undefined): Cost["lines"] =>
-    number === 0 ? [] : [{ what: `${number} ${what}`, month: times(number, monthly(price)) }];
+    number === 0 ? [] : [{ what: counted(number, what), month: times(number, monthly(price)) }];
   if (spec.cloud === "azure")
     return [
-      ...perHour("NAT gateways", count("azure-native:network:NatGateway"), region.natHour),
-      ...perHour("load balancers", count("azure-native:network:LoadBalancer"), region.balancerHour),
-      ...perHour("public addresses", count("azure-native:network:PublicIPAddress"), region.addressHour),
+      ...perHour("NAT gateway", count("azure-native:network:NatGateway"), region.natHour),
+      ...perHour("load balancer", count("azure-native:network:LoadBalancer"), region.balancerHour),
+      ...perHour("public address", count("azure-native:network:PublicIPAddress"), region.addressHour),
     ];
   const keys = count("aws:kms/key:Key");
   const balancers = resourcesOfType(program, "aws:lb/loadBalancer:LoadBalancer");
@@ -80,12 +80,17 @@ function otherLines(spec: ClusterSpec, program: RecordedProgram, region: RegionP
     ({ inputs }) => inputs.vpcEndpointType === "Interface",
   );
   return [
-    ...perHour("NAT gateways", count("aws:ec2/natGateway:NatGateway"), region.natHour),
-    ...perHour("load balancers", balancers.length, region.balancerHour),
-    ...perHour("public addresses", addresses, region.addressHour),
-    ...perHour("interface endpoints", endpoints.length, undefined),
-    { what: `${keys} keys`, month: times(keys, region.keyMonth ?? null) },
+    ...perHour("NAT gateway", count("aws:ec2/natGateway:NatGateway"), region.natHour),
+    ...perHour("load balancer", balancers.length, region.balancerHour),
+    ...perHour("public address", addresses, region.addressHour),
+    ...perHour("interface endpoint", endpoints.length, undefined),
+    { what: counted(keys, "key"), month: times(keys, region.keyMonth ?? null) },
   ];
+}
+
+/** `1 key`, `2 addresses`. */
+function counted(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 }
 
 function machineMonth(

@@ -13,7 +13,7 @@ export function planMarkdown(plan: Plan): string {
     "",
     `Kubernetes ${cluster.kubernetes} on ${cluster.cloud}, ${cluster.region}, ${cluster.environment}. API: ${apiAccess(plan)}.`,
     "",
-    "Made without a cloud: values that only the cloud can tell are stand-ins of the same form and length.",
+    "Made without a cloud: values that only the cloud knows are fakes of the same form and length.",
     "",
     "## Findings",
     "",

@@ -15,7 +15,7 @@ const fileSchema = z
     mode: z.string().nullable().describe("POSIX mode; null on Windows."),
     bytes: count.describe("Size in bytes."),
     sha256: sha256.describe("SHA-256 of the content."),
-    content: z.string().describe("The text; values that only the cloud can tell are stand-ins of realistic length."),
+    content: z.string().describe("The text; values that only the cloud knows are fakes of realistic length."),
   })
   .readonly();
 

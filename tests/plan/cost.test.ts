@@ -31,10 +31,10 @@ describe("the estimate of the cost", () => {
       { what: "linux", month: cents(2 * (machine + 0.0952 * 50)) },
       { what: "win2019", month: cents(2 * (machine + 2 * 0.046 * 730 + 0.0952 * 120)) },
       { what: "win2022", month: cents(2 * (machine + 2 * 0.046 * 730 + 0.0952 * 120)) },
-      { what: "1 NAT gateways", month: cents(0.052 * 730) },
+      { what: "1 NAT gateway", month: cents(0.052 * 730) },
       { what: "2 load balancers", month: cents(2 * 0.027 * 730) },
       { what: "3 public addresses", month: cents(3 * 0.005 * 730) },
-      { what: "1 keys", month: 1 },
+      { what: "1 key", month: 1 },
     ]);
     assert.equal(cost.known, cents(cost.lines.reduce((total, { month }) => total + (month ?? 0), 0)));
     assert.equal(cost.complete, true);

@@ -189,7 +189,10 @@ function placePools({ plan, canvas, columns, inner, marks }: Sheet, top: number)
     const system = `${pool.os}${pool.spot ? ", spot" : ""}`;
     const says = [`${pool.count} × ${pool.size}`, ...scaleOf(pool), system];
     const named = used.length < needed.length || columns.zones.length === 1;
-    if (named) says.push(`zone ${pool.zones.map((zone) => shortZone(plan, zone)).join(", ")}`);
+    if (named)
+      says.push(
+        `${pool.zones.length === 1 ? "zone" : "zones"} ${pool.zones.map((zone) => shortZone(plan, zone)).join(", ")}`,
+      );
     const box = canvas.box(
       {
         kind: `pool ${pool.build === null ? "linux" : "windows"}`,

@@ -9,7 +9,7 @@ export const addOnRules: readonly Rule[] = [
             id: "metrics-without-approver",
             level: "warning",
             path: key("addons.csrApprover"),
-            message: "Nobody approves the kubelets' serving certificates, which metrics-server asks them for.",
+            message: "Nothing approves the kubelets' serving certificates, which metrics-server requires.",
             remedy: "Leave csrApprover on, switch metricsServer off, or approve the requests by other means.",
           },
         ]
@@ -22,7 +22,8 @@ export const addOnRules: readonly Rule[] = [
             id: "no-cloud-controller",
             level: "warning",
             path: key("addons.cloudController"),
-            message: "Without a cloud controller nodes keep the taint of uninitialized ones, and no pod runs on them.",
+            message:
+              "Without a cloud controller, nodes keep the taint of uninitialized nodes, and no pod runs on them.",
             remedy: "Leave cloudController on, or deploy one of your own right after the first update.",
           },
         ],

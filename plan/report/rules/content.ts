@@ -46,7 +46,7 @@ export const contentRules: readonly Rule[] = [
         id: "slow-to-ready",
         level: "warning",
         path,
-        message: `By the model a machine of ${release.name} downloads ${megabytes} MB and reboots ${reboots} times before it is Ready; the target is ${criticalPathTarget.megabytes} MB and ${criticalPathTarget.reboots}.`,
+        message: `By the model, a machine of ${release.name} downloads ${megabytes} MB and reboots ${reboots} times before it is Ready; the target is ${criticalPathTarget.megabytes} MB and ${criticalPathTarget.reboots}.`,
         remedy: "Use a mirror near the machines, and look in the plan which download grew.",
       })),
   ({ program }) =>
@@ -73,7 +73,7 @@ export const contentRules: readonly Rule[] = [
         level: "error",
         path: key("mirror.registries"),
         message: `Nodes pull images from ${registry}, but there is no NAT gateway, no proxy and no mirror of it.`,
-        remedy: `Name a mirror of ${registry}; fenestra mirror --list tells what it must hold.`,
+        remedy: `Name a mirror of ${registry}; fenestra mirror --list shows what it must hold.`,
       }));
   },
 ];

@@ -30,7 +30,7 @@ export const identityRules: readonly Rule[] = [
         id: "identity-too-wide",
         level: "warning" as const,
         path: key(`access.workloadIdentity.serviceAccounts[${index}]`),
-        message: `Whoever may make a pod in ${namespace} as ${name} has ${right} on everything.`,
+        message: `Anyone who may create a pod in ${namespace} as ${name} has ${right} on everything.`,
         remedy: "Name the actions and the resources that the program needs.",
       }));
     }),

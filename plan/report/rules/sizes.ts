@@ -65,7 +65,7 @@ export const sizeRules: readonly Rule[] = [
             level: "warning",
             path: key("region"),
             message: `${spec.region} is not among the regions that Fenestra knows.`,
-            remedy: "Look whether it is mistyped; a region that is newer than this version is fine.",
+            remedy: "Check its spelling; a region that is newer than this version is fine.",
           },
         ],
 ];

@@ -72,7 +72,7 @@ export const stackRules: readonly Rule[] = [
             id: "private-api",
             level: "note",
             path: key("access"),
-            message: "The Kubernetes API is reachable from the private network only, for the deployer too.",
+            message: "The Kubernetes API is reachable from the private network only, also for the deployer.",
             remedy: "Run the update from a machine that reaches the network, or add access.public with an allow-list.",
           },
         ]
@@ -87,7 +87,8 @@ export const stackRules: readonly Rule[] = [
             id: "single-nat-gateway",
             level: "warning",
             path: key("network.nat"),
-            message: "One NAT gateway serves every zone: with its zone, all machines lose their way out.",
+            message:
+              "One NAT gateway serves every zone: when that zone fails, every machine loses its way to the internet.",
             remedy: "Set network.nat to perZone.",
           },
         ]
@@ -99,7 +100,7 @@ export const stackRules: readonly Rule[] = [
             id: "region-without-zones",
             level: "warning",
             path: key("region"),
-            message: `Azure lists ${spec.region} without availability zones, which addresses, load balancers and disks of the cluster lie in.`,
+            message: `Azure lists ${spec.region} without availability zones, which the cluster's addresses, load balancers and disks need.`,
             remedy: "Choose a region with zones; az vm list-skus --location shows those of a size.",
           },
         ]
@@ -111,7 +112,7 @@ export const stackRules: readonly Rule[] = [
             id: "single-control-plane",
             level: worse(spec),
             path: key("controlPlane.replicas"),
-            message: "One control-plane machine: while it is replaced or lost the API is away.",
+            message: "One control-plane machine: the API is unavailable while it is replaced or lost.",
             remedy: "Set controlPlane.replicas to 3.",
           },
         ]
@@ -165,7 +166,7 @@ export const stackRules: readonly Rule[] = [
           id: "windows-overlay-fault",
           level: made === undefined ? "note" : "warning",
           path: `${path}.image`,
-          message: `${release.title} needs the updates of ${repaired} for the pod network; ${made === undefined ? "an AMI id does not tell the day of its updates" : `this image is of ${made}`}.`,
+          message: `${release.title} needs the updates of ${repaired} for the pod network; ${made === undefined ? "an AMI id does not say when it was last updated" : `this image is of ${made}`}.`,
           remedy: `Pin an image with the updates of ${repaired} or later.`,
         },
       ];
@@ -212,8 +213,8 @@ export const stackRules: readonly Rule[] = [
         id: "node-logs-by-api",
         level: worse(spec),
         path: `${path}.nodeLogQuery`,
-        message: "Whoever may use nodes/proxy reads the event logs and journals of these nodes through the API.",
-        remedy: "Turn nodeLogQuery off when you have found what you look for.",
+        message: "Anyone who may use nodes/proxy can read the event logs and journals of these nodes through the API.",
+        remedy: "Turn nodeLogQuery off when you have found what you were looking for.",
       })),
   ({ spec }) =>
     spec.accountId === undefined && production(spec)
