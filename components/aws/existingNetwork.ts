@@ -46,7 +46,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     this.zones = spec.network.zones.map((plan) => this.#readSubnets(plan));
     const check = networkCheck(
       `${name}-check`,
-      { facts: pulumi.all([this.#vpcFacts(vpc), ...this.#subnetFacts()]).apply((facts) => facts.flat()) },
+      { facts: [...this.#vpcFacts(vpc), ...this.#subnetFacts()] },
       { parent: this },
     );
     const tags = existing.tagSubnets === false ? [] : this.#tagSubnets(check);
@@ -68,71 +68,68 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     };
   }
 
-  #vpcFacts(vpc: Vpc): pulumi.Output<readonly NetworkFact[]> {
+  #vpcFacts(vpc: Vpc): readonly NetworkFact[] {
     const { existing, spec } = this.#args;
-    return pulumi.all([vpc.cidrBlock, vpc.enableDnsSupport]).apply(([range, dns]) => [
+    return [
       {
         path: `config.${configPrefix}network.cidr`,
         what: `the first range of ${existing.id}`,
         wanted: spec.network.cidr,
-        found: range,
+        found: vpc.cidrBlock,
       },
       {
         path: path("id"),
         what: `enableDnsSupport of ${existing.id}`,
         wanted: "true",
-        found: String(dns ?? true),
+        found: vpc.enableDnsSupport.apply((on) => String(on ?? true)),
         remedy: `aws ec2 modify-vpc-attribute --vpc-id ${existing.id} --enable-dns-support`,
       },
-    ]);
+    ];
   }
 
-  #subnetFacts(): readonly pulumi.Output<readonly NetworkFact[]>[] {
+  #subnetFacts(): readonly NetworkFact[] {
     return this.zones.flatMap((subnets) =>
       (["private", "public", "controlPlane"] as const).flatMap((role) => {
         const subnet = subnets[role];
-        return subnet === undefined ? [] : [this.#factsOf(subnets.zone, role, subnet)];
+        return subnet === undefined ? [] : this.#factsOf(subnets.zone, role, subnet);
       }),
     );
   }
 
-  #factsOf(zone: string, role: Role, subnet: Subnet): pulumi.Output<readonly NetworkFact[]> {
+  #factsOf(zone: string, role: Role, subnet: Subnet): readonly NetworkFact[] {
     const { existing } = this.#args;
     const given = existing.subnets[zone]?.[role];
     if (given === undefined) throw new RangeError(`the existing network has no subnet ${role} for ${zone}`);
     const at = (field: string): string => path("subnets", zone, role, field);
-    const { vpcId, availabilityZone, cidrBlock, mapPublicIpOnLaunch, privateDnsHostnameTypeOnLaunch } = subnet;
-    return pulumi
-      .all([vpcId, availabilityZone, cidrBlock, mapPublicIpOnLaunch, privateDnsHostnameTypeOnLaunch])
-      .apply(([network, place, range, open, hostName]) => [
-        { path: at("id"), what: `the VPC of ${given.id}`, wanted: existing.id, found: network },
-        { path: at("id"), what: `the zone of ${given.id}`, wanted: zone, found: place },
-        { path: at("cidr"), what: `the range of ${given.id}`, wanted: given.cidr, found: range },
-        ...(role === "public"
-          ? []
-          : [
-              {
-                path: at("id"),
-                what: `mapPublicIpOnLaunch of ${given.id}`,
-                wanted: "false",
-                found: String(open ?? false),
-                remedy: "name a private subnet: machines get no public addresses",
-              },
-            ]),
-        // Workers ask for such names themselves. Where an interface is made before its machine, the subnet's setting counts
-        // (hashicorp/terraform-provider-aws#29273), and the approver of kubelet serving certificates refuses other names.
-        ...(role === "controlPlane"
-          ? [
-              {
-                path: at("id"),
-                what: `privateDnsHostnameTypeOnLaunch of ${given.id}`,
-                wanted: "resource-name",
-                found: hostName,
-                remedy: `aws ec2 modify-subnet-attribute --subnet-id ${given.id} --private-dns-hostname-type-on-launch resource-name`,
-              },
-            ]
-          : []),
-      ]);
+    return [
+      { path: at("id"), what: `the VPC of ${given.id}`, wanted: existing.id, found: subnet.vpcId },
+      { path: at("id"), what: `the zone of ${given.id}`, wanted: zone, found: subnet.availabilityZone },
+      { path: at("cidr"), what: `the range of ${given.id}`, wanted: given.cidr, found: subnet.cidrBlock },
+      ...(role === "public"
+        ? []
+        : [
+            {
+              path: at("id"),
+              what: `mapPublicIpOnLaunch of ${given.id}`,
+              wanted: "false",
+              found: subnet.mapPublicIpOnLaunch.apply((open) => String(open ?? false)),
+              remedy: "name a private subnet: machines get no public addresses",
+            },
+          ]),
+      // Workers ask for such names themselves. Where an interface is made before its machine, the subnet's setting counts
+      // (hashicorp/terraform-provider-aws#29273), and the approver of kubelet serving certificates refuses other names.
+      ...(role === "controlPlane"
+        ? [
+            {
+              path: at("id"),
+              what: `privateDnsHostnameTypeOnLaunch of ${given.id}`,
+              wanted: "resource-name",
+              found: subnet.privateDnsHostnameTypeOnLaunch,
+              remedy: `aws ec2 modify-subnet-attribute --subnet-id ${given.id} --private-dns-hostname-type-on-launch resource-name`,
+            },
+          ]
+        : []),
+    ];
   }
 
   /**

@@ -65,13 +65,11 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
         controlPlane: this.#read("control-plane", zone, given.controlPlane.id),
       };
     });
-    const facts = [this.#networkFacts(network), ...this.#forEachSubnet((...of) => this.#subnetFacts(...of))];
-    const free = [...this.#forEachSubnet((...of) => this.#freeFacts(...of))];
     const check = networkCheck(
       `${name}-check`,
       {
-        facts: pulumi.all(facts).apply((each) => each.flat()),
-        atFirst: pulumi.all(free).apply((each) => each.flat()),
+        facts: [...this.#networkFacts(network), ...this.#forEachSubnet((...of) => this.#subnetFacts(...of))],
+        atFirst: this.#forEachSubnet((...of) => [this.#freeFact(...of)]),
       },
       { parent: this },
     );
@@ -132,109 +130,92 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     return subnet;
   }
 
-  #networkFacts(network: VirtualNetwork): pulumi.Output<readonly NetworkFact[]> {
-    const { existing, spec } = this.#args;
-    const [, , subscription = ""] = existing.id.split("/");
+  #networkFacts(network: VirtualNetwork): readonly NetworkFact[] {
+    const { spec } = this.#args;
     const list = (ranges: readonly string[]): string => [...ranges].sort().join(", ");
-    return pulumi
-      .all([network.location, network.addressSpace, this.resourceGroup.subscriptionId])
-      .apply(([location, space, ours]) => [
-        {
-          path: path("id"),
-          what: `the region of ${this.names.vnetName}`,
-          wanted: spec.region,
-          found: regionName(location ?? ""),
-          remedy: "name a network of the cluster's region: network interfaces cannot be elsewhere",
-        },
-        {
-          path: path("moreCidrs"),
-          what: `the list of ranges of ${this.names.vnetName}, network.cidr included,`,
-          wanted: list(spec.network.cidrs),
-          found: list(space?.addressPrefixes ?? []),
-        },
-        {
-          path: path("id"),
-          what: "the subscription that is deployed to",
-          wanted: subscription.toLowerCase(),
-          found: ours.toLowerCase(),
-          remedy: "name a network of the same subscription: network interfaces cannot be elsewhere",
-        },
-      ]);
+    return [
+      {
+        path: path("id"),
+        what: `the region of ${this.names.vnetName}`,
+        wanted: spec.region,
+        found: network.location.apply((location) => regionName(location ?? "")),
+        remedy: "name a network of the cluster's region: network interfaces cannot be elsewhere",
+      },
+      {
+        path: path("moreCidrs"),
+        what: `the list of ranges of ${this.names.vnetName}, network.cidr included,`,
+        wanted: list(spec.network.cidrs),
+        found: network.addressSpace.apply((space) => list(space?.addressPrefixes ?? [])),
+      },
+    ];
   }
 
-  #forEachSubnet<T>(make: (zone: string, role: Role, subnet: Subnet) => T): readonly T[] {
+  #forEachSubnet(make: (zone: string, role: Role, subnet: Subnet) => readonly NetworkFact[]): readonly NetworkFact[] {
     const seen = new Set<Subnet>();
     return this.zones.flatMap((subnets) =>
       (["private", "controlPlane"] as const).flatMap((role) => {
         const subnet = subnets[role];
         if (seen.has(subnet)) return [];
         seen.add(subnet);
-        return [make(subnets.zone, role, subnet)];
+        return make(subnets.zone, role, subnet);
       }),
     );
   }
 
-  #subnetFacts(zone: string, role: Role, subnet: Subnet): pulumi.Output<readonly NetworkFact[]> {
+  #subnetFacts(zone: string, role: Role, subnet: Subnet): readonly NetworkFact[] {
     const given = this.#given(zone)[role];
     const name = lastOf(given.id);
     const at = (field: string): string => path("subnets", zone, role, field);
-    return pulumi
-      .all([subnet.addressPrefix, subnet.addressPrefixes, subnet.serviceEndpoints, subnet.delegations])
-      .apply(([prefix, prefixes, endpoints, delegations]) => [
-        {
-          path: at("cidr"),
-          what: `the range of ${name}`,
-          wanted: given.cidr,
-          found: prefix ?? (prefixes ?? []).join(", "),
-        },
-        ...services[role].map((service) => ({
-          path: at("id"),
-          what: `the service endpoint ${service} of ${name}`,
-          wanted: "on",
-          found: (endpoints ?? []).some((each) => each.service === service) ? "on" : "off",
-          remedy: `az network vnet subnet update --ids ${given.id} --service-endpoints ${services[role].join(" ")}, and those that it has`,
-        })),
-        {
-          path: at("id"),
-          what: `the number of delegations of ${name}`,
-          wanted: "0",
-          found: String((delegations ?? []).length),
-          remedy: "name a subnet that is not delegated to a service",
-        },
-      ]);
+    return [
+      {
+        path: at("cidr"),
+        what: `the range of ${name}`,
+        wanted: given.cidr,
+        // Which of the two a subnet has depends on how it was made.
+        found: subnet.addressPrefix.apply((one) =>
+          pulumi.output(one ?? subnet.addressPrefixes.apply((several) => (several ?? []).join(", "))),
+        ),
+      },
+      ...services[role].map((service) => ({
+        path: at("id"),
+        what: `the service endpoint ${service} of ${name}`,
+        wanted: "on",
+        found: subnet.serviceEndpoints.apply((all) =>
+          (all ?? []).some((each) => each.service === service) ? "on" : "off",
+        ),
+        remedy: `az network vnet subnet update --ids ${given.id} --service-endpoints ${services[role].join(" ")}, and those that it has`,
+      })),
+      {
+        path: at("id"),
+        what: `the number of delegations of ${name}`,
+        wanted: "0",
+        found: subnet.delegations.apply((all) => String((all ?? []).length)),
+        remedy: "name a subnet that is not delegated to a service",
+      },
+    ];
   }
 
   /** Before the first machine: the fixed addresses of the control plane are free, and workers have room. */
-  #freeFacts(zone: string, role: Role, subnet: Subnet): pulumi.Output<readonly NetworkFact[]> {
+  #freeFact(zone: string, role: Role, subnet: Subnet): NetworkFact {
     const given = this.#given(zone)[role];
-    const at = path("subnets", zone, role, "id");
+    const [at, name] = [path("subnets", zone, role, "id"), lastOf(given.id)];
+    const used = subnet.ipConfigurations.apply((taken) => (taken ?? []).length);
+    if (role === "controlPlane") {
+      const remedy = "give the control plane a subnet in which nothing else is";
+      const what = `the number of addresses in use in ${name}`;
+      return { path: at, what, wanted: "0", found: used.apply(String), remedy };
+    }
     const machines = this.#args.spec.pools
       .filter(({ zones: [first = zone] }) => this.#given(first).private.id === given.id)
       .reduce((sum, pool) => sum + groupSize(pool).maxSize, 0);
-    return subnet.ipConfigurations.apply((taken) => {
-      const used = (taken ?? []).length;
-      const free = addressCount(cidr(given.cidr).prefix) - keptAddresses - used;
-      const name = lastOf(given.id);
-      return role === "controlPlane"
-        ? [
-            {
-              path: at,
-              what: `the number of addresses in use in ${name}`,
-              wanted: "0",
-              found: String(used),
-              remedy: "give the control plane a subnet in which nothing else is",
-            },
-          ]
-        : [
-            {
-              path: at,
-              what: `the number of free addresses of ${name}, of as many as its pools may have machines,`,
-              wanted: String(machines),
-              found: String(Math.min(free, machines)),
-              remedy: "name a larger subnet",
-            },
-          ];
-    });
+    const size = addressCount(cidr(given.cidr).prefix) - keptAddresses;
+    return {
+      path: at,
+      what: `the number of free addresses of ${name}, of as many as its pools may have machines,`,
+      wanted: String(machines),
+      found: used.apply((taken) => String(Math.min(size - taken, machines))),
+      remedy: "name a larger subnet",
+    };
   }
 }
 

@@ -3,29 +3,43 @@ import { z } from "zod";
 import { ConfigError, type Problem } from "../config/problem.ts";
 import { settled } from "./settled.ts";
 
-const fact = z.object({
-  /** Path in the stack file. */
-  path: z.string(),
-  /** What is compared, as the beginning of a sentence: `the zone of subnet-1`. */
-  what: z.string(),
-  wanted: z.string(),
-  /** What the cloud says. */
-  found: z.string(),
-  /** How to bring both together, unless the stack file is to follow the cloud. */
-  remedy: z.string().optional(),
-});
-
 /** Something that the stack file says, or that the cluster needs, about a network that exists already. */
-export type NetworkFact = z.infer<typeof fact>;
+export interface NetworkFact {
+  /** Path in the stack file. */
+  readonly path: string;
+  /** What is compared, as the beginning of a sentence: `the zone of subnet-1`. */
+  readonly what: string;
+  readonly wanted: string;
+  /** What the cloud says. */
+  readonly found: pulumi.Input<string>;
+  /** How to bring both together, unless the stack file is to follow the cloud. */
+  readonly remedy?: string;
+}
 
-const state = z.object({ input: z.array(fact) });
+type KnownFact = NetworkFact & { readonly found: string };
+
+/**
+ * A kept fact. What a cloud leaves out of its answer because it is empty is not known in a preview (@pulumi/pulumi: runtime/rpc.js,
+ * resolveProperties): no text, so it is compared in the update.
+ */
+const state = z.object({
+  input: z.array(
+    z.object({
+      path: z.string(),
+      what: z.string(),
+      wanted: z.string(),
+      found: z.unknown(),
+      remedy: z.string().optional(),
+    }),
+  ),
+});
 
 /** What `networkCheck` compares. */
 export interface NetworkCheckArgs {
   /** Facts that stay as they are: they are kept, so a change on either part is compared again. */
-  readonly facts: pulumi.Input<readonly NetworkFact[]>;
-  /** Facts that hold before the first machine only, such as free addresses. */
-  readonly atFirst?: pulumi.Input<readonly NetworkFact[]>;
+  readonly facts: readonly NetworkFact[];
+  /** Facts that hold before the first machine only, such as free addresses: compared in the first update, and in no preview. */
+  readonly atFirst?: readonly NetworkFact[];
 }
 
 /**
@@ -33,27 +47,28 @@ export interface NetworkCheckArgs {
  * already, since the engine reads existing resources there too (pulumi/pulumi: pkg/resource/deploy/step.go, ReadStep).
  */
 export function networkCheck(name: string, args: NetworkCheckArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
-  const first = new pulumi.ResourceHook(
-    `${name}-first`,
-    async ({ newInputs }) => refuse([...kept(newInputs), ...(await settled(args.atFirst ?? []))]),
-    { onDryRun: true },
-  );
-  const later = new pulumi.ResourceHook(name, ({ newInputs }) => refuse(kept(newInputs)), { onDryRun: true });
+  const { facts, atFirst = [] } = args;
+  const hook = new pulumi.ResourceHook(name, ({ newInputs }) => refuse(kept(newInputs)), { onDryRun: true });
+  const first = new pulumi.ResourceHook(`${name}-first`, async () => {
+    refuse(await Promise.all(atFirst.map(async (fact) => ({ ...fact, found: await settled(fact.found) }))));
+  });
   return new pulumi.Stash(
     name,
-    { input: args.facts },
-    { ...opts, hooks: { beforeCreate: [first], beforeUpdate: [later] } },
+    { input: facts },
+    { ...opts, hooks: { beforeCreate: [hook, first], beforeUpdate: [hook] } },
   );
 }
 
-function kept(inputs: unknown): readonly NetworkFact[] {
+function kept(inputs: unknown): readonly KnownFact[] {
   const parsed = state.safeParse(inputs);
   if (!parsed.success) throw new Error("what the cloud says about the existing network cannot be read");
-  return parsed.data.input;
+  return parsed.data.input.flatMap(({ found, remedy, ...fact }) =>
+    typeof found === "string" ? [{ ...fact, found, ...(remedy === undefined ? {} : { remedy }) }] : [],
+  );
 }
 
 /** Throws ConfigError with every difference. */
-function refuse(facts: readonly NetworkFact[]): void {
+function refuse(facts: readonly KnownFact[]): void {
   const problems = facts
     .filter(({ wanted, found }) => wanted !== found)
     .map(

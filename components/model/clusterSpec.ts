@@ -111,7 +111,8 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     cloud: config.cloud,
     name: config.name,
     region: config.region,
-    accountId: config.accountId,
+    // Network interfaces are in the subscription of their network, so everything is.
+    accountId: config.accountId ?? (config.cloud === "azure" ? existing?.id.split("/")[2] : undefined),
     environment: config.environment,
     kubernetes: {
       version: kubernetes.version,

@@ -4,7 +4,7 @@ import { ExistingNetwork as AzureNetwork } from "../../components/azure/existing
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { existingOf } from "../../plan/fakes/existing.ts";
-import type { PropertyMap } from "../../plan/program/values.ts";
+import { type PropertyMap, unknown } from "../../plan/program/values.ts";
 import { ServedCloud } from "../../plan/providers/cloud.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
@@ -60,20 +60,20 @@ async function run(
 /** The whole program of a cloud. */
 const runAll = (cloud: Cloud): Promise<Recorded> => run(cloud, undefined, undefined, clouds[cloud].deploy);
 
-/** The comparison as an engine runs it before the first update, and before a later one. */
-async function compared(cloud: Cloud, recorded: Recorded): Promise<readonly string[]> {
-  const name = `${clouds[cloud].stack}-network-check`;
-  const newInputs = resource(recorded, stash, name).inputs;
-  const call = async (hook: string): Promise<string> => {
-    const { callback } = recorded.hooks.get(hook) ?? assert.fail(hook);
+/** The comparison as an engine runs it before the first update, and before a later one or in a preview. */
+async function compared(cloud: Cloud, recorded: Recorded): Promise<readonly [first: string, later: string]> {
+  const { inputs, options } = resource(recorded, stash, `${clouds[cloud].stack}-network-check`);
+  const newInputs = JSON.parse(JSON.stringify(inputs, (_, value) => (value === String(unknown) ? {} : value)));
+  const call = async (hooks: readonly string[] = []): Promise<string> => {
     try {
-      await Reflect.apply(callback, undefined, [{ newInputs }]);
+      for (const name of hooks)
+        await Reflect.apply(recorded.hooks.get(name)?.callback ?? assert.fail(name), undefined, [{ newInputs }]);
       return "";
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
   };
-  return [await call(`${name}-first`), await call(name)];
+  return [await call(options.hooks.beforeCreate), await call(options.hooks.beforeUpdate)];
 }
 
 describe("an existing network", () => {
@@ -177,6 +177,34 @@ describe("an existing network", () => {
       assert.equal(later, first);
     });
   }
+
+  it("is known in a first preview, when nothing else is, not even a resource group", async () => {
+    for (const [cloud, stack] of [
+      ["aws", "aws-existing"],
+      ["azure", "azure-existing"],
+    ] as const) {
+      const { resourceGroup: _, ...existing } = givenIn(specOf(stack));
+      const given = JSON.parse(stackConfig(stack)["fenestra:network"] ?? "");
+      const network = JSON.stringify({ ...given, existing });
+      const build = () => clouds[cloud].network(specOf(stack, { network }));
+      const known = existingOf(network, clouds[cloud].region, testAccount);
+      const recorded = await withMocks(build, {
+        mode: "unknown-outputs",
+        region: clouds[cloud].region,
+        existing: known,
+      });
+      assert.equal((await compared(cloud, recorded))[1], "");
+      const wrong = new Map(known);
+      const id = idOf(cloud === "aws" ? "subnet-0a00000000000000a" : "nodes");
+      const found = wrong.get(id) ?? assert.fail(id);
+      wrong.set(id, {
+        ...found,
+        outputs: { ...found.outputs, cidrBlock: "10.1.0.0/22", addressPrefix: "10.1.0.0/22" },
+      });
+      const other = await withMocks(build, { mode: "unknown-outputs", region: clouds[cloud].region, existing: wrong });
+      assert.match((await compared(cloud, other))[1], /private\.cidr: the range of \S+ is 10\.1\.0\.0\/22/);
+    }
+  });
 
   it("needs free addresses at first, which machines have later", async () => {
     const taken = (count: number) => ({
