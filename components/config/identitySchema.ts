@@ -75,7 +75,7 @@ export const workloadIdentitySchema = z
           "Where you publish the two documents of the issuer yourself, as the output workloadIdentity has them. The cloud must reach it. Default: a bucket or a blob container of the cluster's own, in which everybody may read these two documents.",
       }),
     serviceAccounts: z.array(serviceAccountSchema).max(100).default([]).meta({
-      description: "Service accounts and their rights in the cloud; each has a role or an identity of its own.",
+      description: "Service accounts and their rights in the cloud; each has its own role or identity.",
     }),
   })
   .meta({ description: "Rights in the cloud for pods, by their service accounts." });

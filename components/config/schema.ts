@@ -248,7 +248,7 @@ export const poolSchema = z
     }),
     waitForNodes: z.boolean().default(true).meta({
       description:
-        "Let an update end only when the pool's nodes are Ready and made from what the program says now. It gives up when no node has come for as long as one may take, and the next update waits again. Switch it off where machines may lack for long, as with spot, or where whoever updates cannot wait for the roll of a large pool.",
+        "Let an update end only when the pool's nodes are Ready and made from what the program says now. It gives up when no node has joined for as long as one may take, and the next update waits again. Switch it off where machines may be missing for long, as with spot, or where nobody can wait for the roll of a large pool.",
     }),
     spot: z
       .boolean()
@@ -338,7 +338,7 @@ const accessSchema = z
       .max(3)
       .default([firstServiceAccountKey])
       .meta({
-        description: `Keys of the tokens of service accounts by name: the first one signs, all are accepted. ${firstServiceAccountKey} is the P-256 key that every cluster without this setting has; any other name is an RSA-2048 key of its own. A new cluster may begin with one RSA key; a cluster that runs changes its key in three updates, see operations.md.`,
+        description: `Keys of the tokens of service accounts by name: the first one signs, all are accepted. ${firstServiceAccountKey} is the P-256 key that every cluster without this setting has; any other name is a separate RSA-2048 key. A new cluster may begin with one RSA key; a cluster that runs changes its key in three updates, see operations.md.`,
       }),
     workloadIdentity: workloadIdentitySchema.optional(),
   })

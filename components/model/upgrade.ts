@@ -102,8 +102,8 @@ export function plannedProblems(from: ClusterState, to: ClusterState): readonly 
 function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
     ...fixed("cloud", from.cloud, to.cloud, "it would be another cluster, and this one would be deleted"),
-    ...fixed("name", from.name, to.name, "every resource has it in its own name and would be made anew"),
-    ...fixed("region", from.region, to.region, "every resource would be made anew, with empty disks"),
+    ...fixed("name", from.name, to.name, "every resource has it in its own name and would be replaced"),
+    ...fixed("region", from.region, to.region, "every resource would be replaced, with empty disks"),
     ...fixed("network.cidr", from.cidr, to.cidr, "the members of etcd are known by their addresses"),
     ...fixed("kubernetes.podCidr", from.podCidr, to.podCidr, "nodes keep the ranges that they were given"),
     ...fixed(

@@ -35,7 +35,7 @@ const providers: Readonly<Record<string, SimulatedProvider>> = {
  * A simulated cloud: every provider that a Fenestra program uses. Its answers depend on a resource's URN and inputs and nothing else, so
  * two runs agree. A provider that it does not know is an error, so that no resource gets made-up outputs by accident.
  *
- * @param certificates `stand-in` for a plan: fast and the same in every run; `real` for a rehearsal.
+ * @param certificates `fake` for a plan: fast and the same in every run; `real` for a rehearsal.
  */
 export function simulatedCloud(place: SimulatedPlace, certificates: CertificateMode): SimulatedCloud {
   const made = new Map<string, MadeResource>();

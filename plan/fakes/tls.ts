@@ -27,9 +27,9 @@ import {
 } from "./x509.ts";
 
 /** Organisational unit in the subject of every fake certificate. */
-export const standInUnit = "stand-in of fenestra plan";
+export const fakeUnit = "stand-in of fenestra plan";
 /** Start of the validity of fake certificates. */
-const standInStart = new Date("2026-01-01T00:00:00Z");
+const fakeStart = new Date("2026-01-01T00:00:00Z");
 const hour = 3_600_000;
 
 /** Curves by the provider's name: OpenSSL's name, hash of a signature, bytes of a coordinate, signature algorithm. */
@@ -170,7 +170,7 @@ type Names = Omit<
 >;
 
 function signed(urn: string, inputs: PropertyMap, context: SimulatedContext, key: KeyObject, names: Names) {
-  const notBefore = context.certificates === "real" ? new Date(Math.floor(Date.now() / 1000) * 1000) : standInStart;
+  const notBefore = context.certificates === "real" ? new Date(Math.floor(Date.now() / 1000) * 1000) : fakeStart;
   const hours = typeof inputs.validityPeriodHours === "number" ? inputs.validityPeriodHours : 0;
   const notAfter = new Date(notBefore.getTime() + hours * hour);
   const serial = context.certificates === "real" ? randomBytes(16) : digest(urn, "serial").subarray(0, 16);
@@ -240,7 +240,7 @@ function subject(inputs: PropertyMap, { certificates }: SimulatedContext): Name 
   const given = Object.fromEntries(
     Object.entries(mapOf(inputs.subject)).map(([name, value]) => [name, textOf(value) ?? ""]),
   );
-  return distinguishedName(certificates === "real" ? given : { ...given, organizationalUnit: standInUnit });
+  return distinguishedName(certificates === "real" ? given : { ...given, organizationalUnit: fakeUnit });
 }
 
 function alternativeNames(inputs: PropertyMap): SubjectAlternativeName | undefined {

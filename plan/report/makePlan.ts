@@ -28,7 +28,7 @@ export interface PlanRequest {
  */
 export async function makePlan({ stack, config, entry, asOf }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
-  const simulate = simulatedCloud(placeOf(config), "stand-in");
+  const simulate = simulatedCloud(placeOf(config), "fake");
   const run = { entry, stack, config, simulate };
   const preview = await runProgram({ ...run, mode: "unknown-outputs" });
   const program = await runProgram({ ...run, mode: "known-outputs" });

@@ -18,7 +18,7 @@ describe("the entry of the program", () => {
       stack: "aws-dev",
       config,
       mode: "known-outputs",
-      simulate: simulatedCloud(placeOf(config), "stand-in"),
+      simulate: simulatedCloud(placeOf(config), "fake"),
     });
     assert.equal(program.outputs.clusterName, "aws-dev");
     assert.equal(program.resources.filter(({ type }) => type === "aws:autoscaling/group:Group").length, 3);

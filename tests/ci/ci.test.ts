@@ -37,7 +37,7 @@ function run(cloud: Cloud, mode: OutputMode = "known-outputs", over: Readonly<Re
     stack: cloud,
     config: { ...exampleOf(cloud), ...over },
     mode,
-    simulate: simulatedCloud(place, "stand-in"),
+    simulate: simulatedCloud(place, "fake"),
   });
 }
 

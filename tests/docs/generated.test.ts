@@ -45,7 +45,7 @@ function configOf(cloud: Cloud, over: Readonly<Record<string, unknown>> = {}): V
 async function planOf(cloud: Cloud, config: Values): Promise<Plan> {
   const stack = `${cloud}-dev`;
   const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
-  const simulate = simulatedCloud(placeOf(config), "stand-in");
+  const simulate = simulatedCloud(placeOf(config), "fake");
   const program = await runProgram({ entry, stack, config, simulate, mode: "known-outputs" });
   return buildPlan({
     stack,

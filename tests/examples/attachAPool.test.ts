@@ -30,13 +30,13 @@ async function runCluster(stack: string, pools?: string): Promise<RecordedProgra
     stack,
     config: { ...config, "fenestra:pools": JSON.stringify([...own, ...more]) },
     mode: "known-outputs",
-    simulate: simulatedCloud(placeOf(config), "stand-in"),
+    simulate: simulatedCloud(placeOf(config), "fake"),
   });
 }
 
 /** The example's program, which finds these outputs of the cluster's stack. */
 async function runExample(cloud: string, outputs: PropertyMap, mode: OutputMode): Promise<RecordedProgram> {
-  const made = simulatedCloud(placeOf(stackConfig(`${cloud}-dev`)), "stand-in");
+  const made = simulatedCloud(placeOf(stackConfig(`${cloud}-dev`)), "fake");
   const simulate: SimulatedCloud = (request) => {
     if (request.type !== "pulumi:pulumi:StackReference") return made(request);
     return { id: request.name, outputs: { name: request.name, outputs, secretOutputNames: ["kubeconfig"] } };

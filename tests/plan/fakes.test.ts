@@ -4,14 +4,14 @@ import fc from "fast-check";
 import { addressIn } from "../../plan/fakes/addresses.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { CertificateMode } from "../../plan/fakes/provider.ts";
-import { standInUnit } from "../../plan/fakes/tls.ts";
+import { fakeUnit } from "../../plan/fakes/tls.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import { type PropertyMap, Secret, textOf } from "../../plan/program/values.ts";
 import { requestFor } from "../rehearsal/recording.ts";
 
 const place = { region: "eu-central-1", accountId: "123456789012" };
 
-const cloud = (): SimulatedCloud => simulatedCloud(place, "stand-in");
+const cloud = (): SimulatedCloud => simulatedCloud(place, "fake");
 
 function text(value: PropertyMap[string] | undefined): string {
   const found = textOf(value);
@@ -148,16 +148,16 @@ describe("the simulated tls provider", () => {
     assert.notEqual(text(certificates("real").caKey.privateKeyPem), text(certificates("real").caKey.privateKeyPem));
   });
 
-  it("makes stand-ins that can be read, say what they are, verify nothing and never change", () => {
-    const made = certificates("stand-in");
+  it("makes fakes that can be read, say what they are, verify nothing and never change", () => {
+    const made = certificates("fake");
     const ca = new X509Certificate(text(made.ca.certPem));
     const leaf = new X509Certificate(text(made.leaf.certPem));
-    assert.equal(ca.subject, `OU=${standInUnit}\nCN=kubernetes`);
+    assert.equal(ca.subject, `OU=${fakeUnit}\nCN=kubernetes`);
     assert.equal(leaf.checkIssued(ca), true);
     assert.equal(leaf.verify(ca.publicKey), false);
     assert.equal(ca.validFromDate.toISOString(), "2026-01-01T00:00:00.000Z");
     assert.equal(leaf.checkPrivateKey(createPrivateKey(text(made.leafKey.privateKeyPem))), true);
-    assert.equal(text(made.leaf.certPem), text(certificates("stand-in").leaf.certPem));
+    assert.equal(text(made.leaf.certPem), text(certificates("fake").leaf.certPem));
     assert.equal(
       text(made.leafKey.publicKeyPem),
       createPublicKey(text(made.leafKey.privateKeyPem)).export({ type: "spki", format: "pem" }),

@@ -31,7 +31,7 @@ async function fenestra(...args: readonly string[]) {
 
 async function record(stack: string, mode: "unknown-outputs" | "known-outputs"): Promise<RecordedProgram> {
   const config = stackConfig(stack);
-  return runProgram({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config), "stand-in") });
+  return runProgram({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config), "fake") });
 }
 
 /** Every secret text of a program: of resources that it makes, and of stored values. */

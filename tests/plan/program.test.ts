@@ -21,7 +21,7 @@ function run(
 }
 
 function request(program: string, mode: OutputMode) {
-  const simulate: SimulatedCloud = simulatedCloud(place, "stand-in");
+  const simulate: SimulatedCloud = simulatedCloud(place, "fake");
   const entry = fileURLToPath(new URL(`programs/${program}.ts`, import.meta.url));
   return { entry, project: "fenestra", stack: "test", config: {}, mode, simulate };
 }

@@ -206,7 +206,7 @@ for (const { stack, region, deploy } of clouds)
     const state = ({ urn }: Given): State => states.get(urn) ?? assert.fail(`${urn} was not made`);
 
     before(async () => {
-      cloud = new ServedCloud(simulatedCloud({ region, accountId: testAccount }, "stand-in"));
+      cloud = new ServedCloud(simulatedCloud({ region, accountId: testAccount }, "fake"));
       served = await serveProviders(cloud);
       clients = new Map([...served.ports].map(([name, port]) => [name, new EngineClient(port)]));
       const all = await run();
@@ -366,7 +366,7 @@ for (const { stack, region, deploy } of clouds)
 describe("a launch template, served by the engine's protocol", () => {
   it("has one version more after a change, which a preview cannot tell, and none for its tags", async () => {
     const served = await serveProviders(
-      new ServedCloud(simulatedCloud({ region: "eu-central-1", accountId: testAccount }, "stand-in")),
+      new ServedCloud(simulatedCloud({ region: "eu-central-1", accountId: testAccount }, "fake")),
     );
     const client = new EngineClient(served.ports.get("aws") ?? 0);
     try {

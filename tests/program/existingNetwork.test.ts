@@ -239,7 +239,7 @@ describe("an existing network", () => {
       requestFor("aws:ec2/networkInterface:NetworkInterface", id, { subnetId: "subnet-1", ...inputs });
     const outputs = { vpcId: "vpc-1", cidrBlock: "10.0.0.0/28" };
     const existing = new Map([["subnet-1", { type: "aws:ec2/subnet:Subnet", outputs }]]);
-    const simulate = simulatedCloud({ region: "eu-central-1", accountId: testAccount, existing }, "stand-in");
+    const simulate = simulatedCloud({ region: "eu-central-1", accountId: testAccount, existing }, "fake");
     simulate({ ...requestFor("aws:ec2/subnet:Subnet", "subnet", {}), read: "subnet-1" });
     const group = (vpcId: string) => simulate(requestFor("aws:ec2/securityGroup:SecurityGroup", vpcId, { vpcId })).id;
     const ours = { securityGroups: [group("vpc-1")], privateIps: ["10.0.0.10"] };

@@ -12,7 +12,7 @@ const { resources } = await runProgram({
   stack,
   config,
   mode: "known-outputs",
-  simulate: simulatedCloud(placeOf(config), "stand-in"),
+  simulate: simulatedCloud(placeOf(config), "fake"),
 });
 const digest = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
 const inputs = resources.map(({ type, name, inputs: given, options }) => [`${type} ${name}`, digest([given, options])]);

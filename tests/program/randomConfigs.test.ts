@@ -17,7 +17,7 @@ const numRuns = 12;
 
 async function tryProgram(values: PlainConfig): Promise<"ran" | "refused"> {
   const config = pulumiValues(values);
-  const simulate = simulatedCloud(placeOf(config), "stand-in");
+  const simulate = simulatedCloud(placeOf(config), "fake");
   const run = { entry, stack: "random", config, simulate };
   try {
     const preview = await runProgram({ ...run, mode: "unknown-outputs" });

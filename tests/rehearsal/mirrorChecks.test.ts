@@ -23,7 +23,7 @@ describe("the stack that reaches only a mirror", function () {
   let machines: readonly DecodedMachine[] = [];
   let list: MirrorList;
   before(async () => {
-    const simulate = simulatedCloud(placeOf(config), "stand-in");
+    const simulate = simulatedCloud(placeOf(config), "fake");
     const program = await runProgram({ entry, stack, config, mode: "known-outputs", simulate });
     machines = collectMachines(program).map((machine) => ({
       machine,

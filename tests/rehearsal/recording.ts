@@ -11,7 +11,7 @@ export class Recording {
   readonly #simulate: ReturnType<typeof simulatedCloud>;
 
   constructor(place: SimulatedPlace) {
-    this.#simulate = simulatedCloud(place, "stand-in");
+    this.#simulate = simulatedCloud(place, "fake");
   }
 
   /** Registers a resource and returns it with its outputs. */

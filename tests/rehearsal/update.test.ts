@@ -48,7 +48,7 @@ describe("a further update of a stack", function () {
   this.timeout(120_000);
 
   it("tells a machine that was replaced twice from both before it, also where its resource keeps its id", () => {
-    const simulate = simulatedCloud(placeOf(stackConfig("azure-dev")), "stand-in");
+    const simulate = simulatedCloud(placeOf(stackConfig("azure-dev")), "fake");
     const machine = (customData: string): ResourceRequest => {
       const inputs = { resourceGroupName: "g", location: "l", vmName: "m", osProfile: { customData } };
       const request = plainRequest({ urn: "urn:m", type: "azure-native:compute:VirtualMachine", name: "m", inputs });

@@ -22,9 +22,9 @@ export async function withMocks(
   {
     mode = "known-outputs",
     region = "eu-central-1",
-    certificates = "stand-in",
+    certificates = "fake",
     existing = new Map(),
-  }: { mode?: OutputMode; region?: string; certificates?: "real" | "stand-in"; existing?: ExistingResources } = {},
+  }: { mode?: OutputMode; region?: string; certificates?: "real" | "fake"; existing?: ExistingResources } = {},
 ): Promise<Recorded> {
   const simulate = simulatedCloud({ region, accountId: testAccount, existing }, certificates);
   const engine = new RecordingEngine({ project: "fenestra", stack: "test" }, mode, simulate);

@@ -17,7 +17,7 @@ export function configTexts(values: Readonly<Record<string, unknown>>): Readonly
 /** The plan of these config values, by one run of the program in place of two. */
 export async function planOf(stack: string, config: Readonly<Record<string, string>>): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
-  const simulate = simulatedCloud(placeOf(config), "stand-in");
+  const simulate = simulatedCloud(placeOf(config), "fake");
   const program = await runProgram({ entry, stack, config, simulate, mode: "known-outputs" });
   return planOfRun({ stack, spec, program, asOf: undefined });
 }

@@ -7,7 +7,7 @@ import { type AcceptedSettings, hasFields, hasSettings, type Settings } from "..
 export type Rule = (given: AcceptedSettings, lock: readonly Artifact[]) => readonly Problem[];
 
 /**
- * A rule on settings of the stack (ADR 0019).
+ * A rule on settings of the stack (ADR 0020).
  *
  * @param reads everything that the rule reads; the check gets nothing else. The rule is skipped when the schema refused part of it, since that
  *   problem is reported already. So name `network.zones`, not `network`, where that is enough. A list counts as a whole.
