@@ -41,6 +41,8 @@ export interface ClusterOutputs {
   readonly apiEndpoint: pulumi.Output<string>;
   /** URL of the public API; absent when the stack file opens none. */
   readonly publicEndpoint?: pulumi.Output<string>;
+  /** URL of the API by its own name; absent when the stack file has none. */
+  readonly namedEndpoint?: pulumi.Output<string>;
   /** Kubeconfig of an administrator. Secret: `pulumi stack output kubeconfig --show-secrets`. */
   readonly kubeconfig: pulumi.Output<string>;
   /** Kubeconfigs for users by the name of their issuer, no secret; absent when no issuer is configured. */
@@ -87,25 +89,26 @@ function workloadIdentityOutput({
 }
 
 function signInOutput(
-  cluster: string,
+  { name: cluster, apiDns }: Pick<ClusterSpec, "name" | "apiDns">,
   issuer: IssuerConfig,
   { host, publicHost, caCertificate }: BuiltCluster,
 ): pulumi.Output<string> {
   return pulumi
-    .all([apiUrl(publicHost ?? host), caCertificate])
+    .all([apiUrl(apiDns?.name ?? publicHost ?? host), caCertificate])
     .apply(([server, ca]) => signInKubeconfig({ cluster, server, caCertificate: ca, issuer }));
 }
 
 /** The outputs of a cluster. */
 export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): ClusterOutputs {
   const { host, publicHost, kubeconfig, pools, attachment, resources } = cluster;
-  const signIn = spec.signIn.map((issuer) => [issuer.name, signInOutput(spec.name, issuer, cluster)] as const);
+  const signIn = spec.signIn.map((issuer) => [issuer.name, signInOutput(spec, issuer, cluster)] as const);
   const workloadIdentity = workloadIdentityOutput(cluster);
   return {
     clusterName: spec.name,
     kubernetesVersion: spec.kubernetes.version,
     apiEndpoint: apiUrl(host),
     ...(publicHost === undefined ? {} : { publicEndpoint: apiUrl(publicHost) }),
+    ...(spec.apiDns === undefined ? {} : { namedEndpoint: apiUrl(spec.apiDns.name) }),
     kubeconfig,
     ...(signIn.length === 0 ? {} : { signInKubeconfigs: Object.fromEntries(signIn) }),
     ...(workloadIdentity === undefined ? {} : { workloadIdentity }),

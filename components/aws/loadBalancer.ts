@@ -3,13 +3,14 @@ import { Listener } from "@pulumi/aws/lb/listener.js";
 import { LoadBalancer as AwsLoadBalancer } from "@pulumi/aws/lb/loadBalancer.js";
 import { TargetGroup } from "@pulumi/aws/lb/targetGroup.js";
 import { TargetGroupAttachment } from "@pulumi/aws/lb/targetGroupAttachment.js";
+import { Record } from "@pulumi/aws/route53/record.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ports } from "../model/ports.ts";
 
 export interface LoadBalancerArgs {
-  readonly spec: Pick<ClusterSpec, "name" | "controlPlane">;
+  readonly spec: Pick<ClusterSpec, "name" | "controlPlane" | "apiDns">;
   readonly vpcId: pulumi.Input<string>;
   /** One subnet per zone for the internal load balancer. */
   readonly privateSubnetIds: readonly pulumi.Input<string>[];
@@ -63,6 +64,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
   readonly #name: string;
   readonly #args: LoadBalancerArgs;
   readonly #ready: pulumi.Resource[] = [];
+  /** What the API's own name leads to: the last one made. */
+  #outermost: AwsLoadBalancer | undefined;
 
   constructor(name: string, args: LoadBalancerArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:aws:LoadBalancer", name, {}, opts);
@@ -78,6 +81,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
       this.publicHost === undefined
         ? this.host.apply((host) => ({ host }))
         : pulumi.all([this.host, this.publicHost]).apply(([host, publicHost]) => ({ host, publicHost }));
+    this.#makeRecord(args.spec.apiDns);
     this.ready = this.#ready;
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
@@ -126,7 +130,24 @@ export class LoadBalancer extends pulumi.ComponentResource {
         ),
     );
     this.#ready.push(listener, ...members);
+    this.#outermost = balancer;
     return balancer;
+  }
+
+  /** The record of the API's own name. Queries for an alias of a load balancer cost nothing (Route 53 pricing). */
+  #makeRecord(dns: ClusterSpec["apiDns"]): void {
+    const balancer = this.#outermost;
+    if (dns?.zone === undefined || balancer === undefined) return;
+    new Record(
+      `${this.#name}-name`,
+      {
+        zoneId: dns.zone,
+        name: dns.name,
+        type: "A",
+        aliases: [{ name: balancer.dnsName, zoneId: balancer.zoneId, evaluateTargetHealth: false }],
+      },
+      { parent: this },
+    );
   }
 
   #makeTargetGroup(role: string, balancerName: string): TargetGroup {

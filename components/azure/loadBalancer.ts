@@ -1,3 +1,4 @@
+import { RecordSet } from "@pulumi/azure-native/dns/recordSet.js";
 import { LoadBalancer as AzureLoadBalancer } from "@pulumi/azure-native/network/loadBalancer.js";
 import { PublicIPAddress } from "@pulumi/azure-native/network/publicIPAddress.js";
 import { PrivateRecordSet } from "@pulumi/azure-native/privatedns/privateRecordSet.js";
@@ -9,12 +10,13 @@ import * as random from "@pulumi/random";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { dnsZone } from "../model/dnsZone.ts";
 import { ports } from "../model/ports.ts";
 import { type ClusterResourceGroup, inDns, inResourceGroup } from "./resourceGroup.ts";
 import { suffixLength } from "./secretNames.ts";
 
 export interface LoadBalancerArgs {
-  readonly spec: Pick<ClusterSpec, "name" | "network" | "publicAccess">;
+  readonly spec: Pick<ClusterSpec, "name" | "network" | "publicAccess" | "apiDns">;
   readonly resourceGroup: ClusterResourceGroup;
   /** Network whose machines can resolve the name of the internal load balancer. */
   readonly networkId: pulumi.Input<string>;
@@ -78,16 +80,41 @@ export class LoadBalancer extends pulumi.ComponentResource {
       this.publicHost === undefined
         ? pulumi.output({ host: this.host })
         : this.publicHost.apply((publicHost) => ({ host: this.host, publicHost }));
+    this.#makeRecord(args.spec.apiDns);
     this.poolIds = this.#poolIds;
     this.ready = this.#ready;
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
-  #makeInternal(): { readonly host: string; readonly id: pulumi.Output<string> } {
-    const { spec, subnetId } = this.#args;
-    const [zone] = spec.network.zones;
+  #internalAddress(): string {
+    const [zone] = this.#args.spec.network.zones;
     if (zone === undefined) throw new RangeError("an address plan has at least one zone");
-    const address = addressAt(cidr(zone.controlPlane), balancerAddress);
+    return addressAt(cidr(zone.controlPlane), balancerAddress);
+  }
+
+  /** The record of the API's own name, in a zone of this subscription. A private zone knows no alias of a public name, so it has addresses only. */
+  #makeRecord(dns: ClusterSpec["apiDns"]): void {
+    if (dns?.zone === undefined) return;
+    const zone = dnsZone(dns.zone);
+    const name = `${this.#name}-name`;
+    const entry = {
+      resourceGroupName: zone.resourceGroup,
+      relativeRecordSetName: dns.name.slice(0, -zone.name.length - 1),
+      ttl: 300,
+    };
+    const toInternal = { recordType: "A", aRecords: [{ ipv4Address: this.#internalAddress() }] };
+    if (zone.private) {
+      new PrivateRecordSet(name, { ...entry, privateZoneName: zone.name, ...toInternal }, { parent: this });
+      return;
+    }
+    const to =
+      this.publicHost === undefined ? toInternal : { recordType: "CNAME", cnameRecord: { cname: this.publicHost } };
+    new RecordSet(name, { ...entry, zoneName: zone.name, ...to }, { parent: this });
+  }
+
+  #makeInternal(): { readonly host: string; readonly id: pulumi.Output<string> } {
+    const { subnetId } = this.#args;
+    const address = this.#internalAddress();
     const id = this.#make("internal", {
       name: part.frontend,
       subnet: { id: subnetId },

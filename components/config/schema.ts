@@ -143,11 +143,11 @@ const networkSchema = z
 const controlPlaneSchema = z
   .strictObject({
     replicas: z
-      .union([z.literal(1), z.literal(3)])
+      .union([z.literal(1), z.literal(3), z.literal(5)])
       .default(1)
       .meta({
         description:
-          "Control-plane machines, each with an etcd member: 1 or 3, spread over the zones. 1 may become 3, not the reverse.",
+          "Control-plane machines, each with an etcd member: 1, 3 or 5, spread over the zones. They may become more, not fewer: the members that leave hold etcd's quorum.",
       }),
     size: z
       .string()
@@ -327,6 +327,35 @@ const accessSchema = z
       .meta({
         description:
           "A second, public load balancer for the API. Without it the API is reachable from the private network only.",
+      }),
+    names: z.array(z.string().min(1)).min(1).max(20).optional().meta({
+      description:
+        "More host names and IPv4 addresses in the certificate of the API: of a proxy, a bastion or a name server of your own.",
+    }),
+    dns: z
+      .strictObject({
+        name: z.string().min(1).meta({
+          description:
+            "Host name of the API, such as api.shop.example.com. It is in the certificate, and in the kubeconfigs for people.",
+        }),
+        zone: z
+          .string()
+          .regex(
+            /^Z[A-Z0-9]{4,31}$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/(?:dnszones|dnsZones|privateDnsZones)\/[^/]+$/,
+            "is not the id of a DNS zone",
+          )
+          .optional()
+          .meta({
+            patternErrorMessage:
+              "the id of a zone of Route 53, or the resource id of a public or private DNS zone of Azure",
+            examples: ["Z0123456789ABCDEFGHIJ"],
+            description:
+              "Your zone, in which a record of that name leads to the public load balancer, or to the internal one without access.public. Without it the record is yours to make.",
+          }),
+      })
+      .optional()
+      .meta({
+        description: "A name of your own for the API. Nodes and the deployer go on using the load balancers' names.",
       }),
     signIn: z.array(issuerSchema).max(64).default([]).meta({
       description:

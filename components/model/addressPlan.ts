@@ -34,7 +34,7 @@ export interface CreatedPlan extends AddressPlan {
 
 /** One control-plane machine and the etcd member on it. */
 export interface ControlPlaneMember {
-  /** 0, 1 or 2. */
+  /** 0 to 4. */
   readonly index: number;
   /** Fixed name of the etcd member: `cp-0`. The node name may change with the machine, this one never does. */
   readonly etcdName: string;
@@ -88,7 +88,7 @@ export function existingPlan(network: string, zones: readonly string[], existing
   };
 }
 
-/** A /28 is enough for three machines and their replacements, and is the smallest subnet that AWS allows. */
+/** A /28 has room for five machines in one zone, from the tenth address on, and is the smallest subnet that AWS allows. */
 function controlPlaneRange(shared: Cidr, slot: number): Cidr {
   const sixteenth = subnet(shared, 4, 8 + slot);
   return { first: sixteenth.first, prefix: 28 };

@@ -67,6 +67,10 @@ export interface ClusterSpec extends NodeSettings {
   readonly windows: readonly WindowsFacts[];
   /** Networks that may reach the public API endpoint; `undefined` when there is none. */
   readonly publicAccess: readonly string[] | undefined;
+  /** More names and addresses in the API's certificate. */
+  readonly apiNames: readonly string[];
+  /** The API's own name, and the zone in which its record is made. */
+  readonly apiDns: { readonly name: string; readonly zone: string | undefined } | undefined;
   /** Issuers whose users sign in. */
   readonly signIn: readonly IssuerConfig[];
   /** Keys of service accounts by name; the first one signs. */
@@ -139,6 +143,9 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     pools,
     windows: windowsBuilds(pools),
     publicAccess: config.access.public?.allow,
+    apiNames: config.access.names ?? [],
+    apiDns:
+      config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
     signIn: config.access.signIn,
     serviceAccountKeys: config.access.serviceAccountKeys,
     workloadIdentity: workloadIdentity(config),

@@ -115,6 +115,11 @@ export function azurePath(
         input("roleDefinitionId") ?? uuid(urn),
       );
     // The type of the record is a part of the path.
+    case "dns:RecordSet":
+      return at(
+        `${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}/providers/Microsoft.Network/dnszones/${input("zoneName") ?? ""}/${input("recordType") ?? ""}`,
+        own("relativeRecordSetName"),
+      );
     case "privatedns:PrivateRecordSet":
       return at(
         `${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}/providers/Microsoft.Network/privateDnsZones/${input("privateZoneName") ?? ""}/${input("recordType") ?? ""}`,

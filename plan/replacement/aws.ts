@@ -75,6 +75,7 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
     "targetId",
     "port",
   ]),
+  "aws:route53/record:Record": row("route53/record.go", ["zoneId", "name"]),
   "aws:s3/bucket:Bucket": row("s3/bucket.go", ["bucket"], { data: "the objects in the bucket" }),
   "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": row("s3/bucket_lifecycle_configuration.go", [
     "bucket",

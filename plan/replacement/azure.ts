@@ -24,6 +24,7 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
     path("vmScaleSetName"),
     { refuses: { zones: loses, "upgradePolicy.mode": any } },
   ),
+  "azure-native:dns:RecordSet": row(pan, path("zoneName", "recordType", "relativeRecordSetName")),
   "azure-native:keyvault:Secret": row(pan, path("vaultName", "secretName")),
   "azure-native:keyvault:Vault": row(azr("keyvault/key_vault_resource.go"), path("vaultName"), {
     refuses: { location: any },

@@ -97,6 +97,6 @@ export function acceptanceChecks(
       ...verifyChecks(pools, samples, mutates),
     ),
     ...later,
-    ...(lab.size === 3 ? availabilityChecks(lab, gates, restoreChecks(lab)) : []),
+    ...(lab.size >= 3 ? availabilityChecks(lab, gates, restoreChecks(lab)) : []),
   ]);
 }

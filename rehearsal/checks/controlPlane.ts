@@ -27,6 +27,11 @@ export class ControlPlaneLab {
     return this.#members.length;
   }
 
+  /** Numbers of the machines. */
+  get indices(): readonly number[] {
+    return this.#members.map((_, index) => index);
+  }
+
   /** The running machine of a member. */
   machine(index: number): LinuxMachine {
     const machine = this.#cluster.machines.get(this.member(index).machine.id);
@@ -179,7 +184,7 @@ export async function readBack({ api }: CheckContext, name: string): Promise<num
 }
 
 /**
- * What a control plane of three must survive. Each check begins with what the one before has left, and leaves it healthy again.
+ * What a control plane of several machines must survive. Each check begins with what the one before has left, and leaves it healthy again.
  *
  * @param gates names of the program's gates that wait already in the first update
  * @param later checks that go on from there
@@ -209,7 +214,7 @@ export function availabilityChecks(
   const checks = inOrder<RehearsalTools>([
     {
       id: "quorum",
-      title: "all three machines are healthy voting members of etcd, and none is special",
+      title: "all machines are healthy voting members of etcd, and none is special",
       run: async ({ note }) => {
         await lab.untilHealthy();
         note(
@@ -274,11 +279,11 @@ export function availabilityChecks(
     },
     {
       id: "all restarted at once",
-      title: "after a power failure of all three machines at once the cluster is back with all data",
+      title: "after a power failure of all machines at once the cluster is back with all data",
       run: async (context) => {
         const before = await readBack(context, "cut");
-        for (const index of [0, 1, 2]) await lab.powerOff(index);
-        await Promise.all([0, 1, 2].map((index) => lab.replace(index)));
+        for (const index of lab.indices) await lab.powerOff(index);
+        await Promise.all(lab.indices.map((index) => lab.replace(index)));
         await lab.untilHealthy();
         expectEqual(await readBack(context, "cut"), before, "objects");
       },

@@ -3,7 +3,7 @@ import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 import { backLimitMs, type ControlPlaneLab, readBack, writes } from "./controlPlane.ts";
 
-/** How the data of a control plane of three comes back. They come after the checks of availability, whose objects and copies they use. */
+/** How the data of a control plane of several machines comes back. They come after the checks of availability, whose objects and copies they use. */
 export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   return [
     {
@@ -22,7 +22,7 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
         await lab.onAll("etcd-restore.sh", "--stop");
         // Nothing of the old data may be of use to anybody.
-        for (const index of [0, 1, 2])
+        for (const index of lab.indices)
           await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
         await lab.onAll("etcd-restore.sh", name);
         await lab.untilHealthy();
@@ -49,9 +49,9 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
           .sort(byTime)
           .at(-1);
         if (copy === undefined) throw new CheckFailure(`no machine has sent the data of the one before: ${stdout}`);
-        for (const index of [0, 1, 2]) await lab.powerOff(index, "lost");
-        await Promise.all([0, 1, 2].map((index) => lab.replace(index)));
-        for (const index of [0, 1, 2])
+        for (const index of lab.indices) await lab.powerOff(index, "lost");
+        await Promise.all(lab.indices.map((index) => lab.replace(index)));
+        for (const index of lab.indices)
           await waitFor(
             `machine ${index} to wait for data`,
             async () =>

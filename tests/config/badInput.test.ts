@@ -9,7 +9,7 @@ import { matchSnapshot } from "../support/snapshot.ts";
 import { addOnRows } from "./rows/addOns.ts";
 import { clusterRows } from "./rows/cluster.ts";
 import { existingNetworkRows } from "./rows/existingNetwork.ts";
-import { flagRows } from "./rows/flags.ts";
+import { flagRows, nameRows } from "./rows/flags.ts";
 import { keyRows } from "./rows/keys.ts";
 import { machineRows } from "./rows/machines.ts";
 import { metadataRows } from "./rows/metadata.ts";
@@ -140,6 +140,7 @@ describe("bad input", () => {
     ...registryRows,
     ...existingNetworkRows,
     ...flagRows,
+    ...nameRows,
   ]) {
     it(`${title}: path, value, reason and what is allowed`, () => {
       const { problems } = errorOf(changed(cloud, changes));

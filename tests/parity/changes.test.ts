@@ -81,6 +81,7 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   }),
   "`access.serviceAccountKeys`": () => ({ access: { serviceAccountKeys: ["ecdsa", "rsa-1"] } }),
   "`certificateAuthorities`, `noProxy`": () => ({ certificateAuthorities: [newAuthority("Own").certificate] }),
+  "`access.names`, `access.dns.name`": () => ({ access: { names: ["api.example.com"] } }),
   "`kubernetes.version`": () => ({ kubernetes: { version: "1.37.0" } }),
   "`tags`": () => ({ tags: { owner: "me" } }),
 };

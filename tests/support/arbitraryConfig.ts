@@ -197,7 +197,7 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       serviceCidr: network([12, 16, 20, 24], 96, true),
     }),
     controlPlane: some({
-      replicas: fc.constantFrom(1, 3),
+      replicas: fc.constantFrom(1, 3, 5),
       size: fc.constantFrom(...facts.sizes),
       image: fc.constantFrom(...facts.images),
       osDiskGb: fc.integer({ min: 30, max: 1024 }),

@@ -1,3 +1,4 @@
+import { dnsZone } from "../../model/dnsZone.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
 import type { Problem } from "../problem.ts";
 import { type Rule, rule } from "./rule.ts";
@@ -18,6 +19,63 @@ const serviceAccountKeys = rule(["access.serviceAccountKeys"], ({ "access.servic
         ],
   ),
 );
+
+/** A host name of at least two labels, or an IPv4 address: what a certificate may have. */
+const hostName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+const names = rule(["access.names"], ({ "access.names": all = [] }) =>
+  all.flatMap((value, index): Problem[] => {
+    const path = key(`names[${index}]`);
+    if (!hostName.test(value))
+      return [
+        { path, value, message: "is no host name", allowed: "lower-case names with a dot, or IPv4 addresses; no *" },
+      ];
+    return all.indexOf(value) === index ? [] : [{ path, value, message: "is listed twice", allowed: "each name once" }];
+  }),
+);
+
+const dns = rule(["cloud", "accountId", "access.dns"], ({ cloud, accountId, "access.dns": own }) => {
+  if (own === undefined) return [];
+  const path = key("dns.name");
+  if (!hostName.test(own.name) || /^[0-9.]+$/.test(own.name))
+    return [{ path, value: own.name, message: "is no host name", allowed: "a lower-case name with a dot" }];
+  if (own.zone === undefined) return [];
+  const zonePath = key("dns.zone");
+  if (own.zone.startsWith("/") === (cloud === "aws"))
+    return [
+      {
+        path: zonePath,
+        value: own.zone,
+        message: "is a zone of the other cloud",
+        allowed: cloud === "aws" ? "the id of a hosted zone of Route 53" : "the resource id of a DNS zone",
+      },
+    ];
+  if (cloud === "aws") return [];
+  const zone = dnsZone(own.zone);
+  return [
+    ...(own.name.endsWith(`.${zone.name}`)
+      ? []
+      : [
+          {
+            path,
+            value: own.name,
+            message: `is not in the zone ${zone.name}`,
+            allowed: `a name that ends with .${zone.name}`,
+          },
+        ]),
+    ...(accountId === undefined || accountId === zone.subscription
+      ? []
+      : [
+          {
+            path: zonePath,
+            value: own.zone,
+            message: "is in another subscription, which the program does not touch",
+            allowed: "a zone of the stack's subscription",
+            remedy: "leave the zone out, and make the record by your own means",
+          },
+        ]),
+  ];
+});
 
 /** Rights that a cloud knows, and the other cloud's. */
 const rights = { aws: ["policies", "statements"], azure: ["roles"] } as const;
@@ -95,4 +153,4 @@ const ownIssuer = rule(
 );
 
 /** The rules on keys and identities of service accounts. */
-export const identityRules: readonly Rule[] = [serviceAccountKeys, serviceAccounts, signingKey, ownIssuer];
+export const identityRules: readonly Rule[] = [names, dns, serviceAccountKeys, serviceAccounts, signingKey, ownIssuer];

@@ -89,6 +89,8 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
     ...controlPlane.members.map(({ address }) => address),
     "127.0.0.1",
     "localhost",
+    ...(spec.apiDns === undefined ? [] : [spec.apiDns.name]),
+    ...spec.apiNames,
   ];
   return {
     apiVersion: "kubeadm.k8s.io/v1beta4",

@@ -177,7 +177,7 @@ export const clusterRows: readonly Row[] = [
         "controlPlane.replicas",
         2,
         "is not an allowed value",
-        "1 or 3. Control-plane machines, each with an etcd member: 1 or 3, spread over the zones. 1 may become 3, not the reverse.",
+        "1 or 3 or 5. Control-plane machines, each with an etcd member: 1, 3 or 5, spread over the zones. They may become more, not fewer: the members that leave hold etcd's quorum.",
       ],
     ],
   ],

@@ -139,3 +139,37 @@ export const flagRows: readonly Row[] = [
     ],
   ],
 ];
+
+const zone =
+  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/dns/providers/Microsoft.Network/dnszones/example.com";
+
+/** Mistakes in names of the API. */
+export const nameRows: readonly Row[] = [
+  [
+    "names that no certificate has, and a zone of the other cloud",
+    "aws",
+    {
+      "access.names": ["*.example.com", "api.example.com", "api.example.com"],
+      "access.dns": { name: "api.example.com", zone },
+    },
+    [
+      ["access.dns.zone", zone, "is a zone of the other cloud", "the id of a hosted zone of Route 53"],
+      ["access.names[0]", "*.example.com", "is no host name", "lower-case names with a dot, or IPv4 addresses; no *"],
+      ["access.names[2]", "api.example.com", "is listed twice", "each name once"],
+    ],
+  ],
+  [
+    "a name outside its zone, which is in another subscription",
+    "azure",
+    { accountId: "11111111-1111-4111-8111-111111111111", "access.dns": { name: "api.example.org", zone } },
+    [
+      ["access.dns.name", "api.example.org", "is not in the zone example.com", "a name that ends with .example.com"],
+      [
+        "access.dns.zone",
+        zone,
+        "is in another subscription, which the program does not touch",
+        "a zone of the stack's subscription",
+      ],
+    ],
+  ],
+];

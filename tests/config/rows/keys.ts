@@ -82,7 +82,7 @@ export const keyRows: readonly Row[] = [
         "access.private",
         true,
         "is not a key that Fenestra knows",
-        "one of public, signIn, serviceAccountKeys, workloadIdentity",
+        "one of public, names, dns, signIn, serviceAccountKeys, workloadIdentity",
       ],
     ],
   ],
