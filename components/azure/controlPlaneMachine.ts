@@ -12,6 +12,7 @@ import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
+import { podNetwork } from "../podNetworks/podNetworks.ts";
 import {
   acceleratedNetworking,
   bootDiagnostics,
@@ -19,6 +20,7 @@ import {
   imageReference,
   linuxLogin,
   osDisk,
+  podAddressNames,
 } from "./machineTemplate.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { controlPlaneSecrets, joinSecret } from "./secretNames.ts";
@@ -217,6 +219,15 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
             applicationSecurityGroups: [{ id: group.applicationGroupId }],
             loadBalancerBackendAddressPools: poolIds.map((id) => ({ id })),
           },
+          ...this.#podAddresses().map((privateIPAddress, index) => ({
+            name: podAddressNames(index + 1)[index] ?? "",
+            primary: false,
+            subnet: { id: subnetId },
+            privateIPAllocationMethod: "Static",
+            privateIPAddress,
+            privateIPAddressVersion: "IPv4",
+            applicationSecurityGroups: [{ id: group.applicationGroupId }],
+          })),
         ],
       },
       {
@@ -227,6 +238,15 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         deleteBeforeReplace: true,
       },
     );
+  }
+
+  /** Fixed as the machine's own: Azure would give a dynamic one that belongs to a machine which does not exist yet. */
+  #podAddresses(): readonly string[] {
+    const { spec, member } = this.#args;
+    const zones = spec.network.zones;
+    const range = zones[member.zoneIndex]?.controlPlane;
+    if (range === undefined) throw new RangeError(`there is no zone ${member.zone}`);
+    return podNetwork(spec).controlPlaneAddresses(range, Math.floor(member.index / zones.length));
   }
 
   #makeMachine(

@@ -25,7 +25,7 @@ export function hostEncryption({ encryptionAtHost }: Pick<NodeSettings, "encrypt
 }
 
 /**
- * Whether the network interface of a machine bypasses the host, which saves processor time, most of all for VXLAN; the default is no. A size
+ * Whether the network interface of a machine bypasses the host, which saves processor time, most of all for a pod network that packs packets; the default is no. A size
  * that cannot is refused, so only series whose every size of so many processors is known to can (Azure documentation, feature support of the
  * series; accelerated networking overview): version 3 and Fsv2 are not certain with two processors, and most of B cannot.
  */
@@ -77,4 +77,9 @@ export function windowsLogin(password: pulumi.Input<string>) {
       timeZone: "UTC",
     } satisfies inputs.compute.WindowsConfigurationArgs,
   };
+}
+
+/** Names of the addresses of a machine's interface that are for its pods, after the machine's own. */
+export function podAddressNames(count = 0): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `pod-${index + 1}`);
 }

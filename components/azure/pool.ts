@@ -15,6 +15,7 @@ import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
+import { podNetwork } from "../podNetworks/podNetworks.ts";
 import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import {
@@ -24,6 +25,7 @@ import {
   imageReference,
   linuxLogin,
   osDisk,
+  podAddressNames,
   windowsLogin,
 } from "./machineTemplate.ts";
 import { poolExtensions } from "./poolExtensions.ts";
@@ -271,7 +273,7 @@ export class Pool extends pulumi.ComponentResource {
 
   /** A scale set has one subnet: that of its first zone, whose NAT gateway all its machines use. */
   #card(): inputs.compute.VirtualMachineScaleSetNetworkConfigurationArgs {
-    const { pool, subnetIds, securityGroupId, applicationGroupId } = this.#args;
+    const { spec, pool, subnetIds, securityGroupId, applicationGroupId } = this.#args;
     const [zone] = pool.zones;
     const subnetId = zone === undefined ? undefined : subnetIds[zone];
     if (subnetId === undefined) throw new RangeError(`there is no private subnet for zone ${zone}`);
@@ -280,15 +282,14 @@ export class Pool extends pulumi.ComponentResource {
       primary: true,
       enableAcceleratedNetworking: acceleratedNetworking(pool.size),
       networkSecurityGroup: { id: securityGroupId },
-      ipConfigurations: [
-        {
-          name: "address",
-          primary: true,
-          subnet: { id: subnetId },
-          privateIPAddressVersion: "IPv4",
-          applicationSecurityGroups: [applicationGroupId, ...pool.securityGroups].map((id) => ({ id })),
-        },
-      ],
+      ipConfigurations: ["address", ...podAddressNames(podNetwork(spec).podsOf(spec, pool.os))].map((name, index) => ({
+        name,
+        primary: index === 0,
+        subnet: { id: subnetId },
+        privateIPAddressVersion: "IPv4",
+        // All of an interface must be in the same groups (AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
+        applicationSecurityGroups: [applicationGroupId, ...pool.securityGroups].map((id) => ({ id })),
+      })),
     };
   }
 }

@@ -4,6 +4,7 @@ import type { ClusterIdentity, NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds, terminationSeconds } from "../model/timings.ts";
+import { podNetwork } from "../podNetworks/podNetworks.ts";
 import { resourceGroupName } from "./network.ts";
 
 /**
@@ -69,8 +70,11 @@ function instanceOf(providerId: string, set: string): string | undefined {
   return name === set ? id : undefined;
 }
 
+/** What the tags of a scale set tell of its cluster. */
+type GroupSettings = ClusterIdentity & Pick<NodeSettings, "kubernetes">;
+
 /** Tags of a scale set: those of the cluster, and the hints that describe the set and a future node to the autoscaler. */
-export function groupTags(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
+export function groupTags(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
   return { ...spec.tags, ...autoscalerHints(spec, pool) };
 }
 
@@ -85,10 +89,12 @@ export function hintKey(key: string): string {
  * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/azure/README.md).
  * The resources are given, because the autoscaler otherwise assumes the full capacity from its own list of sizes, which lacks newer sizes.
  */
-function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
+function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
   const { kubeletLabels, ownLabels, taints } = pool.scheduling;
   const { minSize, maxSize } = groupSize(pool);
+  // The autoscaler assumes 110.
+  const pods = podNetwork(spec).podsOf(spec, pool.os);
   return {
     "cluster-autoscaler-enabled": "true",
     "cluster-autoscaler-name": spec.name,
@@ -104,7 +110,9 @@ function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record
       taints.map(({ key, value, effect }) => [`${autoscalerPrefix}_taint_${hintKey(key)}`, `${value}:${effect}`]),
     ),
     ...Object.fromEntries(
-      Object.entries(allocatable(pool)).map(([key, value]) => [`${autoscalerPrefix}_resources_${key}`, value]),
+      Object.entries({ ...allocatable(pool), ...(pods === undefined ? {} : { pods: String(pods) }) }).map(
+        ([key, value]) => [`${autoscalerPrefix}_resources_${key}`, value],
+      ),
     ),
   };
 }

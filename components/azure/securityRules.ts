@@ -42,7 +42,11 @@ const trafficPriorities: Readonly<Record<string, number>> = {
   "node-exporter-from-workers": 190,
   "windows-exporter-from-control-plane": 200,
   "windows-exporter-from-workers": 210,
+  "pods-from-control-plane": 230,
+  "pods-from-workers": 240,
 };
+
+const protocols = { tcp: "Tcp", udp: "Udp", all: "*" } as const;
 
 /** Tag of Azure's health probes. */
 const probes = { tag: "AzureLoadBalancer" } as const;
@@ -97,6 +101,22 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
           ),
         ]),
     ...traffic(spec, "control-plane"),
+    // Where the addresses of pods are the machines' own, rules cannot tell them apart.
+    ...(machineTraffic(spec).some(({ protocol }) => protocol === "all")
+      ? [
+          {
+            name: "control-plane-etcd-closed",
+            group: "control-plane",
+            peer: { group: "workers" },
+            protocol: "Tcp",
+            ports: [text({ first: ports.etcdClient, last: ports.etcdPeer })],
+            access: "Deny",
+            priority: 220,
+            purpose:
+              "Workers and their pods have no business with etcd, although they reach the pods of these machines",
+          } as const,
+        ]
+      : []),
     {
       name: "control-plane-closed",
       group: "control-plane",
@@ -150,8 +170,8 @@ function traffic(spec: SecuritySettings, group: GroupName): readonly SecurityRul
         name,
         group,
         peer: { group: from },
-        protocol: protocol === "tcp" ? "Tcp" : "Udp",
-        ports: [text(range)],
+        protocol: protocols[protocol],
+        ports: [protocol === "all" ? "*" : text(range)],
         access: "Allow",
         priority,
         purpose,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defaultRelease } from "../model/releases.ts";
 import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
+import { podNetworkFields } from "../podNetworks/settings.ts";
 import { addonsSchema } from "./addOnSchema.ts";
 import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
@@ -126,6 +127,7 @@ const networkSchema = z
       description:
         "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
     }),
+    ...podNetworkFields,
     zones: z.array(z.string().min(1)).min(1).max(3).meta({
       description:
         "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. Append to extend; never reorder.",

@@ -121,7 +121,16 @@ function gmsa(
 function samples(
   spec: Pick<
     ClusterSpec,
-    "addons" | "artifacts" | "cloud" | "httpProxy" | "noProxy" | "mirror" | "network" | "pools" | "windows"
+    | "addons"
+    | "artifacts"
+    | "cloud"
+    | "httpProxy"
+    | "kubernetes"
+    | "noProxy"
+    | "mirror"
+    | "network"
+    | "pools"
+    | "windows"
   >,
   objectUrl: Text | undefined,
 ): PlannedAddOn {

@@ -16,7 +16,16 @@ import { winWebserverManifests } from "./samples/winWebserver.ts";
 export function sampleManifests(
   spec: Pick<
     ClusterSpec,
-    "addons" | "artifacts" | "cloud" | "httpProxy" | "noProxy" | "mirror" | "network" | "pools" | "windows"
+    | "addons"
+    | "artifacts"
+    | "cloud"
+    | "httpProxy"
+    | "kubernetes"
+    | "noProxy"
+    | "mirror"
+    | "network"
+    | "pools"
+    | "windows"
   >,
   objectUrl: Text | undefined,
 ): readonly Manifest[] {

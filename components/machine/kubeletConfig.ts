@@ -3,6 +3,7 @@ import type { NodeSettings } from "../model/nodeSettings.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
 import type { PoolSpec, Taint } from "../model/pools.ts";
 import { evictionHard, reservations } from "../model/reservations.ts";
+import { podNetwork } from "../podNetworks/podNetworks.ts";
 import { containerdPaths } from "./containerd.ts";
 import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
@@ -35,6 +36,8 @@ export interface KubeletConfiguration {
 export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
   const { spec, pool } = args;
   const os = pool?.os ?? "linux";
+  // A pod more than there are addresses would wait for one for ever.
+  const mostPods = podNetwork(spec).podsOf(spec, pool?.os ?? "control-plane");
   const kept =
     args.pool === undefined
       ? reservations(operatingSystems.linux, args.spec.controlPlane.size)
@@ -71,6 +74,7 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     serverTLSBootstrap: true,
     serializeImagePulls: false,
     maxParallelImagePulls: 3,
+    ...(mostPods === undefined ? {} : { maxPods: mostPods }),
     // A sandbox is created only after its image was pulled and unpacked, which on Windows takes longer than the default of two minutes.
     runtimeRequestTimeout: "10m",
     tlsMinVersion: "VersionTLS12",

@@ -57,8 +57,10 @@ const firstMachineAddress = 10;
 /**
  * Divides a network: the first three quarters are the private ranges of up to three zones, the last quarter holds their public and
  * control-plane ranges.
+ *
+ * @param controlPlanePrefix size of a zone's control-plane range, in bits
  */
-export function addressPlan(network: string, zones: readonly string[]): CreatedPlan {
+export function addressPlan(network: string, zones: readonly string[], controlPlanePrefix = 28): CreatedPlan {
   const whole = cidr(network);
   const shared = subnet(whole, 2, 3);
   return {
@@ -68,7 +70,7 @@ export function addressPlan(network: string, zones: readonly string[]): CreatedP
       zone,
       private: formatCidr(subnet(whole, 2, slot)),
       public: formatCidr(subnet(shared, 4, slot)),
-      controlPlane: formatCidr(controlPlaneRange(shared, slot)),
+      controlPlane: formatCidr(controlPlaneRange(shared, slot, controlPlanePrefix)),
     })),
   };
 }
@@ -88,10 +90,10 @@ export function existingPlan(network: string, zones: readonly string[], existing
   };
 }
 
-/** A /28 has room for five machines in one zone, from the tenth address on, and is the smallest subnet that AWS allows. */
-function controlPlaneRange(shared: Cidr, slot: number): Cidr {
+/** The start of a slot, so that the addresses of machines are the same whatever the size. */
+function controlPlaneRange(shared: Cidr, slot: number, prefix: number): Cidr {
   const sixteenth = subnet(shared, 4, 8 + slot);
-  return { first: sixteenth.first, prefix: 28 };
+  return { first: sixteenth.first, prefix };
 }
 
 /**

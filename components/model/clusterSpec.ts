@@ -1,6 +1,8 @@
 import type { Admission, AuditPolicy, ExtraArgs } from "../config/flagSchema.ts";
 import type { IssuerConfig, StackConfig } from "../config/schema.ts";
 import { defaultPodNetwork } from "../podNetworks/names.ts";
+import { podNetworks } from "../podNetworks/podNetworks.ts";
+import { podAddresses } from "../podNetworks/settings.ts";
 import { type AddOns, addOns } from "./addOns.ts";
 import {
   type AddressPlan,
@@ -102,10 +104,11 @@ function workloadIdentity(config: StackConfig): WorkloadIdentitySpec | undefined
 /** The cluster described by a validated config. Pure; throws only on a config that the rules would have refused. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
   const { kubernetes, network, controlPlane } = config;
+  const chosen = podNetworks[network.pods ?? defaultPodNetwork];
   const { existing, dns } = network;
   const plan =
     existing === undefined
-      ? addressPlan(network.cidr, network.zones)
+      ? addressPlan(network.cidr, network.zones, chosen.controlPlanePrefix)
       : existingPlan(network.cidr, network.zones, existing);
   const size = machineSize(config.cloud, controlPlane.size ?? defaultSizes[config.cloud]);
   if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
@@ -122,8 +125,9 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       version: kubernetes.version,
       minor: minorOf(kubernetes.version),
       clientLimits: clientLimits[kubernetes.sizeTier],
-      podCidr: kubernetes.podCidr,
-      podNetwork: defaultPodNetwork,
+      podCidr: chosen.podCidr(config),
+      podNetwork: chosen.name,
+      podAddresses: podAddresses(network),
       serviceCidr: kubernetes.serviceCidr,
       apiServiceAddress: addressAt(services, 1),
       dnsAddress: addressAt(services, 10),

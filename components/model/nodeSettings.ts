@@ -15,6 +15,12 @@ export interface ClusterIdentity {
   readonly tags: Readonly<Record<string, string>>;
 }
 
+/** A program that the stack file names. */
+interface PluginFile {
+  readonly url: string;
+  readonly sha256: string;
+}
+
 /** Kubernetes settings that every node needs. */
 export interface NodeKubernetes {
   /** `1.36.4`. */
@@ -23,6 +29,13 @@ export interface NodeKubernetes {
   readonly minor: string;
   readonly podCidr: string;
   readonly podNetwork: PodNetworkName;
+  /** Where pods have addresses of their machine's interface: how many a worker has, and the program that gives them out. */
+  readonly podAddresses:
+    | {
+        readonly perNode: number;
+        readonly plugin: { readonly linux: PluginFile; readonly windows?: PluginFile | undefined };
+      }
+    | undefined;
   readonly serviceCidr: string;
   /** Address of CoreDNS's Service: the tenth of the range, kubeadm's choice. */
   readonly dnsAddress: string;

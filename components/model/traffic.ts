@@ -14,7 +14,7 @@ export interface MachineTraffic {
   readonly name: string;
   readonly from: MachineGroup;
   readonly to: MachineGroup;
-  readonly protocol: "tcp" | "udp";
+  readonly protocol: "tcp" | "udp" | "all";
   readonly ports: PortRange;
   readonly purpose: string;
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { childPath, type Problem } from "../config/problem.ts";
+import { defaultPodNetwork } from "../podNetworks/names.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
 import { compareVersions, minorOf } from "./releases.ts";
@@ -24,6 +25,8 @@ const clusterState = z.object({
   /** Zones in the order of their slots. */
   zones: z.array(z.string()).readonly().optional(),
   podCidr: z.string().optional(),
+  /** Kept only where it is not the default. */
+  pods: z.string().optional(),
   serviceCidr: z.string().optional(),
   etcdDiskGb: z.number().optional(),
   /** Keys of service accounts, the signing one first. Not stored while it is the first key alone. */
@@ -57,6 +60,7 @@ export function stateOf({
     ...existingState(network.existing),
     zones: network.zones.map(({ zone }) => zone),
     podCidr: kubernetes.podCidr,
+    ...(kubernetes.podNetwork === defaultPodNetwork ? {} : { pods: kubernetes.podNetwork }),
     serviceCidr: kubernetes.serviceCidr,
     etcdDiskGb: controlPlane.etcdDiskGb,
     ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
@@ -105,6 +109,12 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
     ...fixed("name", from.name, to.name, "every resource has it in its own name and would be replaced"),
     ...fixed("region", from.region, to.region, "every resource would be replaced, with empty disks"),
     ...fixed("network.cidr", from.cidr, to.cidr, "the members of etcd are known by their addresses"),
+    ...fixed(
+      "network.pods",
+      from.pods ?? defaultPodNetwork,
+      to.pods ?? defaultPodNetwork,
+      "running pods have addresses of the old network",
+    ),
     ...fixed("kubernetes.podCidr", from.podCidr, to.podCidr, "nodes keep the ranges that they were given"),
     ...fixed(
       "kubernetes.serviceCidr",

@@ -1,5 +1,5 @@
 /** The pod networks that a stack file may choose. */
-const podNetworkNames = ["flannel"] as const;
+export const podNetworkNames = ["flannel", "azure-cni"] as const;
 export type PodNetworkName = (typeof podNetworkNames)[number];
 
 /** That of a stack file which names none. */

@@ -8,7 +8,11 @@ type ObjectsOf = (
   nodeEndpoint: Text,
 ) => readonly Manifest[];
 
-const objects: Readonly<Record<PodNetworkName, ObjectsOf>> = { flannel: flannelManifests };
+const objects: Readonly<Record<PodNetworkName, ObjectsOf>> = {
+  flannel: flannelManifests,
+  // Its programs run when the runtime calls them.
+  "azure-cni": () => [],
+};
 
 /** What a cluster's pod network runs in it. Apart from `podNetworks.ts`, since machines need no Kubernetes objects. */
 export const podNetworkManifests: ObjectsOf = (spec, nodeEndpoint) =>

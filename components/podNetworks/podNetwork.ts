@@ -1,5 +1,8 @@
-import type { Cloud } from "../config/schema.ts";
+import type { Cloud, StackConfig } from "../config/schema.ts";
+import type { Placement } from "../machine/linux/placement.ts";
+import type { Stage } from "../machine/linux/stage.ts";
 import type { PayloadFile } from "../machine/payload.ts";
+import type { RegistryKey } from "../machine/windows/repairs.ts";
 import type { Artifact } from "../model/artifacts.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import type { OperatingSystemName, WindowsFacts } from "../model/operatingSystems.ts";
@@ -14,7 +17,7 @@ type Role = "control-plane" | "linux" | "windows";
 export interface PodTraffic {
   /** Part of the rules' names. */
   readonly role: string;
-  readonly protocol: "tcp" | "udp";
+  readonly protocol: "tcp" | "udp" | "all";
   readonly ports: PortRange;
   readonly purpose: string;
 }
@@ -43,6 +46,16 @@ interface WindowsNetworkSection {
   readonly reservations: string;
 }
 
+/** What a pod network needs on a Linux machine. */
+interface LinuxPart {
+  /** Its files, scripts of its stages included. */
+  readonly files: () => readonly PayloadFile[];
+  /** Its stages, after the one that sets the kernel up. */
+  readonly stages: readonly Stage[];
+  /** Where artifacts go. */
+  readonly places: Readonly<Record<string, Placement>>;
+}
+
 /** What a pod network needs on a Windows machine. */
 interface WindowsPart {
   /** Folder of its scripts, and their names. */
@@ -67,8 +80,13 @@ interface WindowsPart {
   readonly section: (common: Pick<WindowsNetworkSection, "routes" | "firewall">) => WindowsNetworkSection;
   /** More sections of `machine.json`, which its scripts read. */
   readonly data: Readonly<Record<string, unknown>>;
+  readonly registry: readonly RegistryKey[];
   /** Flags of kube-proxy that depend on it. */
   readonly kubeProxy: readonly string[];
+  /** Whether the host of a node of this release reaches pods of its own node, so that a kubelet can probe them. */
+  readonly hostReachesOwnPods: (release: WindowsFacts) => boolean;
+  /** Whether containers can have ports of the host. */
+  readonly hostPorts: boolean;
   /** Day of the updates (ISO date) from which it works on a release; a release that is not named needs none. */
   readonly repaired: Partial<Record<OperatingSystemName, string>>;
 }
@@ -80,17 +98,32 @@ export interface PodNetwork {
   readonly namespace: string | undefined;
   /** Whether each node has a range of the pods' network, which the controller manager allocates. */
   readonly nodeRanges: boolean;
+  /** The pods' network. */
+  readonly podCidr: (config: Pick<StackConfig, "kubernetes" | "network">) => string;
+  /** Most pods of a machine where each is an address of the machine's own interface, from its creation on; `undefined` elsewhere. */
+  readonly podsOf: (spec: Pick<NodeSettings, "kubernetes">, role: Role) => number | undefined;
+  /** Prefix of the control plane's range in each zone, in bits. */
+  readonly controlPlanePrefix: number;
+  /**
+   * Addresses for the pods of a control-plane machine.
+   *
+   * @param range control plane's range of its zone
+   * @param position of the machine among those of its zone
+   */
+  readonly controlPlaneAddresses: (range: string, position: number) => readonly string[];
   /** Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks one */
-  readonly artifacts: (lock: readonly Artifact[], role: Role) => Readonly<Record<string, Artifact>>;
+  readonly artifacts: (
+    spec: Pick<NodeSettings, "artifacts" | "kubernetes">,
+    role: Role,
+  ) => Readonly<Record<string, Artifact>>;
   /** Versions of the images that it runs in the cluster. */
   readonly images: Readonly<Record<string, string>>;
   readonly traffic: readonly PodTraffic[];
+  readonly linux: LinuxPart;
   readonly windows: WindowsPart;
   readonly verify: {
     /** Why the host of a Windows node is not expected to reach pods of other nodes; `undefined` when it is. */
     readonly windowsHostLimit: string | undefined;
-    /** Whether the host of a node of this release reaches pods of its own node. */
-    readonly hostReachesOwnPods: (release: WindowsFacts) => boolean;
     /** What to look at when nodes of a system do not reach each other's pods. */
     readonly lookAt: Readonly<Record<"linux" | "windows", string>>;
   };

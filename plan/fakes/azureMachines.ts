@@ -88,10 +88,11 @@ export function collectAzureHosts(
 function vm(index: Index, resource: RecordedResource): AzureHost {
   const { inputs, outputs } = resource;
   const card = cardOf(index, mapOf(listOf(mapOf(inputs.networkProfile).networkInterfaces)[0]), resource);
-  const configuration = mapOf(listOf(card.outputs.ipConfigurations)[0]);
+  const [configuration, ...others] = configurationsOf(card.outputs, resource);
   const osProfile = mapOf(inputs.osProfile);
   const shared = common(resource, mapOf(inputs.storageProfile), osProfile, extensionsOfVm(index.program, resource));
   const address = textOf(configuration.privateIPAddress);
+  const subnet = subnetOf(index, configuration, resource);
   const name = textOf(osProfile.computerName);
   if (address === undefined) throw new Error(`${resource.name}: its network interface has no address`);
   if (name === undefined) throw new Error(`${resource.name}: the machine has no computer name`);
@@ -100,13 +101,14 @@ function vm(index: Index, resource: RecordedResource): AzureHost {
     resourceId: resource.id ?? "",
     resourceName: textOf(outputs.name) ?? resource.name,
     computerName: name,
-    subnet: subnetOf(index, configuration, resource),
+    subnet,
     machine: {
       ...shared.machine,
       id: name.toLowerCase(),
       name: resource.name,
       zone: textOf(listOf(inputs.zones)[0]) ?? "",
       privateIp: address,
+      secondaryIps: others.map((other) => textOf(other.privateIPAddress) ?? index.addresses.next(rangeOf(subnet))),
       size: textOf(mapOf(inputs.hardwareProfile).vmSize) ?? "",
       group: undefined,
     },
@@ -123,7 +125,8 @@ function setInstances(index: Index, resource: RecordedResource): readonly AzureH
   const group = groupOf(inputs, setName);
   const zones = listOf(inputs.zones).flatMap((zone) => textOf(zone) ?? []);
   const card = mapOf(listOf(mapOf(profile.networkProfile).networkInterfaceConfigurations)[0]);
-  const subnet = subnetOf(index, mapOf(listOf(card.ipConfigurations)[0]), resource);
+  const [configuration, ...others] = configurationsOf(card, resource);
+  const subnet = subnetOf(index, configuration, resource);
   const extensions = extensionsOfSet(index.program, resource);
   const shared = common(resource, mapOf(profile.storageProfile), osProfile, extensions);
   const first = nextNumber(resource.urn, index.running);
@@ -140,6 +143,7 @@ function setInstances(index: Index, resource: RecordedResource): readonly AzureH
         name: `${name}[${number}]`,
         zone: zones[number % Math.max(zones.length, 1)] ?? "",
         privateIp: index.addresses.next(rangeOf(subnet)),
+        secondaryIps: others.map(() => index.addresses.next(rangeOf(subnet))),
         size: textOf(mapOf(inputs.sku).name) ?? "",
         group,
       },
@@ -243,6 +247,26 @@ function subnetOf(index: Index, configuration: PropertyMap, { name }: RecordedRe
   const subnet = index.byId.get((textOf(mapOf(configuration.subnet).id) ?? "").toLowerCase());
   if (subnet === undefined) throw new Error(`${name}: its subnet is not a resource of the program`);
   return subnet;
+}
+
+/** Most addresses of a network interface (Azure documentation, subscription limits of networking). */
+const mostAddresses = 256;
+
+/**
+ * The addresses of an interface, its own first. Azure refuses several of one name, none or two that are primary, and addresses in different
+ * application security groups (Azure/azure-cli#21551: AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
+ */
+function configurationsOf({ ipConfigurations }: PropertyMap, { name }: RecordedResource) {
+  const all = listOf(ipConfigurations).map(mapOf);
+  const [first = {}, ...others] = all.toSorted((a, b) => Number(b.primary === true) - Number(a.primary === true));
+  const groups = new Set(all.map(({ applicationSecurityGroups }) => JSON.stringify(applicationSecurityGroups ?? [])));
+  const names = new Set(all.map(({ name: own }) => textOf(own)));
+  if (all.length > mostAddresses) throw new Error(`${name}: an interface has at most ${mostAddresses} addresses`);
+  if (all.length > 1 && (first.primary !== true || others.some(({ primary }) => primary === true)))
+    throw new Error(`${name}: exactly one address of an interface is primary`);
+  if (names.size !== all.length) throw new Error(`${name}: two addresses of its interface have one name`);
+  if (groups.size > 1) throw new Error(`${name}: the addresses of its interface are in different groups`);
+  return [first, ...others] as const;
 }
 
 function rangeOf({ outputs }: RecordedResource): string {

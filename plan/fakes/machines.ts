@@ -33,6 +33,8 @@ export interface SimulatedMachine {
   readonly region: string;
   readonly zone: string;
   readonly privateIp: string;
+  /** Further addresses of its interface. Default none. */
+  readonly secondaryIps?: readonly string[];
   /** Machine size: `m7i.large`. */
   readonly size: string;
   /** AMI id, `resolve:ssm:` and a parameter's name, or an image's reference on Azure. */

@@ -7,6 +7,7 @@ import type { AddOns } from "../../components/model/addOns.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import type { NodeTemplate } from "../clouds/cloud.ts";
 import { windowsBuilds } from "../cluster/facts.ts";
+import { podAddresses, podAddressesOf } from "../podNetworks.ts";
 import { servingCertificates } from "./addOns.ts";
 import { autoscalerCheck } from "./autoscaler.ts";
 import type { ExpectedPool, RehearsalCheck, RehearsalTools } from "./context.ts";
@@ -32,6 +33,7 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
       os: year === undefined ? ("linux" as const) : ("windows" as const),
       build: year === undefined ? undefined : windowsBuilds[year],
       runtimeClass: year === undefined ? undefined : `windows-${year}`,
+      podAddresses: podAddressesOf(network),
       count: Math.floor(wanted / groups.length) + (index < wanted % groups.length ? 1 : 0),
     }));
   });
@@ -78,6 +80,7 @@ export function acceptanceChecks(
       workloadsCheck({ limitMs: 60_000, beforeProbes: true }),
       daemonSetNodes,
       noPodPending(pools),
+      podAddresses,
       plainPodsCheck({ count: 12, mustStart: true, system: ["coredns", "kube-proxy"] }),
       ...[...builds.values()].map(({ runtimeClass, build }) =>
         runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true }),

@@ -14,6 +14,8 @@ export interface ExpectedPool {
   /** `windows-2022`. */
   readonly runtimeClass: string | undefined;
   readonly count: number;
+  /** Where its pods have their addresses. */
+  readonly podAddresses: "range" | "interface";
 }
 
 /** What checks of the running cluster may look at. */

@@ -63,7 +63,9 @@ export function poolChecks(pool: ExpectedPool): readonly RehearsalCheck[] {
           own: (all) => all.filter(({ labels }) => labels["fenestra.dev/pool"] === pool.name),
           count: pool.count,
           problems: ({ name, podCidr = "none", labels }) => [
-            ...(/^\d+\.\d+\.\d+\.\d+\/24$/.test(podCidr) ? [] : [`node ${name} has pod network ${podCidr}`]),
+            ...((pool.podAddresses === "interface" ? /^none$/ : /^\d+\.\d+\.\d+\.\d+\/24$/).test(podCidr)
+              ? []
+              : [`node ${name} has pod network ${podCidr}`]),
             ...(labels["topology.kubernetes.io/zone"] === undefined ? [`node ${name} has no zone`] : []),
           ],
           skip: pool.count === 0 ? "the stack file asks for no node in it" : undefined,

@@ -5,6 +5,7 @@ import { runOrFail } from "../host/command.ts";
 import { programFolder } from "../host/rootScripts.ts";
 import { runtimeLauncher } from "../machines/images.ts";
 import { kubeletLauncher } from "../machines/kubeletOverrides.ts";
+import { podNetworkArchives } from "../podNetworks.ts";
 import { programNames } from "../programs/catalog.ts";
 import type { EndpointHandler } from "./server.ts";
 
@@ -58,6 +59,7 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
         plugin,
       ]),
     ),
+  ...Object.fromEntries(Object.entries(podNetworkArchives).map(([name, contents]) => [name, () => contents])),
   etcd: (version) => ({
     [`etcd-v${version}-linux-amd64/etcd`]: "etcd",
     [`etcd-v${version}-linux-amd64/etcdctl`]: "etcdctl",

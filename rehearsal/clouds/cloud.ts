@@ -50,6 +50,8 @@ export interface CloudSimulation {
   readonly announceEnd: (machine: SimulatedMachine) => () => boolean;
   /** The instance metadata service at 169.254.169.254. */
   readonly metadata: EndpointHandler;
+  /** Another address at which the platform answers machines over HTTP; `undefined` where there is none. */
+  readonly platform?: { readonly address: string; readonly handle: EndpointHandler };
   /** Names of the cloud's own TLS endpoints. */
   readonly hosts: readonly string[];
   readonly endpoints: EndpointHandler;

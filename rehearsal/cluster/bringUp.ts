@@ -69,7 +69,7 @@ export async function buildSurroundings(
   };
   const network = await createNetwork({
     addresses: ranges.map((range) => `${addressAt(range, 1)}/${range.prefix}`),
-    linkLocal: [metadataAddress],
+    linkLocal: [metadataAddress, ...(cloud.platform === undefined ? [] : [cloud.platform.address])],
   });
   const endpointAddress = addressAt(outside, endpointIndex);
   const balancerAddresses = cloud.balancers.map((balancer, index) => ({
@@ -90,6 +90,7 @@ export async function buildSurroundings(
   const names = [...cloud.hosts, ...publishers.hosts];
   const identity = issueServerCertificate(authority, { commonName: "rehearsal", dnsNames: names });
   await listen(metadataAddress, 80, cloud.metadata);
+  if (cloud.platform !== undefined) await listen(cloud.platform.address, 80, cloud.platform.handle);
   await listen(
     endpointAddress,
     443,

@@ -149,6 +149,7 @@ export class Cluster {
       name,
       address: machine.privateIp,
       interfaceAddress: surroundings.interfaceOf(machine.privateIp),
+      secondaryAddresses: (machine.secondaryIps ?? []).map(surroundings.interfaceOf),
       gateway: surroundings.gatewayOf(machine.privateIp),
       network: surroundings.network,
       workFolder,

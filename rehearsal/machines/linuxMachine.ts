@@ -20,6 +20,8 @@ export interface LinuxMachineOptions {
   /** Address with the prefix of the whole network, and the router's. */
   readonly interfaceAddress: string;
   readonly gateway: string;
+  /** Further addresses of the interface, with prefix. */
+  readonly secondaryAddresses: readonly string[];
   readonly network: Network;
   readonly workFolder: string;
   /** Lines of /etc/hosts for the simulated endpoints, by the machine's address. */
@@ -93,6 +95,11 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file))) {
     await writeMachineFile(machine.pid, file, content, Number.parseInt(mode ?? "0644", 8));
+  }
+  // cloud-init's source for Azure puts all addresses on the interface, before it runs user data (canonical/cloud-init: DataSourceAzure.py).
+  if (options.secondaryAddresses.length > 0) {
+    const lines = options.secondaryAddresses.map((address) => `address add ${address} dev eth0\n`);
+    await runInMachine(machine, ["ip", "-batch", "-"], { stdin: lines.join("") });
   }
   const script = options.payload.commands.map((argv) => argv.map(shellQuote).join(" ")).join("\n");
   await startInMachine(machine, ["bash", "-c", script], { logFile: path.join(logFolder, "cloud-init.log") });

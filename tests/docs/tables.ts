@@ -11,10 +11,10 @@ import {
 import { type SecurityRule as AwsRule, securityRules as awsRules } from "../../components/aws/securityRules.ts";
 import { roles } from "../../components/azure/roles.ts";
 import { type SecurityRule as AzureRule, securityRules as azureRules } from "../../components/azure/securityRules.ts";
+import type { Stage } from "../../components/machine/linux/stage.ts";
 import {
   controlPlaneStages,
   linuxWorkerStages,
-  type Stage,
   scriptsStage,
   trustStage,
 } from "../../components/machine/linux/stages.ts";

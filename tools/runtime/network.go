@@ -77,6 +77,9 @@ func (n *podNetwork) ready() error {
 			return err
 		}
 	}
+	if onInterface(list) {
+		return nil
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.prefix.IsValid() {
@@ -110,7 +113,7 @@ func (n *podNetwork) add(id string) (ip, netns string, err error) {
 	if err := n.ready(); err != nil {
 		return "", "", err
 	}
-	address, err := n.allocate(id)
+	address, err := n.address(id)
 	if err != nil {
 		return "", "", err
 	}

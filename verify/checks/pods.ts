@@ -18,7 +18,7 @@ export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: Pod
       const begin = from(context, host);
       const own = pods.filter(({ node }) => node === host.node);
       const others = pods.filter(({ node }) => node !== host.node);
-      const deaf = start.release !== undefined && !verify.hostReachesOwnPods(start.release);
+      const deaf = start.release !== undefined && !network.windows.hostReachesOwnPods(start.release);
       const limit = start.os === "windows" ? verify.windowsHostLimit : undefined;
       if (deaf && own.length > 0)
         note(`${start.id} cannot reach its own node's pods by address: HNS has no HostRoute policy before build 18321`);

@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { networkPrefixes } from "../../model/addressPlan.ts";
 import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../../model/cidr.ts";
 import { poolGroups } from "../../model/pools.ts";
+import { podNetworkRules, whereNodesHaveRanges } from "../../podNetworks/rules.ts";
 import { childPath, type Problem } from "../problem.ts";
 import type { StackConfig } from "../schema.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
@@ -316,11 +317,14 @@ function authorityProblem(pem: string, earlier: readonly string[]): string | und
 
 /** The rules on addresses and on what machines can reach. */
 export const networkRules: readonly Rule[] = [
-  ...[machines, pods, services].map(oneNetwork),
-  disjoint(machines, pods),
+  oneNetwork(machines),
+  whereNodesHaveRanges(oneNetwork(pods)),
+  oneNetwork(services),
+  whereNodesHaveRanges(disjoint(machines, pods)),
   disjoint(machines, services),
-  disjoint(pods, services),
-  roomForPods,
+  whereNodesHaveRanges(disjoint(pods, services)),
+  whereNodesHaveRanges(roomForPods),
+  ...podNetworkRules,
   roomForMachines,
   restrictedNetwork,
   access,

@@ -1,5 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { buildLabel } from "../../model/pools.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { text, texts } from "./cel.ts";
 
 /** One thing that Windows ignores or cannot do. */
@@ -24,8 +25,9 @@ const probes = ["livenessProbe", "readinessProbe", "startupProbe"]
  * What the API server accepts for a Windows pod although Windows does not do it (kubernetes/website: concepts/windows/intro.md,
  * "Compatibility and limitations"). What it refuses by itself is not repeated.
  */
-export function windowsLimits(spec: Pick<ClusterSpec, "windows">): readonly WindowsLimit[] {
-  const deaf = spec.windows.filter(({ hostReachesOwnPods }) => !hostReachesOwnPods).map(({ name }) => name);
+export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">): readonly WindowsLimit[] {
+  const { windows: network } = podNetwork(spec);
+  const deaf = spec.windows.filter((release) => !network.hostReachesOwnPods(release)).map(({ name }) => name);
   return [
     {
       expression: "!(has(variables.pod.hostNetwork) && variables.pod.hostNetwork)",
@@ -48,11 +50,15 @@ export function windowsLimits(spec: Pick<ClusterSpec, "windows">): readonly Wind
       expression: "variables.containers.all(c, !has(c.volumeDevices) || c.volumeDevices.size() == 0)",
       message: "Windows cannot attach block devices to containers: use a file system volume",
     },
-    {
-      expression: "variables.containers.all(c, !has(c.ports) || c.ports.all(p, !has(p.hostPort)))",
-      message:
-        "the pod network of Windows nodes makes no host ports (containernetworking/plugins#530): use a Service of type NodePort or LoadBalancer",
-    },
+    ...(network.hostPorts
+      ? []
+      : [
+          {
+            expression: "variables.containers.all(c, !has(c.ports) || c.ports.all(p, !has(p.hostPort)))",
+            message:
+              "the pod network of Windows nodes makes no host ports (containernetworking/plugins#530): use a Service of type NodePort or LoadBalancer",
+          },
+        ]),
     {
       expression: '!has(variables.pod.dnsPolicy) || variables.pod.dnsPolicy != "Default"',
       message:

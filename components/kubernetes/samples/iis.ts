@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import type { WindowsFacts } from "../../model/operatingSystems.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { Container, Manifest } from "../manifest.ts";
 import { loadBalancer, windowsDeployment, yearOf } from "./sampleSite.ts";
 
@@ -8,7 +8,9 @@ import { loadBalancer, windowsDeployment, yearOf } from "./sampleSite.ts";
  * Internet Information Services per Windows build in use, behind a load balancer: `iis-2019`, `iis-2022`, ... It gets requests only while it
  * answers, and for a moment longer than the load balancer sends them.
  */
-export function iisManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
+export function iisManifests(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "windows">,
+): readonly Manifest[] {
   return spec.windows.flatMap((os): Manifest[] => {
     const name = `iis-${yearOf(os)}`;
     return [
@@ -19,7 +21,11 @@ export function iisManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "w
           name: "iis",
           image: windowsImage(spec.artifacts, "servercore/iis", os),
           ports: [{ name: "http", containerPort: 80 }],
-          readinessProbe: { ...answers(os), periodSeconds: 5, timeoutSeconds: 5 },
+          readinessProbe: {
+            ...answers(podNetwork(spec).windows.hostReachesOwnPods(os)),
+            periodSeconds: 5,
+            timeoutSeconds: 5,
+          },
           lifecycle: { preStop: { sleep: { seconds: 5 } } },
         },
       }),
@@ -29,7 +35,7 @@ export function iisManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "w
 }
 
 /** Asks the server from outside the container, or within it where the kubelet cannot reach pods by their addresses. */
-function answers({ hostReachesOwnPods }: WindowsFacts): NonNullable<Container["readinessProbe"]> {
+function answers(hostReachesOwnPods: boolean): NonNullable<Container["readinessProbe"]> {
   return hostReachesOwnPods
     ? { httpGet: { path: "/", port: "http" } }
     : { exec: { command: ["curl.exe", "--silent", "--fail", "--output", "NUL", "http://localhost/"] } };

@@ -3,19 +3,8 @@ import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
+import type { Placement } from "./placement.ts";
 import { tsvFile } from "./shell.ts";
-
-/** How a downloaded file is installed. */
-interface Placement {
-  /** `binary`: installed under its own name; `tar`: unpacked, gzip. */
-  readonly kind: "binary" | "tar";
-  /** Folder on the machine. */
-  readonly destination: string;
-  /** Leading path components of the archive to strip. Default 0. */
-  readonly strip?: number;
-  /** Patterns of the files to extract from the archive. Default all. */
-  readonly members?: readonly string[];
-}
 
 const program: Placement = { kind: "binary", destination: "/usr/local/bin" };
 
@@ -37,14 +26,15 @@ const placements: Readonly<Record<string, Placement>> = {
  */
 export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux"): string {
   const mirror = spec.mirror.artifacts;
+  const network = podNetwork(spec);
   const artifacts = Object.entries({
     ...machineArtifacts(spec.artifacts, spec.kubernetes.version, role),
-    ...podNetwork(spec).artifacts(spec.artifacts, role),
+    ...network.artifacts(spec, role),
   });
   const plugin = role === "linux" ? credentialPlugin(spec, "linux") : undefined;
   return tsvFile([
     ...artifacts.map(([name, { url, algorithm, digest, checksumUrl }]) => {
-      const place = placements[name];
+      const place = placements[name] ?? network.linux.places[name];
       if (place === undefined) throw new RangeError(`nobody has said where the artifact ${name} goes on Linux`);
       if (digest === null && checksumUrl === undefined)
         throw new RangeError(`the artifact ${name} has neither a digest nor a checksum file`);

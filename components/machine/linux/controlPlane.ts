@@ -4,6 +4,7 @@ import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours } from "../../model/timings.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
@@ -11,7 +12,8 @@ import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } 
 import { linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, type ServiceAccountTokens, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
-import { controlPlaneStages, type Stage, stageTable, stageTablePath, withTrust } from "./stages.ts";
+import type { Stage } from "./stage.ts";
+import { controlPlaneStages, stageTable, stageTablePath, withPodNetwork, withTrust } from "./stages.ts";
 import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
@@ -29,10 +31,11 @@ export interface ControlPlanePayloadArgs {
 export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
   const { spec } = args;
   const { auditPolicy, admission } = spec.controlPlane;
-  const stages = withTrust(
+  const shared = withTrust(
     spec,
     admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission),
   );
+  const stages = withPodNetwork(shared, podNetwork(spec));
   const jobs = scheduledJobs(args.access.snapshots !== undefined);
   const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };

@@ -3,6 +3,7 @@ import type { Cloud } from "../../config/schema.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { pauseImage } from "../../model/releases.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFlags } from "../credentialProvider.ts";
 import { type KubeletArgs, kubeletConfiguration } from "../kubeletConfig.ts";
@@ -14,7 +15,8 @@ import { readScript, withoutComments } from "../script.ts";
 import { trustFiles } from "../trust.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { envFile } from "./shell.ts";
-import { type Stage, stageScript } from "./stages.ts";
+import type { Stage } from "./stage.ts";
+import { sharedStages, stageScript } from "./stages.ts";
 
 /** Path of the script that starts the bootstrap of a Linux machine. */
 export const linuxEntry = "/opt/fenestra/bootstrap.sh";
@@ -62,7 +64,7 @@ export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly P
     script("bootstrap.sh", linuxEntry),
     script("lib.sh"),
     script(`${cloud}.sh`, "/opt/fenestra/cloud.sh"),
-    ...stages.map(stageFile),
+    ...stages.filter(({ name }) => sharedStages.has(name)).map(stageFile),
     ...(cloud === "azure" ? [script("guard-metadata.sh")] : []),
   ];
 }
@@ -93,6 +95,7 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
     kubeletUnit(requiresMount),
     rootFile("/etc/systemd/system/fenestra-bootstrap.service"),
     ...metadataGuard(spec.cloud),
+    ...podNetwork(spec).linux.files(),
   ];
 }
 

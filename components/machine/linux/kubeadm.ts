@@ -3,6 +3,7 @@ import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import { keySetUrl } from "../../model/serviceAccountKeys.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
 import { controlPlaneTaint } from "../kubeletConfig.ts";
@@ -164,7 +165,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
     },
     controllerManager: {
       extraArgs: args({
-        "allocate-node-cidrs": "true",
+        "allocate-node-cidrs": String(podNetwork(spec).nodeRanges),
         "bind-address": "127.0.0.1",
         "kube-api-burst": kubernetes.clientLimits.burst,
         "kube-api-qps": kubernetes.clientLimits.qps,

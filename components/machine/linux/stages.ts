@@ -1,22 +1,12 @@
 import { createHash } from "node:crypto";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { LinuxPool } from "../../model/pools.ts";
+import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
 import { annotationPatch, hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile } from "../payload.ts";
 import { trustFiles } from "../trust.ts";
 import { tsvFile } from "./shell.ts";
-
-/** One step of a machine's bootstrap. */
-export interface Stage {
-  /** Name of the script below `/opt/fenestra/stages`, and of the stage in the log. */
-  readonly name: string;
-  /** Exit code of the bootstrap when this stage fails, 10 to 63: lower ones are bash's own, higher ones those of sysexits(3). */
-  readonly exitCode: number;
-  /** Files of the payload that the stage depends on besides its script, the library and `machine.env`. */
-  readonly reads: readonly string[];
-  /** `always`: runs at each boot, since a restart undoes its effect or the world outside may have changed. */
-  readonly mode: "once" | "always";
-}
+import type { Stage } from "./stage.ts";
 
 const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({
   name,
@@ -120,6 +110,16 @@ export function workerStages(pool: LinuxPool): readonly Stage[] {
     if (name !== "before" && name !== "after") return [stage];
     return hasOwnStage(pool, name) ? [{ ...stage, reads: own[name] }] : [];
   });
+}
+
+/** Names of the stages above, whose scripts are beside this module. A pod network brings those of its own. */
+export const sharedStages: ReadonlySet<string> = new Set(
+  [trustStage, ...controlPlaneStages, ...linuxWorkerStages].map(({ name }) => name),
+);
+
+/** Stages with those of the cluster's pod network: behind the kernel's, before anything that others reach by an address. */
+export function withPodNetwork(stages: readonly Stage[], { linux }: PodNetwork): readonly Stage[] {
+  return stages.flatMap((stage) => (stage.name === "os" ? [stage, ...linux.stages] : [stage]));
 }
 
 /** Path of the table of stages. */

@@ -1,6 +1,7 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { LinuxPool } from "../../model/pools.ts";
 import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
@@ -10,7 +11,7 @@ import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
-import { ownFiles, stageTable, stageTablePath, withTrust, workerStages } from "./stages.ts";
+import { ownFiles, stageTable, stageTablePath, withPodNetwork, withTrust, workerStages } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
 /** Inputs of a Linux worker's payload. */
@@ -29,7 +30,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     ...workerAttempts,
     ...(pool.timeZone === undefined ? {} : { TIME_ZONE: pool.timeZone }),
   };
-  const stages = withTrust(spec, workerStages(pool));
+  const stages = withPodNetwork(withTrust(spec, workerStages(pool)), podNetwork(spec));
   const drain = script("drain.sh");
   const files: readonly PayloadFile[] = [
     ...linuxFiles({ spec, pool, stages, env }),

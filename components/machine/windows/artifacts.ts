@@ -69,7 +69,7 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
   const network = podNetwork(spec);
   const wanted: Readonly<Record<string, Artifact>> = {
     ...machineArtifacts(spec.artifacts, spec.kubernetes.version, "windows"),
-    ...network.artifacts(spec.artifacts, "windows"),
+    ...network.artifacts(spec, "windows"),
   };
   const programs = Object.entries(wanted).map(([role, artifact]): WindowsArtifact => {
     const place = places[role] ?? networkPlace(network, role);

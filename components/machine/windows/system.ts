@@ -88,7 +88,7 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwo
   return {
     name: pool.release.name,
     features: ["Containers", ...(pool.hyperV ? ["Hyper-V"] : [])],
-    registry: [...registry, ...clocks[cloud].registry],
+    registry: [...registry, ...clocks[cloud].registry, ...network.windows.registry],
     servicesOff: ["wuauserv", "UsoSvc"],
     dynamicPorts,
     // Azure drops traffic from this port (Azure/AKS#2988).

@@ -143,7 +143,12 @@ export const flannel: PodNetwork = {
   name: "flannel",
   namespace: flannelNamespace,
   nodeRanges: true,
-  artifacts: (lock, role) =>
+  podCidr: ({ kubernetes }) => kubernetes.podCidr,
+  podsOf: () => undefined,
+  // Enough for three machines and their replacements, and the smallest subnet that AWS allows.
+  controlPlanePrefix: 28,
+  controlPlaneAddresses: () => [],
+  artifacts: ({ artifacts: lock }, role) =>
     role === "windows"
       ? {
           "flanneld.exe": requireArtifact(lock, { name: "flanneld.exe", version: releases.agent, os: "windows" }),
@@ -159,6 +164,7 @@ export const flannel: PodNetwork = {
       purpose: "Pod network, VXLAN",
     },
   ],
+  linux: { files: () => [], stages: [], places: {} },
   windows: {
     folder: new URL("./", import.meta.url),
     scripts: { repair: "endpoints.ps1", agents: ["start-flanneld.ps1", "start-kube-proxy.ps1"] },
@@ -191,8 +197,11 @@ export const flannel: PodNetwork = {
       sourceVip: { file: windowsPaths.sourceVip, container: "fenestra-source-vip", interface: "source-vip" },
     }),
     data: { flanneld: flanneldProgram },
+    registry: [],
     // The source address is the pods' as well, by which an answer to a node's own connection finds back through the overlay.
     kubeProxy: [`--network-name=${overlay.networkName}`, `--source-vip=${sourceVipPlaceholder}`],
+    hostReachesOwnPods: (release) => release.hostReachesOwnPods,
+    hostPorts: false,
     // SIG Windows announced the fix for the updates of October 2025 (rancher/rancher#50915, comment of 2025-09-03).
     repaired: { "windows-2025": "2025-10-14" },
   },
@@ -200,7 +209,6 @@ export const flannel: PodNetwork = {
     // In practice it is there on some builds (flannel-io/flannel#1096, projectcalico/calico#8569).
     windowsHostLimit:
       "upstream promises the host of a Windows node no way to pods of other nodes over VXLAN (flannel-io/flannel#1096), so that is not judged",
-    hostReachesOwnPods: (release) => release.hostReachesOwnPods,
     lookAt: {
       linux: `kubectl -n ${flannelNamespace} get pods -o wide; on the node: ip route, bridge fdb show dev ${overlay.networkName}, and UDP ${overlay.port} between the nodes`,
       windows: `kubectl -n ${flannelNamespace} logs -l app.kubernetes.io/name=kube-flannel-windows; on the node: Get-HnsNetwork, Get-HnsEndpoint, and UDP ${overlay.port} between the nodes`,

@@ -149,7 +149,7 @@ export const stackRules: readonly Rule[] = [
               id: "windows-past-upstream-support",
               level: "warning",
               path: `${pool.path}.os`,
-              message: `${pool.release.title} is no longer listed by upstream Kubernetes${pool.release.hostReachesOwnPods ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes by pod address fail"}.`,
+              message: `${pool.release.title} is no longer listed by upstream Kubernetes${podNetwork(spec).windows.hostReachesOwnPods(pool.release) ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes by pod address fail"}.`,
               remedy: "Move the workloads to a windows-2022 or windows-2025 pool, with images of that build.",
             },
           ]

@@ -18,6 +18,7 @@ import { mapOf, textOf } from "../../../plan/program/values.ts";
 import { parseEnvironmentFile } from "../../machines/units.ts";
 import type { CloudSimulation, NodeTemplate } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
+import { azureAddresses } from "./addresses.ts";
 import { azureApi, managementHost } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
 import { type AzureIdentity, azureMetadata, type ScheduledEvents } from "./metadata.ts";
@@ -97,6 +98,7 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       return () => !(events.get(name) ?? []).some(({ EventId }) => EventId === event.EventId);
     },
     metadata,
+    platform: { address: "168.63.129.16", handle: azureAddresses((address) => hosts.get(address)) },
     hosts: [...cloud.vaults.map(({ host }) => host), ...cloud.accounts.map(({ host }) => host), managementHost],
     endpoints,
     balancers: azureBalancers(program),

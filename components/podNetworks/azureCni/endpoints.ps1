@@ -1,0 +1,31 @@
+# Repairs the pod network after a restart of HNS, which destroys the endpoints of running pods: the machine restarts.
+
+# The plug-in's state still names the endpoints and networks that HNS has lost, and it cannot be told (Azure/azure-container-networking: rehydration
+# is off). A boot clears both. HNS is known by its process, as AKS knows it (Azure/AgentBaker, hnsremediator.ps1).
+function Repair-PodNetwork {
+    param(
+        [object] $Machine,
+        [string] $BootId,
+        [hashtable] $Memory
+    )
+    $service = Get-CimInstance Win32_Service -Filter "Name='hns'"
+    $Memory.lost = 0
+    # Before the entry of kube-proxy's pod has made the first network there is nothing to lose.
+    if (-not $service.ProcessId -or -not (Test-Path -LiteralPath $Machine.network.conflist)) {
+        return
+    }
+    $file = "$($Machine.paths.state)/network"
+    $mark = "$BootId $($service.ProcessId)"
+    $before = ''
+    if (Test-Path -LiteralPath $file) {
+        $before = [IO.File]::ReadAllText($file)
+    }
+    if ($before -eq $mark) {
+        return
+    }
+    Write-Text $file $mark
+    if ($before.StartsWith("$BootId ")) {
+        Write-Notice 'HNS has lost the endpoints of the pods; the machine restarts' 'Warning'
+        Restart-Computer -Force
+    }
+}

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { podNetworkNames } from "./names.ts";
+
+/** Most pods of a machine whose pods have addresses of its network interface: AKS's own limit; Azure's is 256 addresses on an interface. */
+const mostPods = 250;
+
+const archive = (system: string, form: string) =>
+  z.strictObject({
+    url: z.url({ protocol: /^https$/ }).meta({
+      patternErrorMessage: "an https URL",
+      examples: [`https://files.example.com/azure-vnet-cni-${system}.${form}`],
+      description: `Where the archive lies, a ${form} with azure-vnet and azure-vnet-ipam at its top.`,
+    }),
+    sha256: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/, "is not a SHA-256")
+      .meta({
+        patternErrorMessage: "64 hexadecimal digits in lower case",
+        examples: ["0".repeat(64)],
+        description: "Digest of the archive: nodes install nothing else.",
+      }),
+  });
+
+/** Fields of `network` in the stack file that are about pods. */
+export const podNetworkFields = {
+  pods: z.enum(podNetworkNames).optional().meta({
+    description:
+      "How pods get addresses; fixed for a cluster's life. flannel, the default: an overlay with kubernetes.podCidr. azure-cni, on Azure only: pods have addresses of the virtual network, which are made with each machine.",
+  }),
+  azureCni: z
+    .strictObject({
+      podsPerNode: z.int().min(10).max(mostPods).default(30).meta({
+        description:
+          "Pods that a worker takes, and addresses that it has for them. A new number reaches the machines that are made from then on.",
+      }),
+      plugin: z
+        .strictObject({
+          linux: archive("linux-amd64", "tgz").meta({ description: "The archive for Linux nodes." }),
+          windows: archive("windows-amd64", "zip")
+            .optional()
+            .meta({ description: "The archive for Windows nodes; required with a Windows pool." }),
+        })
+        .meta({
+          description:
+            "Azure's CNI plug-in, releases of Azure/azure-container-networking, version 1.6, 1.7 or 1.8. No digest of it is published, so you name the archives that you have checked.",
+        }),
+    })
+    .optional()
+    .meta({ description: "Settings of azure-cni, required with it." }),
+};
+
+const networkPart = z.object(podNetworkFields);
+
+/** Settings of a network whose pods have addresses of their machine's interface; `undefined` for any other. */
+export function podAddresses({ azureCni }: z.output<typeof networkPart>) {
+  return azureCni === undefined ? undefined : { perNode: azureCni.podsPerNode, plugin: azureCni.plugin };
+}
