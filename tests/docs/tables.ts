@@ -22,6 +22,7 @@ import { windowsStages } from "../../components/machine/windows/stages.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { ownFlagRows } from "../../components/model/ownFlags.ts";
 import { groupName } from "../../components/model/poolGroups.ts";
+import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import type { Plan } from "../../plan/report/plan.ts";
 
 /** Rows of a Markdown table under its head. Bars in cells are escaped. */
@@ -138,7 +139,8 @@ export function ownFlagsTable(): string {
 
 /** Stages of a Linux machine with their exit codes. */
 export function linuxStagesTable(): string {
-  const all = [trustStage, scriptsStage, ...controlPlaneStages, ...linuxWorkerStages];
+  const ofNetworks = Object.values(podNetworks).flatMap(({ linux }) => linux.stages);
+  const all = [trustStage, scriptsStage, ...controlPlaneStages, ...linuxWorkerStages, ...ofNetworks];
   const names = [...new Set(all.map(({ name }) => name))];
   const runs = (list: readonly Stage[], name: string) =>
     list.some((stage) => stage.name === name)
@@ -147,7 +149,9 @@ export function linuxStagesTable(): string {
         ? "on AWS"
         : name === trustStage.name
           ? "with own authorities"
-          : "";
+          : ofNetworks.some((stage) => stage.name === name)
+            ? "with `azure-cni`"
+            : "";
   return markdownTable(
     ["Stage", "Exit code", "Control plane", "Worker", "Runs"],
     names.map((name) => {

@@ -16,6 +16,7 @@ const tables = [
   // Versions of the add-ons' images by cloud; `fenestra pin` checks them.
   "components/kubernetes/images.ts",
   // Versions and ports of the pod networks.
+  "components/podNetworks/azureCni/network.ts",
   "components/podNetworks/flannel/network.ts",
   // Builds of Windows.
   "components/model/operatingSystems.ts",
@@ -42,7 +43,9 @@ const exceptions: readonly (readonly [file: string, text: string, reason: string
   ["rehearsal/host/machineRoot.ts", "24.04.4", "the os-release of an Ubuntu that is imitated"],
 ];
 
-const podPorts = Object.values(podNetworks).flatMap(({ traffic }) => traffic.map(({ ports: { last } }) => last));
+const podPorts = Object.values(podNetworks).flatMap(({ traffic }) =>
+  traffic.flatMap(({ ports: { first, last } }) => (first === last ? [last] : [])),
+);
 const numbers = [...Object.values(ports), nodePorts.last, ...podPorts];
 const portPattern = new RegExp(`(?<![\\d.])(?:${numbers.join("|")})(?!\\d)`, "g");
 const versionPattern = /(?<![\d.])\d+\.\d+\.\d+(?![\d.])/g;

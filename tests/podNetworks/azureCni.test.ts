@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { securityRules } from "../../components/azure/securityRules.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { ConfigError } from "../../components/config/problem.ts";
+import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
+import { linuxWorkerStages, withPodNetwork } from "../../components/machine/linux/stages.ts";
+import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
+import { readWindowsScript } from "../../components/machine/windows/worker.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { changeProblems, stateOf } from "../../components/model/upgrade.ts";
+import { azureCni, windowsConflist } from "../../components/podNetworks/azureCni/network.ts";
+import { collectAzureHosts } from "../../plan/fakes/azureMachines.ts";
+import { mapOf } from "../../plan/program/values.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { manifestsOf } from "../kubernetes/switches.ts";
+import { withMocks } from "../support/mocks.ts";
+import { stackConfig } from "../support/stacks.ts";
+
+type Plain = Readonly<Record<string, unknown>>;
+
+/** The stack's config with parts of `network` and others in place of its own. */
+function configOf(network: Plain = {}, more: Plain = {}): Readonly<Record<string, string>> {
+  const base = stackConfig("azure-cni");
+  const merged = { ...JSON.parse(base["fenestra:network"] ?? "{}"), ...network };
+  return {
+    ...base,
+    "fenestra:network": JSON.stringify(merged),
+    ...Object.fromEntries(
+      Object.entries(more).map(([key, value]) => [
+        `fenestra:${key}`,
+        typeof value === "string" ? value : JSON.stringify(value),
+      ]),
+    ),
+  };
+}
+
+const specOf = (network?: Plain, more?: Plain) => clusterSpec(loadConfig(configOf(network, more)));
+
+/** What is refused of a config, each with its path. */
+function refused(network: Plain, more: Plain = {}): readonly string[] {
+  try {
+    loadConfig(configOf(network, more));
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.problems.map(({ path, message }) => `${path.replace("config.fenestra:", "")} ${message}`);
+  }
+}
+
+const linux = { url: "https://files.example.com/a.tgz", sha256: "1".repeat(64) };
+
+describe("Azure CNI", () => {
+  it("is refused where it cannot be, and with settings that do not fit", () => {
+    const aws = { cloud: "aws", region: "eu-central-1" };
+    assert.deepEqual(refused({ zones: ["eu-central-1a"] }, aws), [
+      "network.pods takes the pods' addresses from network interfaces of Azure, which this cloud does not have",
+    ]);
+    assert.deepEqual(refused({ azureCni: undefined }), [
+      "network.azureCni is missing: the publisher names no digests of the plug-in, so the stack file must",
+    ]);
+    assert.deepEqual(refused({ pods: "flannel" }), ["network.azureCni is read with network.pods: azure-cni only"]);
+    assert.deepEqual(refused({ azureCni: { plugin: { linux } } }), [
+      "network.azureCni.plugin.windows is missing, and there is a Windows pool",
+    ]);
+    assert.deepEqual(refused({}, { kubernetes: { podCidr: "10.128.0.0/14" } }), [
+      "kubernetes.podCidr is not used with network.pods: azure-cni, where pods have addresses of network.cidr",
+    ]);
+    assert.deepEqual(refused({ cidr: "10.0.0.0/21" }), [
+      "network.cidr leaves the pods of control-plane machines too few addresses",
+    ]);
+  });
+
+  it("needs addresses for every pod of every machine, and one machine more per pool for a roll", () => {
+    // A /20 leaves 1,024 less 25; each machine takes 31, so 32 machines fit.
+    const pools = (count: number) => ({ pools: [{ name: "linux", os: "linux", count }] });
+    assert.deepEqual(refused({ cidr: "10.0.0.0/20" }, pools(31)), []);
+    assert.deepEqual(refused({ cidr: "10.0.0.0/20" }, pools(32)), [
+      "network.cidr has room for 999 addresses in the subnet of zone 1, but machines and pods may take 1023",
+    ]);
+  });
+
+  it("gives each machine the addresses of its pods when it is made, on one interface, in one group", async () => {
+    const spec = specOf({ zones: ["1", "2"] }, { controlPlane: { replicas: 3 } });
+    const { program } = await withMocks(() => deployAzure(spec), { region: spec.region });
+    const hosts = collectAzureHosts(program, () => 2);
+    const counts = hosts.map(({ os, machine }) => [
+      machine.group === undefined ? "control plane" : os,
+      machine.secondaryIps?.length,
+    ]);
+    assert.deepEqual(counts.slice(0, 3), Array(3).fill(["control plane", 15]));
+    assert.deepEqual(
+      counts.slice(3).map(([, count]) => count),
+      Array(6).fill(30),
+    );
+    const all = hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])]);
+    assert.equal(new Set(all).size, 3 * 16 + 6 * 31);
+    // The third machine is the second of its zone; the load balancer has .4, machines .10 and .11.
+    const third = hosts[2]?.machine;
+    assert.deepEqual(
+      [third?.privateIp, third?.secondaryIps?.[0], third?.secondaryIps?.[14]],
+      ["10.0.224.11", "10.0.224.31", "10.0.224.45"],
+    );
+    const sets = program.resources.filter(({ type }) => type.endsWith(":VirtualMachineScaleSet"));
+    const autoscaled = sets.find(({ inputs }) => "max" in mapOf(inputs.tags));
+    assert.equal(mapOf(autoscaled?.inputs.tags)["k8s.io_cluster-autoscaler_node-template_resources_pods"], "30");
+  });
+
+  it("lets kubelets take as many pods as there are addresses", () => {
+    const spec = specOf();
+    assert.equal(kubeletConfiguration({ spec }).maxPods, 15);
+    for (const pool of spec.pools) assert.equal(kubeletConfiguration({ spec, pool }).maxPods, 30);
+  });
+
+  it("opens machines to each other's pods, but etcd to no worker", () => {
+    const rules = securityRules(specOf()).filter(({ group }) => group === "control-plane");
+    const order = rules
+      .toSorted((a, b) => a.priority - b.priority)
+      .map(({ name, access, ports }) => `${access} ${name} ${ports.join()}`);
+    assert.deepEqual(order.slice(-4), [
+      "Deny control-plane-etcd-closed 2379-2380",
+      "Allow control-plane-pods-from-control-plane *",
+      "Allow control-plane-pods-from-workers *",
+      "Deny control-plane-closed *",
+    ]);
+    assert.ok(!order.some((rule) => rule.includes("4789")));
+  });
+
+  it("runs nothing in the cluster but kube-proxy, without a source address", () => {
+    const spec = specOf();
+    const names = manifestsOf(spec).filter(({ kind }) => kind === "DaemonSet");
+    assert.ok(names.every(({ metadata }) => !/flannel/.test(metadata.name)));
+    const flags = kubeProxyProgram(spec).arguments;
+    assert.ok(flags.includes("--network-name=azure") && flags.includes("--cluster-cidr=10.0.0.0/16"));
+    assert.ok(!flags.some((flag) => flag.startsWith("--source-vip")));
+  });
+
+  it("has policies of Windows pods in the flat form of version 1, which its plug-in alone reads", () => {
+    const { plugins, name } = JSON.parse(windowsConflist(specOf(), { metadataAcl: true }));
+    assert.equal(name, "azure");
+    const values: readonly Plain[] = plugins[0].AdditionalArgs.map(({ Value }: { Value: Plain }) => Value);
+    assert.deepEqual(values[0], { Type: "OutBoundNAT", ExceptionList: ["10.0.0.0/16"] });
+    assert.ok(values.every((value) => !("Settings" in value)));
+    const blocked = values.filter(({ Action }) => Action === "Block");
+    assert.deepEqual(
+      blocked.map(({ RemoteAddresses, RemotePorts }) => `${RemoteAddresses} ${RemotePorts}`),
+      ["169.254.169.254/32 80", "168.63.129.16/32 80", "168.63.129.16/32 32526"],
+    );
+    const off = JSON.parse(windowsConflist(specOf(), { metadataAcl: false }));
+    assert.equal(off.plugins[0].AdditionalArgs.length, 1);
+  });
+
+  it("frees the addresses before anything of a Linux machine is reached by one, and makes a Windows node Ready last", () => {
+    const stages = withPodNetwork(linuxWorkerStages, azureCni).map(({ name }) => name);
+    assert.deepEqual(stages.slice(0, 4), ["identity", "os", "pod-network", "artifacts"]);
+    const script = readWindowsScript("start-kube-proxy.ps1", azureCni);
+    const steps = [
+      "Clear-State $Machine",
+      "New-FirstNetwork $Machine",
+      "Repair-Routes",
+      "Write-Text $network.conflist",
+    ];
+    const places = steps.map((step) => script.indexOf(step));
+    assert.ok(places.every((place, index) => place > (places[index - 1] ?? 0)));
+  });
+
+  it("stays for a cluster's life", () => {
+    const now = stateOf(specOf());
+    const before = stateOf(specOf({ pods: "flannel", azureCni: undefined }));
+    assert.ok(!("pods" in before));
+    for (const [from, to] of [
+      [before, now],
+      [now, before],
+    ] as const)
+      assert.ok(changeProblems(from, to).some(({ path }) => path === "config.fenestra:network.pods"));
+  });
+});
