@@ -127,7 +127,6 @@ const networkSchema = z
       description:
         "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
     }),
-    ...podNetworkFields,
     zones: z.array(z.string().min(1)).min(1).max(3).meta({
       description:
         "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. Append to extend; never reorder.",
@@ -138,6 +137,7 @@ const networkSchema = z
     }),
     existing: existingNetworkSchema.optional(),
     dns: dnsSchema.optional(),
+    ...podNetworkFields,
   })
   .meta({ description: "The cloud's network." });
 

@@ -23,6 +23,21 @@ const onAzure = rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }
       ],
 );
 
+/** Sizes of existing subnets and their other tenants are not known well enough to promise addresses for every pod. */
+const onOwnNetwork = rule(["network.pods", "network.existing"], (given): readonly Problem[] =>
+  given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined
+    ? []
+    : [
+        {
+          path: path("pods"),
+          value: given["network.pods"],
+          message: "needs subnets that Fenestra divides, so that every machine has addresses for its pods",
+          allowed: "flannel with network.existing",
+          remedy: "leave it out, or let Fenestra make the network",
+        },
+      ],
+);
+
 const settings = rule(["network.pods", "network.azureCni", "pools"], (given): readonly Problem[] => {
   const { "network.pods": pods, "network.azureCni": own, pools } = given;
   if (pods !== "azure-cni")
@@ -141,4 +156,4 @@ export function whereNodesHaveRanges(one: Rule): Rule {
 }
 
 /** The rules on the choice of a pod network. */
-export const podNetworkRules: readonly Rule[] = [onAzure, settings, ownRange, roomForPods];
+export const podNetworkRules: readonly Rule[] = [onAzure, onOwnNetwork, settings, ownRange, roomForPods];

@@ -140,7 +140,7 @@ export const azureCni: PodNetwork = {
       { path: paths.linuxConflist, content: linuxConflist() },
       { path: paths.stage, content: readScript(new URL("pod-network.sh", import.meta.url)), mode: "0755" },
     ],
-    stages: [{ name: "pod-network", exitCode: 17, reads: [paths.linuxConflist], mode: "always" }],
+    stages: [{ name: "pod-network", exitCode: 18, reads: [paths.linuxConflist], mode: "always" }],
     // Patterns, since an archive may have its files below `./`. The other programs in it are for other modes.
     places: {
       "azure-vnet": { kind: "tar", destination: "/opt/cni/bin", members: ["*azure-vnet", "*azure-vnet-ipam"] },

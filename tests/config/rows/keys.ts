@@ -21,7 +21,7 @@ export const keyRows: readonly Row[] = [
     "an unknown key of the network",
     "aws",
     { "network.vpc": "x" },
-    [["network.vpc", "x", "is not a key that Fenestra knows", "one of cidr, zones, nat, existing, dns"]],
+    [["network.vpc", "x", "is not a key that Fenestra knows", "one of cidr, zones, nat, existing, dns, pods, azureCni"]],
   ],
   [
     "an unknown key of kubernetes",
@@ -164,7 +164,7 @@ export const keyRows: readonly Row[] = [
         "network",
         undefined,
         "is missing",
-        "a mapping with the keys cidr, zones, nat, existing, dns. The cloud's network.",
+        "a mapping with the keys cidr, zones, nat, existing, dns, pods, azureCni. The cloud's network.",
       ],
     ],
   ],
