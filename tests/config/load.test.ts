@@ -237,7 +237,8 @@ describe("reading a stack file", () => {
           path: "tests/stacks/Pulumi.aws-test.yaml",
           value: "aws-test",
           message: "there is no such stack file",
-          allowed: "one of aws-dev, aws-existing, aws-prod, aws-restricted, azure-cni, azure-dev, azure-existing, azure-prod",
+          allowed:
+            "one of aws-dev, aws-existing, aws-prod, aws-restricted, azure-cni, azure-dev, azure-existing, azure-prod",
         },
       ]);
     }

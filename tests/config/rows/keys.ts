@@ -21,7 +21,14 @@ export const keyRows: readonly Row[] = [
     "an unknown key of the network",
     "aws",
     { "network.vpc": "x" },
-    [["network.vpc", "x", "is not a key that Fenestra knows", "one of cidr, zones, nat, existing, dns, pods, azureCni"]],
+    [
+      [
+        "network.vpc",
+        "x",
+        "is not a key that Fenestra knows",
+        "one of cidr, zones, nat, existing, dns, pods, azureCni",
+      ],
+    ],
   ],
   [
     "an unknown key of kubernetes",
