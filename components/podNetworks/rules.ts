@@ -132,6 +132,24 @@ const roomForPods = rule(
   },
 );
 
+/** A /26 has room for three machines and their pods. */
+const roomForControlPlane = rule(
+  ["network.pods", "network.zones", "controlPlane.replicas"],
+  ({ "network.pods": pods, "network.zones": zones, "controlPlane.replicas": replicas }): readonly Problem[] =>
+    pods !== "azure-cni" || Math.ceil(replicas / zones.length) <= 3
+      ? []
+      : [
+          {
+            path: "config.fenestra:controlPlane.replicas",
+            value: replicas,
+            message:
+              "puts more than three control-plane machines into one zone, whose subnet has addresses for the pods of three",
+            allowed: "at most three per zone with network.pods: azure-cni",
+            remedy: "name more zones",
+          },
+        ],
+);
+
 /** Smallest network, as a prefix, whose control-plane part of a zone is a /26. */
 const leastNetwork = 20;
 /** Addresses of a subnet that no machine gets: Azure's five, and some for load balancers. */
@@ -156,4 +174,11 @@ export function whereNodesHaveRanges(one: Rule): Rule {
 }
 
 /** The rules on the choice of a pod network. */
-export const podNetworkRules: readonly Rule[] = [onAzure, onOwnNetwork, settings, ownRange, roomForPods];
+export const podNetworkRules: readonly Rule[] = [
+  onAzure,
+  onOwnNetwork,
+  settings,
+  ownRange,
+  roomForPods,
+  roomForControlPlane,
+];

@@ -145,7 +145,7 @@ export const flannel: PodNetwork = {
   nodeRanges: true,
   podCidr: ({ kubernetes }) => kubernetes.podCidr,
   podsOf: () => undefined,
-  // Enough for three machines and their replacements, and the smallest subnet that AWS allows.
+  // Room for five machines in one zone, from the tenth address on, and the smallest subnet that AWS allows.
   controlPlanePrefix: 28,
   controlPlaneAddresses: () => [],
   artifacts: ({ artifacts: lock }, role) =>
