@@ -18,7 +18,7 @@ interface CommandLine {
 }
 
 /** Programs that are no Go programs of an add-on: shells, and what comes with the image's system. */
-const others = ["powershell.exe", "cmd.exe", "cp", "C:\\LogMonitor\\LogMonitor.exe"];
+const others = ["powershell.exe", "cmd.exe", "cp", "sh", "C:\\LogMonitor\\LogMonitor.exe"];
 
 function commandLines(manifests: readonly Manifest[]): readonly CommandLine[] {
   return manifests.flatMap((manifest) => {
