@@ -49,10 +49,16 @@ describe("fenestra init", () => {
 
   it("are deployed when no value of documentation is left, development first", () => {
     const { names, leftOut } = deployableStacks(testStacks);
-    assert.deepEqual(names, ["azure-prod"]);
+    assert.deepEqual(names, ["azure-cni", "azure-existing", "azure-prod"]);
     assert.deepEqual(
       leftOut.map((line) => line.split(":")[0]),
-      ["aws-dev is left out", "aws-prod is left out", "aws-restricted is left out", "azure-dev is left out"],
+      [
+        "aws-dev is left out",
+        "aws-existing is left out",
+        "aws-prod is left out",
+        "aws-restricted is left out",
+        "azure-dev is left out",
+      ],
     );
     writeFileSync(new URL("Pulumi.wrong.yaml", folder), "config: {}");
     assert.deepEqual(deployableStacks(folder), {

@@ -20,7 +20,9 @@ import {
   selectableVersions,
 } from "../../components/model/releases.ts";
 import { windowsImage } from "../../components/model/windowsImages.ts";
+import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import { verifyImages } from "../../verify/images.ts";
+import { exampleSpec } from "../support/stacks.ts";
 
 const lock = readArtifactLock();
 const hexLength = { sha256: 64, sha512: 128 } as const;
@@ -44,10 +46,13 @@ describe("lock file of artifacts", () => {
         return artifact.url;
       },
     }));
+    const spec = exampleSpec("aws-dev");
     const touch = (artifacts: readonly Artifact[]): unknown => artifacts.map(({ url }) => url);
     for (const version of selectableVersions(lock)) {
       for (const role of ["control-plane", "linux", "windows"] as const)
         touch(Object.values(machineArtifacts(recording, version, role)));
+      for (const role of ["linux", "windows"] as const)
+        touch(Object.values(podNetworks.flannel.artifacts({ ...spec, artifacts: recording }, role)));
       pauseImage(recording, version);
     }
     for (const image of addOnImages())
@@ -188,6 +193,7 @@ describe("versions", () => {
     );
   });
 
+  // What its pod network downloads besides is the network's own.
   const linux = ["kubelet", "kubectl", "containerd", "runc", "crictl", "cni-plugins"];
   const expected: Readonly<Record<MachineRole, readonly string[]>> = {
     "control-plane": [...linux, "kubeadm", "etcd"],
@@ -200,8 +206,6 @@ describe("versions", () => {
       "containerd",
       "crictl",
       "cni-plugins",
-      "flanneld.exe",
-      "flannel-cni.exe",
     ],
   };
   for (const version of versions) {
