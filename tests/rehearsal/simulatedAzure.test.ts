@@ -136,7 +136,7 @@ describe("Azure as the machines of a program see it", () => {
     });
     assert.deepEqual(
       cloud.machines.map(({ id }) => id),
-      ["dev-cp-0", "linux000005", "linux000001", "win2022000000"],
+      ["dev-cp-0", "linux000001", "win2022000000", "linux000005"],
     );
     assert.equal(cloud.replace(successor).id, "linux000006");
   });
