@@ -121,7 +121,7 @@ const dnsSchema = z
   });
 
 /** The cloud's network. */
-const networkSchema = z
+export const networkSchema = z
   .strictObject({
     cidr: cidr.default("10.0.0.0/16").meta({
       description:

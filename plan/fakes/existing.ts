@@ -1,3 +1,4 @@
+import { networkSchema, type StackConfig } from "../../components/config/schema.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import type { PropertyMap } from "../program/values.ts";
@@ -41,7 +42,7 @@ export function existingOf(network: string | undefined, region: string, owner: s
   const { cidr, existing } = parse(network);
   if (existing === undefined) return new Map();
   const all = Object.entries(existing.subnets ?? {}).flatMap(([zone, roles]) =>
-    Object.entries(roles).map(([role, subnet]) => ({ zone, role, ...subnet })),
+    Object.entries(roles).flatMap(([role, subnet]) => (subnet === undefined ? [] : [{ zone, role, ...subnet }])),
   );
   const ranges = [cidr ?? "", ...(existing.moreCidrs ?? [])];
   if (!existing.id.startsWith("/"))
@@ -111,18 +112,11 @@ export function existingOf(network: string | undefined, region: string, owner: s
   ]);
 }
 
-interface NetworkText {
-  readonly cidr?: string;
-  readonly existing?: {
-    readonly id: string;
-    readonly moreCidrs?: readonly string[];
-    readonly resourceGroup?: string;
-    readonly subnets?: Readonly<
-      Record<string, Readonly<Record<string, { readonly id: string; readonly cidr: string }>>>
-    >;
-  };
-}
-
-function parse(network: string | undefined): NetworkText {
-  return network === undefined ? {} : JSON.parse(network);
+/** What a stack file says of the network; nothing when it says it wrongly, which the program then reports. */
+function parse(network: string | undefined): Partial<StackConfig["network"]> {
+  try {
+    return networkSchema.safeParse(JSON.parse(network ?? "{}")).data ?? {};
+  } catch {
+    return {};
+  }
 }

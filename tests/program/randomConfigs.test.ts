@@ -8,7 +8,7 @@ import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { requireSameResources } from "../../plan/program/sameResources.ts";
-import { arbitraryConfig, type PlainConfig, pulumiValues } from "../support/arbitraryConfig.ts";
+import { arbitraryConfig, arbitraryValidConfig, type PlainConfig, pulumiValues } from "../support/arbitraryConfig.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
@@ -50,5 +50,14 @@ describe("the program on random stack configs", function () {
     );
     console.log(`      ${seen.ran} ran, ${seen.refused} were refused`);
     assert.equal(seen.ran + seen.refused, numRuns);
+  });
+
+  it("runs on a hundred valid ones over all settings", async () => {
+    await fc.assert(
+      fc.asyncProperty(arbitraryValidConfig(), async (values) => {
+        assert.equal(await tryProgram(values), "ran");
+      }),
+      { numRuns: 100 },
+    );
   });
 });
