@@ -49,7 +49,7 @@ describe("fenestra init", () => {
 
   it("are deployed when no value of documentation is left, development first", () => {
     const { names, leftOut } = deployableStacks(testStacks);
-    assert.deepEqual(names, ["azure-cni", "azure-existing", "azure-prod"]);
+    assert.deepEqual(names, ["azure-cni", "azure-prod"]);
     assert.deepEqual(
       leftOut.map((line) => line.split(":")[0]),
       [
