@@ -58,6 +58,7 @@ describe("fenestra init", () => {
         "aws-prod is left out",
         "aws-restricted is left out",
         "azure-dev is left out",
+        "azure-existing is left out",
       ],
     );
     writeFileSync(new URL("Pulumi.wrong.yaml", folder), "config: {}");
