@@ -34,6 +34,7 @@ import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster, type Release } from "./cluster/cluster.ts";
 import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
 import { type EngineAccess, serveEngine } from "./engine.ts";
+import { callHook } from "./hooks.ts";
 import type { Progress } from "./host/progress.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
 import { nodesText } from "./nodeTable.ts";
@@ -177,9 +178,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     return session.results;
   }
   const passGate = async (name: string, kept?: unknown): Promise<void> => {
-    const hook = hooks.get(name);
-    if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
-    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept } }]);
+    await callHook({ program, hooks }, name, kept);
     progress.line(`gate ${name}: open`);
   };
   let applied: Applied = { refused: [], warnings: [] };

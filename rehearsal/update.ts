@@ -9,6 +9,7 @@ import type { CloudSimulation } from "./clouds/cloud.ts";
 import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue } from "./cluster/apply.ts";
 import type { DecodedMachine } from "./cluster/bringUp.ts";
 import type { Cluster, Release } from "./cluster/cluster.ts";
+import { callHook } from "./hooks.ts";
 import { waitFor } from "./host/processes.ts";
 import type { Progress } from "./host/progress.ts";
 import { withRelease } from "./releases.ts";
@@ -94,9 +95,7 @@ export class Update {
 
   /** Asks a hook, with what the state would hold. */
   async ask(name: string, kept: unknown): Promise<void> {
-    const hook = this.#of.hooks.get(name);
-    if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
-    await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept } }]);
+    await callHook(this.#of, name, kept);
   }
 
   /**
