@@ -32,6 +32,10 @@ export interface Edge {
   readonly endpoints: readonly string[];
 }
 
+/** Readers that are no machines. */
+const everyone = "everyone";
+const podsName = "pods with the right";
+
 /** Words for the control plane among readers and writers. */
 const controlPlaneName = "control plane";
 
@@ -115,12 +119,27 @@ export function stores(plan: Plan): readonly Store[] {
       return [{ title: `${place}: ${members.length} secrets`, detail, readers, writers }];
     }),
     ...buckets.map((resource) => ({
-      title: `${plan.cluster.cloud === "aws" ? "Bucket" : "Storage"}: ${words(resource.name.replace(`${plan.cluster.name}-`, "").replace(/-(bucket|container)$/, ""))}`,
+      title: `${plan.cluster.cloud === "aws" ? "Bucket" : "Storage"}: ${words(resource.name.replace(`${plan.cluster.name}-`, "").replace(/^workload-identity-|-(bucket|container)$/g, ""))}`,
       detail: "",
-      readers: holders((grant) => grant.may("read", resource)),
+      readers: isPublic(plan, resource) ? [everyone] : holders((grant) => grant.may("read", resource)),
       writers: holders((grant) => grant.may("write", resource)),
     })),
   ];
+}
+
+/** Whether anybody may read something in it: a container of public blobs, or a bucket whose policy lets all in. */
+function isPublic({ resources }: Plan, store: PlanResource): boolean {
+  return (
+    valueAt(store.inputs, "publicAccess") === "Blob" ||
+    resources.some(
+      ({ type, inputs, propertyDependencies }) =>
+        type === "aws:s3/bucketPolicy:BucketPolicy" &&
+        (propertyDependencies.bucket ?? []).includes(store.urn) &&
+        statements(text(inputs, "policy")).some(
+          (statement) => valueAt(statement, "Effect") === "Allow" && valueAt(statement, "Principal") === "*",
+        ),
+    )
+  );
 }
 
 /** One holder's right. */
@@ -132,6 +151,7 @@ interface Grant {
 /** Whose identity a component is: the control plane's or a pool's. */
 function holderOf({ cluster, pools }: Plan, name: string | undefined): string | undefined {
   if (name === `${cluster.name}-control-plane-identity`) return controlPlaneName;
+  if (name === `${cluster.name}-workload-identity`) return podsName;
   return pools.find((pool) => name === `${cluster.name}-pool-${pool.name}-identity`)?.name;
 }
 
@@ -236,13 +256,13 @@ export function shortZone({ cluster }: Plan, zone: string): string {
 /** Holders in words, all pools together where they are the same: `control plane, all pools`. */
 export function holdersInWords(plan: Plan, holders: readonly string[]): string {
   if (holders.length === 0) return "nobody";
+  if (holders.includes(everyone)) return everyone;
   const names = plan.pools.map(({ name }) => name);
   const pools = names.filter((name) => holders.includes(name));
   const all = pools.length > 1 && pools.length === names.length;
   const some = pools.length > 3 ? [`${pools.length} of ${names.length} pools`] : pools;
-  return [...(holders.includes(controlPlaneName) ? [controlPlaneName] : []), ...(all ? ["all pools"] : some)].join(
-    ", ",
-  );
+  const others = [controlPlaneName, podsName].filter((name) => holders.includes(name));
+  return [...others, ...(all ? ["all pools"] : some)].join(", ");
 }
 
 function words(name: string): string {
