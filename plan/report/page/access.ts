@@ -202,7 +202,9 @@ function azureGrants(plan: Plan): readonly Grant[] {
     .filter(({ type }) => type === "azure-native:authorization:RoleAssignment")
     .flatMap(({ inputs, propertyDependencies }) => {
       const identity = byUrn.get(propertyDependencies.principalId?.[0] ?? "");
-      const who = holderOf(plan, nameOf(identity?.parent));
+      const owner = byUrn.get(identity?.parent ?? "");
+      // The identity of a service account is inside the component of all of them.
+      const who = holderOf(plan, owner?.name) ?? holderOf(plan, nameOf(owner?.parent));
       const role = builtInRoles[text(inputs, "roleDefinitionId").split("/").at(-1) ?? ""];
       const scopes = propertyDependencies.scope ?? [];
       if (who === undefined || role === undefined) return [];
