@@ -20,15 +20,27 @@ const settingsSchema = z.looseObject({
   }),
   programs: z.looseObject({ kubectl: z.string(), hostLocal: z.string() }),
   kubeProxy: z.looseObject({ program: z.string(), kubeconfig: z.string(), arguments: z.array(z.string()) }),
-  network: z.looseObject({
-    name: z.string(),
-    hostLocal: z.string(),
-    reservations: z.string(),
-    conflistTemplate: z.string(),
-    sourceVip: z.looseObject({ container: z.string(), interface: z.string() }),
-  }),
+  network: z.looseObject({}),
   drain: z.looseObject({ columns: z.string() }),
 });
+
+/** What a pod network has whose addresses host-local gives out. */
+const overlaySchema = z.looseObject({
+  name: z.string(),
+  hostLocal: z.string(),
+  reservations: z.string(),
+  conflistTemplate: z.string(),
+  sourceVip: z.looseObject({ container: z.string(), interface: z.string() }),
+});
+
+type Overlay = z.output<typeof overlaySchema>;
+
+/** @throws CheckSkipped when the stack file asks for a pod network without host-local */
+function overlayOf({ settings }: Subject, { pools }: CheckContext): Overlay {
+  if (pools.some(({ podAddresses }) => podAddresses === "interface"))
+    throw new CheckSkipped("the plug-in of this pod network has no module that every proxy serves");
+  return overlaySchema.parse(settings.network);
+}
 
 /** A machine whose kubelet.exe has registered its node, with what its scripts would read. */
 interface Subject {
@@ -108,8 +120,10 @@ async function subjectOf(wine: Wine, { windowsMachines }: Cluster, { api }: Chec
 }
 
 /** What start-kube-proxy.ps1 does with the IPAM plug-in, Request-Address: a release, and an address for kube-proxy. */
-async function hostLocal({ machine, settings, programs, subnet }: Subject, { note }: CheckContext): Promise<void> {
-  const { name, hostLocal: dataDir, reservations, sourceVip } = settings.network;
+async function hostLocal(subject: Subject, context: CheckContext): Promise<void> {
+  const { machine, settings, programs, subnet } = subject;
+  const overlay = overlayOf(subject, context);
+  const { name, hostLocal: dataDir, reservations, sourceVip } = overlay;
   await machine.install(settings.programs.hostLocal, programs["host-local"]);
   const stdin = JSON.stringify({
     cniVersion: cniSpecVersion,
@@ -117,7 +131,7 @@ async function hostLocal({ machine, settings, programs, subnet }: Subject, { not
     ipam: { type: "host-local", dataDir, ranges: [[{ subnet }]] },
   });
   const request = async (command: string): Promise<Outcome> =>
-    await machine.run([settings.programs.hostLocal], { stdin, env: cniEnvironment(command, settings) });
+    await machine.run([settings.programs.hostLocal], { stdin, env: cniEnvironment(command, settings, overlay) });
   for (const command of ["DEL", "ADD"]) {
     const { code, stdout } = await request(command);
     expect(code === 0, `${command} ended with exit code ${code}: ${oneLine(stdout)}`);
@@ -126,12 +140,16 @@ async function hostLocal({ machine, settings, programs, subnet }: Subject, { not
     const address = ips[0]?.address.replace(/\/.*$/, "") ?? "";
     const reserved = await onDrive(machine, `head -n 1 '${driveFile(`${reservations}\\${address}`)}'`);
     expectEqual(reserved.trim(), sourceVip.container, `${reservations}\\${address}, by which the script knows its own`);
-    note(`${address} of ${subnet}`);
+    context.note(`${address} of ${subnet}`);
   }
 }
 
-function cniEnvironment(command: string, { network, paths }: Subject["settings"]): Readonly<Record<string, string>> {
-  const { container, interface: name } = network.sourceVip;
+function cniEnvironment(
+  command: string,
+  { paths }: Subject["settings"],
+  { sourceVip }: Overlay,
+): Readonly<Record<string, string>> {
+  const { container, interface: name } = sourceVip;
   return {
     CNI_COMMAND: command,
     CNI_CONTAINERID: container,
@@ -148,8 +166,10 @@ const conflistSchema = z.looseObject({
 });
 
 /** What flannel.exe hands on (flannel-io/cni-plugin: flannel_windows.go, doCmdAdd): its delegate with the list's name and version, and the node's range. */
-async function cniPlugin({ machine, settings, programs, subnet }: Subject, { note }: CheckContext): Promise<void> {
-  const { conflistTemplate, name: network } = settings.network;
+async function cniPlugin(subject: Subject, context: CheckContext): Promise<void> {
+  const { machine, settings, programs, subnet } = subject;
+  const overlay = overlayOf(subject, context);
+  const { conflistTemplate, name: network } = overlay;
   const text = machine.joined.files.find(({ path }) => path === conflistTemplate)?.content ?? "";
   const { cniVersion, name, plugins } = conflistSchema.parse(JSON.parse(text));
   const delegate = plugins[0].delegate;
@@ -157,12 +177,12 @@ async function cniPlugin({ machine, settings, programs, subnet }: Subject, { not
   await machine.install(program, programs["cni-plugin"]);
   const { code, stdout } = await machine.run([program], {
     stdin: JSON.stringify({ ...delegate, cniVersion, name, ipam: { type: "host-local", subnet } }),
-    env: cniEnvironment("ADD", settings),
+    env: cniEnvironment("ADD", settings, overlay),
   });
   expect(code !== 0, "it made an endpoint without HNS");
   const { msg } = z.object({ msg: z.string() }).parse(JSON.parse(stdout));
   expect(msg.includes(`hcn.GetNetworkByName(${network})`), msg);
-  note(msg);
+  context.note(msg);
 }
 
 /** What start-kube-proxy.ps1 and pod.ps1 do once the network is there: a kubeconfig with the pod's token, and the payload's command line. */

@@ -68,6 +68,13 @@ describe("Azure CNI", () => {
     assert.deepEqual(refused({ cidr: "10.0.0.0/21" }), [
       "network.cidr leaves the pods of control-plane machines too few addresses",
     ]);
+    const existing = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "{}");
+    assert.deepEqual(refused({ ...existing, pods: "azure-cni" }), [
+      "network.pods needs subnets that Fenestra divides, so that every machine has addresses for its pods",
+    ]);
+    assert.deepEqual(refused({ zones: ["1"] }, { controlPlane: { replicas: 5 } }), [
+      "controlPlane.replicas puts more than three control-plane machines into one zone, whose subnet has addresses for the pods of three",
+    ]);
   });
 
   it("needs addresses for every pod of every machine, and one machine more per pool for a roll", () => {
