@@ -296,7 +296,8 @@ async function mirrorSettings(
     throw new Error(`${stack} has no fenestra:mirror.artifacts, so nothing can be left out of its mirror`);
   }
   const list = mirrorList(await makePlan({ stack, config, entry }), spec);
-  return { artifacts, httpProxy: spec.httpProxy, list: breakage?.mirror?.(list) ?? list };
+  const issuers = spec.signIn.map(({ issuer }) => new URL(issuer).hostname);
+  return { artifacts, httpProxy: spec.httpProxy, issuers, list: breakage?.mirror?.(list) ?? list };
 }
 
 function mirrorLine({ artifacts, httpProxy, list }: MirrorSettings): string {

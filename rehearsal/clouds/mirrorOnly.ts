@@ -12,6 +12,8 @@ export interface MirrorSettings {
   readonly artifacts: string;
   /** URL of a proxy in front of it. */
   readonly httpProxy: string | undefined;
+  /** Hosts of issuers of sign-in, which the API server looks for by itself: not simulated. */
+  readonly issuers?: readonly string[];
   /** What `fenestra mirror --list` prints for the stack. */
   readonly list: MirrorList;
 }
