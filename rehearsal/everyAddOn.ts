@@ -34,7 +34,7 @@ export const everyAddOn = {
   autoscalerLimits: { nodes: 100 },
   samples: true,
   ...examples,
-} satisfies StackConfigInput["addons"];
+} satisfies Required<NonNullable<StackConfigInput["addons"]>>;
 
 /** Rights in the cloud for the sample that reads an object, and two keys of service accounts, as in the middle of a change. */
 const identity = { serviceAccountKeys: ["rsa-1", "ecdsa"], workloadIdentity: {} } satisfies StackConfigInput["access"];
