@@ -38,6 +38,7 @@ import { callHook } from "./hooks.ts";
 import type { Progress } from "./host/progress.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
 import { nodesText } from "./nodeTable.ts";
+import { podAddressesOf } from "./podNetworks.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
 import type { Programs } from "./programs/obtain.ts";
 import type { Wine } from "./programs/wine.ts";
@@ -219,7 +220,10 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
                   running: () => [...cluster.machines.values()],
                 })),
             ...(pools.some(({ os }) => os === "windows")
-              ? [windowsKubeletCheck(options.wine), ...windowsProgramChecks(options.wine, cluster)]
+              ? [
+                  windowsKubeletCheck(options.wine),
+                  ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
+                ]
               : []),
             ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster)),
             ...(worker === undefined || !spec.addons.samples ? [] : identityChecks(stackConfig, program, cluster)),

@@ -35,13 +35,6 @@ const overlaySchema = z.looseObject({
 
 type Overlay = z.output<typeof overlaySchema>;
 
-/** @throws CheckSkipped when the stack file asks for a pod network without host-local */
-function overlayOf({ settings }: Subject, { pools }: CheckContext): Overlay {
-  if (pools.some(({ podAddresses }) => podAddresses === "interface"))
-    throw new CheckSkipped("the plug-in of this pod network has no module that every proxy serves");
-  return overlaySchema.parse(settings.network);
-}
-
 /** A machine whose kubelet.exe has registered its node, with what its scripts would read. */
 interface Subject {
   readonly machine: WindowsMachine;
@@ -71,7 +64,11 @@ const proxyLimitMs = 60_000;
  * Programs that the scripts of a Windows machine start, under Wine with the payload's own arguments and files. Wine has no host network service
  * (HNS): kube-proxy.exe and the CNI plug-in read everything that they are given, and end where they look for it.
  */
-export function windowsProgramChecks(later: Promise<Wine | string>, cluster: Cluster): readonly RehearsalCheck[] {
+export function windowsProgramChecks(
+  later: Promise<Wine | string>,
+  cluster: Cluster,
+  podAddresses: "range" | "interface",
+): readonly RehearsalCheck[] {
   const check = (
     name: string,
     title: string,
@@ -85,16 +82,24 @@ export function windowsProgramChecks(later: Promise<Wine | string>, cluster: Clu
       await run(await subjectOf(wine, cluster, context), context);
     },
   });
+  const ofOverlay = (checked: RehearsalCheck): RehearsalCheck =>
+    podAddresses === "range"
+      ? checked
+      : { ...checked, skip: "the plug-in of this pod network has no module that every proxy serves" };
   return [
-    check(
-      "host-local.exe",
-      "host-local.exe keeps kube-proxy's address where the machine's scripts look for it",
-      hostLocal,
+    ofOverlay(
+      check(
+        "host-local.exe",
+        "host-local.exe keeps kube-proxy's address where the machine's scripts look for it",
+        hostLocal,
+      ),
     ),
-    check(
-      "CNI plug-in",
-      "the CNI plug-in reads the pods' network configuration up to its first call to HNS",
-      cniPlugin,
+    ofOverlay(
+      check(
+        "CNI plug-in",
+        "the CNI plug-in reads the pods' network configuration up to its first call to HNS",
+        cniPlugin,
+      ),
     ),
     check(
       "kube-proxy.exe",
@@ -122,7 +127,7 @@ async function subjectOf(wine: Wine, { windowsMachines }: Cluster, { api }: Chec
 /** What start-kube-proxy.ps1 does with the IPAM plug-in, Request-Address: a release, and an address for kube-proxy. */
 async function hostLocal(subject: Subject, context: CheckContext): Promise<void> {
   const { machine, settings, programs, subnet } = subject;
-  const overlay = overlayOf(subject, context);
+  const overlay = overlaySchema.parse(settings.network);
   const { name, hostLocal: dataDir, reservations, sourceVip } = overlay;
   await machine.install(settings.programs.hostLocal, programs["host-local"]);
   const stdin = JSON.stringify({
@@ -168,7 +173,7 @@ const conflistSchema = z.looseObject({
 /** What flannel.exe hands on (flannel-io/cni-plugin: flannel_windows.go, doCmdAdd): its delegate with the list's name and version, and the node's range. */
 async function cniPlugin(subject: Subject, context: CheckContext): Promise<void> {
   const { machine, settings, programs, subnet } = subject;
-  const overlay = overlayOf(subject, context);
+  const overlay = overlaySchema.parse(settings.network);
   const { conflistTemplate, name: network } = overlay;
   const text = machine.joined.files.find(({ path }) => path === conflistTemplate)?.content ?? "";
   const { cniVersion, name, plugins } = conflistSchema.parse(JSON.parse(text));
