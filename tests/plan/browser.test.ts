@@ -23,6 +23,11 @@ async function violations(view: Browser, part = "html"): Promise<unknown> {
   }
 }
 
+/** Gives the window a width in pixels. */
+async function resize(view: Browser, width: number): Promise<void> {
+  await view.send("Emulation.setDeviceMetricsOverride", { width, height: 800, deviceScaleFactor: 1, mobile: false });
+}
+
 describe("the page of a plan in a browser", function () {
   this.timeout(180_000);
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-page-"));
@@ -77,12 +82,7 @@ describe("the page of a plan in a browser", function () {
       [390, "narrow"],
       [1280, "wide"],
     ] as const) {
-      await view.send("Emulation.setDeviceMetricsOverride", {
-        width,
-        height: 800,
-        deviceScaleFactor: 1,
-        mobile: false,
-      });
+      await resize(view, width);
       const visible = "[...document.querySelectorAll('.picture')].filter((node) => node.offsetHeight > 0)";
       assert.deepEqual(await view.evaluate(`${visible}.map((node) => node.className)`), [`picture ${form}`]);
       const wide = `${visible}.flatMap((picture) => [...picture.querySelectorAll(".box")]).flatMap((group) => {
@@ -102,12 +102,7 @@ describe("the page of a plan in a browser", function () {
       it(`is no wider than a window of ${width} pixels, folded and unfolded, ${scheme}`, async () => {
         const view = await opened();
         await view.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
-        await view.send("Emulation.setDeviceMetricsOverride", {
-          width,
-          height: 800,
-          deviceScaleFactor: 1,
-          mobile: false,
-        });
+        await resize(view, width);
         assert.equal(await view.evaluate("innerWidth"), width);
         // Against clientWidth: the scrollbar takes some of the window, and the page must fit beside it.
         const overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
@@ -122,12 +117,7 @@ describe("the page of a plan in a browser", function () {
     for (const scheme of ["light", "dark"]) {
       const view = await opened();
       await view.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
-      await view.send("Emulation.setDeviceMetricsOverride", {
-        width: 400,
-        height: 800,
-        deviceScaleFactor: 1,
-        mobile: false,
-      });
+      await resize(view, 400);
       const reached: unknown[] = [];
       for (let stop = 0; stop < 13; stop++) {
         await view.press("Tab", "Tab", 9);
@@ -197,12 +187,7 @@ describe("the page of a plan in a browser", function () {
       it(`has nothing that axe-core finds wrong, ${scheme}, ${width} pixels`, async () => {
         const view = await opened();
         await view.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
-        await view.send("Emulation.setDeviceMetricsOverride", {
-          width,
-          height: 800,
-          deviceScaleFactor: 1,
-          mobile: false,
-        });
+        await resize(view, width);
         const dark = "getComputedStyle(document.body).backgroundColor === 'rgb(15, 20, 27)'";
         assert.equal(await view.evaluate(dark), scheme === "dark");
         await view.evaluate(axe.source);
