@@ -12,6 +12,26 @@ export const nameForm = {
 /** A {@link dnsName}. */
 export const lowerCaseName = (): z.ZodString => z.string().regex(dnsName, "is not a lower-case name");
 
+const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
+
+/** An IPv4 network. */
+export const cidr = z
+  .string()
+  .regex(ipv4Cidr, "is not an IPv4 network in CIDR notation")
+  .meta({
+    patternErrorMessage: "four numbers with dots, a slash and the prefix length",
+    examples: ["10.0.0.0/16"],
+  });
+
+/** Certificates in PEM. */
+export const certificate = (): z.ZodString =>
+  z
+    .string()
+    .regex(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM");
+
+/** What stands for a {@link certificate} in messages. */
+export const exampleCertificate = "-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----";
+
 /** A file that is fetched: its https URL and its SHA-256, each with its description. */
 export const pinnedFile = (url: { readonly description: string; readonly example: string }, digest: string) => ({
   url: z.url({ protocol: /^https$/ }).meta({

@@ -1,23 +1,12 @@
 import { z } from "zod";
 import { defaultRelease } from "../model/releases.ts";
-import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
-import { podNetworkFields } from "../podNetworks/settings.ts";
+import { accessSchema, type issuerSchema } from "./accessSchema.ts";
 import { addonsSchema } from "./addOnSchema.ts";
 import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
-import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
-import { workloadIdentitySchema } from "./identitySchema.ts";
+import { certificate, cidr, exampleCertificate, lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
 import { iamSchema, machineFields } from "./machineSchema.ts";
+import { networkSchema } from "./networkSchema.ts";
 
-const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
-
-// Editors show patternErrorMessage in place of the pattern, and so do our own messages.
-const cidr = z
-  .string()
-  .regex(ipv4Cidr, "is not an IPv4 network in CIDR notation")
-  .meta({
-    patternErrorMessage: "four numbers with dots, a slash and the prefix length",
-    examples: ["10.0.0.0/16"],
-  });
 const httpUrl = z.url({ protocol: /^https?$/ }).meta({
   patternErrorMessage: "an http or https URL",
   examples: ["https://mirror.example.com"],
@@ -44,102 +33,6 @@ const kubernetesSchema = z
     serviceCidr: cidr.default("10.96.0.0/16").meta({ description: "Network of the Services." }),
   })
   .meta({ description: "Kubernetes release and the networks inside the cluster." });
-
-const existingSubnet = (description: string) =>
-  z
-    .strictObject({
-      id: z
-        .string()
-        .min(1)
-        .meta({ description: "Id of the subnet: subnet-... on AWS, the whole resource id on Azure." }),
-      cidr: cidr.meta({ description: "Address range of the subnet." }),
-    })
-    .meta({ description });
-
-/** A network that exists already. */
-const existingNetworkSchema = z
-  .strictObject({
-    id: z.string().min(1).meta({
-      description: "Id of the network: vpc-... on AWS, the whole resource id of the virtual network on Azure.",
-    }),
-    moreCidrs: z
-      .array(cidr)
-      .default([])
-      .meta({ description: "Address ranges of the network beside network.cidr, which must be its first one." }),
-    subnets: z
-      .record(
-        z.string().min(1),
-        z.strictObject({
-          private: existingSubnet(
-            "Workers and internal load balancers. It must have a way to everything that the machines fetch. On Azure zones may share it.",
-          ),
-          controlPlane: existingSubnet(
-            "Control-plane machines, at fixed addresses from its tenth on, and on Azure the API's load balancer at its fourth. Nothing else may be in it. On Azure zones may share it.",
-          ),
-          public: existingSubnet(
-            "AWS only: public load balancer of the API. Needed with access.public; its route table must lead to an internet gateway.",
-          ).optional(),
-        }),
-      )
-      .meta({
-        description:
-          "Subnets by zone, one entry for each of network.zones: private for workers and controlPlane, on AWS also public with access.public; each with id and cidr.",
-      }),
-    resourceGroup: z.string().min(1).optional().meta({
-      description:
-        "Azure only: name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
-    }),
-    tagSubnets: z.boolean().optional().meta({
-      description:
-        "AWS only: tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",
-    }),
-  })
-  .meta({
-    description:
-      "A network that exists already. Nothing of it is created, changed or deleted, but for what docs/aws.md and docs/azure.md list. What is written here is compared with the cloud in each preview and update.",
-  });
-
-/** DNS of a network that is created. */
-const dnsSchema = z
-  .strictObject({
-    servers: z.array(z.ipv4()).min(1).max(4).meta({
-      description:
-        "Addresses of name servers, such as domain controllers, at most 4. They must forward what they do not know to the cloud's own resolver.",
-    }),
-    searchDomain: z
-      .string()
-      .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/, "is not a domain name")
-      .optional()
-      .meta({
-        patternErrorMessage: "a domain name in lower case",
-        examples: ["corp.example.com"],
-        description: "AWS only: domain that machines append to short names. Azure's DHCP gives none.",
-      }),
-  })
-  .meta({
-    description: "Name servers of the machines. Default the cloud's own. Not for an existing network, whose own hold.",
-  });
-
-/** The cloud's network. */
-export const networkSchema = z
-  .strictObject({
-    cidr: cidr.default("10.0.0.0/16").meta({
-      description:
-        "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
-    }),
-    zones: z.array(z.string().min(1)).min(1).max(3).meta({
-      description:
-        "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. Append to extend; never reorder.",
-    }),
-    nat: z.enum(["none", "single", "perZone"]).default("single").meta({
-      description:
-        "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too. An existing network gets no gateways: none says that it has no way to the internet.",
-    }),
-    existing: existingNetworkSchema.optional(),
-    dns: dnsSchema.optional(),
-    ...podNetworkFields,
-  })
-  .meta({ description: "The cloud's network." });
 
 /** Machines of the control plane. */
 const controlPlaneSchema = z
@@ -267,114 +160,6 @@ export const poolSchema = z
   })
   .meta({ description: "A pool of equal worker machines." });
 
-/** An OpenID Connect issuer whose users may sign in. */
-const issuerSchema = z.strictObject({
-  name: lowerCaseName()
-    .max(20)
-    .meta({
-      ...nameForm,
-      examples: ["entra"],
-      description:
-        "Short name, unique. Names and groups of its people begin with it and a colon in Kubernetes, so that no issuer can speak for another one or for the system.",
-    }),
-  issuer: z.url({ protocol: /^https$/ }).meta({
-    patternErrorMessage: "an https URL",
-    examples: ["https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/v2.0"],
-    description:
-      "URL of the issuer, exactly as its tokens have it in iss. The control plane fetches /.well-known/openid-configuration below it.",
-  }),
-  clientId: z
-    .string()
-    .min(1)
-    .meta({ description: "The application that people sign in to. Tokens must be for it: it is the audience." }),
-  usernameClaim: z.string().min(1).default("sub").meta({
-    description:
-      "Claim with the person's name. sub never changes hands; with email the issuer must also say that the address is verified.",
-  }),
-  groupsClaim: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({ description: "Claim with the person's groups: groups, or cognito:groups. Without it people have none." }),
-  requiredClaims: z
-    .record(z.string().min(1), z.string())
-    .default({})
-    .meta({ description: "Claims that a token must have, with their values: hd to a domain of your company." }),
-  certificateAuthority: z
-    .string()
-    .regex(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM")
-    .optional()
-    .meta({
-      patternErrorMessage: "certificates in PEM",
-      examples: ["-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----"],
-      description: "Authority that issued the issuer's own certificate. Default those of the API server's image.",
-    }),
-  roles: z
-    .record(z.string().min(1), z.array(z.string().min(1)).min(1))
-    .default({})
-    .meta({
-      description:
-        "ClusterRole (view, edit, admin, cluster-admin or one of yours) to the groups that have it in every namespace, named as the issuer names them. Rights in single namespaces are RoleBindings of your own.",
-    }),
-});
-
-/** Who can reach the Kubernetes API from outside. */
-const accessSchema = z
-  .strictObject({
-    public: z
-      .strictObject({
-        allow: z.array(cidr).min(1).meta({ description: "Networks that may connect. There is no default on purpose." }),
-      })
-      .optional()
-      .meta({
-        description:
-          "A second, public load balancer for the API. Without it the API is reachable from the private network only.",
-      }),
-    names: z.array(z.string().min(1)).min(1).max(20).optional().meta({
-      description:
-        "More host names and IPv4 addresses in the certificate of the API: of a proxy, a bastion or a name server of your own.",
-    }),
-    dns: z
-      .strictObject({
-        name: z.string().min(1).meta({
-          description:
-            "Host name of the API, such as api.shop.example.com. It is in the certificate, and in the kubeconfigs for people.",
-        }),
-        zone: z
-          .string()
-          .regex(
-            /^Z[A-Z0-9]{4,31}$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/(?:dnszones|dnsZones|privateDnsZones)\/[^/]+$/,
-            "is not the id of a DNS zone",
-          )
-          .optional()
-          .meta({
-            patternErrorMessage:
-              "the id of a zone of Route 53, or the resource id of a public or private DNS zone of Azure",
-            examples: ["Z0123456789ABCDEFGHIJ"],
-            description:
-              "Your zone, in which a record of that name leads to the public load balancer, or to the internal one without access.public. Without it the record is yours to make.",
-          }),
-      })
-      .optional()
-      .meta({
-        description: "A name of your own for the API. Nodes and the deployer go on using the load balancers' names.",
-      }),
-    signIn: z.array(issuerSchema).max(64).default([]).meta({
-      description:
-        "OpenID Connect issuers whose people sign in to the API with their own names. The administrator's certificate works beside them.",
-    }),
-    serviceAccountKeys: z
-      .array(lowerCaseName().max(20).meta(nameForm))
-      .min(1)
-      .max(3)
-      .default([firstServiceAccountKey])
-      .meta({
-        description: `Keys of the tokens of service accounts by name: the first one signs, all are accepted. ${firstServiceAccountKey} is the P-256 key that every cluster without this setting has; any other name is a separate RSA-2048 key. A new cluster may begin with one RSA key; a cluster that runs changes its key in three updates, see operations.md.`,
-      }),
-    workloadIdentity: workloadIdentitySchema.optional(),
-  })
-  .meta({ description: "Who reaches the Kubernetes API from outside, and what pods may do in the cloud." });
-
 /** Where machines fetch from in a restricted network. */
 const mirrorSchema = z
   .strictObject({
@@ -452,15 +237,7 @@ export const stackSchema = z.strictObject({
   mirror: mirrorSchema.prefault({}),
   registryAccess: registryAccessSchema.optional(),
   certificateAuthorities: z
-    .array(
-      z
-        .string()
-        .regex(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM")
-        .meta({
-          patternErrorMessage: "a certificate in PEM",
-          examples: ["-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----"],
-        }),
-    )
+    .array(certificate().meta({ patternErrorMessage: "a certificate in PEM", examples: [exampleCertificate] }))
     .min(1)
     .max(8)
     .optional()

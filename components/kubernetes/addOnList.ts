@@ -118,22 +118,7 @@ function gmsa(
 }
 
 /** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
-function samples(
-  spec: Pick<
-    ClusterSpec,
-    | "addons"
-    | "artifacts"
-    | "cloud"
-    | "httpProxy"
-    | "kubernetes"
-    | "noProxy"
-    | "mirror"
-    | "network"
-    | "pools"
-    | "windows"
-  >,
-  objectUrl: Text | undefined,
-): PlannedAddOn {
+function samples(spec: Parameters<typeof sampleManifests>[0], objectUrl: Text | undefined): PlannedAddOn {
   return {
     name: "samples",
     manifests: sampleManifests(spec, objectUrl),

@@ -1,25 +1,20 @@
 import { z } from "zod";
+import { pinnedFile } from "../config/forms.ts";
 import { podNetworkNames } from "./names.ts";
 
 /** Most pods of a machine whose pods have addresses of its network interface: AKS's own limit; Azure's is 256 addresses on an interface. */
 const mostPods = 250;
 
 const archive = (system: string, form: string) =>
-  z.strictObject({
-    url: z.url({ protocol: /^https$/ }).meta({
-      patternErrorMessage: "an https URL",
-      examples: [`https://files.example.com/azure-vnet-cni-${system}.${form}`],
-      description: `Where the archive lies, a ${form} with azure-vnet and azure-vnet-ipam at its top.`,
-    }),
-    sha256: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/, "is not a SHA-256")
-      .meta({
-        patternErrorMessage: "64 hexadecimal digits in lower case",
-        examples: ["0".repeat(64)],
-        description: "Digest of the archive: nodes install nothing else.",
-      }),
-  });
+  z.strictObject(
+    pinnedFile(
+      {
+        description: `Where the archive lies, a ${form} with azure-vnet and azure-vnet-ipam at its top.`,
+        example: `https://files.example.com/azure-vnet-cni-${system}.${form}`,
+      },
+      "Digest of the archive: nodes install nothing else.",
+    ),
+  );
 
 /** Fields of `network` in the stack file that are about pods. */
 export const podNetworkFields = {

@@ -1,4 +1,5 @@
-import { networkSchema, type StackConfig } from "../../components/config/schema.ts";
+import { networkSchema } from "../../components/config/networkSchema.ts";
+import type { StackConfig } from "../../components/config/schema.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import type { PropertyMap } from "../program/values.ts";
