@@ -10,10 +10,17 @@ import { type HostFacts, hostProblem, unshareFlags } from "../../rehearsal/host/
 import { workMountPoint } from "../../rehearsal/host/namespaces.ts";
 import { type Scenario, type ScenarioUser, scenarioUsers, startScenario } from "./systemSupport.ts";
 
+/** The namespaces of a scenario, and a moment at which they existed, in seconds since the host's start. */
+interface Witness {
+  readonly namespaces: readonly string[];
+  readonly at: number;
+}
+
 /** What of a rehearsal could be seen on the host. */
-function traces(namespaces: readonly string[]) {
+function traces({ namespaces, at }: Witness) {
   const processes = readdirSync("/proc").filter((pid) => {
-    if (!/^\d+$/.test(pid) || hasEnded(pid)) return false;
+    // The kernel gives the number of a namespace that has ended to the next one, of a test beside this one for instance.
+    if (!/^\d+$/.test(pid) || !runsSince(pid, at)) return false;
     return ["net", "mnt", "pid"].some((kind) => namespaces.includes(linkOf(`/proc/${pid}/ns/${kind}`)));
   });
   return {
@@ -32,12 +39,19 @@ function traces(namespaces: readonly string[]) {
 
 const nothing = { processes: [], links: [], mounts: [], folders: [] };
 
-/** A zombie holds nothing any more; the first one here waits only for the host's init to notice it, up to a second. */
-function hasEnded(pid: string): boolean {
+/**
+ * Whether a process was there at a moment, and still is. A zombie holds nothing any more; the first one here waits only
+ * for the host's init to notice it, up to a second.
+ */
+function runsSince(pid: string, at: number): boolean {
   try {
-    return / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/, ""));
+    // proc_pid_stat(5): the state is field 3, the start field 22, in hundredths of a second.
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    return fields[0] !== "Z" && Number(fields[19]) <= at * 100;
   } catch {
-    return true;
+    return false;
   }
 }
 
@@ -58,9 +72,9 @@ function entriesOf(folder: string): readonly string[] {
 }
 
 /** The kernel ends what is inside a moment after the outer process has gone. */
-async function tracesAfterwards(namespaces: readonly string[]) {
-  for (let attempt = 0; attempt < 200 && traces(namespaces).processes.length > 0; attempt += 1) await sleep(20);
-  const left = traces(namespaces);
+async function tracesAfterwards(witness: Witness) {
+  for (let attempt = 0; attempt < 200 && traces(witness).processes.length > 0; attempt += 1) await sleep(20);
+  const left = traces(witness);
   // A failure must not leave on the developer's host what it complains about.
   for (const pid of left.processes) process.kill(Number(pid), "SIGKILL");
   return left;
@@ -68,7 +82,7 @@ async function tracesAfterwards(namespaces: readonly string[]) {
 
 interface Started {
   readonly child: ChildProcessByStdio<null, Readable, Readable>;
-  readonly namespaces: readonly string[];
+  readonly witness: Witness;
   /** The beginning of a command that goes inside; only of "hang". */
   readonly enter: readonly string[];
   readonly ended: Promise<readonly [code: number | null, signal: string | null]>;
@@ -78,8 +92,8 @@ async function startAndWait(scenario: Scenario, user: ScenarioUser, graceMs?: nu
   const child = startScenario(scenario, user, graceMs);
   const ended = once(child, "exit").then(([code, signal]): readonly [number | null, string | null] => [code, signal]);
   const [line]: readonly string[] = await once(createInterface(child.stdout), "line");
-  const seen: { namespaces: readonly string[]; enter?: readonly string[] } = JSON.parse(line ?? "{}");
-  return { child, namespaces: seen.namespaces, enter: seen.enter ?? [], ended };
+  const seen: Witness & { enter?: readonly string[] } = JSON.parse(line ?? "{}");
+  return { child, witness: seen, enter: seen.enter ?? [], ended };
 }
 
 for (const user of scenarioUsers) {
@@ -92,18 +106,19 @@ for (const user of scenarioUsers) {
     });
 
     it("returns the exit code of what ran inside and ends what that left behind", async () => {
-      const { child, namespaces, ended } = await startAndWait("exit", user);
+      const { child, witness, ended } = await startAndWait("exit", user);
+      const { namespaces } = witness;
       assert.equal(new Set(namespaces).size, 3);
       for (const kind of ["net", "mnt", "pid"]) assert.ok(!namespaces.includes(linkOf(`/proc/self/ns/${kind}`)), kind);
       assert.deepEqual(await ended, [7, null]);
       assert.equal(child.exitCode, 7);
-      assert.deepEqual(traces(namespaces), nothing);
+      assert.deepEqual(traces(witness), nothing);
     });
 
     it("can be entered from outside and leaves nothing when the outer process is killed", async () => {
-      const { child, namespaces, enter, ended } = await startAndWait("hang", user);
+      const { child, witness, enter, ended } = await startAndWait("hang", user);
       // The first process, its guard, node, the machine's holder and a program in the machine: the check can see them.
-      assert.ok(traces(namespaces).processes.length >= 5, JSON.stringify(traces(namespaces)));
+      assert.ok(traces(witness).processes.length >= 5, JSON.stringify(traces(witness)));
       const [file = "", ...args] = [...user.prefix, ...enter, "ip", "-brief", "link"];
       const links = execFileSync(file, args, { encoding: "utf8" }).split("\n");
       assert.deepEqual(
@@ -112,12 +127,12 @@ for (const user of scenarioUsers) {
       );
       child.kill("SIGKILL");
       assert.deepEqual(await ended, [null, "SIGKILL"]);
-      assert.deepEqual(await tracesAfterwards(namespaces), nothing);
+      assert.deepEqual(await tracesAfterwards(witness), nothing);
     });
 
     it("leaves nothing when the process in between or the inner process is killed", async () => {
       const kill = async (victim: string) => {
-        const { child, namespaces, ended } = await startAndWait("hang", user);
+        const { child, witness, ended } = await startAndWait("hang", user);
         const children = execFileSync("ps", ["-eo", "pid=,ppid=,comm="], { encoding: "utf8" })
           .split("\n")
           .map((line) => line.trim().split(/\s+/));
@@ -128,26 +143,26 @@ for (const user of scenarioUsers) {
         );
         process.kill(Number(found?.[0]), "SIGKILL");
         assert.deepEqual(await ended, [137, null], victim);
-        assert.deepEqual(await tracesAfterwards(namespaces), nothing, victim);
+        assert.deepEqual(await tracesAfterwards(witness), nothing, victim);
       };
       await Promise.all([kill("unshare"), kill("node")]);
     });
 
     it("passes SIGINT on once and returns the code of the orderly end", async () => {
-      const { child, namespaces, ended } = await startAndWait("orderly", user);
+      const { child, witness, ended } = await startAndWait("orderly", user);
       child.kill("SIGINT");
       assert.deepEqual(await ended, [41, null]);
-      assert.deepEqual(traces(namespaces), nothing);
+      assert.deepEqual(traces(witness), nothing);
     });
 
     it("kills everything at the second signal, and after the time for an orderly end", async () => {
       const stop = async (signals: number, graceMs: number) => {
-        const { child, namespaces, ended } = await startAndWait("hang", user, graceMs);
+        const { child, witness, ended } = await startAndWait("hang", user, graceMs);
         child.kill("SIGTERM");
         await sleep(50);
         if (signals === 2) child.kill("SIGTERM");
         assert.deepEqual(await ended, [137, null]);
-        assert.deepEqual(await tracesAfterwards(namespaces), nothing);
+        assert.deepEqual(await tracesAfterwards(witness), nothing);
       };
       await Promise.all([stop(2, 600_000), stop(1, 200)]);
     });

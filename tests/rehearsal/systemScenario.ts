@@ -27,7 +27,7 @@ async function exit(inside: Inside): Promise<unknown> {
   mkdirSync(join(inside.workFolder, "folder"));
   execFileSync("bash", ["-c", "sleep 300 >/dev/null 2>&1 & disown"]);
   process.exitCode = 7;
-  return { parent: process.ppid, namespaces: namespacesOf("self") };
+  return { parent: process.ppid, ...witness("self") };
 }
 
 /** Builds a whole machine and then never ends, not even on SIGTERM. */
@@ -36,7 +36,7 @@ async function hang(inside: Inside): Promise<unknown> {
   const enter = await waitFor("the pid", () => inside.enterCommand(), { timeoutMs: 5_000 });
   process.on("SIGTERM", () => undefined);
   setInterval(() => undefined, 1000);
-  return { namespaces: [...namespacesOf("self"), ...namespacesOf(machine.pid)], enter };
+  return { ...witness("self", machine.pid), enter };
 }
 
 /** Ends in order on a signal. */
@@ -50,7 +50,12 @@ async function orderly(): Promise<unknown> {
       process.exitCode = 40 + signals;
     }, 50);
   });
-  return { namespaces: namespacesOf("self") };
+  return witness("self");
+}
+
+/** The namespaces of processes, and a moment at which they exist, in seconds since the host's start. */
+function witness(...pids: readonly (number | "self")[]) {
+  return { namespaces: pids.flatMap(namespacesOf), at: Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]) };
 }
 
 function namespacesOf(pid: number | "self"): readonly string[] {
