@@ -48,7 +48,7 @@ export function windowsDropIn(): Readonly<Record<string, string>> {
 }
 
 /** The drop-in file of a Windows machine whose node is registered by the kubelet's Linux build, by path. */
-export function linuxStandInDropIn(): Readonly<Record<string, string>> {
+export function linuxBuildDropIn(): Readonly<Record<string, string>> {
   const endpoint = { field: "containerRuntimeEndpoint", value: linuxRuntimeAddress, reason: "there is no named pipe" };
   return { [`${windowsDropInFolder}\\rehearsal.conf`]: dropIn([...kubeletOverrides, endpoint]) };
 }

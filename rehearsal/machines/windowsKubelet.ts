@@ -7,8 +7,8 @@ import { type MachineProcess, runInMachine, startInMachine } from "../host/proce
 import { programFolder } from "../host/rootScripts.ts";
 import type { Wine } from "../programs/wine.ts";
 import {
+  linuxBuildDropIn,
   linuxRuntimeAddress,
-  linuxStandInDropIn,
   windowsDropIn,
   windowsDropInFolder,
   windowsRuntimeAddress,
@@ -62,7 +62,7 @@ export async function startKubeletExe(parts: KubeletParts, wine: Wine): Promise<
  */
 export async function startLinuxKubelet(parts: KubeletParts): Promise<StartedKubelet> {
   const { machine, joined, release, logFile } = parts;
-  await writeFiles(machine, withAdded(joined, linuxStandInDropIn()), onLinux);
+  await writeFiles(machine, withAdded(joined, linuxBuildDropIn()), onLinux);
   const runtime = await startRuntime(parts, linuxRuntimeAddress);
   const labels = { ...systemLabels, "node.kubernetes.io/windows-build": release.build };
   const found = Object.entries(labels).map((pair) => `${pair.join("=")},`);

@@ -35,7 +35,7 @@ func (s *runtimeService) CreateContainer(_ context.Context, request *cri.CreateC
 		Created:   time.Now().UnixNano(),
 		State:     cri.ContainerState_CONTAINER_CREATED,
 	}
-	c.StandIn = !image.runs(c.Argv)
+	c.Fake = !image.runs(c.Argv)
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	s.store.containers[c.ID] = c
@@ -87,12 +87,12 @@ func (s *runtimeService) StartContainer(_ context.Context, request *cri.StartCon
 	if c.State != cri.ContainerState_CONTAINER_CREATED {
 		return nil, status.Errorf(codes.Unknown, "container %q is in state %s", c.ID, c.State)
 	}
-	if c.StandIn {
-		if err := s.explainStandIn(c, pod); err != nil {
+	if c.Fake {
+		if err := s.explainFake(c, pod); err != nil {
 			return nil, err
 		}
 		s.store.update(c, func(c *container) { c.State, c.Started = cri.ContainerState_CONTAINER_RUNNING, time.Now().UnixNano() })
-		s.standIns.start(c, pod, func(code int32) { s.ended(c, code, "", 0) })
+		s.fakes.start(c, pod, func(code int32) { s.ended(c, code, "", 0) })
 		return &cri.StartContainerResponse{}, nil
 	}
 	if err := s.api.serve(c.Config); err != nil {
@@ -144,7 +144,7 @@ func (s *runtimeService) reattach() {
 		if c.State != cri.ContainerState_CONTAINER_RUNNING {
 			continue
 		}
-		if !c.StandIn {
+		if !c.Fake {
 			if err := s.api.serve(c.Config); err != nil {
 				log.Printf("the API server's Service: %v", err)
 			}
@@ -152,7 +152,7 @@ func (s *runtimeService) reattach() {
 			continue
 		}
 		if pod, err := s.store.sandbox(c.SandboxID); err == nil {
-			s.standIns.start(c, pod, func(code int32) { s.ended(c, code, "", 0) })
+			s.fakes.start(c, pod, func(code int32) { s.ended(c, code, "", 0) })
 		}
 	}
 }
@@ -172,8 +172,8 @@ func (s *runtimeService) stop(c *container, grace time.Duration) {
 	if s.stateOf(c) != cri.ContainerState_CONTAINER_RUNNING {
 		return
 	}
-	if c.StandIn {
-		s.standIns.stop(c)
+	if c.Fake {
+		s.fakes.stop(c)
 		s.ended(c, 0, "", 0)
 		return
 	}
@@ -297,18 +297,18 @@ func (s *runtimeService) ReopenContainerLog(_ context.Context, request *cri.Reop
 	if err != nil {
 		return nil, err
 	}
-	if c.StandIn {
+	if c.Fake {
 		pod, err := s.store.sandbox(c.SandboxID)
 		if err != nil {
 			return nil, err
 		}
-		return &cri.ReopenContainerLogResponse{}, s.explainStandIn(c, pod)
+		return &cri.ReopenContainerLogResponse{}, s.explainFake(c, pod)
 	}
 	return &cri.ReopenContainerLogResponse{}, reopenLog(c.Shim)
 }
 
-// explainStandIn writes the only line that a stand-in's log has: the kubelet wants the file to be there.
-func (s *runtimeService) explainStandIn(c *container, pod *sandbox) error {
+// explainFake writes the only line that a fake's log has: the kubelet wants the file to be there.
+func (s *runtimeService) explainFake(c *container, pod *sandbox) error {
 	log := &logFile{path: filepath.Join(pod.Config.GetLogDirectory(), c.Config.GetLogPath())}
 	if err := log.open(); err != nil {
 		return err

@@ -29,7 +29,7 @@ func (s *runtimeService) command(ctx context.Context, id string, argv []string) 
 	if s.stateOf(c) != cri.ContainerState_CONTAINER_RUNNING {
 		return nil, status.Errorf(codes.Unknown, "container %q is not running", id)
 	}
-	if c.StandIn {
+	if c.Fake {
 		return nil, nil
 	}
 	entering := []string{"--mount", "--net", "--root", "--wd", "--target", strconv.Itoa(c.PID), "--"}
@@ -38,7 +38,7 @@ func (s *runtimeService) command(ctx context.Context, id string, argv []string) 
 	return command, nil
 }
 
-// ExecSync runs a command, such as that of a probe. A stand-in has no programs; there it succeeds.
+// ExecSync runs a command, such as that of a probe. A fake has no programs; there it succeeds.
 func (s *runtimeService) ExecSync(ctx context.Context, request *cri.ExecSyncRequest) (*cri.ExecSyncResponse, error) {
 	if limit := request.GetTimeout(); limit > 0 {
 		var cancel context.CancelFunc

@@ -1,6 +1,6 @@
 // Command container-runtime is the container runtime of the rehearsal: it answers the CRI in containerd's place, on the address that containerd's
 // own configuration names. Containers of images that it was given a program for are processes in the machine; every other container is kept as
-// running without one (see standin.go).
+// running without one (see fakeContainers.go).
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	config := flag.String("config", "/etc/containerd/config.toml", "containerd's configuration")
 	images := flag.String("images", "", "JSON file with the images whose programs are at hand")
 	state := flag.String("state", "/run/container-runtime", "folder for sandboxes and containers")
-	kubeconfig := flag.String("kubeconfig", "/etc/kubernetes/kubelet.conf", "the kubelet's credentials, by which stand-ins read what a pod asks for")
+	kubeconfig := flag.String("kubeconfig", "/etc/kubernetes/kubelet.conf", "the kubelet's credentials, by which fakes read what a pod asks for")
 	flag.Parse()
 	if err := serve(*config, *images, *state, *kubeconfig); err != nil {
 		log.Fatal(err)
@@ -60,7 +60,7 @@ func serve(configFile, imageFile, state, kubeconfig string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
 	defer stop()
-	standIns, err := newStandIns(kubeconfig)
+	fakes, err := newFakeContainers(kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func serve(configFile, imageFile, state, kubeconfig string) error {
 	}
 	network := newPodNetwork(config, filepath.Join(state, "netns"), store)
 	service := &runtimeService{
-		config: config, store: store, images: imageStore, network: network, standIns: standIns,
+		config: config, store: store, images: imageStore, network: network, fakes: fakes,
 		api: &apiService{kubeconfig: kubeconfig, served: map[string]bool{}},
 	}
 	if err := service.startStreaming(); err != nil {

@@ -29,7 +29,7 @@ type podNetwork struct {
 // newPodNetwork takes up the addresses of the pods that are there already.
 func newPodNetwork(config *runtimeConfig, folder string, pods *store) *podNetwork {
 	n := &podNetwork{config: config, folder: folder, used: map[netip.Addr]string{}}
-	// The machine's own setting of it goes through sysctl, which is a stand-in.
+	// The machine's own setting of it goes through sysctl, which is a fake.
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
 	for id, pod := range pods.sandboxes {
 		if address, err := netip.ParseAddr(pod.IP); err == nil && pod.Ready {

@@ -18,7 +18,7 @@ type runtimeService struct {
 	store     *store
 	images    *imageStore
 	network   *podNetwork
-	standIns  *standIns
+	fakes     *fakeContainers
 	api       *apiService
 	streaming streaming.Server
 }

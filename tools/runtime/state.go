@@ -34,8 +34,8 @@ type container struct {
 	// Argv and Env are the whole command line and environment, the image's included.
 	Argv []string
 	Env  []string
-	// StandIn tells that there is no program for it.
-	StandIn                    bool
+	// Fake tells that the rehearsal has no program for it.
+	Fake                       bool
 	Created, Started, Finished int64
 	State                      cri.ContainerState
 	ExitCode                   int32

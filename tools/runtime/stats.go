@@ -38,7 +38,7 @@ func (s *runtimeService) ListContainerStats(_ context.Context, request *cri.List
 	return answer, nil
 }
 
-// statsOf measures a container's first process, which with these programs is the only one. A stand-in uses nothing.
+// statsOf measures a container's first process, which with these programs is the only one. A fake uses nothing.
 func statsOf(c *container) *cri.ContainerStats {
 	now := time.Now().UnixNano()
 	cpu, memory := usageOf(c.PID)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A stand-in is a container without a program: it runs until it is stopped, answers the probes that its pod names as a healthy program would,
+// A fake is a container without a program: it runs until it is stopped, answers the probes that its pod names as a healthy program would,
 // and ends at once where a program would come to an end: as init container, and in the pod of a Job. The CRI tells none of that, so the pod is
 // read from the API with the kubelet's own credentials.
 
@@ -35,20 +35,20 @@ const (
 // jobSeconds is how long the container of a Job runs.
 const jobSeconds = 1
 
-type standIns struct {
+type fakeContainers struct {
 	kubeconfig string
 	probes     *probeAnswers
 	mu         sync.Mutex
 	running    map[string]context.CancelFunc
 }
 
-func newStandIns(kubeconfig string) (*standIns, error) {
+func newFakeContainers(kubeconfig string) (*fakeContainers, error) {
 	probes, err := newProbeAnswers()
-	return &standIns{kubeconfig: kubeconfig, probes: probes, running: map[string]context.CancelFunc{}}, err
+	return &fakeContainers{kubeconfig: kubeconfig, probes: probes, running: map[string]context.CancelFunc{}}, err
 }
 
-// start begins a stand-in; `ended` is called when it comes to its end by itself.
-func (s *standIns) start(c *container, pod *sandbox, ended func(code int32)) {
+// start begins a fake; `ended` is called when it comes to its end by itself.
+func (s *fakeContainers) start(c *container, pod *sandbox, ended func(code int32)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.mu.Lock()
 	s.running[c.ID] = cancel
@@ -56,7 +56,7 @@ func (s *standIns) start(c *container, pod *sandbox, ended func(code int32)) {
 	go func() {
 		spec, err := s.podOf(ctx, c)
 		if err != nil {
-			log.Printf("stand-in %s: %v", c.Config.GetMetadata().GetName(), err)
+			log.Printf("fake %s: %v", c.Config.GetMetadata().GetName(), err)
 			return
 		}
 		if spec == nil {
@@ -79,7 +79,7 @@ func (s *standIns) start(c *container, pod *sandbox, ended func(code int32)) {
 		}
 		for _, port := range portsOf(spec, own) {
 			if err := inNetNS(pod.NetNS, func() error { return s.probes.listen(ctx, port) }); err != nil {
-				log.Printf("stand-in %s: port %d: %v", c.Config.GetMetadata().GetName(), port, err)
+				log.Printf("fake %s: port %d: %v", c.Config.GetMetadata().GetName(), port, err)
 				ended(1)
 				return
 			}
@@ -87,7 +87,7 @@ func (s *standIns) start(c *container, pod *sandbox, ended func(code int32)) {
 	}()
 }
 
-func (s *standIns) stop(c *container) {
+func (s *fakeContainers) stop(c *container) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cancel, ok := s.running[c.ID]; ok {
@@ -97,7 +97,7 @@ func (s *standIns) stop(c *container) {
 }
 
 // podOf reads the pod of a container; nil for one that the API does not know, such as a static pod's.
-func (s *standIns) podOf(ctx context.Context, c *container) (*core.Pod, error) {
+func (s *fakeContainers) podOf(ctx context.Context, c *container) (*core.Pod, error) {
 	labels := c.Config.GetLabels()
 	for {
 		pod, err := s.read(ctx, labels[labelPodNamespace], labels[labelPodName])
@@ -115,7 +115,7 @@ func (s *standIns) podOf(ctx context.Context, c *container) (*core.Pod, error) {
 	}
 }
 
-func (s *standIns) read(ctx context.Context, namespace, name string) (*core.Pod, error) {
+func (s *fakeContainers) read(ctx context.Context, namespace, name string) (*core.Pod, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 	if err != nil {
 		return nil, err
