@@ -40,7 +40,8 @@ export function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string
 
 const auditEvent = z.looseObject({
   objectRef: z.looseObject({ name: z.string().optional() }),
-  user: z.looseObject({ username: z.string() }),
+  /** Nobody in the event of a request whose credentials were refused. */
+  user: z.looseObject({ username: z.string().default("") }),
   responseStatus: z.looseObject({ code: z.number() }).optional(),
 });
 

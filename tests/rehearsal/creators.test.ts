@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { creatorsIn } from "../../rehearsal/cluster/inspect.ts";
 
 /** A line of an audit log (audit.k8s.io/v1 Event), as far as it is read. */
-const event = (username: string, name: string | undefined, code: number | undefined) =>
+const event = (username: string | undefined, name: string | undefined, code: number | undefined) =>
   JSON.stringify({
     kind: "Event",
     verb: "create",
-    user: { username },
+    user: username === undefined ? {} : { username },
     objectRef: { resource: "nodes", ...(name === undefined ? {} : { name }) },
     ...(code === undefined ? {} : { responseStatus: { code } }),
   });
@@ -27,7 +27,11 @@ describe("the users that created Nodes, by audit logs", () => {
   });
 
   it("are not those who were refused or came too late", () => {
-    const refused = creatorsIn([event("system:bootstrap:abc", "a", 403), event("nobody", "a", 422)]);
+    const refused = creatorsIn([
+      event("system:bootstrap:abc", "a", 403),
+      event("nobody", "a", 422),
+      event(undefined, undefined, 401),
+    ]);
     assert.deepEqual([...refused], []);
     const late = creatorsIn([event("system:node:a", "a", 201), event("nobody", "a", 409)]);
     assert.deepEqual([...late], [["a", "system:node:a"]]);
