@@ -16,6 +16,7 @@ import { type MirrorList, mirrorList } from "../plan/report/mirrorList.ts";
 import { addOnChecks } from "./checks/addOns.ts";
 import { acceptanceChecks, expectedPools } from "./checks/all.ts";
 import { bringUpChecks } from "./checks/bringUp.ts";
+import type { RehearsalTools } from "./checks/context.ts";
 import { ControlPlaneLab } from "./checks/controlPlane.ts";
 import { fileChecks } from "./checks/files.ts";
 import { identityChecks } from "./checks/identity.ts";
@@ -25,7 +26,7 @@ import { CheckSession, selected } from "./checks/session.ts";
 import { trustChecks } from "./checks/trust.ts";
 import { updateChecks } from "./checks/update.ts";
 import { containerdExeCheck, windowsKubeletCheck } from "./checks/windowsNodes.ts";
-import { windowsProgramChecks } from "./checks/windowsPrograms.ts";
+import { windowsDrainCheck, windowsProgramChecks } from "./checks/windowsPrograms.ts";
 import type { CloudSimulation } from "./clouds/cloud.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
@@ -153,6 +154,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const controlPlane = decoded.filter(({ machine }) => machine.group === undefined);
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
   const pools = expectedPools(stackConfig);
+  const hasWindows = pools.some(({ os }) => os === "windows");
   const lab = new ControlPlaneLab(cluster, controlPlane);
   const worker = workers.find(({ payload }) => payload.system === "linux");
   const selection = { only: options.only ?? "", full: options.full === true };
@@ -219,12 +221,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
                   decoded,
                   running: () => [...cluster.machines.values()],
                 })),
-            ...(pools.some(({ os }) => os === "windows")
-              ? [
-                  windowsKubeletCheck(options.wine),
-                  ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
-                ]
-              : []),
+            ...(hasWindows ? [windowsDrainCheck(options.wine, cluster)] : []),
             ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster)),
             ...(worker === undefined || !spec.addons.samples ? [] : identityChecks(stackConfig, program, cluster)),
             ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
@@ -234,10 +231,20 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     selection,
     progress,
   );
+  const beside = selected(
+    hasWindows && updateTo === undefined
+      ? needing(broughtUp, [
+          windowsKubeletCheck(options.wine),
+          ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
+        ])
+      : [],
+    selection,
+    progress,
+  );
   const session = new CheckSession(
     progress,
     options.paint ?? plain,
-    files.length + bringUp.filter(isAsked).length + acceptance.length,
+    files.length + beside.length + bringUp.filter(isAsked).length + acceptance.length,
   );
   // The readers of the files may still be built, and a cluster that comes up mostly waits.
   const filesRead = session.run(files, {}, { limitMs: buildLimitMs });
@@ -246,28 +253,26 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     {},
     { limitMs: buildLimitMs, isShown: (result) => isAsked(result) || result.outcome === "failed" },
   );
-  await session.run(
-    acceptance,
-    {
-      creators: await creators(cluster),
-      callsOfBoot: [...cloud.calls],
-      refusedObjects: applied.refused,
-      warnings: applied.warnings,
-      api: cluster.api,
-      namespace: "default",
-      waitingImage: "registry.example.test/app:1.0",
-      kubectl: cluster.kubectl,
-      pools,
-      registered: cluster.registered,
-      cloud,
-      linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
-      passGate,
-      rawEtcd: (key) => rawEtcd(lab.machine(0), key),
-      repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
-    },
-    updateTo === undefined ? {} : { limitMs: updateLimitMs },
-  );
-  await filesRead;
+  const context: RehearsalTools = {
+    creators: await creators(cluster),
+    callsOfBoot: [...cloud.calls],
+    refusedObjects: applied.refused,
+    warnings: applied.warnings,
+    api: cluster.api,
+    namespace: "default",
+    waitingImage: "registry.example.test/app:1.0",
+    kubectl: cluster.kubectl,
+    pools,
+    registered: cluster.registered,
+    cloud,
+    linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
+    passGate,
+    rawEtcd: (key) => rawEtcd(lab.machine(0), key),
+    repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
+  };
+  const besideRun = session.run(beside, context);
+  await session.run(acceptance, context, updateTo === undefined ? {} : { limitMs: updateLimitMs });
+  await Promise.all([filesRead, besideRun]);
   progress.line(await nodesText(cluster.api));
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });

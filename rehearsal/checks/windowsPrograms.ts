@@ -62,18 +62,62 @@ const proxyLimitMs = 60_000;
 
 /**
  * Programs that the scripts of a Windows machine start, under Wine with the payload's own arguments and files. Wine has no host network service
- * (HNS): kube-proxy.exe and the CNI plug-in read everything that they are given, and end where they look for it.
+ * (HNS): kube-proxy.exe and the CNI plug-in read everything that they are given, and end where they look for it. They change nothing in the
+ * cluster.
  */
 export function windowsProgramChecks(
-  later: Promise<Wine | string>,
+  wine: Promise<Wine | string>,
   cluster: Cluster,
   podAddresses: "range" | "interface",
 ): readonly RehearsalCheck[] {
-  const check = (
-    name: string,
-    title: string,
-    run: (subject: Subject, context: CheckContext) => Promise<void>,
-  ): RehearsalCheck => ({
+  const ofOverlay = (checked: RehearsalCheck): RehearsalCheck =>
+    podAddresses === "range"
+      ? checked
+      : { ...checked, skip: "the plug-in of this pod network has no module that every proxy serves" };
+  return [
+    ofOverlay(
+      onMachine(wine, cluster, {
+        name: "host-local.exe",
+        title: "host-local.exe keeps kube-proxy's address where the machine's scripts look for it",
+        run: hostLocal,
+      }),
+    ),
+    ofOverlay(
+      onMachine(wine, cluster, {
+        name: "CNI plug-in",
+        title: "the CNI plug-in reads the pods' network configuration up to its first call to HNS",
+        run: cniPlugin,
+      }),
+    ),
+    onMachine(wine, cluster, {
+      name: "kube-proxy.exe",
+      title: "kube-proxy.exe reads its flags, its kubeconfig and its node up to its first call to HNS",
+      run: kubeProxy,
+    }),
+  ];
+}
+
+/** kubectl.exe drains a node, as the machine's scripts do before it ends. */
+export function windowsDrainCheck(wine: Promise<Wine | string>, cluster: Cluster): RehearsalCheck {
+  return onMachine(wine, cluster, {
+    name: "kubectl.exe",
+    title: "kubectl.exe drains the node with the kubelet's own certificate",
+    run: kubectl,
+  });
+}
+
+interface ProgramCheck {
+  readonly name: string;
+  readonly title: string;
+  readonly run: (subject: Subject, context: CheckContext) => Promise<void>;
+}
+
+function onMachine(
+  later: Promise<Wine | string>,
+  cluster: Cluster,
+  { name, title, run }: ProgramCheck,
+): RehearsalCheck {
+  return {
     id: `windows: ${name}`,
     title,
     run: async (context) => {
@@ -81,33 +125,7 @@ export function windowsProgramChecks(
       if (typeof wine === "string") throw new CheckSkipped(wine);
       await run(await subjectOf(wine, cluster, context), context);
     },
-  });
-  const ofOverlay = (checked: RehearsalCheck): RehearsalCheck =>
-    podAddresses === "range"
-      ? checked
-      : { ...checked, skip: "the plug-in of this pod network has no module that every proxy serves" };
-  return [
-    ofOverlay(
-      check(
-        "host-local.exe",
-        "host-local.exe keeps kube-proxy's address where the machine's scripts look for it",
-        hostLocal,
-      ),
-    ),
-    ofOverlay(
-      check(
-        "CNI plug-in",
-        "the CNI plug-in reads the pods' network configuration up to its first call to HNS",
-        cniPlugin,
-      ),
-    ),
-    check(
-      "kube-proxy.exe",
-      "kube-proxy.exe reads its flags, its kubeconfig and its node up to its first call to HNS",
-      kubeProxy,
-    ),
-    check("kubectl.exe", "kubectl.exe drains the node with the kubelet's own certificate", kubectl),
-  ];
+  };
 }
 
 async function subjectOf(wine: Wine, { windowsMachines }: Cluster, { api }: CheckContext): Promise<Subject> {
