@@ -1,5 +1,5 @@
 import type { NodeFacts } from "../checks/cluster/nodes.ts";
-import { operatingSystems, type WindowsFacts } from "../components/model/operatingSystems.ts";
+import { type WindowsFacts, windowsReleases } from "../components/model/operatingSystems.ts";
 
 /** Nodes that are alike for the checks: workers of one system and build, or the control plane. */
 export interface NodeGroup {
@@ -16,9 +16,7 @@ export interface NodeGroup {
 
 /** The Windows releases that Fenestra knows, by build. */
 const releases: ReadonlyMap<string, WindowsFacts> = new Map(
-  Object.values(operatingSystems)
-    .filter((os) => os.family === "windows")
-    .map((os): [string, WindowsFacts] => [os.build, os]),
+  windowsReleases.map((release): [string, WindowsFacts] => [release.build, release]),
 );
 
 /** The workers by system and Windows build: Linux first, then the builds, oldest first. */

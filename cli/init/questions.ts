@@ -1,5 +1,5 @@
 import { dnsName, nameForm } from "../../components/config/forms.ts";
-import { operatingSystems, type WindowsFacts } from "../../components/model/operatingSystems.ts";
+import { type WindowsFacts, windowsReleases } from "../../components/model/operatingSystems.ts";
 import { type Terminal, UsageError } from "../exit.ts";
 import { defaultRegions, type NewStack, zonesOf } from "./newStack.ts";
 
@@ -101,19 +101,15 @@ const zonesQuestion: Question<number> = {
   read: (answer) => (/^[123]$/.test(answer) ? Number(answer) : undefined),
 };
 
-const windowsReleases = Object.values(operatingSystems)
-  .filter((os) => os.family === "windows")
-  .map((os) => ({ os: os.name, release: os.name.replace("windows-", "") }));
+const years = windowsReleases.map(({ name }) => ({ os: name, year: name.replace("windows-", "") }));
 
 const windowsQuestion: Question<readonly WindowsFacts["name"][]> = {
   option: "windows",
   ask: "Windows Server releases, with commas",
-  allowed: windowsReleases.map(({ release }) => release).join(", "),
+  allowed: years.map(({ year }) => year).join(", "),
   preset: "2022",
   read: (answer) => {
-    const found = [...new Set(items(answer))].map(
-      (item) => windowsReleases.find(({ release }) => release === item)?.os,
-    );
+    const found = [...new Set(items(answer))].map((item) => years.find(({ year }) => year === item)?.os);
     return found.every((os) => os !== undefined) ? found : undefined;
   },
 };

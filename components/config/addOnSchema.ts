@@ -103,7 +103,7 @@ export const addonsSchema = z
       "ServiceMonitor objects for the exporters; needs the Prometheus operator's CRD in the cluster.",
     ),
     nodeProblemDetector: switchOff(
-      "Node conditions: on Linux for failures of the kernel and its file systems, on Windows 2022 and 2025 for the kubelet and containerd.",
+      "Node conditions: on Linux for failures of the kernel and its file systems, on Windows, 2019 excepted, for the kubelet and containerd.",
     ),
     autoscaler: z.boolean().optional().meta({
       description: "Cluster autoscaler. Default on when a pool has autoscale bounds.",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { operatingSystemNames } from "../model/operatingSystems.ts";
 import { defaultRelease } from "../model/releases.ts";
 import { accessSchema, type issuerSchema } from "./accessSchema.ts";
 import { addonsSchema } from "./addOnSchema.ts";
@@ -83,7 +84,7 @@ export const poolSchema = z
           "Name of the pool, unique. At most 20 characters; on Azure at most 9 for Windows, zone suffix included.",
       }),
     os: z
-      .enum(["linux", "windows-2019", "windows-2022", "windows-2025"])
+      .enum(operatingSystemNames)
       .meta({ description: "Operating system: Ubuntu 24.04, or Windows Server Core of that year." }),
     size: z
       .string()

@@ -1,5 +1,8 @@
+/** Names of the operating systems that a pool can run, as a stack file spells them; Windows Server oldest first. */
+export const operatingSystemNames = ["linux", "windows-2019", "windows-2022", "windows-2025"] as const;
+
 /** Name of an operating system as a stack file spells it. */
-export type OperatingSystemName = "linux" | "windows-2019" | "windows-2022" | "windows-2025";
+export type OperatingSystemName = (typeof operatingSystemNames)[number];
 
 /** Facts that every operating system has. */
 interface CommonFacts {
@@ -23,8 +26,10 @@ export interface WindowsFacts extends CommonFacts {
   readonly name: Exclude<OperatingSystemName, "linux">;
   /** Build as the kubelet labels it: `node.kubernetes.io/windows-build`. */
   readonly build: string;
-  /** Tag of Microsoft's container images for this build. A 2025 host also runs ltsc2022 images in process isolation, never the reverse. */
-  readonly imageTag: "ltsc2019" | "ltsc2022" | "ltsc2025";
+  /** Tag of Microsoft's container images for this build: `ltsc2022`. */
+  readonly imageTag: `ltsc${number}`;
+  /** Older releases whose images a host of this one runs in process isolation. A newer image never runs on an older host. */
+  readonly runsImagesOf: readonly Exclude<OperatingSystemName, "linux">[];
   /** Agent that runs user data on AWS; for 2019 the image with EC2Launch v2 is used, so that all three start alike. */
   readonly awsLaunchAgent: "EC2Launch v2";
   /** Whether upstream Kubernetes still lists it as supported. 2019 was dropped from the 1.36 documentation (kubernetes/website#55103). */
@@ -51,6 +56,7 @@ export const operatingSystems = {
     title: "Windows Server 2019",
     build: "10.0.17763",
     imageTag: "ltsc2019",
+    runsImagesOf: [],
     awsImageParameter: "/aws/service/ami-windows-latest/EC2LaunchV2-Windows_Server-2019-English-Core-Base",
     awsLaunchAgent: "EC2Launch v2",
     azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2019-datacenter-core-g2" },
@@ -63,6 +69,7 @@ export const operatingSystems = {
     title: "Windows Server 2022",
     build: "10.0.20348",
     imageTag: "ltsc2022",
+    runsImagesOf: [],
     awsImageParameter: "/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-Base",
     awsLaunchAgent: "EC2Launch v2",
     azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2022-datacenter-core-g2" },
@@ -75,6 +82,7 @@ export const operatingSystems = {
     title: "Windows Server 2025",
     build: "10.0.26100",
     imageTag: "ltsc2025",
+    runsImagesOf: ["windows-2022"],
     awsImageParameter: "/aws/service/ami-windows-latest/Windows_Server-2025-English-Core-Base",
     awsLaunchAgent: "EC2Launch v2",
     azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2025-datacenter-core-g2" },
@@ -82,6 +90,11 @@ export const operatingSystems = {
     hostReachesOwnPods: true,
   },
 } as const satisfies Record<OperatingSystemName, OperatingSystem>;
+
+/** Every Windows release that a pool can run, oldest first, whether or not a cluster has it. */
+export const windowsReleases: readonly WindowsFacts[] = Object.values(operatingSystems).filter(
+  (os) => os.family === "windows",
+);
 
 /** The facts of one operating system. */
 export function operatingSystem(name: OperatingSystemName): OperatingSystem {

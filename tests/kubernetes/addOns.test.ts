@@ -4,7 +4,6 @@ import { credentialSpecContent, pluginHost } from "../../components/kubernetes/a
 import { namespaceLabels, systemNamespaces } from "../../components/kubernetes/guardRails/namespaces.ts";
 import {
   classForImages,
-  knownReleases,
   runtimeClassProbes,
   tagPattern,
 } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
@@ -12,6 +11,7 @@ import { guardRailFindings, guardRailManifests } from "../../components/kubernet
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { onNodesThat } from "../../components/kubernetes/workload.ts";
 import { windowsPrograms } from "../../components/machine/windows/paths.ts";
+import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import {
@@ -56,7 +56,7 @@ describe("guard rails", () => {
     const after = fc.constantFrom("", "-amd64", `@sha256:${"0".repeat(64)}`);
     fc.assert(
       fc.property(before, tag, after, (prefix, name, suffix) => {
-        const told = knownReleases.filter((os) => new RegExp(tagPattern(os)).test(prefix + name + suffix));
+        const told = windowsReleases.filter((os) => new RegExp(tagPattern(os)).test(prefix + name + suffix));
         assert.deepEqual(
           told.map(({ imageTag }) => imageTag),
           [name],
@@ -66,7 +66,7 @@ describe("guard rails", () => {
   });
 
   it("pair images with builds as Windows can run them", () => {
-    const [w2019, w2022, w2025] = knownReleases;
+    const [w2019, w2022, w2025] = windowsReleases;
     assert.ok(w2019 !== undefined && w2022 !== undefined && w2025 !== undefined);
     assert.equal(classForImages(w2022, [w2019, w2022, w2025]), "windows-2022");
     assert.equal(classForImages(w2022, [w2019, w2025]), "windows-2025");
@@ -75,7 +75,7 @@ describe("guard rails", () => {
   });
 
   it("show by their probes whether the policy in force is the one for a cluster's present builds", () => {
-    const sets = fc.subarray([...knownReleases], { minLength: 1 });
+    const sets = fc.subarray([...windowsReleases], { minLength: 1 });
     fc.assert(
       fc.property(sets, sets, (before, after) => {
         const [wanted, shown] = [runtimeClassProbes(after), runtimeClassProbes(before)];

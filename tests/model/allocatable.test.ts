@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import { allocatable } from "../../components/model/allocatable.ts";
-import { type OperatingSystemName, operatingSystem } from "../../components/model/operatingSystems.ts";
+import {
+  type OperatingSystemName,
+  operatingSystem,
+  operatingSystemNames,
+} from "../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { reservations } from "../../components/model/reservations.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -39,7 +43,7 @@ describe("what pods of a node can have", () => {
   }
 
   it("is never more than the kubelet's own configuration leaves of the machine", () => {
-    const systems = fc.constantFrom<OperatingSystemName[]>("linux", "windows-2019", "windows-2022", "windows-2025");
+    const systems = fc.constantFrom(...operatingSystemNames);
     const sizes = fc.tuple(
       fc.integer({ min: 1, max: 448 }),
       fc.integer({ min: 2, max: 24_576 }),

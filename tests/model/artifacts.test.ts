@@ -8,7 +8,7 @@ import {
   readArtifactLock,
   requireArtifact,
 } from "../../components/model/artifacts.ts";
-import { operatingSystems } from "../../components/model/operatingSystems.ts";
+import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import {
   compareVersions,
   type MachineRole,
@@ -61,9 +61,9 @@ describe("lock file of artifacts", () => {
           ({ name, version, os }) => name === image.name && version === image.version && os === (image.os ?? os),
         ),
       );
-    for (const os of Object.values(operatingSystems))
-      if (os.family === "windows")
-        for (const name of ["servercore", "nanoserver", "servercore/iis"] as const) windowsImage(recording, name, os);
+    for (const release of windowsReleases)
+      for (const name of ["servercore", "nanoserver", "servercore/iis"] as const)
+        windowsImage(recording, name, release);
     const { probePod } = verifyImages(recording);
     for (const upstreamSupported of [true, false]) probePod({ upstreamSupported });
     // Chosen by a stack's registries, and downloaded by a sample (components/kubernetes/samples/logMonitor.ts).

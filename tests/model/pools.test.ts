@@ -2,12 +2,10 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { poolSchema, type StackConfig, stackSchema } from "../../components/config/schema.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
-import {
-  type OperatingSystemName,
-  operatingSystem,
-  operatingSystems,
-} from "../../components/model/operatingSystems.ts";
+import { operatingSystem, operatingSystemNames, operatingSystems } from "../../components/model/operatingSystems.ts";
 import { machineSize, poolGroups, poolSpecs, runtimeClass, windowsTaint } from "../../components/model/pools.ts";
+
+import { windowsBuilds as expectedBuilds } from "../../rehearsal/cluster/facts.ts";
 
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
@@ -27,14 +25,12 @@ const one = (pool: object): ReturnType<typeof poolSpecs>[number] => {
 };
 
 describe("operating systems", () => {
-  it("know themselves by name and build", () => {
+  it("know themselves by name, and by the build that the rehearsal expects", () => {
     assert.deepEqual(
       Object.entries(operatingSystems).map(([name, os]) => [name, os.name, "build" in os ? os.build : "-"]),
       [
         ["linux", "linux", "-"],
-        ["windows-2019", "windows-2019", "10.0.17763"],
-        ["windows-2022", "windows-2022", "10.0.20348"],
-        ["windows-2025", "windows-2025", "10.0.26100"],
+        ...Object.entries(expectedBuilds).map(([year, build]) => [`windows-${year}`, `windows-${year}`, build]),
       ],
     );
   });
@@ -83,7 +79,7 @@ describe("pools", () => {
   });
 
   it("have a RuntimeClass that selects exactly the nodes of its build", () => {
-    const names: readonly OperatingSystemName[] = ["linux", "windows-2019", "windows-2022", "windows-2025"];
+    const names = operatingSystemNames;
     for (const classOf of names) {
       for (const isolation of ["process", "hyperv"] as const) {
         const found = runtimeClass(operatingSystem(classOf), isolation);

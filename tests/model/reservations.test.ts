@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type OperatingSystemName, operatingSystem } from "../../components/model/operatingSystems.ts";
+import {
+  type OperatingSystemName,
+  operatingSystem,
+  operatingSystemNames,
+} from "../../components/model/operatingSystems.ts";
 import { reservations } from "../../components/model/reservations.ts";
 
-const systems = fc.constantFrom<OperatingSystemName[]>("linux", "windows-2019", "windows-2022", "windows-2025");
+const systems = fc.constantFrom(...operatingSystemNames);
 const capacity = fc.record({
   vcpus: fc.integer({ min: 1, max: 448 }),
   memoryGib: fc.double({ min: 2, max: 24576, noNaN: true }),

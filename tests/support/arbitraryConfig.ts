@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { operatingSystemNames } from "../../components/model/operatingSystems.ts";
 import { selectableVersions } from "../../components/model/releases.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 
@@ -93,7 +94,7 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
   const plain = fc.record(
     {
       name: word(3),
-      os: fc.constantFrom("linux", "windows-2019", "windows-2022", "windows-2025"),
+      os: fc.constantFrom(...operatingSystemNames),
       size: fc.constantFrom(...facts.sizes),
       image: fc.constantFrom(...facts.images),
       diskGb: fc.integer({ min: 127, max: 500 }),

@@ -1,6 +1,6 @@
 import type { ClassProbe } from "../../gates/policyGate.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { operatingSystems, type WindowsFacts } from "../../model/operatingSystems.ts";
+import { type WindowsFacts, windowsReleases } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
 import { allContainers, isHostProcess, saysWindows, text } from "./cel.ts";
@@ -9,25 +9,16 @@ import { systemNamespaces } from "./namespaces.ts";
 /** Name of the policy that sets the RuntimeClass of Windows pods, and of its binding. */
 export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
 
-/** Every Windows release that Fenestra knows, whether or not a cluster has it. */
-export const knownReleases: readonly WindowsFacts[] = Object.values(operatingSystems).filter(
-  (os) => os.family === "windows",
-);
-
 /** Expression for an image's tag of a release: `:ltsc2022`, `:windowsservercore-ltsc2022`, and 1809, an older name of 2019. */
 export function tagPattern(os: WindowsFacts): string {
   const tags = os.imageTag === "ltsc2019" ? "ltsc2019|1809" : os.imageTag;
   return `[:-](${tags})([-@]|$)`;
 }
 
-/**
- * The RuntimeClass for images of a release in a cluster with these builds; empty when no node can run them. A 2025 host runs images of
- * 2022 in process isolation; no other pairing works.
- */
+/** The RuntimeClass for images of a release in a cluster with these builds; empty when no node can run them. */
 export function classForImages(release: WindowsFacts, builds: readonly WindowsFacts[]): string {
-  const has = (name: string): boolean => builds.some((build) => build.name === name);
-  if (has(release.name)) return release.name;
-  return release.name === "windows-2022" && has("windows-2025") ? "windows-2025" : "";
+  const same = builds.find(({ name }) => name === release.name);
+  return (same ?? builds.find(({ runsImagesOf }) => runsImagesOf.includes(release.name)))?.name ?? "";
 }
 
 /**
@@ -43,7 +34,7 @@ function runtimeClassExpression(builds: readonly WindowsFacts[]): string {
 function classByImages(builds: readonly WindowsFacts[]): string {
   const [first, ...others] = builds;
   const fallback = first !== undefined && others.length === 0 ? first.name : "";
-  const choices = knownReleases.map(
+  const choices = windowsReleases.map(
     (release) => `variables.releases[0] == ${text(release.name)} ? ${text(classForImages(release, builds))} : `,
   );
   return `variables.releases.size() == 0 ? ${text(fallback)} : variables.releases.size() > 1 ? "" : ${choices.join("")}""`;
@@ -83,13 +74,13 @@ export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly Cl
     runtimeClass: name === "" ? undefined : name,
   });
   return [
-    ...knownReleases.map((release) => probe(release.imageTag, classForImages(release, builds))),
+    ...windowsReleases.map((release) => probe(release.imageTag, classForImages(release, builds))),
     probe("latest", others.length === 0 ? (only?.name ?? "") : ""),
   ];
 }
 
 /** Names of the releases that the images' tags name, as CEL. */
-const releasesExpression = `[${knownReleases
+const releasesExpression = `[${windowsReleases
   .map((release) => `variables.images.exists(i, i.matches(${text(tagPattern(release))})) ? ${text(release.name)} : ""`)
   .join(", ")}].filter(r, r != "")`;
 

@@ -1,15 +1,16 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { windowsReleases } from "../../model/operatingSystems.ts";
 import type { Manifest } from "../manifest.ts";
 import { runtimeClassFacts } from "../runtimeClasses.ts";
 import { controlPlaneKey } from "../workload.ts";
 import { allContainers, isHostProcess, saysWindows, text, texts } from "./cel.ts";
 import { namespaceLabels, systemNamespaces } from "./namespaces.ts";
 import { type PodPolicy, pod, policyManifests, type Requirement } from "./podPolicy.ts";
-import { knownReleases, runtimeClassVariables } from "./runtimeClassPolicy.ts";
+import { runtimeClassVariables } from "./runtimeClassPolicy.ts";
 import { windowsLimits } from "./windowsLimits.ts";
 
 /** Tags of Microsoft's images: `ltsc2022` and so on. */
-const tags = `ltsc20(${knownReleases.map(({ imageTag }) => imageTag.replace("ltsc20", "")).join("|")})`;
+const tags = `ltsc20(${windowsReleases.map(({ imageTag }) => imageTag.replace("ltsc20", "")).join("|")})`;
 
 /** Every namespace but the system's. */
 const notSystem = (spec: Pick<ClusterSpec, "kubernetes">): Requirement => ({

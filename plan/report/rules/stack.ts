@@ -1,5 +1,6 @@
 import { exampleProblems } from "../../../components/config/exampleValues.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
+import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
 import { podNetwork } from "../../../components/podNetworks/podNetworks.ts";
@@ -28,6 +29,11 @@ const azureWithoutZones: ReadonlySet<string> = new Set([
   "westindia",
   "westus",
 ]);
+
+/** `windows-2022 or windows-2025`. */
+const supportedReleases = windowsReleases
+  .flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : []))
+  .join(" or ");
 
 /** Rules on what the stack file says. */
 export const stackRules: readonly Rule[] = [
@@ -150,7 +156,7 @@ export const stackRules: readonly Rule[] = [
               level: "warning",
               path: `${pool.path}.os`,
               message: `${pool.release.title} is no longer listed by upstream Kubernetes${podNetwork(spec).windows.hostReachesOwnPods(pool.release) ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes by pod address fail"}.`,
-              remedy: "Move the workloads to a windows-2022 or windows-2025 pool, with images of that build.",
+              remedy: `Move the workloads to a ${supportedReleases} pool, with images of that build.`,
             },
           ]
         : [],

@@ -1,9 +1,11 @@
+import assert from "node:assert/strict";
 import { loadConfig } from "../../../components/config/load.ts";
 import type { PoolAccess } from "../../../components/machine/cloudAccess.ts";
 import type { MachinePayload, WorkerPayload } from "../../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
 import { readArtifactLock } from "../../../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../../../components/model/clusterSpec.ts";
+import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { WindowsPool } from "../../../components/model/pools.ts";
 import { minorOf, minors, selectableVersions } from "../../../components/model/releases.ts";
 import { exampleSpec, stackConfig } from "../../support/stacks.ts";
@@ -59,12 +61,22 @@ export function windowsExamples(cloud: "aws" | "azure", version?: string): reado
   return spec.pools.filter((pool) => pool.os === "windows").map((pool) => example(cloud, spec, pool));
 }
 
-/** The first pool of each Windows Server of the production stack of a cloud, at a release. */
+/** A pool of each Windows Server at a release: the first of the production stack of a cloud; where it has none, its first Windows pool with that system. */
 export function onePerSystem(cloud: "aws" | "azure", version: string): readonly WindowsExample[] {
-  const all = windowsExamples(cloud, version);
-  return all.filter(
-    ({ pool }, index) => all.findIndex((other) => other.pool.release.name === pool.release.name) === index,
-  );
+  const config = loadConfig(stackConfig(`${cloud}-prod`));
+  const first = config.pools.find(({ os }) => os !== "linux") ?? assert.fail("no Windows pool");
+  const more = windowsReleases
+    .filter(({ name }) => !config.pools.some(({ os }) => os === name))
+    .map(({ name }) => ({ ...first, os: name, name: name.slice(-4) }));
+  const spec = clusterSpec({
+    ...config,
+    kubernetes: { ...config.kubernetes, version },
+    pools: [...config.pools, ...more],
+  });
+  return windowsReleases.map(({ name }) => {
+    const pool = spec.pools.find((each) => each.os === "windows" && each.release.name === name);
+    return pool?.os === "windows" ? example(cloud, spec, pool) : assert.fail(`no pool of ${name}`);
+  });
 }
 
 /** Text of a file of a payload. Throws when it has none of that path. */

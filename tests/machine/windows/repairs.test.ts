@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { networkRepairs } from "../../../components/machine/windows/repairs.ts";
-import { operatingSystems } from "../../../components/model/operatingSystems.ts";
+import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import { fileOf, windowsExamples } from "./examples.ts";
 
 const below = (os: string, end: string): Readonly<Record<string, number | string>> =>
@@ -8,7 +8,7 @@ const below = (os: string, end: string): Readonly<Record<string, number | string
 
 describe("the repairs of Windows' container networking", () => {
   it("are listed for every Windows Server that a pool can run, and reach its nodes beside the name that chooses them", () => {
-    const names = Object.values(operatingSystems).flatMap(({ family, name }) => (family === "windows" ? [name] : []));
+    const names = windowsReleases.map(({ name }) => name);
     assert.deepEqual(Object.keys(networkRepairs).toSorted(), names.toSorted());
     for (const { pool, payload } of windowsExamples("aws")) {
       const { os, paths } = JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json"));

@@ -15,6 +15,7 @@ import {
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
 import { dynamicPorts, pagefile } from "../../../components/machine/windows/system.ts";
 import { windowsMachine, windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
 import { minorOf } from "../../../components/model/releases.ts";
 import { terminationSeconds } from "../../../components/model/timings.ts";
@@ -48,18 +49,24 @@ describe("the payload of a Windows worker", () => {
       ),
     );
     const textOf = (name: string): string => texts.get(name) ?? assert.fail(`no example ${name}`);
-    const base = "windows-2022-1.36";
+    const [system, minor] = ["windows-2022", "1.36"];
+    const base = `${system}-${minor}`;
+    const otherSystems = windowsReleases.map(({ name }) => name).filter((name) => name !== system);
+    const otherMinors = exampleReleases.map(minorOf).filter((each) => each !== minor);
 
     it(`is as in the snapshot ${cloud}-${base}`, () => matchSnapshot(`${snapshots}${cloud}-${base}.txt`, textOf(base)));
 
-    for (const name of ["windows-2019-1.36", "windows-2025-1.36", "windows-2022-1.35", "windows-2022-1.37"])
+    for (const name of [
+      ...otherSystems.map((each) => `${each}-${minor}`),
+      ...otherMinors.map((each) => `${system}-${each}`),
+    ])
       it(`of ${name} on ${cloud} differs from that of ${base} as in the snapshot`, () =>
         matchDelta(`${snapshots}${cloud}-${name}.diff`, textOf(base), textOf(name)));
 
     it(`differs between minors on ${cloud} alike, whatever the system`, () => {
-      const delta = (os: string, minor: string): string => deltaOf(textOf(`${os}-1.36`), textOf(`${os}-${minor}`));
-      for (const minor of ["1.35", "1.37"])
-        for (const os of ["windows-2019", "windows-2025"]) assert.equal(delta(os, minor), delta("windows-2022", minor));
+      const delta = (os: string, other: string): string => deltaOf(textOf(`${os}-${minor}`), textOf(`${os}-${other}`));
+      for (const other of otherMinors)
+        for (const os of otherSystems) assert.equal(delta(os, other), delta(system, other));
     });
   }
 
@@ -298,7 +305,7 @@ describe("the settings of Windows", () => {
 });
 
 describe("the way of a Windows node to Ready", () => {
-  for (const system of ["windows-2019", "windows-2022", "windows-2025"] as const) {
+  for (const { name: system } of windowsReleases) {
     it(`keeps to the target on ${system}: one reboot, and less than 400 MB that it must have`, () => {
       assert.deepEqual(criticalPathTarget, { megabytes: 400, reboots: 1 });
       const found = (["aws", "azure"] as const)
