@@ -7,7 +7,7 @@ import { type Artifact, artifactLockFile, readArtifactLock } from "../components
 import { defaultRelease } from "../components/model/releases.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { Publishers } from "./pin/ask.ts";
-import { renderLock, withRelease } from "./pin/lock.ts";
+import { namedArtifacts, renderLock, withNamed, withRelease } from "./pin/lock.ts";
 import { findNewer, type Newer } from "./pin/newer.ts";
 import { messages, pinLock } from "./pin/pinLock.ts";
 import { takeNewer } from "./pin/take.ts";
@@ -26,7 +26,7 @@ const sourceFiles = [
 const help = `Usage: fenestra pin [VERSION] [options]
 
 Asks the publishers for the digests of everything in components/model/artifacts.lock.json: what is recorded must be what they say, what is
-missing is recorded. With VERSION (${defaultRelease}) the programs of that Kubernetes release are added, for every role. The lock file is written only
+missing is recorded, also what a table of versions names and the file has at another version. With VERSION (${defaultRelease}) the programs of that Kubernetes release are added, for every role. The lock file is written only
 when nothing differs and nothing failed.
 
   --check           write nothing, and say which newer patch releases the publishers have of the minors in the lock file
@@ -72,7 +72,8 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const before = withUserFile(`--lock ${file}`, "a lock file in the form of components/model/artifacts.lock.json", () =>
     readLock(file),
   );
-  const asked = version === undefined ? before : release(before, version.replace(/^v/, ""));
+  const complete = withNamed(before, namedArtifacts());
+  const asked = version === undefined ? complete : release(complete, version.replace(/^v/, ""));
   const { only } = values;
   const chosen = ({ name, version: own }: Pick<Artifact, "name" | "version">) =>
     only === undefined || `${name} ${own}`.includes(only);

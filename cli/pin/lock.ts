@@ -1,5 +1,8 @@
+import { addOnImages } from "../../components/kubernetes/images.ts";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
+import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { compareVersions, defaultRelease, minorOf, minors, releasePrograms } from "../../components/model/releases.ts";
+import { windowsImageQueries } from "../../components/model/windowsImages.ts";
 
 /** What a publisher says of an artifact. */
 export type Answer =
@@ -46,6 +49,49 @@ export function releaseArtifacts(version: string): readonly Artifact[] {
 export function withRelease(lock: readonly Artifact[], version: string): readonly Artifact[] {
   const known = new Set(lock.map(identity));
   return sorted([...lock, ...releaseArtifacts(version).filter((artifact) => !known.has(identity(artifact)))]);
+}
+
+/** An artifact that the sources name; `os` where systems have different ones. */
+export interface Named {
+  readonly name: string;
+  readonly version: string;
+  readonly os?: string;
+}
+
+/** Every program and image whose version stands in a table of the sources. */
+export function namedArtifacts(): readonly Named[] {
+  const programs = minors.flatMap(({ components: { pause, ...own } }) => [
+    ...Object.entries(own),
+    ["registry.k8s.io/pause", pause] as const,
+  ]);
+  return [
+    ...programs.map(([name, version]) => ({ name, version })),
+    ...addOnImages(),
+    ...windowsReleases.flatMap(windowsImageQueries),
+  ];
+}
+
+/**
+ * The lock file with what the sources name and it lacks, without digests: for the platforms and at the place of the newest of that name. Of a
+ * name that the lock file does not know nobody can say where it is published; it is left out.
+ */
+export function withNamed(lock: readonly Artifact[], named: readonly Named[]): readonly Artifact[] {
+  const added = named.flatMap(({ name, version, os }) => {
+    const known = lock.filter((artifact) => artifact.name === name && (os === undefined || artifact.os === os));
+    if (known.some((artifact) => artifact.version === version)) return [];
+    const newest = sorted(known).at(-1)?.version;
+    return known.filter((artifact) => artifact.version === newest).map((artifact) => atVersion(artifact, version));
+  });
+  const once = new Map(added.map((artifact) => [identity(artifact), artifact]));
+  return once.size === 0 ? lock : sorted([...lock, ...once.values()]);
+}
+
+/** An artifact at another version, whose digest nobody has asked for. */
+export function atVersion(artifact: Artifact, version: string): Artifact {
+  const url = artifact.url.replace(/@sha256:.*$/, "").replaceAll(artifact.version, version);
+  const { checksumUrl: _, ...rest } = artifact;
+  const unknown = { version, url, digest: null, source: "not recorded yet" };
+  return { ...rest, ...unknown, ...(isImage(artifact) ? {} : { checksumUrl: url }) };
 }
 
 /**

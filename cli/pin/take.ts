@@ -1,5 +1,5 @@
-import { type Artifact, isImage } from "../../components/model/artifacts.ts";
-import { withRelease } from "./lock.ts";
+import type { Artifact } from "../../components/model/artifacts.ts";
+import { atVersion, withRelease } from "./lock.ts";
 import { isProgram, kubernetesName, type Newer } from "./newer.ts";
 
 /** Texts of files by their paths. */
@@ -56,11 +56,7 @@ function withVersion(texts: Texts, own: Newer, newer: readonly Newer[], lock: re
 function inLock(lock: readonly Artifact[], taken: readonly Newer[]): readonly Artifact[] {
   const moved = lock.map((artifact): Artifact => {
     const found = taken.find(({ name, version }) => name === artifact.name && version === artifact.version);
-    if (found === undefined || isProgram(artifact.url)) return artifact;
-    const url = artifact.url.replace(/@sha256:.*$/, "").replaceAll(found.version, found.newest);
-    const { checksumUrl: _, ...rest } = artifact;
-    const unknown = { version: found.newest, url, digest: null, source: "not recorded yet" };
-    return { ...rest, ...unknown, ...(isImage(artifact) ? {} : { checksumUrl: url }) };
+    return found === undefined || isProgram(artifact.url) ? artifact : atVersion(artifact, found.newest);
   });
   return taken
     .filter(({ name }) => name === kubernetesName)

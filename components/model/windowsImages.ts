@@ -1,4 +1,4 @@
-import { type Artifact, requireArtifact } from "./artifacts.ts";
+import { type Artifact, type ArtifactQuery, requireArtifact } from "./artifacts.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 
 /** Microsoft's images that exist per Windows build, with the part of the tag before the release. */
@@ -21,9 +21,15 @@ export function windowsImage(
   name: WindowsImageName,
   { imageTag }: Pick<WindowsFacts, "imageTag">,
 ): string {
-  return requireArtifact(lock, {
-    name: `mcr.microsoft.com/windows/${name}`,
-    version: `${tagPrefixes[name]}${imageTag}`,
-    os: "windows",
-  }).url;
+  return requireArtifact(lock, query(name, imageTag)).url;
+}
+
+/** Microsoft's images for a Windows release, as the lock file has them. */
+export function windowsImageQueries({ imageTag }: Pick<WindowsFacts, "imageTag">): readonly ArtifactQuery[] {
+  const names: readonly WindowsImageName[] = ["servercore", "nanoserver", "servercore/iis"];
+  return names.map((name) => query(name, imageTag));
+}
+
+function query(name: WindowsImageName, imageTag: string): ArtifactQuery {
+  return { name: `mcr.microsoft.com/windows/${name}`, version: `${tagPrefixes[name]}${imageTag}`, os: "windows" };
 }

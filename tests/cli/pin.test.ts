@@ -4,7 +4,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { main } from "../../cli/main.ts";
-import { judge, releaseArtifacts, renderLock, sorted, withRelease } from "../../cli/pin/lock.ts";
+import {
+  judge,
+  namedArtifacts,
+  releaseArtifacts,
+  renderLock,
+  sorted,
+  withNamed,
+  withRelease,
+} from "../../cli/pin/lock.ts";
 import { imageReference, publishedChecksum } from "../../cli/pin/publishers.ts";
 import { takeNewer } from "../../cli/pin/take.ts";
 import { type Artifact, artifactLockFile, isImage, readArtifactLock } from "../../components/model/artifacts.ts";
@@ -289,6 +297,34 @@ describe("fenestra pin", () => {
     assert.equal(lock, renderLock(read));
     assert.deepEqual(selectableVersions(read), ["1.37.9"]);
     assert.ok(read.every((artifact) => artifact.digest === a && artifact.checksumUrl === undefined));
+  });
+
+  it("adds what a table of versions names, where the file has it at other versions", async () => {
+    const [name, url] = ["mcr.microsoft.com/windows/nanoserver", "/mcr.microsoft.com/v2/windows/nanoserver/manifests"];
+    for (const tag of ["ltsc2019", "ltsc2022", "ltsc2025"])
+      answers.set(`${url}/${tag}`, digest(tag.endsWith("9") ? b : a));
+    const { code, out, lock } = await pin([{ ...image(name, "ltsc2022", a), os: "windows" }]);
+    assert.deepEqual([code, out.slice(0, 23)], [0, "1 verified, 2 recorded,"]);
+    assert.deepEqual(
+      JSON.parse(lock).map(({ url: reference }: Artifact) => reference),
+      [`${name}:ltsc2019@sha256:${b}`, `${name}:ltsc2022@sha256:${a}`, `${name}:ltsc2025@sha256:${a}`],
+    );
+  });
+
+  it("takes the place and the platforms of the newest that it has for a file of another version", () => {
+    const at = (version: string, os: "linux" | "windows") => ({
+      ...file("containerd", a, `https://github.com/containerd/containerd/releases/download/v${version}/${os}.tar.gz`),
+      version,
+      os,
+    });
+    const lock = [at("2.3.4", "linux"), at("2.3.4", "windows"), at("2.2.0", "linux")];
+    const added = withNamed(lock, [{ name: "containerd", version: "2.4.0" }]).filter(({ digest }) => digest === null);
+    assert.deepEqual(
+      added.map(({ os, version, url }) => [os, version, url]),
+      [at("2.4.0", "linux"), at("2.4.0", "windows")].map(({ os, version, url }) => [os, version, url]),
+    );
+    assert.deepEqual(withNamed(lock, [{ name: "unknown", version: "1.0.0" }]), lock);
+    assert.deepEqual(withNamed(readArtifactLock(), namedArtifacts()), readArtifactLock(), "the lock file is complete");
   });
 
   it("tells a mistake in the command line in one line", async () => {
