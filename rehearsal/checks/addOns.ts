@@ -86,6 +86,7 @@ async function realContainers({ api }: CheckContext): Promise<readonly RealConta
 
 async function untilReady(cluster: Cluster, context: CheckContext): Promise<void> {
   let containers: readonly RealContainer[] = [];
+  let refused: readonly string[] = [];
   const measured = (await inMachines(cluster, "ls /sys/fs/cgroup/memory.stat")).length > 0;
   const ended = (): RealContainer | undefined =>
     containers.find(
@@ -95,12 +96,15 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
     "the add-ons to be ready",
     async () => {
       containers = await realContainers(context);
-      if (ended() !== undefined) return true;
+      // A program without a right asks again until its liveness probe ends it.
+      refused = await refusals(cluster);
+      if (ended() !== undefined || refused.length > 0) return true;
       const ready = await Promise.all(containers.map((container) => isReady(cluster, container, measured)));
       return containers.length > 0 && ready.every((each) => each);
     },
     { timeoutMs: readyLimitMs, intervalMs: 1_000 },
   ).catch(() => undefined);
+  expect(refused.length === 0, refused.join("; "));
   const unready = await Promise.all(
     containers.map(async (container) => ((await isReady(cluster, container, measured)) ? [] : [container])),
   );

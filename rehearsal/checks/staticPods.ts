@@ -13,6 +13,17 @@ function isReady({ status }: V1Pod): boolean {
   return status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
 }
 
+/** After this time a program that has not passed its startup probe does not do so any more: kubeadm has it asked every 10 seconds, after the first 10. */
+const startLimitMs = 40_000;
+
+/** Whether a pod's program has run for long and never passed its startup probe. Pure. */
+export function hasNotStarted({ status }: V1Pod, now: number): boolean {
+  return (status?.containerStatuses ?? []).some(
+    ({ started, state }) =>
+      started === false && now - new Date(state?.running?.startedAt ?? now).getTime() > startLimitMs,
+  );
+}
+
 /** A static pod that is not ready, with what its kubelet has said of it last. Pure. */
 export function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
   const name = pod.metadata?.name ?? "";
@@ -34,10 +45,13 @@ export const staticPods: RehearsalCheck = {
       "the static pods to be ready",
       async () => {
         pods = (await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: selector })).items;
-        return pods.length === nodes.length * perMachine && pods.every(isReady);
+        const now = Date.now();
+        return (
+          pods.some((pod) => hasNotStarted(pod, now)) ||
+          (pods.length === nodes.length * perMachine && pods.every(isReady))
+        );
       },
-      // A startup probe is asked for the first time after up to 20 seconds.
-      { timeoutMs: 40_000, intervalMs: 500 },
+      { timeoutMs: startLimitMs, intervalMs: 500 },
     ).catch(() => undefined);
     const { items: events } = await api.core.listNamespacedEvent({ namespace: "kube-system" });
     const problems = pods.filter((pod) => !isReady(pod)).map((pod) => staticPodProblem(pod, events));

@@ -4,7 +4,7 @@
  */
 const patienceMs = 15_000;
 
-/** What keeps kubelets from having a Node, and since when. */
+/** What keeps kubelets from having a Node, and since when, whatever it says: one that trusts another authority is refused certificate and Node in turns. */
 export class Refusals {
   readonly #since = new Map<string, number>();
   readonly #look: () => Promise<readonly string[]>;
@@ -18,10 +18,16 @@ export class Refusals {
   async lasting(): Promise<readonly string[]> {
     const now = Date.now();
     const refused = await this.#look();
-    for (const problem of this.#since.keys()) if (!refused.includes(problem)) this.#since.delete(problem);
-    for (const problem of refused) this.#since.set(problem, this.#since.get(problem) ?? now);
-    return byReason(refused.filter((problem) => now - (this.#since.get(problem) ?? now) > patienceMs));
+    const machines = new Set(refused.map(machineOf));
+    for (const machine of this.#since.keys()) if (!machines.has(machine)) this.#since.delete(machine);
+    for (const machine of machines) this.#since.set(machine, this.#since.get(machine) ?? now);
+    return byReason(refused.filter((problem) => now - (this.#since.get(machineOf(problem)) ?? now) > patienceMs));
   }
+}
+
+/** Machine of a problem, `machine: reason`. */
+function machineOf(problem: string): string {
+  return problem.split(": ", 1)[0] ?? "";
 }
 
 /** Puts problems of one reason into one line: `a (and 2 more): reason`. Pure. */

@@ -29,12 +29,21 @@ const knownImages: readonly KnownImage[] = [
 export function imageTable(programs: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
   const addOns: readonly KnownImage[] = addOnPrograms
     .filter(({ name }) => programs.has(name))
-    .map(({ name, image, path: at, user }) => ({
-      image,
-      files: { [at]: programInCache(programs.get(name) ?? ""), [authorities]: authorities },
-      entrypoint: [at],
-      user,
-    }));
+    .map(({ name, image, path: at, user, files = {} }) => {
+      const program = programs.get(name) ?? "";
+      const beside = ([place, source]: readonly [string, string]) =>
+        [place, programInCache(path.join(path.dirname(program), path.basename(source)))] as const;
+      return {
+        image,
+        files: {
+          [at]: programInCache(program),
+          [authorities]: authorities,
+          ...Object.fromEntries(Object.entries(files).map(beside)),
+        },
+        entrypoint: [at],
+        user,
+      };
+    });
   return { [tablePath]: JSON.stringify([...knownImages, ...addOns], null, 2) };
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { addOnImages, type ImageName } from "../../components/kubernetes/images.ts";
 import { runOrFail } from "../host/command.ts";
@@ -24,6 +25,8 @@ export interface AddOnProgram {
   /** What the module's files of that version must add up to, as a go.sum has it. */
   readonly sum: string;
   readonly goPackage: string;
+  /** Further files of the image that it reads: path there to path in the module. Default: none. */
+  readonly files?: Readonly<Record<string, string>>;
   /** About how long a first build takes on two processors, in seconds. */
   readonly buildSeconds: number;
   /** Path of its readiness without what not every host can measure for it. */
@@ -76,6 +79,30 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     goPackage: "./cmd/csi-resizer",
     buildSeconds: 60,
   },
+  {
+    name: "node-exporter",
+    image: "quay.io/prometheus/node-exporter",
+    path: "/bin/node_exporter",
+    user: 65534,
+    module: "github.com/prometheus/node_exporter",
+    sum: "h1:5PIaixeIW9WYDAymngAK2Ucg3yHbnbG2Fz5VZuoMgj4=",
+    goPackage: ".",
+    buildSeconds: 15,
+  },
+  {
+    name: "node-problem-detector",
+    image: "registry.k8s.io/node-problem-detector/node-problem-detector",
+    path: "/node-problem-detector",
+    user: 0,
+    module: "k8s.io/node-problem-detector",
+    sum: "h1:2Dxx80GmUiEplFZbdIPKp3VIeuP7RY1hvtEzbRZVkiY=",
+    goPackage: "./cmd/nodeproblemdetector",
+    files: {
+      "/config/kernel-monitor.json": "config/kernel-monitor.json",
+      "/config/readonly-monitor.json": "config/readonly-monitor.json",
+    },
+    buildSeconds: 60,
+  },
 ];
 
 /** Release of a program from its image's version: who builds the image anew adds something to it. */
@@ -109,8 +136,10 @@ export function addOnFiles(): ReadonlyMap<string, string> {
 }
 
 function fileOf(program: AddOnProgram): string {
-  const { name, module, sum, goPackage } = program;
-  const key = createHash("sha256").update(JSON.stringify([module, sum, goPackage, goArch(process.arch)]));
+  const { name, module, sum, goPackage, files } = program;
+  const key = createHash("sha256").update(
+    JSON.stringify([module, sum, goPackage, goArch(process.arch), ...(files === undefined ? [] : [files])]),
+  );
   return join(defaultCache(), key.digest("hex").slice(0, 16), name);
 }
 
@@ -125,6 +154,9 @@ async function buildOne(program: AddOnProgram, file: string, progress: Progress)
   const source = downloaded.parse(JSON.parse(answer));
   if (source.Sum !== sum)
     throw new RehearsalError(`${module} is ${source.Sum}, wanted is ${sum}.`, ["look at what has changed upstream"]);
+  await mkdir(dirname(file), { recursive: true });
+  for (const place of Object.values(program.files ?? {}))
+    await writeFile(join(dirname(file), basename(place)), await readFile(join(source.Dir, place)));
   const arch = goArch(process.arch);
   const flags = ["-ldflags", "-s -w"];
   const took = await buildProgram({ name, file, flags, goPackage, folder: source.Dir, arch, progress, withoutGo });

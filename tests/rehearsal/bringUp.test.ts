@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { staticPodProblem } from "../../rehearsal/checks/staticPods.ts";
-import { byReason } from "../../rehearsal/cluster/refusals.ts";
+import { mock } from "node:test";
+import { hasNotStarted, staticPodProblem } from "../../rehearsal/checks/staticPods.ts";
+import { byReason, Refusals } from "../../rehearsal/cluster/refusals.ts";
 import { refusal } from "../../rehearsal/machines/kubeletLog.ts";
 
 const done = 'I1122 01:59:52.226967 2291 kubelet_node_status.go:78] "Successfully registered node" node="i-1"';
@@ -34,6 +35,22 @@ describe("why a kubelet has no node", () => {
   it("is one line for all machines of one reason", () => {
     assert.deepEqual(byReason(["a: x", "b: y: z", "c: x", "d: x"]), ["a (and 2 more): x", "b: y: z"]);
   });
+
+  it("lasts when a machine was refused all the time, in whatever words", async () => {
+    mock.timers.enable({ apis: ["Date"] });
+    try {
+      const words = [["a: no CSR", "b: no"], ["a: no Node"], ["a: no CSR", "b: no"], ["a: no Node", "b: no"]];
+      const refusals = new Refusals(async () => words.shift() ?? []);
+      const lasting: (readonly string[])[] = [];
+      for (const _ of [...words]) {
+        lasting.push(await refusals.lasting());
+        mock.timers.tick(8_000);
+      }
+      assert.deepEqual(lasting, [[], [], ["a: no CSR"], ["a: no Node"]]);
+    } finally {
+      mock.timers.reset();
+    }
+  });
 });
 
 describe("a static pod that is not ready", () => {
@@ -53,6 +70,25 @@ describe("a static pod that is not ready", () => {
     assert.equal(
       staticPodProblem({ metadata: { name: "kube-scheduler-i-1" } }, events),
       "kube-scheduler-i-1 is not ready: Startup probe failed: b",
+    );
+  });
+
+  it("is given up when its program has run for long and never passed its startup probe", () => {
+    const pod = (started: boolean, seconds: number) => ({
+      status: {
+        containerStatuses: [
+          {
+            ...{ image: "", imageID: "", name: "kube-scheduler", ready: false, restartCount: 0 },
+            started,
+            state: { running: { startedAt: new Date(seconds * 1000) } },
+          },
+        ],
+      },
+    });
+    const now = 100_000;
+    assert.deepEqual(
+      [pod(false, 50), pod(false, 70), pod(true, 50), {}].map((one) => hasNotStarted(one, now)),
+      [true, false, false, false],
     );
   });
 });
