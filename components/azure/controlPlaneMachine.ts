@@ -243,10 +243,12 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   /** Fixed as the machine's own: Azure would give a dynamic one that belongs to a machine which does not exist yet. */
   #podAddresses(): readonly string[] {
     const { spec, member } = this.#args;
-    const zones = spec.network.zones;
-    const range = zones[member.zoneIndex]?.controlPlane;
+    const rangeOf = ({ zoneIndex }: ControlPlaneMember) => spec.network.zones[zoneIndex]?.controlPlane;
+    const range = rangeOf(member);
     if (range === undefined) throw new RangeError(`there is no zone ${member.zone}`);
-    return podNetwork(spec).controlPlaneAddresses(range, Math.floor(member.index / zones.length));
+    // Zones of an existing network may share a range.
+    const before = spec.controlPlane.members.slice(0, member.index).filter((other) => rangeOf(other) === range);
+    return podNetwork(spec).controlPlaneAddresses(range, before.length);
   }
 
   #makeMachine(

@@ -11,11 +11,12 @@ import type { ExistingNetwork as Given } from "../model/addressPlan.ts";
 import { addressCount, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/poolGroups.ts";
+import { podNetwork } from "../podNetworks/podNetworks.ts";
 import { type ClusterNetwork, groupContext, makeGroup, type ZoneSubnets } from "./network.ts";
 import type { ClusterResourceGroup } from "./resourceGroup.ts";
 
 export interface ExistingNetworkArgs {
-  readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network" | "pools">;
+  readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network" | "kubernetes" | "pools">;
   readonly existing: Given;
 }
 
@@ -205,15 +206,16 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
       const what = `the number of addresses in use in ${name}`;
       return { path: at, what, wanted: "0", found: used.apply(String), remedy };
     }
-    const machines = this.#args.spec.pools
-      .filter(({ zones: [first = zone] }) => this.#given(first).private.id === given.id)
-      .reduce((sum, pool) => sum + groupSize(pool).maxSize, 0);
+    const { spec } = this.#args;
+    const wanted = spec.pools
+      .filter(({ zones: [first = zone] }) => this.#given(first).private.id.toLowerCase() === given.id.toLowerCase())
+      .reduce((sum, pool) => sum + groupSize(pool).maxSize * (1 + (podNetwork(spec).podsOf(spec, pool.os) ?? 0)), 0);
     const size = addressCount(cidr(given.cidr).prefix) - keptAddresses;
     return {
       path: at,
-      what: `the number of free addresses of ${name}, of as many as its pools may have machines,`,
-      wanted: String(machines),
-      found: used.apply((taken) => String(Math.min(size - taken, machines))),
+      what: `the number of free addresses of ${name}, of as many as machines of its pools may take,`,
+      wanted: String(wanted),
+      found: used.apply((taken) => String(Math.min(size - taken, wanted))),
       remedy: "name a larger subnet",
     };
   }

@@ -1,12 +1,15 @@
 import { childPath, type Problem } from "../config/problem.ts";
-import { type Rule, rule } from "../config/rules/rule.ts";
+import { poolRule, type Rule, rule } from "../config/rules/rule.ts";
 import type { PoolConfig } from "../config/schema.ts";
-import { hasSettings } from "../config/settings.ts";
-import { parseCidr } from "../model/cidr.ts";
+import { hasSettings, type Settings } from "../config/settings.ts";
+import { addressPlan } from "../model/addressPlan.ts";
+import { addressCount, type Cidr, cidr, contains, parseCidr } from "../model/cidr.ts";
+import { azureCni, controlPlaneAddressesOf } from "./azureCni/network.ts";
 import { defaultPodNetwork } from "./names.ts";
 import { podNetworks } from "./podNetworks.ts";
 
-const path = (field: string): string => childPath("config.fenestra:network", field);
+const path = (...fields: readonly string[]): string => fields.reduce<string>(childPath, "config.fenestra:network");
+const subnetPath = (zone: string, role: string): string => path("existing", "subnets", zone, role, "cidr");
 
 /** Azure CNI reads its addresses from Azure's platform, and they belong to network interfaces of Azure. */
 const onAzure = rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }) =>
@@ -23,20 +26,26 @@ const onAzure = rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }
       ],
 );
 
-/** Sizes of existing subnets and their other tenants are not known well enough to promise addresses for every pod. */
-const onOwnNetwork = rule(["network.pods", "network.existing"], (given): readonly Problem[] =>
-  given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined
-    ? []
-    : [
-        {
-          path: path("pods"),
-          value: given["network.pods"],
-          message: "needs subnets that Fenestra divides, so that every machine has addresses for its pods",
-          allowed: "flannel with network.existing",
-          remedy: "leave it out, or let Fenestra make the network",
-        },
-      ],
-);
+/**
+ * Scripts, kube-proxy and HNS know one range of pods: what goes there keeps a pod's own address, and metadata services are closed to what comes from
+ * there. Outside of it a pod would reach them.
+ */
+const inFirstRange = rule(["network.pods", "network.existing", "network.cidr", "network.zones"], (given) => {
+  const whole = parseCidr(given["network.cidr"]);
+  if (given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined || whole === undefined)
+    return [];
+  return [...subnetsOf("private", given), ...subnetsOf("controlPlane", given)]
+    .filter(({ range }) => !contains(whole, range))
+    .map(
+      ({ path: at, value }): Problem => ({
+        path: at,
+        value,
+        message: "is outside of network.cidr, the one range in which pods have addresses",
+        allowed: `a part of ${given["network.cidr"]} with network.pods: azure-cni`,
+        remedy: "name the range of these subnets as network.cidr, and the network's others in existing.moreCidrs",
+      }),
+    );
+});
 
 const settings = rule(["network.pods", "network.azureCni", "pools"], (given): readonly Problem[] => {
   const { "network.pods": pods, "network.azureCni": own, pools } = given;
@@ -65,7 +74,7 @@ const settings = rule(["network.pods", "network.azureCni", "pools"], (given): re
   return own.plugin.windows === undefined && pools.some(({ os }) => os !== "linux")
     ? [
         {
-          path: childPath(childPath(path("azureCni"), "plugin"), "windows"),
+          path: path("azureCni", "plugin", "windows"),
           value: undefined,
           message: "is missing, and there is a Windows pool",
           allowed: "url and sha256 of the archive for Windows",
@@ -93,36 +102,80 @@ const ownRange = rule(["network.pods", "kubernetes.podCidr"], (given) =>
 /** The schema's default. */
 const unsetRange = "10.244.0.0/16";
 
-/**
- * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the start. Beside the five that
- * Azure keeps, internal load balancers of Services take some. A roll adds one machine at a time to a group.
- */
-const roomForPods = rule(
-  ["network.pods", "network.cidr", "network.zones", "network.azureCni", "pools"],
-  (given): readonly Problem[] => {
-    const whole = parseCidr(given["network.cidr"]);
-    const own = given["network.azureCni"];
-    if (given["network.pods"] !== "azure-cni" || whole === undefined || own === undefined) return [];
-    if (whole.prefix > leastNetwork)
-      return [
+/** A subnet for machines and their pods, and the zones of which it is. */
+interface Subnet {
+  /** Where the stack file gives it, with the value there. */
+  readonly path: string;
+  readonly value: string;
+  readonly range: Cidr;
+  readonly zones: readonly string[];
+}
+
+/** The subnets of a role, each once: zones of an existing network may share one. What is missing or wrong is reported by its own rule. */
+function subnetsOf(
+  role: "private" | "controlPlane",
+  given: Pick<Settings, "network.cidr" | "network.existing" | "network.zones">,
+): readonly Subnet[] {
+  const { "network.cidr": value, "network.existing": existing, "network.zones": zones } = given;
+  if (existing === undefined) {
+    const prefix = parseCidr(value)?.prefix ?? 32;
+    if (prefix > leastNetwork) return [];
+    const plan = addressPlan(value, zones, azureCni.controlPlanePrefix);
+    return plan.zones.map((ranges) => ({ path: path("cidr"), value, range: cidr(ranges[role]), zones: [ranges.zone] }));
+  }
+  const named = zones.flatMap((zone) => {
+    const subnet = existing.subnets[zone]?.[role];
+    const range = parseCidr(subnet?.cidr ?? "");
+    return subnet === undefined || range === undefined ? [] : [{ zone, range, ...subnet }];
+  });
+  return [...Map.groupBy(named, ({ id }) => id.toLowerCase()).values()].flatMap((same) =>
+    same.slice(0, 1).map((first) => ({
+      path: subnetPath(first.zone, role),
+      value: first.cidr,
+      range: first.range,
+      zones: same.map(({ zone }) => zone),
+    })),
+  );
+}
+
+/** Control-plane subnets of a network that is created have a fixed size, which a small network does not have. */
+const leastRange = rule(["network.pods", "network.cidr", "network.existing"], (given): readonly Problem[] =>
+  given["network.pods"] !== "azure-cni" ||
+  given["network.existing"] !== undefined ||
+  (parseCidr(given["network.cidr"])?.prefix ?? 0) <= leastNetwork
+    ? []
+    : [
         {
           path: path("cidr"),
           value: given["network.cidr"],
           message: "leaves the pods of control-plane machines too few addresses",
           allowed: `a /16 to /${leastNetwork} with network.pods: azure-cni`,
         },
-      ];
-    const room = 2 ** (32 - whole.prefix - 2) - kept;
-    return given["network.zones"].flatMap((zone): readonly Problem[] => {
-      const machines = given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"]));
+      ],
+);
+
+/**
+ * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the start. Beside the five that
+ * Azure keeps, internal load balancers of Services take some. A roll adds one machine at a time to a group.
+ */
+const roomForPods = rule(
+  ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],
+  (given): readonly Problem[] => {
+    const own = given["network.azureCni"];
+    if (given["network.pods"] !== "azure-cni" || own === undefined) return [];
+    return subnetsOf("private", given).flatMap((subnet): readonly Problem[] => {
+      const room = addressCount(subnet.range.prefix) - kept;
+      const machines = subnet.zones.flatMap((zone) =>
+        given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"])),
+      );
       const wanted = machines.reduce((sum, most) => sum + most, 0) * (1 + own.podsPerNode);
       return wanted <= room
         ? []
         : [
             {
-              path: path("cidr"),
-              value: given["network.cidr"],
-              message: `has room for ${room} addresses in the subnet of zone ${zone}, but machines and pods may take ${wanted}`,
+              path: subnet.path,
+              value: subnet.value,
+              message: `has room for ${room} addresses in the subnet of zone ${subnet.zones.join(" and ")}, but machines and pods may take ${wanted}`,
               allowed:
                 "1 + azureCni.podsPerNode addresses for each machine of the pools whose first zone it is, and for one more per pool",
               remedy: "choose a larger range, fewer pods per node, perZone pools, or lower count or autoscale.max",
@@ -132,20 +185,53 @@ const roomForPods = rule(
   },
 );
 
-/** A /26 has room for three machines and their pods. */
 const roomForControlPlane = rule(
-  ["network.pods", "network.zones", "controlPlane.replicas"],
-  ({ "network.pods": pods, "network.zones": zones, "controlPlane.replicas": replicas }): readonly Problem[] =>
-    pods !== "azure-cni" || Math.ceil(replicas / zones.length) <= 3
+  ["network.pods", "network.cidr", "network.zones", "network.existing", "controlPlane.replicas"],
+  (given): readonly Problem[] => {
+    const { "network.pods": pods, "network.zones": zones, "controlPlane.replicas": replicas } = given;
+    if (pods !== "azure-cni") return [];
+    return subnetsOf("controlPlane", given).flatMap((subnet): readonly Problem[] => {
+      const placed = Array.from({ length: replicas }, (_, index) => zones[index % zones.length] ?? "");
+      const machines = placed.filter((zone) => subnet.zones.includes(zone)).length;
+      const wanted = controlPlaneAddressesOf(machines);
+      if (wanted <= addressCount(subnet.range.prefix)) return [];
+      return given["network.existing"] === undefined
+        ? [
+            {
+              path: "config.fenestra:controlPlane.replicas",
+              value: replicas,
+              message: `puts ${machines} control-plane machines into zone ${subnet.zones.join()}, whose subnet has addresses for the pods of three`,
+              allowed: "at most three per zone with network.pods: azure-cni",
+              remedy: "name more zones",
+            },
+          ]
+        : [
+            {
+              path: subnet.path,
+              value: subnet.value,
+              message: `is too small for ${machines} control-plane machines and their pods, which take the first ${wanted} addresses`,
+              allowed: `a /${32 - Math.ceil(Math.log2(wanted))} or a larger one with network.pods: azure-cni`,
+              remedy: "name a larger subnet",
+            },
+          ];
+    });
+  },
+);
+
+/** More pods than addresses would wait for one for ever. */
+const podsHaveAddresses = poolRule(
+  ["kubelet"],
+  ["network.pods", "network.azureCni"],
+  ({ kubelet }, at, { "network.pods": pods, "network.azureCni": own }) =>
+    pods !== "azure-cni" || own === undefined || (kubelet?.maxPods ?? 0) <= own.podsPerNode
       ? []
       : [
           {
-            path: "config.fenestra:controlPlane.replicas",
-            value: replicas,
-            message:
-              "puts more than three control-plane machines into one zone, whose subnet has addresses for the pods of three",
-            allowed: "at most three per zone with network.pods: azure-cni",
-            remedy: "name more zones",
+            path: `${at}.kubelet.maxPods`,
+            value: kubelet?.maxPods,
+            message: `is more than network.azureCni.podsPerNode, ${own.podsPerNode}, the addresses that a machine has for pods`,
+            allowed: `at most ${own.podsPerNode}`,
+            remedy: "raise podsPerNode, or leave it out",
           },
         ],
 );
@@ -176,9 +262,11 @@ export function whereNodesHaveRanges(one: Rule): Rule {
 /** The rules on the choice of a pod network. */
 export const podNetworkRules: readonly Rule[] = [
   onAzure,
-  onOwnNetwork,
+  inFirstRange,
   settings,
   ownRange,
+  leastRange,
   roomForPods,
   roomForControlPlane,
+  podsHaveAddresses,
 ];

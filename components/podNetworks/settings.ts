@@ -25,8 +25,7 @@ export const podNetworkFields = {
   azureCni: z
     .strictObject({
       podsPerNode: z.int().min(10).max(mostPods).default(30).meta({
-        description:
-          "Pods that a worker takes, and addresses that it has for them. A new number reaches the machines that are made from then on.",
+        description: "Pods that a worker takes, and addresses that it has for them. A new number rolls the pools.",
       }),
       plugin: z
         .strictObject({

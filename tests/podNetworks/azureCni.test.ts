@@ -10,10 +10,11 @@ import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { changeProblems, stateOf } from "../../components/model/upgrade.ts";
 import { azureCni, windowsConflist } from "../../components/podNetworks/azureCni/network.ts";
 import { collectAzureHosts } from "../../plan/fakes/azureMachines.ts";
+import { existingOf } from "../../plan/fakes/existing.ts";
 import { mapOf } from "../../plan/program/values.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
-import { withMocks } from "../support/mocks.ts";
+import { testAccount, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 type Plain = Readonly<Record<string, unknown>>;
@@ -68,13 +69,60 @@ describe("Azure CNI", () => {
     assert.deepEqual(refused({ cidr: "10.0.0.0/21" }), [
       "network.cidr leaves the pods of control-plane machines too few addresses",
     ]);
-    const existing = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "{}");
-    assert.deepEqual(refused({ ...existing, pods: "azure-cni" }), [
-      "network.pods needs subnets that Fenestra divides, so that every machine has addresses for its pods",
-    ]);
     assert.deepEqual(refused({ zones: ["1"] }, { controlPlane: { replicas: 5 } }), [
-      "controlPlane.replicas puts more than three control-plane machines into one zone, whose subnet has addresses for the pods of three",
+      "controlPlane.replicas puts 5 control-plane machines into zone 1, whose subnet has addresses for the pods of three",
     ]);
+    const pools = (kubelet: Plain) => ({ pools: [{ name: "linux", os: "linux", kubelet }] });
+    assert.deepEqual(refused({}, pools({ maxPods: 30 })), []);
+    assert.deepEqual(refused({}, pools({ maxPods: 31 })), [
+      "pools[0].kubelet.maxPods is more than network.azureCni.podsPerNode, 30, the addresses that a machine has for pods",
+    ]);
+  });
+
+  it("takes an existing network whose subnets are in one range and have room for every pod", async () => {
+    const given = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "{}");
+    const { private: nodes, controlPlane } = given.existing.subnets["1"];
+    const existing = (nodesRange: string, controlPlaneRange: string) => {
+      const subnets = {
+        private: { ...nodes, cidr: nodesRange },
+        controlPlane: { ...controlPlane, cidr: controlPlaneRange },
+      };
+      return { ...given, pods: "azure-cni", existing: { ...given.existing, subnets: { "1": subnets, "2": subnets } } };
+    };
+    const pools = (count: number) => ({
+      pools: [{ name: "linux", os: "linux", count }],
+      controlPlane: { replicas: 3 },
+    });
+    assert.deepEqual(refused(existing("10.60.0.0/22", "100.64.1.0/26"), pools(2)), [
+      'network.existing.subnets["1"].controlPlane.cidr is outside of network.cidr, the one range in which pods have addresses',
+    ]);
+    // Both zones share the subnets. 64 - 25 addresses are for one machine of 31; three of the control plane take 16 + 3 * 15, and Azure the last.
+    assert.deepEqual(refused(existing("10.60.0.0/26", "10.60.8.0/27"), pools(1)), [
+      'network.existing.subnets["1"].controlPlane.cidr is too small for 3 control-plane machines and their pods, which take the first 62 addresses',
+      'network.existing.subnets["1"].private.cidr has room for 39 addresses in the subnet of zone 1 and 2, but machines and pods may take 62',
+    ]);
+    const network = existing("10.60.0.0/25", "10.60.8.0/26");
+    const spec = specOf(network, pools(2));
+    const known = new Map(existingOf(JSON.stringify(network), spec.region, testAccount));
+    const found = known.get(nodes.id) ?? assert.fail();
+    // 123 addresses, of which two machines of 31 want 62.
+    known.set(nodes.id, { ...found, outputs: { ...found.outputs, ipConfigurations: Array(64).fill({}) } });
+    const { program, hooks } = await withMocks(() => deployAzure(spec), { region: spec.region, existing: known });
+    const gate = hooks.get("azure-cni-network-check-first")?.callback ?? assert.fail("no gate");
+    await assert.rejects(async () => Reflect.apply(gate, undefined, [{}]), /free addresses of nodes.* is 59 .* not 62/);
+    const hosts = collectAzureHosts(program, () => 2);
+    const all = hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])]);
+    assert.equal(new Set(all).size, 3 * 16 + 2 * 31);
+    assert.deepEqual(
+      hosts
+        .slice(0, 3)
+        .map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]),
+      [
+        ["10.60.8.10", "10.60.8.16", "10.60.8.30"],
+        ["10.60.8.11", "10.60.8.31", "10.60.8.45"],
+        ["10.60.8.12", "10.60.8.46", "10.60.8.60"],
+      ],
+    );
   });
 
   it("needs addresses for every pod of every machine, and one machine more per pool for a roll", () => {

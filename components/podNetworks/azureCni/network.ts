@@ -23,8 +23,8 @@ const cniVersion = "0.3.0";
 const platformResolver = "168.63.129.16";
 
 /**
- * Pods of a control-plane machine, and addresses for them, in a /26 per zone: three machines and their pods fit, so that CoreDNS may run there
- * while there is no Linux worker.
+ * Pods of a control-plane machine, and addresses for them after those of machines, in a /26 per zone: three machines and their pods fit, so that
+ * CoreDNS may run there while there is no Linux worker.
  */
 const controlPlane = { pods: 15, prefix: 26, firstAddress: 16 } as const;
 
@@ -42,6 +42,11 @@ const paths = {
 const stateFiles = ["C:\\Windows\\System32", "C:\\k"].flatMap((folder) =>
   ["azure-vnet.json", "azure-vnet-ipam.json"].flatMap((file) => [`${folder}\\${file}`, `${folder}\\${file}.lock`]),
 );
+
+/** Addresses that a subnet has at least for so many control-plane machines and their pods, with the last one, which Azure keeps. */
+export function controlPlaneAddressesOf(machines: number): number {
+  return controlPlane.firstAddress + machines * controlPlane.pods + 1;
+}
 
 /** Configuration of Linux nodes: a host route for each pod and no bridge. The mode is named, because left out it means another. */
 function linuxConflist(): string {
