@@ -6,20 +6,8 @@ import { planVersion } from "../report/plan.ts";
 const baseSchema = z.looseObject({
   version: z.literal(planVersion),
   stack: z.string(),
-  cluster: z.looseObject({ name: z.string(), cloud: z.string(), region: z.string(), kubernetes: z.string() }),
-  network: z.looseObject({
-    cidr: z.string(),
-    podCidr: z.string(),
-    serviceCidr: z.string(),
-    zones: z.array(z.looseObject({ zone: z.string() })),
-    existing: z
-      .looseObject({
-        id: z.string(),
-        subnets: z.array(z.looseObject({ zone: z.string(), role: z.string(), id: z.string() })),
-      })
-      .optional(),
-  }),
-  controlPlane: z.looseObject({ etcdDiskGb: z.number(), members: z.array(z.unknown()) }),
+  cluster: z.looseObject({ name: z.string(), cloud: z.string(), kubernetes: z.string() }),
+  controlPlane: z.looseObject({ members: z.array(z.unknown()) }),
   resources: z.array(
     z.looseObject({
       urn: z.string(),

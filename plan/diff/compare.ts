@@ -1,5 +1,6 @@
+import { z } from "zod";
 import type { Problem } from "../../components/config/problem.ts";
-import { type ClusterState, plannedProblems } from "../../components/model/upgrade.ts";
+import { type ClusterState, plannedProblems, readState } from "../../components/model/upgrade.ts";
 import type { Cost } from "../cost/estimate.ts";
 import type { Finding } from "../report/finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../report/plan.ts";
@@ -77,25 +78,14 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
   };
 }
 
-function stateOf({ cluster, network, controlPlane }: BasePlan | Plan): ClusterState {
-  return {
-    cloud: cluster.cloud,
-    name: cluster.name,
-    region: cluster.region,
-    version: cluster.kubernetes,
-    replicas: controlPlane.members.length,
-    cidr: network.cidr,
-    ...(network.existing === undefined
-      ? {}
-      : {
-          networkId: network.existing.id,
-          subnets: Object.fromEntries(network.existing.subnets.map(({ zone, role, id }) => [`${zone} ${role}`, id])),
-        }),
-    zones: network.zones.map(({ zone }) => zone),
-    podCidr: network.podCidr,
-    serviceCidr: network.serviceCidr,
-    etcdDiskGb: controlPlane.etcdDiskGb,
-  };
+const kept = z.object({ inputs: z.object({ input: z.unknown() }) });
+
+/** What the program keeps of a cluster in its guard: a comparison refuses what an update would. */
+function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): ClusterState {
+  const { name, cloud, kubernetes: version } = cluster;
+  const guard = resources.find((each) => each.type === "pulumi:index:Stash" && each.name === `${name}-guard`);
+  const state = readState(kept.safeParse(guard).data?.inputs.input);
+  return { version, replicas: controlPlane.members.length, ...state, name, cloud };
 }
 
 function refusedByCloud(fates: readonly Fate[]): readonly Problem[] {

@@ -233,6 +233,12 @@ const rows: readonly Row[] = [
     on("control-plane-0 is replaced", azureMachine),
   ],
   ["an add-on less", {}, { addons: { metricsServer: false } }, nothing, nothing],
+  [
+    "a key of tokens that no API server knows",
+    {},
+    { access: { ...access, serviceAccountKeys: ["rsa-1"] } },
+    ...both({ refused: "access.serviceAccountKeys" }),
+  ],
   ["another allow-list", {}, { access: { public: { allow: ["100.64.9.0/24"] } } }, nothing, nothing],
   [
     "a mirror for files",
@@ -373,13 +379,46 @@ function filled(cloud: "aws" | "azure", change: Changed): Changed {
   return { ...Object(found) };
 }
 
+const file = { url: "https://files.example.com/a.tgz", sha256: "1".repeat(64) };
+const onInterface = (podsPerNode: number) => ({
+  network: {
+    ...configs.azure.network,
+    pods: "azure-cni",
+    azureCni: { podsPerNode, plugin: { linux: file, windows: file } },
+  },
+});
+
+/** Of Azure alone. Addresses of a machine are part of its set's model, which instances take when they are made (Azure documentation, as above). */
+const ofAzure: readonly Omit<Case, "cloud">[] = [
+  {
+    // The pods' range is then the machines', and the control plane's subnets are larger. flannel's namespace holds flannel alone.
+    what: "another pod network",
+    from: {},
+    to: onInterface(30),
+    expected: on("control-plane-0 is replaced, linux rolls one by one, win rolls one by one", {
+      ...azureMachine,
+      refused: `network.pods kubernetes.podCidr ${["1", "2"].map((zone) => `c-network-control-plane-${zone} addressPrefix`).join(" ")}`,
+      lost: "Namespace",
+    }),
+  },
+  {
+    what: "more pods on each machine",
+    from: onInterface(30),
+    to: onInterface(40),
+    expected: on("linux rolls one by one, win rolls one by one"),
+  },
+];
+
 /** Every case. */
-export const cases: readonly Case[] = rows.flatMap(([what, from, to, aws, azure]) =>
-  (["aws", "azure"] as const).map((cloud) => ({
-    what,
-    cloud,
-    from: filled(cloud, from),
-    to: filled(cloud, to),
-    expected: cloud === "aws" ? aws : azure,
-  })),
-);
+export const cases: readonly Case[] = [
+  ...rows.flatMap(([what, from, to, aws, azure]) =>
+    (["aws", "azure"] as const).map((cloud) => ({
+      what,
+      cloud,
+      from: filled(cloud, from),
+      to: filled(cloud, to),
+      expected: cloud === "aws" ? aws : azure,
+    })),
+  ),
+  ...ofAzure.map((one) => ({ ...one, cloud: "azure" as const })),
+];
