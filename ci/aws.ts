@@ -43,7 +43,7 @@ class AwsStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
 
   constructor(
-    { stack, cluster, rolePath }: CiStack,
+    { stack, cluster, rolePath, record, pods }: CiStack,
     { spec, oidc }: AwsStackArgs,
     opts: pulumi.ComponentResourceOptions,
   ) {
@@ -61,6 +61,8 @@ class AwsStack extends pulumi.ComponentResource {
         rolePath,
         bucketArn,
         keyArn,
+        record,
+        pods,
       }),
     );
     const backend = {

@@ -1,4 +1,5 @@
 import { type PolicyDocument, partition, policy, type Statement } from "../components/aws/policies.ts";
+import type { DnsRecord, PodGrants } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
 /** What the rights of a stack's roles are bound to. */
@@ -14,6 +15,8 @@ export interface StackScope {
   readonly bucketArn: string;
   /** ARN of the key that encrypts the secrets in it, and nothing else. */
   readonly keyArn: string;
+  readonly record?: DnsRecord | undefined;
+  readonly pods?: PodGrants | undefined;
 }
 
 const issuerHost = issuer.replace("https://", "");
@@ -72,6 +75,7 @@ function look(scope: StackScope): readonly Statement[] {
         "iam:GetPolicy",
         "iam:GetPolicyVersion",
         "iam:GetRole",
+        "iam:GetRolePolicy",
         "iam:ListAttachedRolePolicies",
         "iam:ListPolicyVersions",
         "iam:ListRolePolicies",
@@ -115,11 +119,31 @@ function look(scope: StackScope): readonly Statement[] {
       Action: ["s3:GetObject", "s3:GetObjectTagging"],
       Resource: [`${own.buckets.replace(/\*$/, "scripts-")}*/*`],
     },
+    ...(scope.record === undefined
+      ? []
+      : [
+          {
+            Sid: "LookAtRecord",
+            Effect: "Allow",
+            Action: ["route53:GetHostedZone", "route53:ListResourceRecordSets"],
+            Resource: [own.zone],
+          } as const,
+        ]),
+    ...(scope.pods === undefined
+      ? []
+      : [
+          {
+            Sid: "LookAtIssuer",
+            Effect: "Allow",
+            Action: ["iam:GetOpenIDConnectProvider"],
+            Resource: [own.issuer],
+          } as const,
+        ]),
   ];
 }
 
 /** Names that Fenestra gives to what a cluster is made of, as patterns. */
-function names({ cluster, region, accountId, rolePath }: StackScope) {
+function names({ cluster, region, accountId, rolePath, record, pods }: StackScope) {
   const all = `arn:${partition(region)}`;
   return {
     identities: ["role", "instance-profile", "policy"].map(
@@ -133,6 +157,9 @@ function names({ cluster, region, accountId, rolePath }: StackScope) {
     parameters: `${all}:ssm:${region}:${accountId}:parameter/fenestra/${cluster}/*`,
     images: `${all}:ssm:${region}::parameter/aws/service/*`,
     buckets: `${all}:s3:::${cluster}-*`,
+    zone: `${all}:route53:::hostedzone/${record?.zone}`,
+    // The cluster's own issuer is a bucket of its own.
+    issuer: `${all}:iam::${accountId}:oidc-provider/${pods?.issuer?.replace("https://", "") ?? `${cluster}-*`}`,
   };
 }
 
@@ -181,8 +208,10 @@ function change(scope: StackScope): readonly Statement[] {
         "iam:DeletePolicy",
         "iam:DeletePolicyVersion",
         "iam:DeleteRole",
+        "iam:DeleteRolePolicy",
         "iam:ListEntitiesForPolicy",
         "iam:ListInstanceProfilesForRole",
+        "iam:PutRolePolicy",
         "iam:RemoveRoleFromInstanceProfile",
         "iam:TagInstanceProfile",
         "iam:TagPolicy",
@@ -196,12 +225,14 @@ function change(scope: StackScope): readonly Statement[] {
       Resource: own.identities,
     },
     {
-      // None of AWS's own policies, which reach beyond the cluster.
+      // None of AWS's own policies, which reach beyond the cluster, but those that the stack file names for pods.
       Sid: "GiveOwnPolicies",
       Effect: "Allow",
       Action: ["iam:AttachRolePolicy", "iam:DetachRolePolicy"],
       Resource: [own.roles],
-      Condition: { ArnLike: { "iam:PolicyARN": own.policies } },
+      Condition: {
+        ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] },
+      },
     },
     {
       Sid: "HandRolesToMachines",
@@ -272,6 +303,46 @@ function change(scope: StackScope): readonly Statement[] {
     },
     { Sid: "FindImages", Effect: "Allow", Action: ["ssm:GetParameters"], Resource: [own.images] },
     { Sid: "Buckets", Effect: "Allow", Action: ["s3:*"], Resource: [own.buckets, `${own.buckets}/*`] },
+    ...(scope.pods === undefined
+      ? []
+      : [
+          {
+            Sid: "Issuer",
+            Effect: "Allow",
+            Action: [
+              "iam:CreateOpenIDConnectProvider",
+              "iam:DeleteOpenIDConnectProvider",
+              "iam:TagOpenIDConnectProvider",
+              "iam:UntagOpenIDConnectProvider",
+            ],
+            Resource: [own.issuer],
+          } as const,
+        ]),
+    ...(scope.record === undefined ? [] : recordStatements(scope.record, own.zone)),
+  ];
+}
+
+/** The one record, and no other of its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets). */
+function recordStatements({ name }: DnsRecord, zone: string): readonly Statement[] {
+  return [
+    {
+      Sid: "Record",
+      Effect: "Allow",
+      Action: ["route53:ChangeResourceRecordSets"],
+      Resource: [zone],
+      Condition: {
+        "ForAllValues:StringEquals": {
+          "route53:ChangeResourceRecordSetsNormalizedRecordNames": name,
+          "route53:ChangeResourceRecordSetsRecordTypes": "A",
+        },
+      },
+    },
+    {
+      Sid: "FollowRecord",
+      Effect: "Allow",
+      Action: ["route53:GetChange"],
+      Resource: [zone.replace(/hostedzone\/.*$/, "change/*")],
+    },
   ];
 }
 

@@ -8,7 +8,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { type CiRole, ciRoles, federatedCredential, type RoleScope, rolesOf } from "./azureRoles.ts";
 import type { CiSpec, CiStack } from "./config.ts";
-import { environmentName, type Purpose, purposes, type Repository, subject } from "./environments.ts";
+import { environmentName, purposes, type Repository, subject } from "./environments.ts";
 import type { CiOutputs, Variables } from "./outputs.ts";
 
 /** How long a deleted state, container or key can be brought back, in days. */
@@ -132,7 +132,7 @@ class AzureStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
   readonly #shared: Shared;
 
-  constructor({ stack }: CiStack, shared: Shared, opts: pulumi.ComponentResourceOptions) {
+  constructor({ stack, pods }: CiStack, shared: Shared, opts: pulumi.ComponentResourceOptions) {
     const name = `fenestra-state-${stack}`;
     super("fenestra:ci:AzureStack", name, {}, opts);
     this.#shared = shared;
@@ -163,7 +163,7 @@ class AzureStack extends pulumi.ComponentResource {
       purposes.map((purpose) => {
         const environment = environmentName(purpose, stack);
         const identity = this.#identity(`fenestra-ci-${purpose}-${stack}`, subject(repository, environment));
-        this.#giveRoles(`fenestra-ci-${purpose}-${stack}`, purpose, identity, scopes);
+        this.#giveRoles(`fenestra-ci-${purpose}-${stack}`, rolesOf(purpose, pods?.rights), identity, scopes);
         return [environment, { ...backend, AZURE_CLIENT_ID: identity.clientId }];
       }),
     );
@@ -192,11 +192,11 @@ class AzureStack extends pulumi.ComponentResource {
 
   #giveRoles(
     name: string,
-    purpose: Purpose,
+    roles: readonly CiRole[],
     identity: managedidentity.UserAssignedIdentity,
     scopes: Readonly<Record<RoleScope, pulumi.Output<string>>>,
   ): void {
-    for (const { role, on, condition } of rolesOf(purpose))
+    for (const { role, on, condition } of roles)
       new authorization.RoleAssignment(
         `${name}-${role}`,
         {

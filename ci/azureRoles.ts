@@ -23,11 +23,11 @@ export interface CiRole {
 }
 
 /**
- * Limits the right to assign and remove roles to those that a cluster's machines have, and to identities of services: its holder cannot
- * become an owner (Azure documentation, "Delegate Azure access management with conditions").
+ * Limits the right to assign and remove roles to those that a cluster's machines have, those that the stack file names for pods, and to identities
+ * of services: its holder cannot become an owner (Azure documentation, "Delegate Azure access management with conditions").
  */
-function onlyClusterRoles(): string {
-  const ids = Object.values(clusterRoles).toSorted().join(", ");
+function onlyClusterRoles(ofPods: readonly string[]): string {
+  const ids = [...new Set([...Object.values(clusterRoles), ...ofPods])].sort().join(", ");
   const about = (where: string) => `@${where}[Microsoft.Authorization/roleAssignments:RoleDefinitionId]`;
   const guarded = (action: string, where: string, more: string) =>
     `((!(ActionMatches{'Microsoft.Authorization/roleAssignments/${action}'})) OR (${about(where)} ForAnyOfAnyValues:GuidEquals {${ids}}${more}))`;
@@ -36,8 +36,12 @@ function onlyClusterRoles(): string {
   return `${guarded("write", "Request", services)} AND ${guarded("delete", "Resource", "")}`;
 }
 
-/** What an identity may do, by its purpose. */
-export function rolesOf(purpose: Purpose): readonly CiRole[] {
+/**
+ * What an identity may do, by its purpose. Contributor makes records in DNS zones of the subscription too.
+ *
+ * @param ofPods ids of the role definitions that the stack gives to pods
+ */
+export function rolesOf(purpose: Purpose, ofPods: readonly string[] = []): readonly CiRole[] {
   const key: CiRole = { role: "keyVaultCryptoUser", on: "key" };
   if (purpose === "preview") return [{ role: "storageBlobDataReader", on: "state" }, key];
   if (purpose === "drift")
@@ -46,7 +50,7 @@ export function rolesOf(purpose: Purpose): readonly CiRole[] {
     { role: "storageBlobDataContributor", on: "state" },
     key,
     { role: "contributor", on: "subscription" },
-    { role: "roleBasedAccessControlAdministrator", on: "subscription", condition: onlyClusterRoles() },
+    { role: "roleBasedAccessControlAdministrator", on: "subscription", condition: onlyClusterRoles(ofPods) },
   ];
 }
 

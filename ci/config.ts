@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { loadConfig } from "../components/config/load.ts";
-import type { Cloud } from "../components/config/schema.ts";
+import type { Cloud, StackConfig } from "../components/config/schema.ts";
 import { readStackFile } from "../components/config/stackFile.ts";
 import type { Repository } from "./environments.ts";
 
@@ -12,6 +12,25 @@ export interface CiStack {
   readonly cluster: string;
   /** Path of its roles on AWS. */
   readonly rolePath: string;
+  /** Record of the API that it makes in a zone, which is not its own. */
+  readonly record: DnsRecord | undefined;
+  /** What it gives to pods; `undefined` without workload identity. */
+  readonly pods: PodGrants | undefined;
+}
+
+/** A record in a zone. */
+export interface DnsRecord {
+  /** Id of the zone. */
+  readonly zone: string;
+  readonly name: string;
+}
+
+/** What a stack gives to pods beside what it makes itself. */
+export interface PodGrants {
+  /** URL of the issuer; `undefined` for the cluster's own. */
+  readonly issuer: string | undefined;
+  /** AWS: ARNs of policies; Azure: ids of role definitions. */
+  readonly rights: readonly string[];
 }
 
 /** What is set up: everything for the stacks of one account and region. */
@@ -87,9 +106,26 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
     region: first.config.region,
     accountId: first.config.accountId,
     repository: { name, ids },
-    stacks: files.map(({ stack, config: { name: cluster, iam } }) => ({ stack, cluster, rolePath: iam.rolePath })),
+    stacks: files.map(({ stack, config: { name: cluster, iam, access } }) => ({
+      stack,
+      cluster,
+      rolePath: iam.rolePath,
+      record: recordOf(access),
+      pods: grantsOf(access),
+    })),
     oidcProviderArn,
   };
+}
+
+function recordOf({ dns }: StackConfig["access"]): DnsRecord | undefined {
+  return dns?.zone === undefined ? undefined : { zone: dns.zone, name: dns.name };
+}
+
+function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | undefined {
+  if (workloadIdentity === undefined) return undefined;
+  const { issuer, serviceAccounts } = workloadIdentity;
+  const rights = serviceAccounts.flatMap(({ policies, roles }) => [...policies, ...roles.map(({ role }) => role)]);
+  return { issuer, rights: [...new Set(rights)].sort() };
 }
 
 /**

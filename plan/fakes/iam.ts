@@ -72,6 +72,9 @@ function holds(operator: string, wanted: readonly string[], found: string | unde
     case "StringEquals":
     case "Bool":
       return found !== undefined && wanted.includes(found);
+    // True without the key, too (IAM User Guide, "Set operators for multivalued context keys"). A call here has one value.
+    case "ForAllValues:StringEquals":
+      return found === undefined || wanted.includes(found);
     case "ArnLike":
     case "StringLike":
       return found !== undefined && wanted.some((pattern) => matches(pattern, found));

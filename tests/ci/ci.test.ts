@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { deploySeconds } from "../../ci/aws.ts";
 import { deployPolicies, driftPolicy, previewPolicy, type StackScope, trustPolicy } from "../../ci/awsPolicies.ts";
+import { rolesOf } from "../../ci/azureRoles.ts";
 import { CiConfigError, loadCiConfig, overlapping } from "../../ci/config.ts";
 import { environmentName, purposes, subject } from "../../ci/environments.ts";
 import { roles } from "../../components/azure/roles.ts";
@@ -179,14 +180,16 @@ describe("the setup for the workflows", function () {
   });
 });
 
-const scope: StackScope = {
+const scope = {
   cluster: "aws-dev",
   region: "eu-central-1",
   accountId: "123456789012",
   rolePath: "/",
   bucketArn: "arn:aws:s3:::fenestra-state-aws-dev",
   keyArn: "arn:aws:kms:eu-central-1:123456789012:key/1",
-};
+  record: { zone: "Z0123456789ABCDEFGHIJ", name: "api.shop.example.com" },
+  pods: { issuer: undefined, rights: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"] },
+} satisfies StackScope;
 
 describe("the rights of the workflows on AWS", () => {
   const { state, look, resources } = deployPolicies(scope);
@@ -221,6 +224,11 @@ describe("the rights of the workflows on AWS", () => {
   };
   const account = "123456789012";
   const region = "eu-central-1";
+  const zone = `arn:aws:route53:::hostedzone/${scope.record.zone}`;
+  const record = (name: string) => ({
+    "route53:ChangeResourceRecordSetsNormalizedRecordNames": name,
+    "route53:ChangeResourceRecordSetsRecordTypes": "A",
+  });
   const tagged = (cluster: string) => ({ "aws:ResourceTag/fenestra:cluster": cluster });
   const calls: readonly (readonly [Call, readonly (keyof typeof roles)[]])[] = [
     [
@@ -307,6 +315,36 @@ describe("the rights of the workflows on AWS", () => {
       },
       [],
     ],
+    // The record of the API, in a zone that is not the cluster's.
+    [{ action: "route53:ListResourceRecordSets", resource: zone }, ["drift", "deploy"]],
+    [{ action: "route53:ChangeResourceRecordSets", resource: zone, context: record(scope.record.name) }, ["deploy"]],
+    [{ action: "route53:ChangeResourceRecordSets", resource: zone, context: record("shop.example.com") }, []],
+    [{ action: "route53:DeleteHostedZone", resource: zone }, []],
+    [{ action: "route53:GetChange", resource: "arn:aws:route53:::change/C1" }, ["deploy"]],
+    // What pods get.
+    [
+      {
+        action: "iam:CreateOpenIDConnectProvider",
+        resource: `arn:aws:iam::${account}:oidc-provider/aws-dev-identity-issuer-bucket-1.s3.eu-central-1.amazonaws.com`,
+      },
+      ["deploy"],
+    ],
+    [
+      {
+        action: "iam:CreateOpenIDConnectProvider",
+        resource: `arn:aws:iam::${account}:oidc-provider/token.actions.githubusercontent.com`,
+      },
+      [],
+    ],
+    [{ action: "iam:PutRolePolicy", resource: `arn:aws:iam::${account}:role/aws-dev-shop-orders-1` }, ["deploy"]],
+    [
+      {
+        action: "iam:AttachRolePolicy",
+        resource: `arn:aws:iam::${account}:role/aws-dev-shop-orders-1`,
+        context: { "iam:PolicyARN": "arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess" },
+      },
+      ["deploy"],
+    ],
     [{ action: "iam:CreateUser", resource: `arn:aws:iam::${account}:user/x` }, []],
   ];
 
@@ -363,9 +401,17 @@ describe("the config of the setup", () => {
       region: "eu-central-1",
       accountId: undefined,
       repository: { name: "o/r", ids: undefined },
-      stacks: [{ stack: "aws-dev", cluster: "aws-dev", rolePath: "/" }],
+      stacks: [{ stack: "aws-dev", cluster: "aws-dev", rolePath: "/", record: undefined, pods: undefined }],
       oidcProviderArn: undefined,
     });
+  });
+
+  it("knows what a stack gives to pods", () => {
+    const of = (stack: string) => loadCiConfig({ ...config, "fenestra-ci:stacks": `["${stack}"]` }).stacks[0]?.pods;
+    assert.deepEqual(of("aws-existing"), { issuer: undefined, rights: [] });
+    assert.deepEqual(of("azure-existing"), { issuer: undefined, rights: ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"] });
+    const [condition = ""] = rolesOf("deploy", ["0000-1"]).flatMap((role) => role.condition ?? []);
+    assert.equal(condition.split("0000-1").length, 3, "in both halves");
   });
 
   it("tells all mistakes at once", () => {

@@ -11,6 +11,8 @@ const scope: StackScope = {
   rolePath: "/",
   bucketArn: "arn:aws:s3:::STATE_BUCKET",
   keyArn: "arn:aws:kms:REGION:ACCOUNT:key/STATE_KEY",
+  record: { zone: "ZONE", name: "API_NAME" },
+  pods: { issuer: undefined, rights: ["POLICY_OF_PODS"] },
 };
 
 const previewSubject = subject(
@@ -41,7 +43,9 @@ export function ciParts(): Readonly<Record<string, string>> {
           purpose,
           role.replaceAll(/[A-Z]/g, (letter) => ` ${letter}`).replace(/^./, (letter) => letter.toUpperCase()),
           { state: "container `STACK`", key: "key `STACK`", subscription: "subscription" }[on],
-          condition === undefined ? "" : "it gives a role of the [table above](#azure) to a service's identity",
+          condition === undefined
+            ? ""
+            : "it gives a role of the [table above](#azure), or one that the stack file names for pods, to a service's identity",
         ]),
       ),
     ),
