@@ -12,7 +12,7 @@ import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
-                         [--only <checks>] [--break <name>] [--engine] [--update-to <release>]
+                         [--logs DIR] [--only <checks>] [--break <name>] [--engine] [--update-to <release>]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels,
@@ -24,6 +24,7 @@ ${stackHelp(17)}
   --keep           Leave everything running until Ctrl-C, and print how to use kubectl
   --engine         Build nothing yet, but serve the simulated clouds to the official Pulumi CLI until Ctrl-C: its pulumi up boots the machines
   --full           Run the slow checks too: those that wait for time to pass
+  --logs DIR       Copy the logs of the machines and their containers to this folder at the end
   --only <checks>  Run only the checks whose id begins with this text
   --update-to <release>  Update a control plane of three and its pools to this release in place of the other checks: a minor, or an older patch for the way back
   --break <name>   Break one thing on purpose and see the named check fail; may be given more than once:
@@ -60,12 +61,13 @@ function parseArguments(args: readonly string[]): RehearsalSettings {
       keep: { type: "boolean", default: false },
       engine: { type: "boolean", default: false },
       full: { type: "boolean", default: false },
+      logs: { type: "string" },
       only: { type: "string", default: "" },
       "update-to": { type: "string" },
       break: { type: "string", multiple: true, default: [] },
     },
   });
-  const { keep, engine, full, only, break: names } = values;
+  const { keep, engine, full, logs, only, break: names } = values;
   const stack = readStack("rehearse needs --stack NAME", values);
   const broken = names.map((name) => {
     const breakage = breakages[name];
@@ -82,6 +84,7 @@ function parseArguments(args: readonly string[]): RehearsalSettings {
     keep,
     engine,
     full,
+    logs,
     only,
     breakage: broken.length === 0 ? undefined : together(broken),
     updateTo: wantedOf(values["update-to"], stack.config, engine),

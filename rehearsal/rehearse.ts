@@ -37,6 +37,7 @@ import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
 import { type EngineAccess, serveEngine } from "./engine.ts";
 import { callHook } from "./hooks.ts";
 import type { Progress } from "./host/progress.ts";
+import { keepLogs } from "./logs.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
 import { nodesText } from "./nodeTable.ts";
 import { podAddressesOf } from "./podNetworks.ts";
@@ -81,6 +82,8 @@ export interface RehearsalOptions {
   readonly progress: Progress;
   /** Private folder in memory that goes with the process. */
   readonly workFolder: string;
+  /** Folder that the logs are copied to at the end. Default: none. */
+  readonly logs?: string | undefined;
   /** Only checks whose id begins with this text are run. Default: all. */
   readonly only?: string;
   /** Run the slow checks too. Default: no. */
@@ -273,6 +276,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const besideRun = session.run(beside, context);
   await session.run(acceptance, context, updateTo === undefined ? {} : { limitMs: updateLimitMs });
   await Promise.all([filesRead, besideRun]);
+  if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   progress.line(await nodesText(cluster.api));
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });

@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises";
 import { paintFor } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
 import { minorOf } from "../components/model/releases.ts";
@@ -42,6 +43,8 @@ export interface RehearsalSettings {
   readonly engine: boolean;
   /** The slow checks too. */
   readonly full: boolean;
+  /** Folder that the logs are copied to at the end. Default: none. */
+  readonly logs: string | undefined;
   /** Beginning of the ids of the checks to run; empty: all. */
   readonly only: string;
   /** What is broken on purpose. */
@@ -87,9 +90,11 @@ async function findRelease(wanted: Wanted, later: string, quiet: Progress): Prom
 
 /** Obtains what the network has, and starts this command once more in namespaces. */
 async function outside(
-  { stack, everyAddOn, realAddOns, wanted, updateTo }: Resolved,
+  { stack, everyAddOn, realAddOns, wanted, updateTo, logs }: Resolved,
   progress: Progress,
 ): Promise<boolean> {
+  // The namespaces hide nothing that exists.
+  if (logs !== undefined) await mkdir(logs, { recursive: true });
   progress.line(
     `rehearsal of ${stack}${everyAddOn ? " with every add-on" : ""}: cloud APIs, kernels, add-ons' containers, packets and Windows are simulated; the control plane and the kubelets are real`,
   );
@@ -150,7 +155,7 @@ function reasonOf(error: unknown): string {
 
 /** The rehearsal itself. */
 async function withinNamespaces(
-  { stack, config, realAddOns, keep, engine, full, only, breakage, wanted, updateTo }: Resolved,
+  { stack, config, realAddOns, keep, engine, full, logs, only, breakage, wanted, updateTo }: Resolved,
   inside: Inside,
   progress: Progress,
 ): Promise<boolean> {
@@ -173,6 +178,7 @@ async function withinNamespaces(
     workFolder: inside.workFolder,
     paint,
     full,
+    logs,
     only,
     ...(breakage === undefined ? {} : { breakage }),
     ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
