@@ -72,11 +72,11 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const before = withUserFile(`--lock ${file}`, "a lock file in the form of components/model/artifacts.lock.json", () =>
     readLock(file),
   );
-  const complete = withNamed(before, namedArtifacts());
-  const asked = version === undefined ? complete : release(complete, version.replace(/^v/, ""));
   const { only } = values;
   const chosen = ({ name, version: own }: Pick<Artifact, "name" | "version">) =>
     only === undefined || `${name} ${own}`.includes(only);
+  const complete = withNamed(before, namedArtifacts().filter(chosen));
+  const asked = version === undefined ? complete : release(complete, version.replace(/^v/, ""));
   if (only !== undefined && !asked.some(chosen))
     throw new UsageError(
       `--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`,
@@ -85,9 +85,10 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const look = check || patches ? await findNewer(asked.filter(chosen), publishers) : undefined;
   const sources = patches ? readSources(root ?? repository) : new Map<string, string>();
   const { lock, texts, taken, left } = takeNewer(asked, sources, patches ? (look?.newer ?? []) : []);
+  const known = new Set(before.map(({ url }) => url));
   const results = await pinLock(lock, publishers, {
     acceptMoved: values["accept-moved"],
-    chosen: (artifact) => chosen(artifact) || artifact.digest === null,
+    chosen: (artifact) => chosen(artifact) || !known.has(artifact.url),
   });
   const text = renderLock(results.map(({ artifact }) => artifact));
   const bad = results.filter(({ outcome }) => outcome === "different" || outcome === "failed");

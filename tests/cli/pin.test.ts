@@ -303,11 +303,20 @@ describe("fenestra pin", () => {
     const [name, url] = ["mcr.microsoft.com/windows/nanoserver", "/mcr.microsoft.com/v2/windows/nanoserver/manifests"];
     for (const tag of ["ltsc2019", "ltsc2022", "ltsc2025"])
       answers.set(`${url}/${tag}`, digest(tag.endsWith("9") ? b : a));
-    const { code, out, lock } = await pin([{ ...image(name, "ltsc2022", a), os: "windows" }]);
+    const { code, out, lock } = await pin(
+      [{ ...image(name, "ltsc2022", a), os: "windows" }, file("kubelet", null)],
+      "--only",
+      "nanoserver",
+    );
     assert.deepEqual([code, out.slice(0, 23)], [0, "1 verified, 2 recorded,"]);
     assert.deepEqual(
       JSON.parse(lock).map(({ url: reference }: Artifact) => reference),
-      [`${name}:ltsc2019@sha256:${b}`, `${name}:ltsc2022@sha256:${a}`, `${name}:ltsc2025@sha256:${a}`],
+      [
+        file("kubelet", null).url,
+        `${name}:ltsc2019@sha256:${b}`,
+        `${name}:ltsc2022@sha256:${a}`,
+        `${name}:ltsc2025@sha256:${a}`,
+      ],
     );
   });
 
