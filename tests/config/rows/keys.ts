@@ -1,5 +1,6 @@
 import { addonsSchema } from "../../../components/config/addOnSchema.ts";
 import { poolSchema } from "../../../components/config/schema.ts";
+import { operatingSystemNames } from "../../../components/model/operatingSystems.ts";
 import type { Row } from "./row.ts";
 
 /** Keys, types and names. */
@@ -184,7 +185,7 @@ export const keyRows: readonly Row[] = [
         "pools[0].os",
         undefined,
         "is missing",
-        "one of linux, windows-2019, windows-2022, windows-2025. Operating system: Ubuntu 24.04, or Windows Server Core of that year.",
+        `one of ${operatingSystemNames.join(", ")}. Operating system: Ubuntu 24.04, or Windows Server Core of that year.`,
       ],
     ],
   ],
