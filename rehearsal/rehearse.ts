@@ -219,6 +219,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
               ? []
               : mirrorChecks({
                   mirror,
+                  lookUps: surroundings.lookUps,
                   registries: spec.mirror.registries,
                   wayOut: spec.network.nat !== "none",
                   decoded,

@@ -4,6 +4,7 @@ import { type DecodedFile, fileContent } from "../../plan/decode/machine.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import { placeOnMirror } from "../clouds/mirror.ts";
 import type { MirrorOnly } from "../clouds/mirrorOnly.ts";
+import type { LookUp } from "../clouds/nameServer.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
@@ -11,6 +12,8 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 /** What the checks of a network that reaches only a mirror look at. */
 export interface MirrorSources {
   readonly mirror: MirrorOnly;
+  /** Hosts that were looked up and do not exist, a live list. */
+  readonly lookUps: readonly LookUp[];
   /** Registry to the URL of its mirror, as the stack file has it. */
   readonly registries: Readonly<Record<string, string>>;
   /** Whether the machines may also ask publishers, because the stack has a way to them. */
@@ -123,8 +126,8 @@ function expectNoPublisher({ files }: MirrorList, who: string, texts: readonly D
     for (const { url } of files) expect(!content.includes(url), `${who}: ${path} names ${url}, which is out of reach`);
 }
 
-function nothingElseCheck({ mirror, running }: MirrorSources): RehearsalCheck {
-  const { list, httpProxy, issuers = [], lookUps, proxied } = mirror;
+function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): RehearsalCheck {
+  const { list, httpProxy, issuers = [], proxied } = mirror;
   const publishers = new Set([
     ...list.files.map(({ url }) => new URL(url).hostname),
     ...list.images.map(({ reference }) => reference.split("/")[0] ?? ""),

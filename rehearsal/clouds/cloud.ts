@@ -1,3 +1,4 @@
+import type { Cidr } from "../../components/model/cidr.ts";
 import type { ObjectStore } from "../../plan/decode/scriptsObject.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
@@ -52,6 +53,8 @@ export interface CloudSimulation {
   readonly metadata: EndpointHandler;
   /** Another address at which the platform answers machines over HTTP; `undefined` where there is none. */
   readonly platform?: { readonly address: string; readonly handle: EndpointHandler };
+  /** Where a network's name server answers, as its DHCP says. */
+  readonly nameServer: (network: Cidr) => string;
   /** Names of the cloud's own TLS endpoints. */
   readonly hosts: readonly string[];
   readonly endpoints: EndpointHandler;

@@ -2,7 +2,6 @@ import { isIPv4 } from "node:net";
 import { issueServerCertificate, type KeyAndCertificate } from "../../plan/fakes/certificates.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import { filledMirror, type MirrorRequest } from "./mirror.ts";
-import { type LookUp, startNameServer } from "./nameServer.ts";
 import { type ProxiedRequest, startProxy } from "./proxy.ts";
 import { listen } from "./server.ts";
 
@@ -22,14 +21,10 @@ export interface MirrorSettings {
 export interface MirrorOnly extends MirrorSettings {
   /** Lines of /etc/hosts of every machine: the mirror's name, or in front of it the proxy's. */
   readonly hosts: readonly string[];
-  /** Content of /etc/resolv.conf of every machine. */
-  readonly resolvConf: string;
   /** Requests to the mirror so far. */
   readonly requests: readonly MirrorRequest[];
   /** Requests to the proxy so far. */
   readonly proxied: readonly ProxiedRequest[];
-  /** Names that the hosts file did not hold, by who looked them up. */
-  readonly lookUps: readonly LookUp[];
   /** Is never fulfilled; rejected when a machine wants a file that the list does not name. */
   readonly lacks: Promise<never>;
 }
@@ -46,8 +41,8 @@ export interface MirrorParts {
 }
 
 /**
- * Starts a mirror that is filled from the list alone, the proxy that the stack names, and a name server that knows no other host. Publishers have
- * no address in this network.
+ * Starts a mirror that is filled from the list alone, and the proxy that the stack names. Publishers have no address in this network, and the name
+ * server knows none of them.
  */
 export async function startMirrorOnly({ settings, newAddress, authority, contents }: MirrorParts): Promise<MirrorOnly> {
   const { artifacts, httpProxy, list } = settings;
@@ -57,14 +52,11 @@ export async function startMirrorOnly({ settings, newAddress, authority, content
   const proxy = httpProxy === undefined ? undefined : await standAt(new URL(httpProxy), newAddress, authority);
   const proxied =
     proxy === undefined ? [] : await startProxy({ ...proxy, routes: new Map([[place.authority, place]]) });
-  const nameServer = await newAddress();
   return {
     ...settings,
     hosts: (proxy ?? place).hosts,
-    resolvConf: `nameserver ${nameServer}\n`,
     requests: mirror.requests,
     proxied,
-    lookUps: await startNameServer(nameServer),
     lacks: mirror.lacks,
   };
 }

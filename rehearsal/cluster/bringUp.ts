@@ -13,6 +13,7 @@ import {
 } from "../clouds/artifacts.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirrorOnly.ts";
+import { type LookUp, startNameServer } from "../clouds/nameServer.ts";
 import { type EndpointRequest, listen } from "../clouds/server.ts";
 import { runOrFail } from "../host/command.ts";
 import { type LoadBalancer, startLoadBalancer } from "../host/loadBalancer.ts";
@@ -42,6 +43,10 @@ export interface Surroundings {
   readonly gatewayOf: (address: string) => string;
   /** Lines of /etc/hosts of the machine with an address, which lead to the simulated endpoints and to the load balancers that it reaches. */
   readonly hosts: (address: string) => readonly string[];
+  /** Content of /etc/resolv.conf of every Linux machine. */
+  readonly resolvConf: string;
+  /** Hosts that machines and pods have looked up and that do not exist, a live list. */
+  readonly lookUps: readonly LookUp[];
   readonly endpointCa: string;
   readonly balancers: readonly LoadBalancer[];
   readonly artifacts: ArtifactFiles;
@@ -128,11 +133,20 @@ export async function buildSurroundings(
       .map(({ address, dnsName }) => `${address} ${dnsName}`),
   ];
   await useHosts(hosts(), workFolder);
+  const nameServer = cloud.nameServer(ranges[0] ?? outside);
+  if (nameServer !== cloud.platform?.address) await network.addAddress(nameServer);
+  // Machines have the same names in their hosts file and do not ask for them, but their pods do.
+  const find = (name: string, caller: string) =>
+    hosts(caller)
+      .find((line) => line.endsWith(` ${name}`))
+      ?.split(" ")[0];
   return {
     network,
     interfaceOf: (address) => `${address}/${rangeOf(address).prefix}`,
     gatewayOf: (address) => addressAt(rangeOf(address), 1),
     hosts,
+    resolvConf: `nameserver ${nameServer}\n`,
+    lookUps: await startNameServer({ address: nameServer, find }),
     endpointCa: authority.certificate,
     balancers,
     artifacts: files,

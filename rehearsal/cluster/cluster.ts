@@ -154,7 +154,7 @@ export class Cluster {
       network: surroundings.network,
       workFolder,
       hosts: surroundings.hosts,
-      resolvConf: surroundings.mirror?.resolvConf,
+      resolvConf: surroundings.resolvConf,
       endpointCa: surroundings.endpointCa,
       programs: {
         "container-runtime": this.#parts.containerRuntime,

@@ -5,7 +5,7 @@ import { Resolver } from "node:dns/promises";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { filledMirror, MirrorLacksError, placeOnMirror } from "../../rehearsal/clouds/mirror.ts";
-import { readQuestion, startNameServer } from "../../rehearsal/clouds/nameServer.ts";
+import { answerQuery, startNameServer } from "../../rehearsal/clouds/nameServer.ts";
 import { startProxy } from "../../rehearsal/clouds/proxy.ts";
 import { listen } from "../../rehearsal/clouds/server.ts";
 
@@ -58,7 +58,7 @@ describe("a mirror that is filled from the list", () => {
   });
 });
 
-describe("the name server that knows no name", () => {
+describe("the name server", () => {
   it("reads the name of any query, and answers that there is none", () => {
     const label = fc.stringMatching(/^[a-z0-9-]{1,20}$/);
     fc.assert(
@@ -70,34 +70,42 @@ describe("the name server that knows no name", () => {
         header.writeUInt16BE(1, 10);
         const name = labels.map((text) => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]));
         const question = Buffer.concat([...name, Buffer.from([0, 0, 1, 0, 1])]);
-        const read = readQuestion(Buffer.concat([header, question, Buffer.alloc(11)]));
+        const read = answerQuery(Buffer.concat([header, question, Buffer.alloc(11)]), () => undefined);
         assert.equal(read?.name, labels.join("."));
-        assert.equal(read.refusal.readUInt16BE(0), id);
-        assert.equal(read.refusal.readUInt16BE(2) & 0x800f, 0x8003);
+        assert.equal(read.answer.readUInt16BE(0), id);
+        assert.equal(read.answer.readUInt16BE(2) & 0x800f, 0x8003);
         assert.deepEqual(
-          [4, 6, 8, 10].map((at) => read.refusal.readUInt16BE(at)),
+          [4, 6, 8, 10].map((at) => read.answer.readUInt16BE(at)),
           [1, 0, 0, 0],
         );
-        assert.deepEqual(read.refusal.subarray(12), question);
+        assert.deepEqual(read.answer.subarray(12), question);
       }),
     );
   });
 
   it("passes over what is no query", () => {
-    assert.equal(readQuestion(Buffer.alloc(16)), undefined);
+    assert.equal(
+      answerQuery(Buffer.alloc(16), () => undefined),
+      undefined,
+    );
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
-        const read = readQuestion(Buffer.from(bytes));
-        return read === undefined || read.refusal.length <= bytes.length;
+        const read = answerQuery(Buffer.from(bytes), () => undefined);
+        return read === undefined || read.answer.length <= bytes.length;
       }),
     );
   });
 
-  it("is understood by a resolver, and keeps who asked for what", async () => {
-    const lookUps = await startNameServer("127.0.9.53", 53_053);
+  it("is understood by a resolver, and keeps who asked for what there is not", async () => {
+    const known: Readonly<Record<string, string>> = { "api.example.org of 127.0.0.1": "198.51.100.7" };
+    const find = (name: string, caller: string) => known[`${name} of ${caller}`];
+    const lookUps = await startNameServer({ address: "127.0.9.53", port: 53_053, find });
     const resolver = new Resolver();
     resolver.setServers(["127.0.9.53:53053"]);
     await assert.rejects(resolver.resolve4("dl.k8s.io"), { code: "ENOTFOUND" });
+    assert.deepEqual(await resolver.resolve4("API.example.org"), ["198.51.100.7"]);
+    await assert.rejects(resolver.resolve6("api.example.org"), { code: "ENODATA" });
+    await assert.rejects(resolver.resolveTxt("1234.5678"), { code: "ENOTFOUND" });
     assert.deepEqual(lookUps, [{ caller: "127.0.0.1", name: "dl.k8s.io" }]);
   });
 });

@@ -1,3 +1,4 @@
+import { addressAt } from "../../../components/model/cidr.ts";
 import { collectParameters, statementsOfRole } from "../../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
 import { awsObjects, storedObjects } from "../../../plan/fakes/awsObjects.ts";
@@ -85,6 +86,8 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       return () => terminateHooks.every((hook) => completedHooks.has(`${name}/${hook}/${machine.id}`));
     },
     metadata: awsMetadata((address) => byAddress.get(address)),
+    // Amazon's resolver answers at the network's base plus two (AWS: "DHCP option sets in Amazon VPC").
+    nameServer: (network) => addressAt(network, 2),
     hosts: [
       `ssm.${region}.amazonaws.com`,
       `autoscaling.${region}.amazonaws.com`,

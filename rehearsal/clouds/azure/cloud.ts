@@ -98,7 +98,8 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       return () => !(events.get(name) ?? []).some(({ EventId }) => EventId === event.EventId);
     },
     metadata,
-    platform: { address: "168.63.129.16", handle: azureAddresses((address) => hosts.get(address)) },
+    nameServer: () => platformAddress,
+    platform: { address: platformAddress, handle: azureAddresses((address) => hosts.get(address)) },
     hosts: [...cloud.vaults.map(({ host }) => host), ...cloud.accounts.map(({ host }) => host), managementHost],
     endpoints,
     balancers: azureBalancers(program),
@@ -250,6 +251,9 @@ function textIn({ body }: EndpointAnswer, key: string): string {
     typeof document === "object" && document !== null ? new Map(Object.entries(document)).get(key) : undefined;
   return typeof value === "string" ? value : "";
 }
+
+/** Where the platform answers machines: name server, health probes, agents (Microsoft Learn: "What is IP address 168.63.129.16?"). */
+const platformAddress = "168.63.129.16";
 
 const templatePrefix = "k8s.io_cluster-autoscaler_node-template_";
 
