@@ -208,6 +208,14 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       text.replace("--metric-resolution=15s", "--metric-resolutions=15s"),
     ),
   },
+  "no-upstream-dns": {
+    what: "the kubelets of Linux machines give pods no name server of the machine, and CoreDNS then asks itself",
+    fails: "add-ons: programs",
+    realAddOns: true,
+    ...inFiles(({ path, content }) =>
+      path === "/etc/fenestra/kubelet.yaml" ? content.replace(/^resolvConf: .*$/m, 'resolvConf: ""') : content,
+    ),
+  },
   "mirror-without-crictl": {
     what: "the mirror of a stack that has one lacks crictl for Linux",
     fails: "control plane",

@@ -1,10 +1,13 @@
+import { NOTFOUND } from "node:dns";
+import { Resolver } from "node:dns/promises";
 import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import { z } from "zod";
-import { expect } from "../../checks/check.ts";
+import { expect, expectEqual } from "../../checks/check.ts";
+import { requireMinorFacts } from "../../components/model/releases.ts";
 import { servingSigner } from "../clouds/csrApprover.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { waitFor } from "../host/processes.ts";
-import { addOnPrograms } from "../programs/addOns.ts";
+import { programOf } from "../programs/addOns.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /** Longest that a real add-on may take to be ready by its own probes, in milliseconds. metrics-server answers after two rounds of 15 s. */
@@ -44,14 +47,29 @@ export const servingCertificates: RehearsalCheck = {
   },
 };
 
-/** Checks of the add-ons whose own programs run. They look at what the programs do, so they come after the others that only look. */
-export function addOnChecks(cluster: Cluster): readonly RehearsalCheck[] {
+/**
+ * Checks of the add-ons whose own programs run. They look at what the programs do, so they come after the others that only look.
+ *
+ * @param release Kubernetes release of the stack file
+ */
+export function addOnChecks(cluster: Cluster, release: string): readonly RehearsalCheck[] {
   return [
     {
       id: "add-ons: programs",
       title:
         "every add-on whose program runs is ready by its own probes, with the arguments, the token and the rights that it is given",
       run: async (context) => await untilReady(cluster, context),
+    },
+    {
+      id: "add-ons: cluster DNS",
+      title:
+        "CoreDNS knows the cluster's Services, asks the cloud's name server for other hosts, and neither knows what there is not",
+      run: async (context) =>
+        void (await waitFor("CoreDNS to answer as it should", () => askClusterDns(context), {
+          timeoutMs: 30_000,
+          intervalMs: 1_000,
+        })),
+      ...(hasCoreDns(release) ? {} : { skip: `the program of CoreDNS is another version than that of ${release}` }),
     },
     {
       id: "add-ons: rights",
@@ -62,6 +80,38 @@ export function addOnChecks(cluster: Cluster): readonly RehearsalCheck[] {
       },
     },
   ];
+}
+
+function hasCoreDns(release: string): boolean {
+  return programOf(`registry.k8s.io/coredns/coredns:${requireMinorFacts(release).kubeadm.coredns}`) !== undefined;
+}
+
+/** Asks each CoreDNS at its pod's address, and throws when an answer is another than it should be. */
+async function askClusterDns({ api, cloud, note }: CheckContext): Promise<boolean> {
+  const { spec } = await api.core.readNamespacedService({ name: "kubernetes", namespace: "default" });
+  const { items } = await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "k8s-app=kube-dns" });
+  const addresses = items.flatMap(({ status }) => status?.podIP ?? []);
+  expect(addresses.length > 0, "there is no CoreDNS with an address");
+  const [host = ""] = cloud.hosts;
+  for (const address of addresses) {
+    const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+    resolver.setServers([address]);
+    const ask = async (name: string) =>
+      await resolver.resolve4(name).catch((error: unknown) => {
+        if (error instanceof Error && "code" in error && error.code === NOTFOUND) return [];
+        throw error;
+      });
+    expectEqual(
+      await ask("kubernetes.default.svc.cluster.local"),
+      [spec?.clusterIP],
+      `kubernetes.default by ${address}`,
+    );
+    expectEqual((await ask(host)).length, 1, `addresses of ${host} by ${address}`);
+    expectEqual(await ask("nowhere.default.svc.cluster.local"), [], `a Service that does not exist by ${address}`);
+    expectEqual(await ask("nowhere.example.org"), [], `a host that does not exist by ${address}`);
+  }
+  note(addresses.join(", "));
+  return true;
 }
 
 interface RealContainer {
@@ -75,7 +125,7 @@ interface RealContainer {
 async function realContainers({ api }: CheckContext): Promise<readonly RealContainer[]> {
   return (await api.core.listPodForAllNamespaces()).items.flatMap((pod) =>
     (pod.spec?.os?.name === "windows" ? [] : (pod.spec?.containers ?? [])).flatMap(({ name, image = "", ports }) => {
-      const known = addOnPrograms.find((program) => image.startsWith(`${program.image}:`));
+      const known = programOf(image);
       const status = pod.status?.containerStatuses?.find((candidate) => candidate.name === name);
       const address = `https://${pod.status?.podIP}:${ports?.[0]?.containerPort}`;
       const unmeasured = known?.unmeasured === undefined ? undefined : `${address}${known.unmeasured}`;

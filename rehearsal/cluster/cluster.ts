@@ -9,6 +9,7 @@ import { initialiseNodes, removeGoneNodes } from "../clouds/cloudController.ts";
 import { giveBalancers, provideVolumes } from "../clouds/controllers.ts";
 import { approveServing } from "../clouds/csrApprover.ts";
 import { answerForWebhook } from "../clouds/webhooks.ts";
+import { runOrFail } from "../host/command.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { logTail, startInMachine, waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
@@ -307,12 +308,16 @@ export class Cluster {
       const address = status?.addresses?.find(({ type }) => type === "InternalIP")?.address;
       return spec?.podCIDR === undefined || address === undefined ? [] : [{ range: spec.podCIDR, address }];
     });
+    const linesFor = (own?: string): string =>
+      routes
+        .filter(({ address }) => address !== own)
+        .map(({ range, address }) => `route replace ${range} via ${address}\n`)
+        .join("");
+    // The cloud's name server gets back to a pod that asks: nobody puts the machine's address in place of the pod's here.
+    await runOrFail(["ip", "-batch", "-"], { stdin: linesFor() });
     await Promise.all(
       [...this.#machines.values()].map(async (machine) => {
-        const lines = routes
-          .filter(({ address }) => address !== machine.address)
-          .map(({ range, address }) => `route replace ${range} via ${address}\n`);
-        const { code, stderr } = await machine.run(["ip", "-batch", "-"], { stdin: lines.join("") });
+        const { code, stderr } = await machine.run(["ip", "-batch", "-"], { stdin: linesFor(machine.address) });
         if (code !== 0) throw new Error(`routes of ${machine.name}: ${stderr}`);
       }),
     );

@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { addOnImages, type ImageName } from "../../components/kubernetes/images.ts";
+import { defaultRelease, requireMinorFacts } from "../../components/model/releases.ts";
 import { runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
@@ -14,8 +15,8 @@ import { findOnPath } from "./onPath.ts";
 /** An add-on's program that is built from its own module, with the versions that the module's go.mod names. */
 export interface AddOnProgram {
   readonly name: string;
-  /** Repository of the image that holds it. */
-  readonly image: ImageName;
+  /** Repository of the image that holds it; with its tag where kubeadm chooses the version by its own. */
+  readonly image: ImageName | `registry.k8s.io/coredns/coredns:${string}`;
   /** Where it lies in the image; that is the image's entry point too (its Dockerfile). */
   readonly path: string;
   /** User that the image names. */
@@ -103,6 +104,16 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     },
     buildSeconds: 60,
   },
+  {
+    name: "coredns",
+    image: `registry.k8s.io/coredns/coredns:${requireMinorFacts(defaultRelease).kubeadm.coredns}`,
+    path: "/coredns",
+    user: 65532,
+    module: "github.com/coredns/coredns",
+    sum: "h1:L6ECLwm4Fjg7NJamtGBFDBjk/uqvCJjfgAEhrxh5zJo=",
+    goPackage: ".",
+    buildSeconds: 120,
+  },
 ];
 
 /** Release of a program from its image's version: who builds the image anew adds something to it. */
@@ -112,7 +123,13 @@ export function releaseOf(version: string): string {
 
 /** A program's module with the version of its image. */
 export function moduleOf({ module, image }: AddOnProgram): string {
-  return `${module}@${releaseOf(addOnImages().find(({ name }) => name === image)?.version ?? "")}`;
+  const [name, tag] = image.split(":");
+  return `${module}@${tag ?? releaseOf(addOnImages().find((known) => known.name === name)?.version ?? "")}`;
+}
+
+/** The program of a container's image. */
+export function programOf(reference: string): AddOnProgram | undefined {
+  return addOnPrograms.find(({ image }) => reference === image || reference.startsWith(`${image}:`));
 }
 
 const downloaded = z.looseObject({ Dir: z.string(), Sum: z.string() });

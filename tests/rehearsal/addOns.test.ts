@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { approverRules } from "../../components/kubernetes/addOns/csrApprover.ts";
 import { addOnImages } from "../../components/kubernetes/images.ts";
 import { denial, type ServingRequest } from "../../rehearsal/clouds/csrApprover.ts";
-import { addOnPrograms, moduleOf } from "../../rehearsal/programs/addOns.ts";
+import { addOnPrograms, moduleOf, programOf } from "../../rehearsal/programs/addOns.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 describe("the fake of kubelet-csr-approver", () => {
@@ -38,7 +38,15 @@ describe("programs of add-ons", () => {
     const versions = new Map(addOnImages().map(({ name, version }) => [name, version]));
     assert.deepEqual(
       addOnPrograms.map((program) => moduleOf(program).split("@")[1]),
-      addOnPrograms.map(({ image }) => `v${versions.get(image)?.split("-")[0]}`),
+      addOnPrograms.map(({ image }) => image.split(":")[1] ?? `v${versions.get(image)?.split("-")[0]}`),
     );
+  });
+
+  it("run in the image of their name, and where kubeadm chooses the version only in that one", () => {
+    const names = (...references: readonly string[]) => references.map((reference) => programOf(reference)?.name);
+    const detector = "registry.k8s.io/node-problem-detector/node-problem-detector";
+    assert.deepEqual(names(`${detector}:v1@sha256:0`, `${detector}-windows:v1`), ["node-problem-detector", undefined]);
+    const dns = addOnPrograms.find(({ name }) => name === "coredns")?.image ?? "";
+    assert.deepEqual(names(dns, `${dns}0`, dns.split(":")[0] ?? ""), ["coredns", undefined, undefined]);
   });
 });

@@ -123,7 +123,7 @@ func readImageTable(path string) (map[string]*imageConfig, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", path, image.Image, err)
 		}
-		table[named.Name()] = image
+		table[named.String()] = image
 	}
 	return table, nil
 }

@@ -83,6 +83,16 @@ func (s *imageStore) config(image string) *imageConfig {
 	if err != nil {
 		return nil
 	}
+	return s.known(named)
+}
+
+// known is what the table says of an image: of its tag, where the program of one version is at hand, or of all its versions.
+func (s *imageStore) known(named reference.Named) *imageConfig {
+	if tagged, ok := named.(reference.Tagged); ok {
+		if found := s.table[named.Name()+":"+tagged.Tag()]; found != nil {
+			return found
+		}
+	}
 	return s.table[named.Name()]
 }
 
@@ -135,7 +145,7 @@ func (s *imageStore) describe(id, full string) *cri.Image {
 		image.RepoTags = []string{full}
 	}
 	// An image that is not known here has no user: the kubelet then takes it as it is (kuberuntime: verifyRunAsNonRoot).
-	if known := s.table[named.Name()]; known != nil {
+	if known := s.known(named); known != nil {
 		image.Uid = &cri.Int64Value{Value: known.User}
 	}
 	return image
