@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { approverRules } from "../../components/kubernetes/addOns/csrApprover.ts";
 import { addOnImages } from "../../components/kubernetes/images.ts";
 import { denial, type ServingRequest } from "../../rehearsal/clouds/csrApprover.ts";
@@ -34,6 +35,16 @@ describe("the fake of kubelet-csr-approver", () => {
 });
 
 describe("programs of add-ons", () => {
+  it("are in the table of the documentation", () => {
+    const text = readFileSync(new URL("../../docs/architecture.md", import.meta.url), "utf8");
+    const [, section = ""] = text.split("### Programs of add-ons");
+    const missing = addOnPrograms.filter(({ module }) => !section.includes(`\`${module}\``));
+    assert.deepEqual(
+      missing.map(({ name }) => name),
+      [],
+    );
+  });
+
   it("are modules of the release that their image is made of", () => {
     const versions = new Map(addOnImages().map(({ name, version }) => [name, version]));
     assert.deepEqual(
