@@ -32,6 +32,7 @@ describe("the workflows", () => {
       "preview-comment.yml comment": { actions: "read", contents: "read", "pull-requests": "write" },
       "preview.yml account-preview": { contents: "read", "id-token": "write", "pull-requests": "write" },
       "preview.yml plan": { contents: "read" },
+      "test.yml add-ons": { contents: "read" },
       "test.yml engine": { contents: "read" },
       "test.yml powershell": { contents: "read" },
       "test.yml releases": { contents: "read" },
