@@ -226,7 +226,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
                   running: () => [...cluster.machines.values()],
                 })),
             ...(hasWindows ? [windowsDrainCheck(options.wine, cluster)] : []),
-            ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster, spec.kubernetes.version)),
+            ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster, spec)),
             ...(worker === undefined || !spec.addons.samples ? [] : identityChecks(stackConfig, program, cluster)),
             ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
           ],

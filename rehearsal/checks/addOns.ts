@@ -3,6 +3,7 @@ import { Resolver } from "node:dns/promises";
 import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { requireMinorFacts } from "../../components/model/releases.ts";
 import { servingSigner } from "../clouds/csrApprover.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -49,10 +50,11 @@ export const servingCertificates: RehearsalCheck = {
 
 /**
  * Checks of the add-ons whose own programs run. They look at what the programs do, so they come after the others that only look.
- *
- * @param release Kubernetes release of the stack file
  */
-export function addOnChecks(cluster: Cluster, release: string): readonly RehearsalCheck[] {
+export function addOnChecks(
+  cluster: Cluster,
+  { kubernetes: { version: release }, addons }: Pick<ClusterSpec, "kubernetes" | "addons">,
+): readonly RehearsalCheck[] {
   return [
     {
       id: "add-ons: programs",
@@ -71,6 +73,7 @@ export function addOnChecks(cluster: Cluster, release: string): readonly Rehears
         })),
       ...(hasCoreDns(release) ? {} : { skip: `the program of CoreDNS is another version than that of ${release}` }),
     },
+    ...(addons.exporters && addons.nodeProblemDetector ? [nodeReports] : []),
     {
       id: "add-ons: rights",
       title: "no service account of an add-on is refused anything, by the audit logs and the programs' own",
@@ -114,10 +117,38 @@ async function askClusterDns({ api, cloud, note }: CheckContext): Promise<boolea
   return true;
 }
 
+/** The agents see their machine, not their container: its folder of metrics, its kernel's log. */
+const nodeReports: RehearsalCheck = {
+  id: "add-ons: reports of nodes",
+  title:
+    "node-exporter reads what the machine's own jobs measure, and node-problem-detector writes its conditions to the Node",
+  run: async (context) => {
+    const containers = await realContainers(context);
+    const byName = (wanted: string) => containers.filter(({ name }) => name === wanted);
+    for (const { pod, port } of byName("node-exporter")) {
+      const answer = await fetch(`http://${pod.status?.podIP}:${port}/metrics`, { signal: context.signal });
+      const errors = /^node_textfile_scrape_error (\S+)$/m.exec(await answer.text())?.[1];
+      expectEqual(errors, "0", `node_textfile_scrape_error of ${pod.spec?.nodeName}`);
+    }
+    const detectors = byName("node-problem-detector");
+    for (const { pod } of detectors) {
+      const name = pod.spec?.nodeName ?? "";
+      const { status } = await context.api.core.readNode({ name });
+      const found = (status?.conditions ?? []).map((condition) => `${condition.type}: ${condition.status}`);
+      // Of the two configurations that its command line names (kubernetes/node-problem-detector: config).
+      for (const wanted of ["KernelDeadlock: False", "ReadonlyFilesystem: False"])
+        expect(found.includes(wanted), `${name} has not the condition ${wanted}: ${found.join(", ")}`);
+    }
+    context.note(`${byName("node-exporter").length} exporters, ${detectors.length} detectors`);
+  },
+};
+
 interface RealContainer {
   readonly pod: V1Pod;
   readonly status: V1ContainerStatus | undefined;
   readonly name: string;
+  /** Its first port. */
+  readonly port: number | undefined;
   /** Address of its readiness without what a host may be unable to measure. */
   readonly unmeasured: string | undefined;
 }
@@ -127,9 +158,10 @@ async function realContainers({ api }: CheckContext): Promise<readonly RealConta
     (pod.spec?.os?.name === "windows" ? [] : (pod.spec?.containers ?? [])).flatMap(({ name, image = "", ports }) => {
       const known = programOf(image);
       const status = pod.status?.containerStatuses?.find((candidate) => candidate.name === name);
-      const address = `https://${pod.status?.podIP}:${ports?.[0]?.containerPort}`;
+      const port = ports?.[0]?.containerPort;
+      const address = `https://${pod.status?.podIP}:${port}`;
       const unmeasured = known?.unmeasured === undefined ? undefined : `${address}${known.unmeasured}`;
-      return known === undefined ? [] : [{ pod, name, status, unmeasured }];
+      return known === undefined ? [] : [{ pod, name, status, port, unmeasured }];
     }),
   );
 }
