@@ -77,7 +77,7 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
   const add = (error: unknown) => errors.add(error instanceof Error ? error : new Error(String(error)));
   const others = process.listeners("unhandledRejection");
   // The program switches stack traces off for its own run; here others follow.
-  const { stackTraceLimit } = Error;
+  const { stackTraceLimit, prepareStackTrace } = Error;
   process.removeAllListeners("unhandledRejection");
   process.on("unhandledRejection", add);
   try {
@@ -85,7 +85,7 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
   } catch (error) {
     add(error);
   } finally {
-    Error.stackTraceLimit = stackTraceLimit;
+    Object.assign(Error, { stackTraceLimit, prepareStackTrace });
     // Rejections are reported at the end of a turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     process.removeAllListeners("unhandledRejection");

@@ -117,11 +117,12 @@ describe("a recorded run", () => {
 
   it("leaves the handlers for unhandled rejections as they were", async () => {
     const before = process.listeners("unhandledRejection");
-    const limit = Error.stackTraceLimit;
+    const { stackTraceLimit, prepareStackTrace } = Error;
     await run("small", "known-outputs");
     await assert.rejects(run("failing", "known-outputs"));
     assert.deepEqual(process.listeners("unhandledRejection"), before);
-    assert.equal(Error.stackTraceLimit, limit);
+    assert.equal(Error.stackTraceLimit, stackTraceLimit);
+    assert.equal(Error.prepareStackTrace, prepareStackTrace);
   });
 
   it("tells an error inside apply once", async () => {
