@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
 import { didYouMean } from "./didYouMean.ts";
 import { encryptedText } from "./encrypted.ts";
@@ -14,7 +14,13 @@ import { stackRules } from "./rules/stack.ts";
 import { type StackConfig, stackSchema } from "./schema.ts";
 import { acceptedSettings } from "./settings.ts";
 
-const schema = configJsonSchema();
+let described: JsonSchema | undefined;
+
+/** The settings in words. Made for the first mistake: a stack file without one does not wait for it. */
+function schema(): JsonSchema {
+  described ??= configJsonSchema();
+  return described;
+}
 
 /** Path of a config key as written in the stack file: `config.fenestra:pools[1].name`. */
 export function stackFilePath(path: readonly PropertyKey[]): string {
@@ -39,21 +45,18 @@ export function loadConfig(
       continue;
     }
     const name = key.slice(configPrefix.length);
-    const own = propertyOf(schema, name);
+    const own = settings.get(name);
+    const refuse = (message: string, remedy?: string): void => {
+      const allowed = describeAllowed(propertyOf(schema(), name));
+      problems.push({ path: stackFilePath([name]), value: text, message, allowed, ...(remedy && { remedy }) });
+    };
     if (text === encryptedText && own !== undefined) {
-      problems.push({
-        path: stackFilePath([name]),
-        value: text,
-        message: "is encrypted, which only Pulumi can undo",
-        allowed: describeAllowed(own),
-        remedy: "write it as plain text: it is no secret",
-      });
+      refuse("is encrypted, which only Pulumi can undo", "write it as plain text: it is no secret");
       continue;
     }
     const read = readValue(own, text);
     if (read.problem === undefined) values.push([name, read.value]);
-    else
-      problems.push({ path: stackFilePath([name]), value: text, message: read.problem, allowed: describeAllowed(own) });
+    else refuse(read.problem);
   }
   // fromEntries creates own properties only, even for a key called __proto__.
   return validate(Object.fromEntries(values), lock, problems);
@@ -116,12 +119,20 @@ function mistypedPrefix(key: string, text: string): readonly Problem[] {
   return [{ path: `config.${key}`, value: text, message: "begins nearly as Fenestra's keys", allowed, remedy }];
 }
 
+const settings: ReadonlyMap<string, z.core.$ZodType> = new Map(Object.entries(stackSchema.shape));
+
+/** Whether a setting is a text, beneath its default. */
+function isText(setting: z.core.$ZodType): boolean {
+  if (setting instanceof z.ZodOptional || setting instanceof z.ZodDefault) return isText(setting.unwrap());
+  return setting instanceof z.ZodString || setting instanceof z.ZodStringFormat || setting instanceof z.ZodEnum;
+}
+
 /** Pulumi keeps structured values as JSON text and scalars as they are written. */
 function readValue(
-  own: JsonSchema | undefined,
+  own: z.core.$ZodType | undefined,
   text: string,
 ): { value: unknown; problem?: undefined } | { problem: string } {
-  if (own?.type === "string" || own?.enum !== undefined) return { value: text };
+  if (own !== undefined && isText(own)) return { value: text };
   try {
     const value: unknown = JSON.parse(text);
     return { value };
@@ -152,7 +163,7 @@ function merged(problems: readonly Problem[]): readonly Problem[] {
 
 function fromIssue(issue: z.core.$ZodIssue, values: unknown): Problem[] {
   if (issue.code === "unrecognized_keys") {
-    const own = Object.keys(schemaAt(schema, issue.path)?.properties ?? {});
+    const own = Object.keys(schemaAt(schema(), issue.path)?.properties ?? {});
     const known = issue.path.length === 0 ? own.map((name) => configPrefix + name) : own;
     return issue.keys.map((key) => ({
       path: stackFilePath([...issue.path, key]),
@@ -164,7 +175,7 @@ function fromIssue(issue: z.core.$ZodIssue, values: unknown): Problem[] {
     }));
   }
   const value = valueAt(values, issue.path);
-  const here = schemaAt(schema, issue.path);
+  const here = schemaAt(schema(), issue.path);
   const unquoted = here?.type === "string" && (typeof value === "number" || typeof value === "boolean");
   return [
     {
