@@ -8,6 +8,7 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import { encryptionSecret } from "../model/secretsEncryption.ts";
 import { Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
@@ -155,9 +156,10 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makePki(): Pki {
-    const { environment, serviceAccountKeys } = this.#spec;
+    const { name: cluster, environment, serviceAccountKeys, secretsEncryption } = this.#spec;
     const protect = environment === "production";
-    return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect, serviceAccountKeys }, { parent: this });
+    const keys = { serviceAccountKeys, encryptionKeys: secretsEncryption.keys };
+    return new Pki(`${this.#name}-pki`, { cluster, protect, ...keys }, { parent: this });
   }
 
   #makeWorkloadIdentity(pki: Pki): WorkloadIdentity | undefined {
@@ -237,7 +239,9 @@ export class Cluster extends pulumi.ComponentResource {
     scope: pulumi.Output<PolicyScope>,
     scripts: MachineScripts,
   ): Identity {
-    const { initialised, ...read } = controlPlaneParameters(this.#spec.name);
+    const { initialised, encryptionKey, ...fixed } = controlPlaneParameters(this.#spec.name);
+    const encryption = this.#spec.secretsEncryption.keys.map((key) => encryptionSecret(encryptionKey, key));
+    const read = [...Object.values(fixed), ...encryption];
     const write = [joinParameter(this.#spec.name), initialised];
     return new Identity(
       `${this.#name}-control-plane-identity`,
@@ -249,7 +253,7 @@ export class Cluster extends pulumi.ComponentResource {
             .apply(([known, bucket, scriptsBucket]) =>
               controlPlanePolicy(
                 known,
-                { read: Object.values(read), write },
+                { read, write },
                 { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") },
               ),
             ),
@@ -265,7 +269,7 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makeScripts(): ClusterScripts {
-    const controlPlane = scriptsObject(controlPlaneScripts("aws", true));
+    const controlPlane = scriptsObject(controlPlaneScripts(this.#spec, true));
     const pools = this.#spec.pools.map((pool) => {
       const payload = poolPayload(this.#spec, pool);
       return { pool, payload, object: scriptsObject(payload) };

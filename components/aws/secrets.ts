@@ -4,6 +4,7 @@ import { Parameter } from "@pulumi/aws/ssm/parameter.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { secretPlaceholder } from "../model/secretPlaceholder.ts";
+import { encryptionSecret } from "../model/secretsEncryption.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
 
@@ -34,7 +35,17 @@ export class Secrets extends pulumi.ComponentResource {
     const key = this.#makeKey(spec);
     this.keyArn = key.arn;
     const names = controlPlaneParameters(spec.name);
-    const fixed = controlPlaneKeys(pki).map(([role, value]) => this.#makeFixed(role, names[role], value, key));
+    const fixed = [
+      ...controlPlaneKeys(pki).map(([role, value]) => this.#makeFixed(kebab(role), names[role], value, key)),
+      ...pki.encryptionKeys.map(([own, value]) =>
+        this.#makeFixed(
+          encryptionSecret("encryption-key", own),
+          encryptionSecret(names.encryptionKey, own),
+          value,
+          key,
+        ),
+      ),
+    ];
     const marker = this.#makeWritten("initialised", names.initialised, key);
     this.controlPlane = [...fixed, marker];
     this.join = this.#makeWritten("join", joinParameter(spec.name), key);
@@ -58,7 +69,7 @@ export class Secrets extends pulumi.ComponentResource {
 
   #makeFixed(role: string, name: string, value: pulumi.Output<string>, key: Key): Parameter {
     return new Parameter(
-      `${this.#name}-${kebab(role)}`,
+      `${this.#name}-${role}`,
       { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(value) },
       { parent: this },
     );

@@ -153,9 +153,10 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makePki(): Pki {
-    const { environment, serviceAccountKeys } = this.#spec;
+    const { name: cluster, environment, serviceAccountKeys, secretsEncryption } = this.#spec;
     const protect = environment === "production";
-    return new Pki(`${this.#name}-pki`, { cluster: this.#spec.name, protect, serviceAccountKeys }, { parent: this });
+    const keys = { serviceAccountKeys, encryptionKeys: secretsEncryption.keys };
+    return new Pki(`${this.#name}-pki`, { cluster, protect, ...keys }, { parent: this });
   }
 
   /** Azure requires a key or a password for every Linux machine, although no port is open for either. */

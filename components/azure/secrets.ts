@@ -2,9 +2,9 @@ import { Secret } from "@pulumi/azure-native/keyvault/secret.js";
 import { Vault } from "@pulumi/azure-native/keyvault/vault.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { secretPlaceholder } from "../model/secretPlaceholder.ts";
+import { encryptionSecret } from "../model/secretsEncryption.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import type { Identity } from "./identity.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
@@ -59,7 +59,12 @@ export class Secrets extends pulumi.ComponentResource {
     const join = this.#makeVault("join", suffix.result, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
     this.caVault = ca.name.apply(vaultUri);
     this.joinVault = join.name.apply(vaultUri);
-    const fixed = controlPlaneKeys(args.pki).map(([role, value]) => this.#makeFixed(role, value, ca));
+    const fixed = [
+      ...controlPlaneKeys(args.pki).map(([role, value]) => this.#makeFixed(controlPlaneSecrets[role], value, ca)),
+      ...args.pki.encryptionKeys.map(([key, value]) =>
+        this.#makeFixed(encryptionSecret(controlPlaneSecrets.encryptionKey, key), value, ca),
+      ),
+    ];
     const marker = this.#makeWritten("initialised", controlPlaneSecrets.initialised, ca);
     this.join = this.#makeWritten("join", joinSecret, join);
     this.joinSecretId = this.join.id;
@@ -108,12 +113,7 @@ export class Secrets extends pulumi.ComponentResource {
     );
   }
 
-  #makeFixed(
-    role: Exclude<keyof ControlPlaneSecrets, "initialised">,
-    value: pulumi.Output<string>,
-    vault: Vault,
-  ): Secret {
-    const name = controlPlaneSecrets[role];
+  #makeFixed(name: string, value: pulumi.Output<string>, vault: Vault): Secret {
     return new Secret(
       `${this.#name}-${name}`,
       {

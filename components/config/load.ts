@@ -5,6 +5,7 @@ import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
 import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
 import { addOnRules } from "./rules/addOns.ts";
+import { encryptionRules } from "./rules/encryption.ts";
 import { existingNetworkRules } from "./rules/existingNetwork.ts";
 import { flagRules } from "./rules/flags.ts";
 import { identityRules } from "./rules/identity.ts";
@@ -102,6 +103,7 @@ function withPlainLengths<T>(values: T): T {
 const rules = [
   ...stackRules,
   ...identityRules,
+  ...encryptionRules,
   ...networkRules,
   ...existingNetworkRules,
   ...poolRules,

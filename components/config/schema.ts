@@ -3,6 +3,7 @@ import { operatingSystemNames } from "../model/operatingSystems.ts";
 import { defaultRelease } from "../model/releases.ts";
 import { accessSchema, type issuerSchema } from "./accessSchema.ts";
 import { addonsSchema } from "./addOnSchema.ts";
+import { encryptionSchema } from "./encryptionSchema.ts";
 import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import { certificate, cidr, exampleCertificate, lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
 import { iamSchema, machineFields } from "./machineSchema.ts";
@@ -233,6 +234,7 @@ export const stackSchema = z.strictObject({
   controlPlane: controlPlaneSchema.prefault({}),
   pools: z.array(poolSchema).min(1).max(60).meta({ description: "Pools of worker machines." }),
   access: accessSchema.prefault({}),
+  secretsEncryption: encryptionSchema.optional(),
   addons: addonsSchema.prefault({}),
   iam: iamSchema,
   mirror: mirrorSchema.prefault({}),

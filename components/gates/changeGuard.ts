@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { ConfigError, type Problem } from "../config/problem.ts";
-import { type ClusterState, changeProblems, reachedProblems, readState } from "../model/upgrade.ts";
+import { type ClusterState, changeProblems, movingProblems, type ReachedState, readState } from "../model/upgrade.ts";
 
 /**
  * Refuses, already in the preview, what would destroy the cluster's data or what a control plane cannot do. A program that calls no cloud
@@ -30,14 +30,14 @@ export function changeGuard(
 }
 
 /**
- * Keeps the release that all control-plane machines have reached, since it depends on their last gate, and refuses in the preview to continue
- * to one that is too far away. The guard before the machines knows only the requested release.
+ * Keeps what all control-plane machines have reached, since it depends on their last gate, and refuses in the preview to continue to what is too
+ * far away. The guard before the machines knows only what was asked for, also by an update that was cut off.
  */
-export function reachedGuard(name: string, version: string, opts: pulumi.CustomResourceOptions): pulumi.Stash {
-  const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseRelease(oldInputs?.input, version), {
-    onDryRun: true,
-  });
-  return new pulumi.Stash(name, { input: version }, { ...opts, hooks: { beforeUpdate: [hook] } });
+export function reachedGuard(name: string, to: ReachedState, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseMove(oldInputs?.input, to), { onDryRun: true });
+  // As it was before there was more to keep.
+  const input = to.encryptionKeys === undefined ? to.version : to;
+  return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }
 
 /** Throws ConfigError with every problem of a change of the kept state, which is validated first. */
@@ -51,9 +51,9 @@ function refuseChange(kept: unknown, wanted: ClusterState): void {
   if (problems.length > 0) throw new ConfigError(problems);
 }
 
-/** Throws ConfigError when the release that was reached and the wanted one are too far apart. */
-function refuseRelease(reached: unknown, wanted: string): void {
-  if (typeof reached !== "string") throw new Error("the state of the release that was reached cannot be read");
-  const problems = reachedProblems(reached, wanted);
+/** Throws ConfigError when what was reached and what is wanted are too far apart. */
+function refuseMove(reached: unknown, wanted: ReachedState): void {
+  const problems = movingProblems(reached, wanted);
+  if (problems === undefined) throw new Error("the state of the release that was reached cannot be read");
   if (problems.length > 0) throw new ConfigError(problems);
 }

@@ -1,6 +1,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { reachedOf } from "../model/upgrade.ts";
 import { apiGate } from "./apiGate.ts";
 import type { ApiClient, MemberNode } from "./apiProbe.ts";
 import { changeGuard, reachedGuard } from "./changeGuard.ts";
@@ -22,7 +23,7 @@ interface ChainMachine {
 
 /** What `controlPlaneChain` is made from. */
 export interface ChainArgs {
-  readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane">;
+  readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane" | "secretsEncryption">;
   /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before the API can be reached: listeners and targets. */
@@ -71,6 +72,6 @@ export function controlPlaneChain(name: string, args: ChainArgs, parent: pulumi.
     { machines: [...instanceIds], members: machines.map(({ node }) => node), api },
     { parent, dependsOn: [last, ...reachable] },
   );
-  reachedGuard(`${name}-reached`, version, { parent, dependsOn: [gate] });
+  reachedGuard(`${name}-reached`, reachedOf(spec), { parent, dependsOn: [gate] });
   return { instanceIds, apiGate: gate };
 }

@@ -39,7 +39,7 @@ export interface ControlPlaneSecrets {
   readonly frontProxyCa: string;
   /** Key that signs service-account tokens. */
   readonly serviceAccount: string;
-  /** Encryption key of Secrets at rest: 32 bytes in base64. */
+  /** First encryption key of Secrets at rest: 32 bytes in base64. The others have their names behind it (`encryptionSecret`). */
   readonly encryptionKey: string;
   /** Marker, written at etcd's first quorum: once it exists, an empty disk never starts a new cluster. */
   readonly initialised: string;

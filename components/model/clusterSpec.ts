@@ -19,6 +19,7 @@ import type { WindowsFacts } from "./operatingSystems.ts";
 import { defaultSizes, machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
 import { registryAccess } from "./registryAccess.ts";
 import { minorOf, requireMinorFacts } from "./releases.ts";
+import { firstEncryptionKey, type SecretsEncryption } from "./secretsEncryption.ts";
 
 /** Client rate limits of the control plane's components, requests per second. */
 interface ClientLimits {
@@ -77,6 +78,8 @@ export interface ClusterSpec extends NodeSettings {
   readonly signIn: readonly IssuerConfig[];
   /** Keys of service accounts by name; the first one signs. */
   readonly serviceAccountKeys: readonly string[];
+  /** How Secrets are encrypted in etcd. */
+  readonly secretsEncryption: SecretsEncryption;
   /** Rights in the cloud for pods; `undefined` when there are none. */
   readonly workloadIdentity: WorkloadIdentitySpec | undefined;
   readonly addons: AddOns;
@@ -152,6 +155,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
     signIn: config.access.signIn,
     serviceAccountKeys: config.access.serviceAccountKeys,
+    secretsEncryption: { keys: config.secretsEncryption?.keys ?? [firstEncryptionKey] },
     workloadIdentity: workloadIdentity(config),
     addons: addOns(config),
     iam: config.iam,

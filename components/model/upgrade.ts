@@ -3,7 +3,9 @@ import { childPath, type Problem } from "../config/problem.ts";
 import { defaultPodNetwork } from "../podNetworks/names.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
+import { encryptionList, keyProblems, serviceAccountList } from "./keyLists.ts";
 import { compareVersions, minorOf } from "./releases.ts";
+import { isFirstKeyAlone, type SecretsEncryption } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
 /**
@@ -31,6 +33,8 @@ const clusterState = z.object({
   etcdDiskGb: z.number().optional(),
   /** Keys of service accounts, the signing one first. Not stored while it is the first key alone. */
   serviceAccountKeys: z.array(z.string()).readonly().optional(),
+  /** Keys of the encryption of Secrets, the one that encrypts first. Not stored while it is the first key alone. */
+  encryptionKeys: z.array(z.string()).readonly().optional(),
   /** Where the documents of the public issuer are: `own`, or a URL of the user's. Not stored without workload identity. */
   issuer: z.string().optional(),
   /** Not stored, since the state's own name contains it: set only where two plans are compared. */
@@ -47,10 +51,11 @@ export function stateOf({
   network,
   region,
   serviceAccountKeys,
+  secretsEncryption,
   workloadIdentity,
 }: Pick<
   ClusterSpec,
-  "kubernetes" | "controlPlane" | "network" | "region" | "serviceAccountKeys" | "workloadIdentity"
+  "kubernetes" | "controlPlane" | "network" | "region" | "serviceAccountKeys" | "secretsEncryption" | "workloadIdentity"
 >) {
   return {
     version: kubernetes.version,
@@ -64,8 +69,22 @@ export function stateOf({
     serviceCidr: kubernetes.serviceCidr,
     etcdDiskGb: controlPlane.etcdDiskGb,
     ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
+    ...keptKeys(secretsEncryption),
     ...(workloadIdentity === undefined ? {} : { issuer: workloadIdentity.issuer ?? "own" }),
   } satisfies ClusterState;
+}
+
+/** What a cluster of this description reaches with its last control-plane machine. */
+export function reachedOf({
+  kubernetes,
+  secretsEncryption,
+}: Pick<ClusterSpec, "kubernetes" | "secretsEncryption">): ReachedState {
+  return { version: kubernetes.version, ...keptKeys(secretsEncryption) };
+}
+
+/** The keys of Secrets where they are not the first one alone. */
+function keptKeys(encryption: SecretsEncryption): { readonly encryptionKeys?: readonly string[] } {
+  return isFirstKeyAlone(encryption) ? {} : { encryptionKeys: encryption.keys };
 }
 
 /** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
@@ -125,9 +144,25 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
     ...existingProblems(from, to),
     ...zoneProblems(from.zones, to.zones),
     ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
-    ...keyProblems(from.serviceAccountKeys, to.serviceAccountKeys),
+    ...keyProblems(serviceAccountList, from.serviceAccountKeys, to.serviceAccountKeys),
+    ...keyProblems(encryptionList, from.encryptionKeys, to.encryptionKeys),
     ...issuerProblems(from.issuer, to.issuer),
     ...shrinking("controlPlane.etcdDiskGb", from.etcdDiskGb, to.etcdDiskGb, "no cloud makes a disk smaller"),
+  ];
+}
+
+/** What all control-plane machines have reached. */
+const reachedState = z.object({ version: z.string(), encryptionKeys: z.array(z.string()).readonly().optional() });
+export type ReachedState = z.infer<typeof reachedState>;
+
+/** Why the control plane may not move on from what all its machines have reached, as the engine passes it to a hook; `undefined` for anything else. */
+export function movingProblems(reached: unknown, to: ReachedState): readonly Problem[] | undefined {
+  // The release alone stands for a cluster with the first key.
+  const from = reachedState.safeParse(typeof reached === "string" ? { version: reached } : reached).data;
+  if (from === undefined) return undefined;
+  return [
+    ...reachedProblems(from.version, to.version),
+    ...keyProblems(encryptionList, from.encryptionKeys, to.encryptionKeys),
   ];
 }
 
@@ -170,37 +205,6 @@ function zoneProblems(from: readonly string[] | undefined, to: readonly string[]
       remedy: "append new zones to the list as it was",
     },
   ];
-}
-
-/**
- * A new key must be known to every API server before the first of them signs with it, and an old one must be known until its last token has
- * ended: else running pods are refused.
- */
-function keyProblems(
-  from: readonly string[] = [firstServiceAccountKey],
-  to: readonly string[] = [firstServiceAccountKey],
-): readonly Problem[] {
-  const [signed = "", signs = ""] = [from[0], to[0]];
-  const problem = { path: path("access", "serviceAccountKeys"), value: to };
-  if (!from.includes(signs))
-    return [
-      {
-        ...problem,
-        message: `signs with ${signs}, which no API server accepts yet: running pods would be refused`,
-        allowed: `${signed} first, ${signs} behind it`,
-        remedy: `append ${signs} first and update; docs/operations.md has the steps`,
-      },
-    ];
-  if (!to.includes(signed))
-    return [
-      {
-        ...problem,
-        message: `drops ${signed}, which signs until now: every token in the cluster would be refused`,
-        allowed: `${signs} first, ${signed} behind it`,
-        remedy: `keep ${signed} in second place until its last token has ended; docs/operations.md has the steps`,
-      },
-    ];
-  return [];
 }
 
 /** The tokens of running pods name the issuer: without it among those of the API servers they would be refused. */

@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import * as tls from "@pulumi/tls";
 import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
+import { encryptionSecret } from "../model/secretsEncryption.ts";
 import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import { expiryWarning } from "./expiry.ts";
 import { kubeconfig } from "./kubeconfig.ts";
@@ -13,6 +14,8 @@ export interface PkiArgs {
   readonly protect: boolean;
   /** Names of the keys of service accounts; the first one signs. `ecdsa` is a P-256 key, each other one an RSA-2048 key. */
   readonly serviceAccountKeys: readonly string[];
+  /** Names of the keys of the encryption of Secrets; the first one encrypts. */
+  readonly encryptionKeys: readonly string[];
 }
 
 /** A certificate with its key, both PEM. */
@@ -54,8 +57,8 @@ export class Pki extends pulumi.ComponentResource {
   readonly serviceAccountKey: pulumi.Output<string>;
   /** Public keys of all accepted service-account keys, PEM, the signing one first. */
   readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
-  /** Key of the encryption of Secrets at rest: 32 random bytes in base64. Secret. */
-  readonly encryptionKey: pulumi.Output<string>;
+  /** Keys of the encryption of Secrets at rest by name: 32 random bytes in base64. Secret. */
+  readonly encryptionKeys: readonly (readonly [name: string, key: pulumi.Output<string>])[];
   /** Identifies this cluster: the serial number of its authority. */
   readonly identifier: pulumi.Output<string>;
   /** Client certificate of the group `kubeadm:cluster-admins`. */
@@ -76,11 +79,7 @@ export class Pki extends pulumi.ComponentResource {
     if (signing === undefined) throw new RangeError("a cluster needs a key of service accounts");
     this.serviceAccountKey = signing.privateKeyPem;
     this.serviceAccountPublicKeys = pulumi.all([signing, ...accepted].map(({ publicKeyPem }) => publicKeyPem));
-    this.encryptionKey = new random.RandomBytes(
-      `${name}-encryption-key`,
-      { length: 32 },
-      { parent: this, protect: args.protect },
-    ).base64;
+    this.encryptionKeys = this.#makeEncryptionKeys(`${name}-encryption-key`);
     this.admin = this.#admin(`${name}-admin`);
     this.registerOutputs({ kubernetesCa: this.kubernetesCa.certificate });
   }
@@ -124,6 +123,15 @@ export class Pki extends pulumi.ComponentResource {
             protect: this.#args.protect && index === 0,
           }),
     );
+  }
+
+  /** As with service accounts, only the key that encrypts is protected. */
+  #makeEncryptionKeys(name: string): Pki["encryptionKeys"] {
+    return this.#args.encryptionKeys.map((key, index) => {
+      const options = { parent: this, protect: this.#args.protect && index === 0 };
+      const bytes = new random.RandomBytes(encryptionSecret(name, key), { length: 32 }, options);
+      return [key, bytes.base64];
+    });
   }
 
   #lastingKey(name: string): tls.PrivateKey {
@@ -187,14 +195,16 @@ function keyPair({ key, certificate }: Authority): KeyPair {
   return { certificate: certificate.certPem, key: pulumi.secret(key.privateKeyPem) };
 }
 
-/** What control-plane machines read of the PKI, by the names of `ControlPlaneSecrets`: certificate and key in one text, or one key. */
+/**
+ * What control-plane machines read of the PKI besides the keys of the encryption, by the names of `ControlPlaneSecrets`: certificate and key in
+ * one text, or one key.
+ */
 export function controlPlaneKeys(pki: Pki) {
   return [
     ["kubernetesCa", pair(pki.kubernetesCa)],
     ["etcdCa", pair(pki.etcdCa)],
     ["frontProxyCa", pair(pki.frontProxyCa)],
     ["serviceAccount", pki.serviceAccountKey],
-    ["encryptionKey", pki.encryptionKey],
   ] as const;
 }
 

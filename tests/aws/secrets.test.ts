@@ -9,7 +9,12 @@ const make = (stack: string) =>
     () =>
       void new Secrets("s", {
         spec: specOf(stack),
-        pki: new Pki("p", { cluster: "x", protect: false, serviceAccountKeys: ["ecdsa"] }),
+        pki: new Pki("p", {
+          cluster: "x",
+          protect: false,
+          serviceAccountKeys: ["ecdsa"],
+          encryptionKeys: ["key1", "key2"],
+        }),
       }),
   );
 
@@ -20,6 +25,7 @@ describe("secrets on AWS", () => {
     const parameters = [...ofType(recorded, "aws:ssm/parameter:Parameter").values()];
     assert.deepEqual(parameters.map(({ inputs, options }) => [inputs.name, options.ignoreChanges.join()]).sort(), [
       ["/fenestra/aws-dev/control-plane/encryption-key", ""],
+      ["/fenestra/aws-dev/control-plane/encryption-key-key2", ""],
       ["/fenestra/aws-dev/control-plane/etcd-ca", ""],
       ["/fenestra/aws-dev/control-plane/front-proxy-ca", ""],
       ["/fenestra/aws-dev/control-plane/initialised", "value,keyId,type,tier"],

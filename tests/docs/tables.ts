@@ -14,6 +14,8 @@ import { type SecurityRule as AzureRule, securityRules as azureRules } from "../
 import type { Stage } from "../../components/machine/linux/stage.ts";
 import {
   controlPlaneStages,
+  encryptedStage,
+  encryptionStage,
   linuxWorkerStages,
   scriptsStage,
   trustStage,
@@ -140,18 +142,19 @@ export function ownFlagsTable(): string {
 /** Stages of a Linux machine with their exit codes. */
 export function linuxStagesTable(): string {
   const ofNetworks = Object.values(podNetworks).flatMap(({ linux }) => linux.stages);
-  const all = [trustStage, scriptsStage, ...controlPlaneStages, ...linuxWorkerStages, ...ofNetworks];
+  const ofKeys = [encryptionStage, encryptedStage];
+  const all = [trustStage, scriptsStage, ...controlPlaneStages, ...ofKeys, ...linuxWorkerStages, ...ofNetworks];
   const names = [...new Set(all.map(({ name }) => name))];
-  const runs = (list: readonly Stage[], name: string) =>
-    list.some((stage) => stage.name === name)
-      ? "yes"
-      : name === scriptsStage.name
-        ? "on AWS"
-        : name === trustStage.name
-          ? "with own authorities"
-          : ofNetworks.some((stage) => stage.name === name)
-            ? "with `azure-cni`"
-            : "";
+  const conditions = new Map([
+    [scriptsStage.name, "on AWS"],
+    [trustStage.name, "with own authorities"],
+    ...ofNetworks.map(({ name }) => [name, "with `azure-cni`"] as const),
+  ]);
+  const runs = (list: readonly Stage[], name: string) => {
+    if (list.some((stage) => stage.name === name)) return "yes";
+    const own = list === controlPlaneStages && ofKeys.some((stage) => stage.name === name);
+    return own ? "with `secretsEncryption`" : (conditions.get(name) ?? "");
+  };
   return markdownTable(
     ["Stage", "Exit code", "Control plane", "Worker", "Runs"],
     names.map((name) => {

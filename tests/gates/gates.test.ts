@@ -333,13 +333,18 @@ describe("the guards of changes", () => {
   };
   const asked = (old: unknown): Promise<void> =>
     guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
-  const reached = (old: unknown): Promise<void> => guarded(() => reachedGuard("guard", "1.36.4", {}), old);
+  const reached = (old: unknown, encryptionKeys?: readonly string[]): Promise<void> =>
+    guarded(() => reachedGuard("guard", { version: "1.36.4", encryptionKeys }, {}), old);
 
   it("refuse in a preview", async () => {
     await asked({ version: "1.35.1", replicas: 1 });
     await assert.rejects(asked({ version: "1.34.1", replicas: 5 }), /2 problems(.|\n)*smaller(.|\n)*skips a minor/);
     await reached("1.35.9");
     await assert.rejects(reached("1.37.0"), /goes back from 1\.37\.0, which all control-plane machines have reached/);
+    // The key was asked for by an update that was cut off before all machines had it.
+    await reached("1.36.4", ["key1", "key2"]);
+    await reached({ version: "1.36.4", encryptionKeys: ["key1", "key2"] }, ["key2", "key1"]);
+    await assert.rejects(reached("1.36.4", ["key2", "key1"]), /encrypts with key2, which no API server has yet/);
   });
 
   it("refuse the first update of an example, and leave it alone in a preview", async () => {

@@ -78,27 +78,32 @@ describe("the rule for what a running cluster keeps", () => {
   ] as const)
     it(`refuses ${JSON.stringify(change)}`, () => assert.deepEqual(changed(change), [`config.fenestra:${path}`]));
 
-  it("changes the key of service accounts only by way of both", () => {
-    const problemsOf = (from: readonly string[] | undefined, to: readonly string[] | undefined): readonly string[] =>
-      changeProblems({ ...running, serviceAccountKeys: from }, { ...running, serviceAccountKeys: to }).map(
-        ({ message }) => message,
-      );
-    const [both, turned] = [
-      ["ecdsa", "rsa-1"],
-      ["rsa-1", "ecdsa"],
-    ];
-    for (const [from, to] of [
-      [undefined, both],
-      [both, turned],
-      [turned, ["rsa-1"]],
-      [turned, both],
-      [both, undefined],
-    ])
-      assert.deepEqual(problemsOf(from, to), []);
-    assert.match(problemsOf(undefined, ["rsa-1"]).join(), /^signs with rsa-1, which no API server accepts yet/);
-    assert.match(problemsOf(undefined, turned).join(), /^signs with rsa-1, which no API server accepts yet/);
-    assert.match(problemsOf(both, ["rsa-1"]).join(), /^drops ecdsa, which signs until now/);
-  });
+  for (const [title, name, first, other, verb] of [
+    ["the key of service accounts", "serviceAccountKeys", "ecdsa", "rsa-1", "signs"],
+    ["the key of Secrets", "encryptionKeys", "key1", "key2", "encrypts"],
+  ] as const)
+    it(`changes ${title} only by way of both`, () => {
+      const problemsOf = (from: readonly string[] | undefined, to: readonly string[] | undefined): string =>
+        changeProblems({ ...running, [name]: from }, { ...running, [name]: to })
+          .map(({ message }) => message)
+          .join();
+      const [both, turned] = [
+        [first, other],
+        [other, first],
+      ];
+      for (const [from, to] of [
+        [undefined, both],
+        [both, turned],
+        [turned, [other]],
+        [turned, both],
+        [both, undefined],
+      ])
+        assert.equal(problemsOf(from, to), "");
+      const unknown = new RegExp(`^${verb} with ${other}, which no API server`);
+      assert.match(problemsOf(undefined, [other]), unknown);
+      assert.match(problemsOf(undefined, turned), unknown);
+      assert.match(problemsOf(both, [other]), new RegExp(`^drops ${first}, which ${verb} until now`));
+    });
 
   it("leaves neither its network nor a subnet, and may take in another zone", () => {
     const own = stateOf(specOf("aws-existing"));

@@ -204,6 +204,7 @@ describe("parity of the clouds", () => {
       noProxy: ["mirror.test"],
       tags: { owner: "me" },
       acknowledge: {},
+      secretsEncryption: { keys: ["key1", "key2"] },
     };
     const copy = { url: "https://m.test/plugin", sha256: "0".repeat(64) };
     for (const cloud of ["aws", "azure"] as const) {

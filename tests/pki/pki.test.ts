@@ -5,15 +5,19 @@ import { inventory, ofType, type Recorded, resource, withMocks } from "../suppor
 
 const caType = "tls:index/selfSignedCert:SelfSignedCert";
 
-function make(protect: boolean, keys: readonly string[] = ["ecdsa"]): Promise<Recorded> {
+function make(
+  protect: boolean,
+  serviceAccountKeys: readonly string[] = ["ecdsa"],
+  encryptionKeys: readonly string[] = ["key1"],
+): Promise<Recorded> {
   return withMocks(() => {
-    const pki = new Pki("demo-pki", { cluster: "demo", protect, serviceAccountKeys: keys });
+    const pki = new Pki("demo-pki", { cluster: "demo", protect, serviceAccountKeys, encryptionKeys });
     return {
       kubeconfig: pki.adminKubeconfig("https://api:6443"),
       ca: pki.kubernetesCa.certificate,
       caKey: pki.kubernetesCa.key,
       serviceAccountKey: pki.serviceAccountKey,
-      encryptionKey: pki.encryptionKey,
+      encryptionKey: pki.encryptionKeys[0]?.[1],
     };
   });
 }
@@ -98,9 +102,15 @@ describe("keys and certificates", () => {
     );
   });
 
-  it("encrypt with 32 random bytes", async () => {
-    const { inputs } = resource(await make(true), "random:index/randomBytes:RandomBytes", "demo-pki-encryption-key");
-    assert.deepEqual(inputs, { length: 32 });
+  it("encrypt with 32 random bytes, and only those that encrypt are protected", async () => {
+    const keys = ofType(await make(true, ["ecdsa"], ["key2", "key1"]), "random:index/randomBytes:RandomBytes");
+    assert.deepEqual(
+      [...keys.values()].map(({ name, inputs, options }) => [name, inputs, options.protect]),
+      [
+        ["demo-pki-encryption-key-key2", { length: 32 }, true],
+        ["demo-pki-encryption-key", { length: 32 }, false],
+      ],
+    );
   });
 
   it("leave as secrets, except the certificates", async () => {

@@ -31,6 +31,7 @@ const exceptions: readonly (readonly [file: string, text: string, reason: string
   ["components/machine/linux/scripts/etcd-restore.sh", String(ports.etcdPeer), scripts],
   ["components/machine/linux/scripts/etcd-snapshot.sh", String(ports.etcdClient), scripts],
   ["components/machine/linux/scripts/etcd.sh", String(ports.etcdClient), scripts],
+  ["components/machine/linux/scripts/stages/encrypted.sh", String(ports.etcdClient), scripts],
   ["components/machine/linux/scripts/stages/membership.sh", String(ports.etcdPeer), scripts],
   ["components/machine/linux/scripts/stages/promote.sh", String(ports.etcdPeer), scripts],
   ["components/podNetworks/flannel/start-kube-proxy.ps1", "1.0.0", scripts],

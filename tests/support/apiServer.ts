@@ -29,8 +29,14 @@ interface TokenSettings {
 export interface ApiServer {
   /** Runs kubectl as an administrator with this input. */
   kubectl(args: readonly string[], input?: string): Promise<KubectlResult>;
-  /** Ends the API server and starts it again with this key of service accounts and these arguments. */
-  restart(tokens: TokenSettings): Promise<void>;
+  /** etcdctl and its arguments for this etcd. */
+  readonly etcdctl: readonly [program: string, ...args: string[]];
+  /**
+   * Ends the API server and starts it again with this key of service accounts and these arguments, by default those that it had.
+   *
+   * @param wait until it is ready. Default true.
+   */
+  restart(tokens?: TokenSettings, wait?: boolean): Promise<void>;
   /** Ends the programs and removes their files. */
   stop(): Promise<void>;
 }
@@ -69,11 +75,11 @@ export async function startApiServer(authentication?: string, flags: readonly st
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const restart = await startAll(programs, folder, children, authentication, flags);
+    const { etcd, restart } = await startAll(programs, folder, children, authentication, flags);
     const kubeconfig = path.join(folder, "kubeconfig");
     const kubectl: ApiServer["kubectl"] = (args, input) =>
       run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
-    return { kubectl, restart, stop };
+    return { kubectl, etcdctl: [programs.etcdctl.path, `--endpoints=${etcd}`], restart, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -86,7 +92,7 @@ async function startAll(
   children: ChildProcess[],
   authentication: string | undefined,
   flags: readonly string[],
-): Promise<ApiServer["restart"]> {
+): Promise<{ readonly etcd: string; readonly restart: ApiServer["restart"] }> {
   const [etcdClient, etcdPeer, api, controllers] = await freePorts(4);
   const token = randomBytes(16).toString("hex");
   const file = (name: string): string => path.join(folder, name);
@@ -133,11 +139,12 @@ async function startAll(
       ...flags,
     ]);
   };
-  let server = startApi({
+  let settings: TokenSettings = {
     signingKey: own.privateKey,
     publicKeys: own.publicKey,
     args: ["--service-account-issuer=https://kubernetes.default.svc"],
-  });
+  };
+  let server = startApi(settings);
   writeFileSync(
     file("kubeconfig"),
     JSON.stringify({
@@ -166,13 +173,15 @@ async function startAll(
     `--secure-port=${controllers}`,
     `--cert-dir=${file("certificates")}`,
   ]);
-  return async (tokens) => {
+  const restart: ApiServer["restart"] = async (tokens = settings, wait = true) => {
     const ended = new Promise((resolve) => server.once("exit", resolve));
     server.kill("SIGKILL");
     await ended;
+    settings = tokens;
     server = startApi(tokens);
-    await ready();
+    if (wait) await ready();
   };
+  return { etcd, restart };
 }
 
 /** Asks until the answer is yes. Throws after two minutes, with what `log` returns. */

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { Cloud } from "../../config/schema.ts";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
@@ -9,6 +8,7 @@ import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } from "./controlPlaneFiles.ts";
+import { encryptionEnv, encryptionFiles, withEncryption, withoutFirstKey } from "./encryption.ts";
 import { linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, type ServiceAccountTokens, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
@@ -33,14 +33,17 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   const { auditPolicy, admission } = spec.controlPlane;
   const shared = withTrust(
     spec,
-    admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission),
+    withEncryption(
+      spec,
+      admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission),
+    ),
   );
   const stages = withPodNetwork(shared, podNetwork(spec));
   const jobs = scheduledJobs(args.access.snapshots !== undefined);
   const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
   const files: readonly PayloadFile[] = [
-    ...linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount }),
+    ...withoutFirstKey(spec, linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount })),
     ...ownScripts(args.access.snapshots !== undefined, jobs),
     ...jobs.flatMap(({ name, does, file, first, interval, settings }) => [
       unitFile(`${name}.service`, jobUnit(does, `/opt/fenestra/${file}`, settings)),
@@ -59,7 +62,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     ...(severalKeys(args.tokens)
       ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }]
       : []),
-    rootFile("/etc/fenestra/encryption.yaml"),
+    ...encryptionFiles(spec, secretName(args.access), args.access.secrets.encryptionKey),
     rootFile("/etc/fenestra/bindings.yaml"),
   ];
   return {
@@ -92,11 +95,15 @@ export function machineFingerprint(spec: ControlPlaneSettings, payload: MachineP
  *
  * @param snapshots whether the machines take snapshots of etcd.
  */
-export function controlPlaneScripts(cloud: Cloud, snapshots: boolean): MachinePayload {
+export function controlPlaneScripts(
+  spec: Pick<ControlPlaneSettings, "cloud" | "controlPlane" | "secretsEncryption">,
+  snapshots: boolean,
+): MachinePayload {
   const jobs = scheduledJobs(snapshots);
+  const stages = withEncryption(spec, controlPlaneStages);
   return {
     kind: "control-plane",
-    files: [...linuxScripts(cloud, controlPlaneStages), ...ownScripts(snapshots, jobs)],
+    files: [...withoutFirstKey(spec, linuxScripts(spec.cloud, stages)), ...ownScripts(snapshots, jobs)],
     entry: linuxEntry,
   };
 }
@@ -200,7 +207,7 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     SECRET_ETCD_CA: secret(access.secrets.etcdCa),
     SECRET_FRONT_PROXY_CA: secret(access.secrets.frontProxyCa),
     SECRET_SERVICE_ACCOUNT: secret(access.secrets.serviceAccount),
-    SECRET_ENCRYPTION_KEY: secret(access.secrets.encryptionKey),
+    ...encryptionEnv(spec, secret, access.secrets.encryptionKey),
     SECRET_INITIALISED: secret(access.secrets.initialised),
     ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target }),
     JOIN_TOKEN_TTL: joinTokenSeconds,

@@ -25,6 +25,12 @@ export const scriptsStage: Stage = once("scripts", 16);
 /** First stage where the stack file has authorities of its own. */
 export const trustStage: Stage = once("trust", 17);
 
+/** Behind `secrets` where the stack file has keys of the encryption of its own. */
+export const encryptionStage: Stage = once("encryption", 32);
+
+/** Compares these keys with what is in etcd. */
+export const encryptedStage: Stage = once("encrypted", 33, "/opt/fenestra/etcd.sh");
+
 /** Stages of a machine with {@link trustStage} before them where it is needed. */
 export function withTrust(
   spec: Pick<NodeSettings, "certificateAuthorities">,
@@ -114,7 +120,7 @@ export function workerStages(pool: LinuxPool): readonly Stage[] {
 
 /** Names of the stages above, whose scripts are beside this module. A pod network brings those of its own. */
 export const sharedStages: ReadonlySet<string> = new Set(
-  [trustStage, ...controlPlaneStages, ...linuxWorkerStages].map(({ name }) => name),
+  [trustStage, encryptionStage, encryptedStage, ...controlPlaneStages, ...linuxWorkerStages].map(({ name }) => name),
 );
 
 /** Stages with those of the cluster's pod network: behind the kernel's, before anything that others reach by an address. */

@@ -124,6 +124,12 @@ export const clusterRows: readonly Row[] = [
     [["access.serviceAccountKeys[2]", "a", "is listed twice", "each key once"]],
   ],
   [
+    "a key of Secrets twice",
+    "aws",
+    { "secretsEncryption.keys": ["key2", "key2"] },
+    [["secretsEncryption.keys[1]", "key2", "is listed twice", "each key once"]],
+  ],
+  [
     "14 tags on Azure",
     "azure",
     { tags: Object.fromEntries(Array.from({ length: 14 }, (_, index) => [`tag-${index}`, ""])) },

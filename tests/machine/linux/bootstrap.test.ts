@@ -273,6 +273,32 @@ describe("bootstrap of a Linux machine", function () {
     assert.match(output, /no join secret has been published yet/);
   });
 
+  it("places the keys of Secrets in their order, and refuses to go on where etcd has another one", () => {
+    const here = machine(exampleControlPlane({ ...spec, secretsEncryption: { keys: ["key2", "key1"] } }));
+    const key2 = Buffer.alloc(32, 9).toString("base64");
+    here.secret(`${secretPrefix}/encryption-key-key2`, key2);
+    here.write("/store/members", `b1, started, cp-1, https://10.20.224.74:2380, https://10.20.224.74:2379, false\n`);
+    here.write("/store/etcd", "/registry/secrets/a/b\nk8s:enc:secretbox:v1:key0:\u0000x\n");
+    const refused = here.run(entry);
+    assert.deepEqual([refused.code, refused.calls.filter((call) => call.includes("phase etcd"))], [33, []]);
+    assert.match(refused.output, /Number and key: +1 secretbox:v1:key0$/m);
+    const [names, secrets] = ["name", "secret"].map((field) =>
+      [...here.read("/etc/kubernetes/pki/encryption.yaml").matchAll(new RegExp(`${field}: "?([^"\n]+)`, "g"))].map(
+        ([, value]) => value,
+      ),
+    );
+    assert.deepEqual(
+      [names, secrets],
+      [
+        ["key2", "key1"],
+        [key2, Buffer.alloc(32, 7).toString("base64")],
+      ],
+    );
+    here.write("/store/etcd", "/registry/secrets/a/b\nk8s:enc:secretbox:v1:key1:x\n");
+    const { code, output } = here.run(entry);
+    assert.equal(code, 0, output);
+  });
+
   it("brings up machines on Azure by Key Vault and the managed identity", () => {
     const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
     const here = machine(exampleControlPlane(azure));

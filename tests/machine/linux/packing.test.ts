@@ -70,10 +70,13 @@ describe("a packed Linux payload on AWS", () => {
   }
 
   it("has one object for all control-plane machines, known before anything exists", () => {
-    const known = scriptsObject(controlPlaneScripts("aws", true));
-    for (const stack of ["aws-dev", "aws-prod"] as const)
-      for (const { index } of exampleSpec(stack).controlPlane.members)
-        assert.deepEqual(scriptsObject(exampleControlPlane(exampleSpec(stack), index)), known, `${stack} ${index}`);
+    for (const keys of [["key1"], ["key2", "key1"]])
+      for (const stack of ["aws-dev", "aws-prod"] as const) {
+        const spec = { ...exampleSpec(stack), secretsEncryption: { keys } };
+        const known = scriptsObject(controlPlaneScripts(spec, true));
+        for (const { index } of spec.controlPlane.members)
+          assert.deepEqual(scriptsObject(exampleControlPlane(spec, index)), known, `${stack} ${index} ${keys}`);
+      }
   });
 
   it("is the same bytes each time, and other ones when a fetched script changes", () => {

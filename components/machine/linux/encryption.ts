@@ -1,0 +1,109 @@
+import { stringify } from "yaml";
+import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
+import { encryptionSecret, isFirstKeyAlone, type SecretsEncryption } from "../../model/secretsEncryption.ts";
+import type { PayloadFile } from "../payload.ts";
+import { rootFile } from "./files.ts";
+import type { MachineEnv } from "./machineEnv.ts";
+import { tsvFile } from "./shell.ts";
+import type { Stage } from "./stage.ts";
+import { encryptedStage, encryptionStage, stageScript } from "./stages.ts";
+
+/*
+ * Keys of the encryption of Secrets other than the first one alone. A cluster without `secretsEncryption` has the files that it always had: any
+ * other byte would replace its control-plane machines.
+ */
+
+const configuration = "/etc/fenestra/encryption.yaml";
+const table = "/etc/fenestra/encryption-keys.tsv";
+
+/** What `@NAME@` of a key in the configuration is called; the stage `encryption` fills it in. */
+const placeholder = (index: number): string => `ENCRYPTION_KEY_${index}`;
+
+/** The keys in their order for the API server (EncryptionConfiguration, apiserver.config.k8s.io/v1). */
+function encryptionConfiguration({ keys }: SecretsEncryption): string {
+  const document = {
+    apiVersion: "apiserver.config.k8s.io/v1",
+    kind: "EncryptionConfiguration",
+    resources: [
+      {
+        resources: ["secrets"],
+        providers: [
+          { secretbox: { keys: keys.map((name, index) => ({ name, secret: `@${placeholder(index)}@` })) } },
+          // Reads what was written before there was a key; nothing is written by it.
+          { identity: {} },
+        ],
+      },
+    ],
+  };
+  return stringify(document, { lineWidth: 0 });
+}
+
+/**
+ * The configuration, and the secrets that it needs.
+ *
+ * @param secret how the machine asks the store for a name
+ * @param first name of the first key's entry in the store
+ */
+export function encryptionFiles(
+  { secretsEncryption }: ControlPlaneSettings,
+  secret: (name: string) => string,
+  first: string,
+): readonly PayloadFile[] {
+  if (isFirstKeyAlone(secretsEncryption)) return [rootFile(configuration)];
+  const rows = secretsEncryption.keys.map((key, index) => [placeholder(index), secret(encryptionSecret(first, key))]);
+  return [
+    { path: configuration, content: encryptionConfiguration(secretsEncryption) },
+    { path: table, content: tsvFile(rows) },
+  ];
+}
+
+/** Variables of the stages. */
+export function encryptionEnv(
+  { secretsEncryption }: ControlPlaneSettings,
+  secret: (name: string) => string,
+  first: string,
+): MachineEnv {
+  return isFirstKeyAlone(secretsEncryption)
+    ? { SECRET_ENCRYPTION_KEY: secret(first) }
+    : { ENCRYPTION_PREFIXES: secretsEncryption.keys.map((key) => `k8s:enc:secretbox:v1:${key}:`).join("|") };
+}
+
+/**
+ * Stages with those of the keys. What etcd holds is compared before the API server starts where another member can be asked, and else as soon as
+ * the own one runs.
+ */
+export function withEncryption(
+  { secretsEncryption, controlPlane }: Pick<ControlPlaneSettings, "secretsEncryption" | "controlPlane">,
+  stages: readonly Stage[],
+): readonly Stage[] {
+  if (isFirstKeyAlone(secretsEncryption)) return stages;
+  const alone = controlPlane.members.length === 1;
+  return stages.flatMap((stage) => {
+    switch (stage.name) {
+      case "secrets":
+        return [
+          { ...stage, reads: [] },
+          { ...encryptionStage, reads: [configuration, table] },
+        ];
+      case "manifests":
+        return alone ? [stage] : [encryptedStage, stage];
+      case "ready":
+        return alone ? [stage, encryptedStage] : [stage];
+      default:
+        return [stage];
+    }
+  });
+}
+
+/** The scripts without what the stage `secrets` does for the first key alone. */
+export function withoutFirstKey(
+  { secretsEncryption }: Pick<ControlPlaneSettings, "secretsEncryption">,
+  files: readonly PayloadFile[],
+): readonly PayloadFile[] {
+  if (isFirstKeyAlone(secretsEncryption)) return files;
+  return files.map((file) =>
+    file.path === stageScript("secrets")
+      ? { ...file, content: file.content.replaceAll(/^.*ENCRYPTION_KEY.*\n/gm, "") }
+      : file,
+  );
+}
