@@ -77,7 +77,7 @@ describe("the kubelet's flags", () => {
   it("that were removed are refused from that minor on, and not before", () => {
     const flag = ["--pod-infra-container-image=pause"];
     assert.deepEqual(refusedSettings("kubelet", "1.34", flag), []);
-    for (const minor of ["1.35", "1.36", "1.37"]) {
+    for (const { minor } of minors) {
       assert.deepEqual(
         refusedSettings("kubelet", minor, flag).map(({ name }) => name),
         ["pod-infra-container-image"],

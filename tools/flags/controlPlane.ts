@@ -2,37 +2,38 @@
  * Writes `components/model/programFlags.json`: the flags and feature gates that the control plane's programs take, by Kubernetes minor. They are
  * asked by `--help`, which leaves out what upstream hides, and lists the feature gates that may be set.
  *
- * Usage: cli/node tools/flags/controlPlane.ts VERSION=FOLDER...
- * Each folder has kube-apiserver, kube-controller-manager, kube-scheduler and etcd of one minor, as the rehearsal's cache has; the version is that of
- * Kubernetes. Other minors are kept.
+ * Usage: cli/node tools/flags/controlPlane.ts VERSION...
+ * The programs of such a Kubernetes release (1.37.1) are those of the rehearsal, which downloads or builds what it lacks. Other minors are kept.
  */
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import path from "node:path";
 import { promisify } from "node:util";
 import { controlPlanePrograms, flagKinds, programFlagsFile } from "../../components/model/programFlags.ts";
 import { minorOf } from "../../components/model/releases.ts";
+import { createProgress } from "../../rehearsal/host/progress.ts";
+import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { etcdFlags, helpFlags, helpGates } from "./help.ts";
 
 const run = promisify(execFile);
 
-async function ask(folder: string, program: string, argument: string): Promise<string> {
-  const { stdout, stderr } = await run(path.join(folder, program), [argument], { maxBuffer: 2 ** 24 });
+async function ask(program: string, argument: string): Promise<string> {
+  const { stdout, stderr } = await run(program, [argument], { maxBuffer: 2 ** 24 });
   return stdout + stderr;
 }
 
-async function recordsOf(argument: string) {
-  const [kubernetes = "", folder = ""] = argument.split("=");
+async function recordsOf(release: string) {
+  const minor = minorOf(release);
+  const programs = await obtainPrograms({ progress: createProgress(), wanted: { minor, release } });
   return Promise.all(
     Object.values(controlPlanePrograms).map(async (program) => {
-      const help = await ask(folder, program, "--help");
+      const { path, version } = programs[program];
+      const help = await ask(path, "--help");
       const flags = [...new Map(program === "etcd" ? etcdFlags(help) : helpFlags(help, "pflag"))].sort();
       const ofKind = (kind: string) => flags.flatMap(([name, of]) => (of === kind ? [name] : [])).join(" ");
       return {
-        minor: minorOf(kubernetes),
+        minor,
         program,
-        version:
-          program === "etcd" ? (/Version: (\S+)/.exec(await ask(folder, program, "--version"))?.[1] ?? "") : kubernetes,
+        version,
         gates: helpGates(help).join(" "),
         flags: Object.fromEntries(Object.keys(flagKinds).map((kind) => [kind, ofKind(kind)])),
       };
@@ -43,7 +44,8 @@ async function recordsOf(argument: string) {
 const before: readonly { minor: string }[] = existsSync(programFlagsFile)
   ? JSON.parse(readFileSync(programFlagsFile, "utf8"))
   : [];
-const made = (await Promise.all(process.argv.slice(2).map(recordsOf))).flat();
+const made: Awaited<ReturnType<typeof recordsOf>> = [];
+for (const release of process.argv.slice(2)) made.push(...(await recordsOf(release)));
 const kept = before.filter(({ minor }) => !made.some((each) => each.minor === minor));
 const all = [...kept, ...made].sort((a, b) => (a.minor < b.minor ? -1 : 1));
 writeFileSync(programFlagsFile, `${JSON.stringify(all, null, 2)}\n`);
