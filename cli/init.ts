@@ -19,6 +19,7 @@ elsewhere its default is taken. A file that exists is left alone.
   --windows RELEASES  Windows Server releases with commas, a pool each (default 2022)
   --production        protect what cannot be made again, three control-plane machines
   --allow NETWORKS    networks that reach the API from outside, in CIDR notation with commas (default none: a private API)
+  --workload-identity pods get rights in the cloud by their service accounts; on Azure with the key that it needs from the start
   --account ID        the AWS account or Azure subscription that the stack may touch
   --print             print the file in place of writing it
 `;
@@ -38,11 +39,12 @@ export const initCommand: Command = {
         windows: { type: "string" },
         production: { type: "boolean" },
         allow: { type: "string" },
+        "workload-identity": { type: "boolean" },
         account: { type: "string" },
         print: { type: "boolean", default: false },
       },
     });
-    return init(values, values.print, terminal, stacksFolder);
+    return init({ ...values, workloadIdentity: values["workload-identity"] }, values.print, terminal, stacksFolder);
   },
 };
 

@@ -16,6 +16,8 @@ export interface NewStack {
   readonly production: boolean;
   /** Networks that reach the API from outside; without any it stays private. */
   readonly allow: readonly string[];
+  /** Whether pods get rights in the cloud by their service accounts. */
+  readonly workloadIdentity: boolean;
   /** The account or subscription that the stack may touch. */
   readonly accountId: string | undefined;
 }
@@ -61,26 +63,37 @@ export function newStackText(stack: NewStack): string {
     `    zones: [${stack.zones.map(cloud === "aws" ? scalar : text).join(", ")}]`,
     ...(production ? ["    nat: perZone"] : []),
     ...(production ? ["  fenestra:controlPlane:", "    replicas: 3"] : []),
-    ...access(stack.allow),
+    ...access(stack),
     "  fenestra:pools:",
     ...pools.flatMap(({ name, os }) => [`    - name: ${name}`, `      os: ${os}`, "      count: 2"]),
     "",
   ].join("\n");
 }
 
-function access(allow: readonly string[]): readonly string[] {
+function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[] {
+  const identity = [
+    // Changed later, it takes three updates.
+    ...(cloud === "azure" ? ["    # Entra ID takes tokens of RSA keys only.", "    serviceAccountKeys: [rsa-1]"] : []),
+    "    # Name the pods' service accounts here: docs/operations.md.",
+    "    workloadIdentity:",
+    "      serviceAccounts: []",
+  ];
+  const privately =
+    "# The API is reachable from the network of the cluster only: deploy from inside it, or name your networks:";
   if (allow.length === 0)
-    return [
-      "  # The API is reachable from the network of the cluster only: deploy from inside it, or name your networks:",
-      "  # fenestra:access:",
-      "  #   public:",
-      "  #     allow: [...]",
-    ];
+    return workloadIdentity
+      ? [
+          "  fenestra:access:",
+          ...[privately, "# public:", "#   allow: [...]"].map((line) => `    ${line}`),
+          ...identity,
+        ]
+      : [privately, "# fenestra:access:", "#   public:", "#     allow: [...]"].map((line) => `  ${line}`);
   return [
     "  fenestra:access:",
     "    public:",
     "      # Who reaches the API from outside, the deployer included.",
     `      allow: [${allow.map(scalar).join(", ")}]`,
+    ...(workloadIdentity ? identity : []),
   ];
 }
 

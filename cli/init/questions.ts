@@ -12,6 +12,7 @@ export interface Given {
   readonly windows?: string | undefined;
   readonly production?: boolean | undefined;
   readonly allow?: string | undefined;
+  readonly workloadIdentity?: boolean | undefined;
   readonly account?: string | undefined;
 }
 
@@ -37,13 +38,17 @@ export async function answers(given: Given, ask: Terminal["ask"]): Promise<{ sta
   const stack = await get(given.stack, name);
   const cloud = await get(given.cloud, cloudQuestion);
   const region = await get(given.region, { ...regionQuestion, preset: defaultRegions[cloud] });
-  const production = given.production ?? (ask === undefined ? false : await get(undefined, productionQuestion));
+  const decide = async (option: boolean | undefined, question: Question<boolean>): Promise<boolean> =>
+    option ?? (ask === undefined ? false : await get(undefined, question));
+  const production = await decide(given.production, productionQuestion);
   const zones = await get(given.zones, { ...zonesQuestion, preset: production ? "3" : "2" });
   const windows = await get(given.windows, windowsQuestion);
   const allow = await get(given.allow, allowQuestion);
+  const workloadIdentity = await decide(given.workloadIdentity, workloadIdentityQuestion);
   const accountId = await get(given.account, accountQuestion);
-  const file = { cloud, name: stack, region, zones: zonesOf(cloud, region, zones), windows, production, allow };
-  return { stack, file: { ...file, accountId: accountId === "" ? undefined : accountId } };
+  const names = { cloud, name: stack, region, zones: zonesOf(cloud, region, zones) };
+  const account = { accountId: accountId === "" ? undefined : accountId };
+  return { stack, file: { ...names, windows, production, allow, workloadIdentity, ...account } };
 }
 
 async function answerOf<T>(option: string | undefined, question: Question<T>, ask: Terminal["ask"]): Promise<T> {
@@ -86,13 +91,20 @@ const regionQuestion: Question<string> = {
   read: (answer) => (/^[a-z0-9-]+$/.test(answer) ? answer : undefined),
 };
 
-const productionQuestion: Question<boolean> = {
-  option: "production",
-  ask: "Is it for production? y or n",
+const yesOrNo = (option: string, ask: string): Question<boolean> => ({
+  option,
+  ask: `${ask} y or n`,
   allowed: "y, n",
   preset: "n",
   read: (answer) => (answer === "y" ? true : answer === "n" ? false : undefined),
-};
+});
+
+const productionQuestion = yesOrNo("production", "Is it for production?");
+
+const workloadIdentityQuestion = yesOrNo(
+  "workload-identity",
+  "Do pods get rights in the cloud by their service accounts?",
+);
 
 const zonesQuestion: Question<number> = {
   option: "zones",

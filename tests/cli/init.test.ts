@@ -69,7 +69,7 @@ describe("fenestra init", () => {
   });
 
   it("asks for what no option says, and again after a wrong answer", async () => {
-    const replies = ["azure", "", "y", "4", "3", "2022", "", "01234567-0123-0123-0123-0123456789ab"];
+    const replies = ["azure", "", "y", "4", "3", "2022", "", "y", "01234567-0123-0123-0123-0123456789ab"];
     const asked: string[] = [];
     const out: string[] = [];
     const ask = async (question: string) => {
@@ -108,13 +108,17 @@ describe("fenestra init", () => {
           zones: fc.constantFrom("1", "2", "3"),
           windows: fc.subarray(["2019", "2022", "2025"]).map((releases) => releases.join(",")),
           production: fc.boolean(),
+          workloadIdentity: fc.boolean(),
           allow: fc.constantFrom("", "198.18.0.0/15", "198.18.0.0/15, 100.64.0.0/10"),
         }),
         async (given) => {
           const out: string[] = [];
           await init({ stack: "no", ...given }, true, { ...silent, out: (text) => out.push(text) }, folder);
-          const { name, pools } = loadConfig(parseStackFile(out.join(""), "new"));
+          const { name, pools, access } = loadConfig(parseStackFile(out.join(""), "new"));
           assert.deepEqual([name, pools.length], ["no", 1 + given.windows.split(",").filter(Boolean).length]);
+          assert.equal(access.workloadIdentity !== undefined, given.workloadIdentity);
+          const rsa = given.workloadIdentity && given.cloud === "azure";
+          assert.deepEqual(access.serviceAccountKeys, [rsa ? "rsa-1" : "ecdsa"]);
         },
       ),
       { numRuns: 30 },
