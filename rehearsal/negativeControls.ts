@@ -216,6 +216,22 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       path === "/etc/fenestra/kubelet.yaml" ? content.replace(/^resolvConf: .*$/m, 'resolvConf: ""') : content,
     ),
   },
+  "pod-addresses-kept": {
+    what: "machines keep the addresses that their interface has for pods",
+    fails: "pod addresses",
+    ...inFiles(({ path, content }) =>
+      path.endsWith("/pod-network.sh") ? content.replace(/^ *ip address delete .*$/m, "    true") : content,
+    ),
+  },
+  "pod-addresses-elsewhere": {
+    what: "the platform tells machines of addresses that no interface has",
+    fails: "pod addresses",
+    platform: (answer) =>
+      answer.replaceAll(
+        /(Address="\d+\.\d+\.)(\d+)(\.\d+" IsPrimary="false")/g,
+        (_, before: string, part: string, after: string) => `${before}${(Number(part) + 100) % 256}${after}`,
+      ),
+  },
   "mirror-without-crictl": {
     what: "the mirror of a stack that has one lacks crictl for Linux",
     fails: "control plane",
@@ -241,6 +257,7 @@ export function together(broken: readonly Breakage[]): Breakage {
     payload: ({ machine, payload }) =>
       broken.reduce((changed, one) => one.payload?.({ machine, payload: changed }) ?? changed, payload),
     object: (object) => broken.reduce((changed, one) => one.object?.(changed) ?? changed, object),
+    platform: (answer) => broken.reduce((changed, one) => one.platform?.(changed) ?? changed, answer),
     ...(mirror === undefined ? {} : { mirror }),
   };
 }

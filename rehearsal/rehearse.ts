@@ -30,6 +30,7 @@ import { windowsDrainCheck, windowsProgramChecks } from "./checks/windowsProgram
 import type { CloudSimulation } from "./clouds/cloud.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
 import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
+import type { EndpointHandler } from "./clouds/server.ts";
 import { type Applied, isGate, type KubernetesObject } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster, type Release } from "./cluster/cluster.ts";
@@ -55,6 +56,8 @@ export interface Breakage {
   readonly mirror?: (list: MirrorList) => MirrorList;
   /** Changes an object before it is applied. */
   readonly object?: (object: KubernetesObject) => KubernetesObject;
+  /** Changes what the cloud's platform tells machines of their network interface. */
+  readonly platform?: (answer: string) => string;
 }
 
 /** Longest that a check of files or a step to a running cluster may take, in milliseconds: what it needs may still be built. */
@@ -115,7 +118,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     simulate,
   });
   progress.line(`program: ${program.resources.length} resources registered, outputs simulated`);
-  const cloud = simulateCloud(program, spec);
+  const cloud = withPlatform(simulateCloud(program, spec), options.breakage?.platform);
   const decodeOne = (machine: SimulatedMachine): DecodedMachine => decode(machine, cloud, options.breakage);
   const decoded = cloud.machines.map(decodeOne);
   const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode: decodeOne, progress });
@@ -286,6 +289,17 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {
   return new Map(pools.map(({ image, os }) => [image, os.replace("windows-", "")]));
+}
+
+/** A cloud whose platform gives changed answers. */
+function withPlatform(cloud: CloudSimulation, change: Breakage["platform"]): CloudSimulation {
+  const { platform } = cloud;
+  if (platform === undefined || change === undefined) return cloud;
+  const handle: EndpointHandler = async (request) => {
+    const answer = await platform.handle(request);
+    return { ...answer, body: change(String(answer.body)) };
+  };
+  return { ...cloud, platform: { ...platform, handle } };
 }
 
 function decode(
