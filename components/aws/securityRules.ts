@@ -6,7 +6,10 @@ import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 export type GroupName = MachineGroup | "api-internal" | "api-public";
 
 /** What the rules depend on. */
-export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons" | "kubernetes">;
+export type SecuritySettings = Pick<
+  ClusterSpec,
+  "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes"
+>;
 
 /** One rule with one purpose. */
 export interface SecurityRule {
@@ -54,6 +57,17 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
         protocol: "tcp",
         ports: api,
         purpose: "Machines to the Kubernetes API",
+      }),
+    ),
+    ...(spec.privateAccess ?? []).map(
+      (cidr): SecurityRule => ({
+        name: `api-internal-from-${cidr.replaceAll(/[./]/g, "-")}`,
+        direction: "ingress",
+        group: "api-internal",
+        peer: { cidr },
+        protocol: "tcp",
+        ports: api,
+        purpose: "Allowed connected network to the Kubernetes API",
       }),
     ),
     {

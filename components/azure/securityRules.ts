@@ -6,7 +6,10 @@ import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 export type GroupName = MachineGroup;
 
 /** What the rules depend on. */
-export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "addons" | "kubernetes">;
+export type SecuritySettings = Pick<
+  ClusterSpec,
+  "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes"
+>;
 
 /** One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the internet. */
 export interface SecurityRule {
@@ -151,11 +154,12 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
 }
 
 /**
- * Who may call the API from inside. Without a public endpoint also networks that are peered with this one or come in by its gateways: no others
+ * Who may call the API from inside: this network and those that the stack file names. Where it names none and there is no public endpoint also networks that are peered with this one or come in by its gateways: no others
  * can reach it. The tag may hold a default route that such a gateway announces (Azure documentation, service tags), so that beside a
  * public endpoint it could void the allow-list.
  */
-function network({ publicAccess, network: { cidrs } }: SecuritySettings): SecurityRule["peer"] {
+function network({ publicAccess, privateAccess, network: { cidrs } }: SecuritySettings): SecurityRule["peer"] {
+  if (privateAccess !== undefined) return { cidrs: [...cidrs, ...privateAccess] };
   return publicAccess === undefined ? { tag: "VirtualNetwork" } : { cidrs };
 }
 

@@ -4,14 +4,13 @@ import { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { snapshotDays } from "../model/timings.ts";
 import type { Identity } from "./identity.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
 import { storageAccountName, suffixLength } from "./secretNames.ts";
 
 export interface SnapshotsArgs {
-  readonly spec: Pick<ClusterSpec, "name" | "environment">;
+  readonly spec: Pick<ClusterSpec, "name" | "environment" | "controlPlane">;
   readonly resourceGroup: ResourceGroupContext;
   /** Identity of the control-plane machines, which write and read snapshots. */
   readonly controlPlane: Identity;
@@ -38,7 +37,7 @@ export class Snapshots extends pulumi.ComponentResource {
       // In production a container with snapshots in it stops the destruction of the stack: they may be the last copy.
       { parent: this, protect: spec.environment === "production" },
     );
-    this.#expire(name, resourceGroup, account, snapshotDays[spec.environment]);
+    this.#expire(name, resourceGroup, account, spec.controlPlane.backup.keepDays);
     const role = assignRole(
       `${name}-write`,
       { principalId: controlPlane.principalId, subscriptionId: resourceGroup.subscriptionId },

@@ -64,6 +64,17 @@ export const accessSchema = z
         description:
           "A second, public load balancer for the API. Without it the API is reachable from the private network only.",
       }),
+    private: z
+      .strictObject({
+        allow: z.array(cidr).min(1).max(20).meta({
+          description: "Networks that may connect besides the cluster's own: peered ones, or those behind a VPN.",
+        }),
+      })
+      .optional()
+      .meta({
+        description:
+          "Who reaches the API from inside. Without it on AWS the cluster's network alone; on Azure every connected network as long as there is no access.public, else the cluster's alone.",
+      }),
     names: z.array(z.string().min(1)).min(1).max(20).optional().meta({
       description:
         "More host names and IPv4 addresses in the certificate of the API: of a proxy, a bastion or a name server of your own.",

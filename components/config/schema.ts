@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { operatingSystemNames } from "../model/operatingSystems.ts";
 import { defaultRelease } from "../model/releases.ts";
+import { snapshotDays, snapshotHours } from "../model/timings.ts";
 import { accessSchema, type issuerSchema } from "./accessSchema.ts";
 import { addonsSchema } from "./addOnSchema.ts";
 import { encryptionSchema } from "./encryptionSchema.ts";
@@ -61,6 +62,22 @@ const controlPlaneSchema = z
       .max(256)
       .default(20)
       .meta({ description: "Size of the data disk of each etcd member in GiB." }),
+    backup: z
+      .strictObject({
+        everyHours: z.int().min(1).max(snapshotHours).default(snapshotHours).meta({
+          description: "Hours between the snapshots of each machine. What watches them expects one in nine hours.",
+        }),
+        keepDays: z
+          .int()
+          .min(1)
+          .max(3650)
+          .optional()
+          .meta({
+            description: `Days after which the object store removes a snapshot. Default ${snapshotDays.development}, in production ${snapshotDays.production}.`,
+          }),
+      })
+      .prefault({})
+      .meta({ description: "Snapshots of etcd." }),
     ...controlPlaneFlagFields,
   })
   .meta({ description: "Machines of the control plane." });

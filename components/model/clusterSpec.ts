@@ -20,6 +20,7 @@ import { defaultSizes, machineSize, type PoolSpec, poolSpecs, windowsBuilds } fr
 import { registryAccess } from "./registryAccess.ts";
 import { minorOf, requireMinorFacts } from "./releases.ts";
 import { firstEncryptionKey, type SecretsEncryption } from "./secretsEncryption.ts";
+import { snapshotDays } from "./timings.ts";
 
 /** Client rate limits of the control plane's components, requests per second. */
 interface ClientLimits {
@@ -49,6 +50,8 @@ interface ControlPlaneSpec {
   readonly image: string;
   readonly osDiskGb: number;
   readonly etcdDiskGb: number;
+  /** Snapshots of etcd: hours between those of a machine, and days that each is kept. */
+  readonly backup: { readonly everyHours: number; readonly keepDays: number };
   /** More flags of its programs. */
   readonly extraArgs: ExtraArgs;
   /** An audit policy in place of Fenestra's. */
@@ -70,6 +73,8 @@ export interface ClusterSpec extends NodeSettings {
   readonly windows: readonly WindowsFacts[];
   /** Networks that may reach the public API endpoint; `undefined` when there is none. */
   readonly publicAccess: readonly string[] | undefined;
+  /** Networks besides the cluster's own that may reach the API inside; `undefined` when the stack file names none. */
+  readonly privateAccess: readonly string[] | undefined;
   /** More names and addresses in the API's certificate. */
   readonly apiNames: readonly string[];
   /** The API's own name, and the zone in which its record is made. */
@@ -143,6 +148,10 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       image: controlPlane.image,
       osDiskGb: controlPlane.osDiskGb,
       etcdDiskGb: controlPlane.etcdDiskGb,
+      backup: {
+        everyHours: controlPlane.backup.everyHours,
+        keepDays: controlPlane.backup.keepDays ?? snapshotDays[config.environment],
+      },
       extraArgs: controlPlane.extraArgs ?? {},
       auditPolicy: controlPlane.auditPolicy,
       admission: controlPlane.admission,
@@ -150,6 +159,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     pools,
     windows: windowsBuilds(pools),
     publicAccess: config.access.public?.allow,
+    privateAccess: config.access.private?.allow,
     apiNames: config.access.names ?? [],
     apiDns:
       config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },

@@ -49,10 +49,10 @@ export const joinTokenSeconds = 7200;
 /** Seconds between join secrets: half a token's lifetime, so that a missed run does no harm. */
 export const joinSecretSeconds = 3600;
 
-/** Hours between the etcd snapshots that a control-plane machine uploads. */
+/** Hours between the etcd snapshots that a control-plane machine uploads, at most: `verify` expects one in twice that time. */
 export const snapshotHours = 4;
 
-/** Days that a snapshot of etcd is kept. */
+/** Days that a snapshot of etcd is kept, unless the stack file says otherwise. */
 export const snapshotDays = { development: 7, production: 30 } as const;
 
 /** Minutes for a workload on Windows to become available: an image of several GB is pulled before the first pod is Ready. */

@@ -61,6 +61,7 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf, encry
         public: zone.public ?? null,
         controlPlane: zone.controlPlane,
       })),
+      ...(spec.privateAccess === undefined ? {} : { privateAccess: spec.privateAccess }),
       publicAccess: spec.publicAccess ?? null,
     },
     controlPlane: {

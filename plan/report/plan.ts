@@ -166,6 +166,7 @@ export const planSchema = z
           .readonly()
           .exactOptional()
           .describe("Name servers that the network is given."),
+        privateAccess: texts.exactOptional().describe("Networks besides its own that may reach the API inside."),
         publicAccess: texts
           .nullable()
           .describe("Networks that may reach the public API endpoint; null when the API is private."),

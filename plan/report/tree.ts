@@ -39,7 +39,8 @@ export function networkInWords({ network }: Plan): string {
 
 /** Who reaches the API, in words. */
 export function apiAccess({ network }: Plan): string {
+  const inside = ["private network", ...(network.privateAccess ?? [])].join(", ");
   return network.publicAccess === null
-    ? "private network only"
-    : `private network, and ${network.publicAccess.join(", ")} by a public load balancer`;
+    ? `${inside} only`
+    : `${inside}, and ${network.publicAccess.join(", ")} by a public load balancer`;
 }

@@ -63,7 +63,13 @@ describe("loading a stack's config", () => {
       podCidr: "10.244.0.0/16",
       serviceCidr: "10.96.0.0/16",
     });
-    assert.deepEqual(controlPlane, { replicas: 1, image: "latest", osDiskGb: 50, etcdDiskGb: 20 });
+    assert.deepEqual(controlPlane, {
+      replicas: 1,
+      image: "latest",
+      osDiskGb: 50,
+      etcdDiskGb: 20,
+      backup: { everyHours: 4 },
+    });
     assert.deepEqual(
       [access, mirror, environment, httpProxy, accountId, tags],
       [{ signIn: [], serviceAccountKeys: ["ecdsa"] }, { registries: {} }, "development", undefined, undefined, {}],

@@ -74,6 +74,11 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   "`controlPlane.extraArgs`, `controlPlane.auditPolicy`, `controlPlane.admission`": () => ({
     controlPlane: { auditPolicy: { rules: [{ level: "Metadata" }] } },
   }),
+  "`controlPlane.backup.everyHours`": () => ({ controlPlane: { backup: { everyHours: 2 } } }),
+  "`controlPlane.backup.keepDays`": () => ({ controlPlane: { backup: { keepDays: 90 } } }),
+  "`access.public.allow`, `access.private`": () => ({
+    access: { public: { allow: ["198.18.0.0/15"] }, private: { allow: ["192.0.2.0/24"] } },
+  }),
   "`access.signIn`": () => ({
     access: { signIn: [{ name: "corp", issuer: "https://id.example.com", clientId: "kubernetes" }] },
   }),

@@ -208,15 +208,24 @@ const restrictedNetwork = rule(["cloud", "network.nat", "mirror"], ({ cloud, "ne
       ];
 });
 
-const access = rule(["access"], ({ access: { public: open } }) => {
-  const allow = open?.allow ?? [];
-  return allow.flatMap((value, index): Problem[] => {
-    const path = key(`access.public.allow[${index}]`);
-    if (parseCidr(value) === undefined)
-      return [{ path, value, message: notANetwork(value), allowed: "an IPv4 network whose host bits are zero" }];
-    return allow.indexOf(value) === index
-      ? []
-      : [{ path, value, message: "is listed twice", allowed: "each network once" }];
+const access = rule(["access.public", "access.private", "network.cidr", "network.existing"], (settings) => {
+  const own = [settings["network.cidr"], ...(settings["network.existing"]?.moreCidrs ?? [])];
+  return (["public", "private"] as const).flatMap((way) => {
+    const allow = settings[`access.${way}`]?.allow ?? [];
+    return allow.flatMap((value, index): Problem[] => {
+      const path = key(`access.${way}.allow[${index}]`);
+      const prefix = parseCidr(value)?.prefix;
+      if (prefix === undefined)
+        return [{ path, value, message: notANetwork(value), allowed: "an IPv4 network whose host bits are zero" }];
+      // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their addresses.
+      if (way === "private" && prefix < 8)
+        return [{ path, value, message: "is more than a network of yours", allowed: "networks of /8 to /32" }];
+      if (way === "private" && own.includes(value))
+        return [{ path, value, message: "is the cluster's own network, which is let in anyway", allowed: "others" }];
+      return allow.indexOf(value) === index
+        ? []
+        : [{ path, value, message: "is listed twice", allowed: "each network once" }];
+    });
   });
 });
 

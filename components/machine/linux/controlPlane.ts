@@ -39,7 +39,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     ),
   );
   const stages = withPodNetwork(shared, podNetwork(spec));
-  const jobs = scheduledJobs(args.access.snapshots !== undefined);
+  const jobs = scheduledJobs(args.access.snapshots === undefined ? undefined : spec.controlPlane.backup.everyHours);
   const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
   const files: readonly PayloadFile[] = [
@@ -99,7 +99,7 @@ export function controlPlaneScripts(
   spec: Pick<ControlPlaneSettings, "cloud" | "controlPlane" | "secretsEncryption">,
   snapshots: boolean,
 ): MachinePayload {
-  const jobs = scheduledJobs(snapshots);
+  const jobs = scheduledJobs(snapshots ? snapshotHours : undefined);
   const stages = withEncryption(spec, controlPlaneStages);
   return {
     kind: "control-plane",
@@ -139,7 +139,8 @@ interface Job {
 
 const hour = 3600;
 
-function scheduledJobs(snapshots: boolean): readonly Job[] {
+/** @param snapshotsEvery hours between snapshots of etcd; none without it. */
+function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[] {
   return [
     {
       name: "fenestra-join-secret",
@@ -150,14 +151,14 @@ function scheduledJobs(snapshots: boolean): readonly Job[] {
       // After an outage, machines waiting to join must not wait for the next run.
       settings: { retrySeconds: 30 },
     },
-    ...(snapshots
+    ...(snapshotsEvery !== undefined
       ? [
           {
             name: "fenestra-etcd-snapshot",
             does: "sends a snapshot of etcd away",
             file: "etcd-snapshot.sh",
             first: hour / 2,
-            interval: snapshotHours * hour,
+            interval: snapshotsEvery * hour,
             settings: { retrySeconds: 600, background: true },
           },
         ]

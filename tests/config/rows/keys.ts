@@ -53,7 +53,7 @@ export const keyRows: readonly Row[] = [
         "controlPlane.count",
         3,
         "is not a key that Fenestra knows",
-        "one of replicas, size, image, osDiskGb, etcdDiskGb, extraArgs, auditPolicy, admission",
+        "one of replicas, size, image, osDiskGb, etcdDiskGb, backup, extraArgs, auditPolicy, admission",
       ],
     ],
   ],
@@ -84,13 +84,13 @@ export const keyRows: readonly Row[] = [
   [
     "an unknown key of access",
     "aws",
-    { "access.private": true },
+    { "access.internal": true },
     [
       [
-        "access.private",
+        "access.internal",
         true,
         "is not a key that Fenestra knows",
-        "one of public, names, dns, signIn, serviceAccountKeys, workloadIdentity",
+        "one of public, private, names, dns, signIn, serviceAccountKeys, workloadIdentity",
       ],
     ],
   ],

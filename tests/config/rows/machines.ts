@@ -199,6 +199,15 @@ export const machineRows: readonly Row[] = [
     [["access.public.allow[1]", "203.0.113.0/24", "is listed twice", "each network once"]],
   ],
   [
+    "private access for everybody, and for the cluster itself",
+    "azure",
+    { "access.private": { allow: ["0.0.0.0/0", "10.0.0.0/16"] } },
+    [
+      ["access.private.allow[0]", "0.0.0.0/0", "is more than a network of yours", "networks of /8 to /32"],
+      ["access.private.allow[1]", "10.0.0.0/16", "is the cluster's own network, which is let in anyway", "others"],
+    ],
+  ],
+  [
     "a mirror with a password",
     "aws",
     { "mirror.artifacts": "https://me:secret@m.test" },
