@@ -2,7 +2,7 @@ import { expect, expectEqual, inOrder } from "../../checks/check.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { ports } from "../../components/model/ports.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
-import type { Cluster } from "../cluster/cluster.ts";
+import { type Cluster, hasBooted } from "../cluster/cluster.ts";
 import type { CommandResult } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
@@ -108,7 +108,10 @@ export class ControlPlaneLab {
     return stdout;
   }
 
-  /** Waits until all machines are voting members that answer, and their API servers are ready. */
+  /**
+   * Waits until all machines are voting members that answer, their API servers are ready and their bootstraps have ended: kubeadm restarts the
+   * kubelet in one of the last stages, and who takes manifests away from one that just starts waits for two minutes.
+   */
   async untilHealthy(): Promise<void> {
     await waitFor(
       `${this.size} healthy voting members`,
@@ -127,6 +130,7 @@ export class ControlPlaneLab {
             `https://127.0.0.1:${ports.api}/readyz`,
           ]);
           if (ready.code !== 0) throw new Error(`the API server of machine ${index} is not ready`);
+          if (!hasBooted(this.machine(index))) throw new Error(`the bootstrap of machine ${index} goes on`);
         }
         return true;
       },

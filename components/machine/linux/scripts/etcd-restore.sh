@@ -8,14 +8,15 @@
 manifests=/etc/kubernetes/manifests
 stopped=/etc/kubernetes/stopped
 
-# The kubelet stops pods whose manifest is gone.
+# The kubelet stops pods whose manifest is gone. Was it restarted a second ago, it may still wait for their volumes, which it has forgotten with the
+# manifests, for up to two minutes (kubernetes: pkg/kubelet/volumemanager/volume_manager.go, podAttachAndMountTimeout); then come 30 s of grace.
 stop() {
   install -d -m 0755 "$stopped"
   for name in kube-apiserver kube-controller-manager kube-scheduler etcd; do
     if [[ -e $manifests/$name.yaml ]]; then mv "$manifests/$name.yaml" "$stopped/"; fi
   done
   quiet() { ! local_api /livez >/dev/null 2>&1 && ! curl --silent --max-time 2 http://127.0.0.1:2381/health >/dev/null; }
-  poll 120 quiet || die "the control plane on this machine does not stop"
+  poll 240 quiet || die "the control plane on this machine does not stop"
 }
 
 case ${1:-} in
