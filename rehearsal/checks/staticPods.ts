@@ -13,14 +13,16 @@ function isReady({ status }: V1Pod): boolean {
   return status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
 }
 
-/** After this time a program that has not passed its startup probe does not do so any more: kubeadm has it asked every 10 seconds, after the first 10. */
-const startLimitMs = 40_000;
+/** A program that was not ready for this long does not get ready any more: kubeadm has its startup probe asked every 10 seconds, after the first 10. */
+const unreadyLimitMs = 40_000;
 
-/** Whether a pod's program has run for long and never passed its startup probe. Pure. */
-export function hasNotStarted({ status }: V1Pod, now: number): boolean {
-  return (status?.containerStatuses ?? []).some(
-    ({ started, state }) =>
-      started === false && now - new Date(state?.running?.startedAt ?? now).getTime() > startLimitMs,
+/** Whether a pod has not been ready for so long that waiting is pointless. Pure. */
+export function staysUnready({ status }: V1Pod, now: number): boolean {
+  return (status?.conditions ?? []).some(
+    (condition) =>
+      condition.type === "Ready" &&
+      condition.status === "False" &&
+      now - new Date(condition.lastTransitionTime ?? now).getTime() > unreadyLimitMs,
   );
 }
 
@@ -47,11 +49,11 @@ export const staticPods: RehearsalCheck = {
         pods = (await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: selector })).items;
         const now = Date.now();
         return (
-          pods.some((pod) => hasNotStarted(pod, now)) ||
+          pods.some((pod) => staysUnready(pod, now)) ||
           (pods.length === nodes.length * perMachine && pods.every(isReady))
         );
       },
-      { timeoutMs: startLimitMs, intervalMs: 500 },
+      { timeoutMs: unreadyLimitMs, intervalMs: 500 },
     ).catch(() => undefined);
     const { items: events } = await api.core.listNamespacedEvent({ namespace: "kube-system" });
     const problems = pods.filter((pod) => !isReady(pod)).map((pod) => staticPodProblem(pod, events));
