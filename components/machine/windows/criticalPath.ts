@@ -25,6 +25,8 @@ const sharedSizes: Readonly<Record<string, Sized>> = {
   containerd: { megabytes: 36, source: "estimate" },
   crictl: { megabytes: 20, source: "estimate" },
   "ccg-plugin": { megabytes: 5, source: "estimate" },
+  "ecr-credential-provider.exe": { megabytes: 20, source: "estimate" },
+  "acr-credential-provider.exe": { megabytes: 20, source: "estimate" },
   // With symbols; without them it would be 8.
   "cni-plugins": { megabytes: 16, source: "built from plugins 1.9.1 for windows/amd64 and packed" },
 };
