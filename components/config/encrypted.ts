@@ -1,14 +1,28 @@
+import { createHash } from "node:crypto";
+import { configPrefix } from "./problem.ts";
+
 /** What stands in a plan for a value that only Pulumi can decrypt (`secure:`), where no fake of the same form does. */
 export const encryptedText = "[secret]";
 
+/** Where a fake has a digest of the encrypted text, so that another text is another value. */
+const digestPlace = "DIGEST";
+
 /** Fakes of the settings that somebody may well encrypt. The host is reserved (RFC 2606, section 2). */
 const fakes: Readonly<Record<string, string | { readonly aws: string; readonly azure: string }>> = {
-  "fenestra:httpProxy": "http://secret.invalid:3128",
+  "fenestra:httpProxy": `http://secret-${digestPlace}.invalid:3128`,
   "fenestra:accountId": { aws: "000000000000", azure: "00000000-0000-0000-0000-000000000000" },
 };
 
-/** What a plan takes for an encrypted value: a fake of the same form where there is one, so that it is planned as present. */
-export function fakeOf(key: string, cloud: unknown): string {
+/**
+ * What a plan takes for an encrypted value, `{ secure: CIPHERTEXT }`: a fake of the same form where there is one, so that it is planned as
+ * present.
+ */
+export function fakeOf(key: string, cloud: unknown, encrypted: unknown): string {
+  const digest = createHash("sha256").update(JSON.stringify(encrypted)).digest("hex").slice(0, 8);
+  return formOf(key, cloud).replace(digestPlace, digest);
+}
+
+function formOf(key: string, cloud: unknown): string {
   const fake = Object.hasOwn(fakes, key) ? fakes[key] : undefined;
   return typeof fake === "object" ? fake[cloud === "azure" ? "azure" : "aws"] : (fake ?? encryptedText);
 }
@@ -26,9 +40,13 @@ export function withoutEncrypted(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, withoutEncrypted(part)]));
 }
 
-/** Keys of config values that are fakes, or have one in them. */
+/** Keys of our config values that are fakes, or have one in them. */
 export function encryptedKeys(config: Readonly<Record<string, string>>): readonly string[] {
-  const isFake = (key: string, text: string): boolean =>
-    text.includes(encryptedText) || [fakeOf(key, "aws"), fakeOf(key, "azure")].includes(text);
-  return Object.entries(config).flatMap(([key, text]) => (isFake(key, text) ? [key] : []));
+  const isFake = (key: string, text: string): boolean => {
+    const form = text.replace(/(?<=^http:\/\/secret-)[0-9a-f]{8}(?=\.)/, digestPlace);
+    return text.includes(encryptedText) || [formOf(key, "aws"), formOf(key, "azure")].includes(form);
+  };
+  return Object.entries(config).flatMap(([key, text]) =>
+    key.startsWith(configPrefix) && isFake(key, text) ? [key] : [],
+  );
 }

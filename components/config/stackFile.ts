@@ -84,7 +84,7 @@ function configTexts(text: string, path: string): readonly [string, string][] {
       // Kept as written: an account id with a leading 0 would lose it if parsed as a number.
       if (isScalar(value) && value.source !== undefined && value.value !== null) return [[name, value.source]];
       const plain: unknown = isScalar(value) ? value.value : isNode(value) ? value.toJS(document) : null;
-      return [[name, isEncrypted(plain) ? fakeOf(name, cloud) : JSON.stringify(withoutEncrypted(plain))]];
+      return [[name, isEncrypted(plain) ? fakeOf(name, cloud, plain) : JSON.stringify(withoutEncrypted(plain))]];
     });
   } catch (failure) {
     // An alias without an anchor, or one that expands without end, shows only when the value is built.

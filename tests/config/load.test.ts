@@ -179,7 +179,7 @@ describe("reading a stack file", () => {
         "fenestra:quoted": "a: b",
         "fenestra:nothing": "null",
         "fenestra:password": "[secret]",
-        "fenestra:httpProxy": "http://secret.invalid:3128",
+        "fenestra:httpProxy": "http://secret-41b3521e.invalid:3128",
         "fenestra:mirror": '{"artifacts":"[secret]"}',
         "aws:region": "eu-central-1",
       },

@@ -90,13 +90,21 @@ describe("fenestra plan", () => {
     const text = readFileSync(new URL("Pulumi.aws-dev.yaml", testStacks), "utf8");
     const write = (...lines: readonly string[]) =>
       writeFileSync(path.join(stacks, "Pulumi.own.yaml"), `${text}\n${lines.map((line) => `  ${line}\n`).join("")}`);
-    write("fenestra:httpProxy: { secure: v1:qUv8:AAAB }", "fenestra:accountId: { secure: v1:qUv8:CCCD }");
+    const others = ["fenestra:accountId: { secure: v1:qUv8:CCCD }", "other:token: { secure: v1:qUv8:CCCD }"];
+    write("fenestra:httpProxy: { secure: v1:qUv8:AAAB }", ...others);
     const { out, err } = await fenestra("plan", "--stack-dir", stacks, "--stack", "own", "--json");
     assert.doesNotMatch(out + err, /qUv8/);
     const made = planSchema.parse(JSON.parse(out));
     assert.ok(
-      made.machines.every(({ files }) => files.some(({ content }) => content.includes("http://secret.invalid:3128"))),
+      made.machines.every(({ files }) =>
+        files.some(({ content }) => /http:\/\/secret-[0-9a-f]{8}\.invalid:3128/.test(content)),
+      ),
     );
+    write("fenestra:httpProxy: { secure: v1:qUv8:AAAC }", ...others);
+    const another = planSchema.parse(
+      JSON.parse((await fenestra("plan", "--stack-dir", stacks, "--stack", "own", "--json")).out),
+    );
+    assert.notDeepEqual(another.machines, made.machines, "another secret is another machine");
     assert.deepEqual(
       made.findings.filter(({ id }) => id === "encrypted-value").map(({ level, path: at }) => [level, at]),
       [

@@ -42,8 +42,8 @@ export const stackRules: readonly Rule[] = [
       id: "encrypted-value",
       level: "note",
       path: `config.${name}`,
-      message: "The value is encrypted (secure): it is planned as present, with a fake in its place.",
-      remedy: "The preview of Pulumi, which can decrypt it, shows what it does.",
+      message: "The value is encrypted (secure): the plan has a fake in its place.",
+      remedy: "Pulumi can decrypt it: pulumi preview shows what the real value does.",
     })),
   ({ spec }) =>
     guardRailFindings(spec).map((message) => ({
