@@ -90,7 +90,7 @@ const words: Readonly<Record<Status, string>> = {
   changed: "changes",
   unknown: "cannot be compared",
   added: "is new",
-  removed: "is gone",
+  removed: "has no file any more",
   same: "no change",
 };
 

@@ -2,16 +2,8 @@ import { ConfigError } from "../../components/config/problem.ts";
 import { UserDataError } from "../../plan/decode/machine.ts";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
-import type { Fate } from "../../plan/diff/fates.ts";
-import {
-  countChanges,
-  fileLines,
-  findingLines,
-  lostLines,
-  nodeLines,
-  refusedLines,
-  resourceLines,
-} from "../../plan/diff/text.ts";
+import type { Change, Fate } from "../../plan/diff/fates.ts";
+import { fileLines, findingLines, lostLines, nodeLines, refusedLines, resourceLines } from "../../plan/diff/text.ts";
 import { ProgramError } from "../../plan/program/runProgram.ts";
 import { ShapeError } from "../../plan/program/sameResources.ts";
 import { planJson } from "../../plan/report/json.ts";
@@ -47,8 +39,12 @@ export async function compareStacks(base: Version<string>, now: Version<Plan>): 
   return compared;
 }
 
+/** What it means that there is no stack file any more. */
+const fileRemoved =
+  "The stack file is removed. No resource is deleted by that: pulumi destroy does it, before the file goes. If the file has a new name, pulumi stack rename gives it to the stack too.";
+
 async function compareStack(stack: string, base: Version<string>, now: Version<Plan>): Promise<ComparedStack> {
-  if (!now.stacks.includes(stack)) return { change: bareChange(stack, "removed"), plan: undefined };
+  if (!now.stacks.includes(stack)) return { change: bareChange(stack, "removed", fileRemoved), plan: undefined };
   const plan = await orReason(() => now.plan(stack));
   if (typeof plan === "string") return { change: bareChange(stack, "failed", plan), plan: undefined };
   const summary = planSummary(plan);
@@ -96,7 +92,7 @@ function added(stack: string, plan: Plan): StackChange {
 }
 
 function overviewOf({ refused, resources, nodes, findings, cost }: PlanDiff): Overview {
-  const counts = countChanges(resources);
+  const count = (...of: readonly Change[]): number => resources.filter(({ change }) => of.includes(change)).length;
   const rows = (controlPlane: boolean) =>
     nodes
       .filter(({ role }) => (role === "control-plane") === controlPlane)
@@ -104,10 +100,10 @@ function overviewOf({ refused, resources, nodes, findings, cost }: PlanDiff): Ov
   return {
     controlPlane: rows(true),
     pools: rows(false),
-    added: counts["+"],
-    removed: counts["-"],
-    changed: counts["~"],
-    replaced: counts["!"],
+    added: count("added"),
+    removed: count("removed"),
+    changed: count("changed", "rolled", "refused"),
+    replaced: count("replaced", "may-be-replaced"),
     refused: refused.length,
     lost: resources.filter(({ data }) => data !== undefined).length,
     newFindings: findings.new.length,

@@ -5,7 +5,7 @@ const words: Readonly<Record<Status, string>> = {
   changed: "changes",
   unknown: "cannot be compared with its base",
   added: "is new",
-  removed: "is removed",
+  removed: "has no file any more",
   same: "no change",
 };
 
@@ -26,7 +26,7 @@ const mostNames = 5;
 /** The table of a comment: one row per stack, made of names and numbers only. */
 export function table(changes: readonly StackChange[]): readonly string[] {
   return [
-    "| Stack | | Control plane | Pools | + ~ - ! | Findings | USD a month |",
+    "| Stack | | Control plane | Pools | + new ~ changed - removed ! replaced or may be | Findings | USD a month |",
     "| --- | --- | --- | --- | --- | --- | ---: |",
     ...changes.map((change) => `| \`${change.stack}\` | ${cells(change).join(" | ")} |`),
   ];

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { counted } from "../counted.ts";
 import { type RecordedProgram, resourcesOfType } from "../program/recorded.ts";
 import { listOf } from "../program/values.ts";
 import type { Prices, RegionPrices } from "./prices.ts";
@@ -86,11 +87,6 @@ function otherLines(spec: ClusterSpec, program: RecordedProgram, region: RegionP
     ...perHour("interface endpoint", endpoints.length, undefined),
     { what: counted(keys, "key"), month: times(keys, region.keyMonth ?? null) },
   ];
-}
-
-/** `1 key`, `2 addresses`. */
-function counted(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 }
 
 function machineMonth(

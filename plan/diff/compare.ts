@@ -97,7 +97,7 @@ function refusedByCloud(fates: readonly Fate[]): readonly Problem[] {
         value: inputs.find(({ path }) => path.startsWith(key))?.now,
         message: "cannot change: Azure refuses the update",
         allowed: "the value that it has",
-        remedy: "set it back, or make another one beside it and move the workloads",
+        remedy: "set it back, or add another one beside it and move the workloads",
       })),
     );
 }
@@ -114,7 +114,7 @@ function protectedProblems(base: BasePlan, plan: Plan, fates: readonly Fate[]): 
       value: type,
       message: `is protected, and would be ${change}`,
       allowed: "a change that keeps it",
-      remedy: "set back what replaces it; pulumi state unprotect lets it go, with its data",
+      remedy: `undo what ${change === "removed" ? "removes" : "replaces"} it; to give it up with its data, run pulumi state unprotect first`,
     }));
 }
 

@@ -12,6 +12,9 @@ const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", 
  */
 export type Change = (typeof changes)[number];
 
+/** Why a machine's trigger differs. */
+const otherMachine = "user data or machine settings change";
+
 /** What happens to one resource. */
 export interface Fate {
   readonly urn: string;
@@ -96,12 +99,9 @@ function own(old: BaseResource | undefined, resource: PlanResource): Draft {
   const triggered =
     JSON.stringify(old.options.replacementTrigger) !== JSON.stringify(resource.options.replacementTrigger);
   const refused = Object.entries(row?.refuses ?? {}).filter(([key, when]) => touches(key) && when(...values(key)));
-  if (forced.length + declared.length > 0 || triggered)
-    return draft(
-      "replaced",
-      [...new Set([...forced, ...declared]), ...(triggered ? ["what it is made of"] : [])],
-      inputs,
-    );
+  const replacing = new Set([...forced, ...declared]);
+  if (replacing.size > 0 || triggered)
+    return draft("replaced", replacing.size > 0 ? [...replacing] : [otherMachine], inputs);
   if (refused.length > 0)
     return draft(
       "refused",
@@ -110,7 +110,7 @@ function own(old: BaseResource | undefined, resource: PlanResource): Draft {
     );
   if (inputs.length === 0) return draft(undefined, [], []);
   return row === undefined
-    ? draft("may-be-replaced", ["a type of which Fenestra does not know what replaces it"], inputs)
+    ? draft("may-be-replaced", ["Fenestra does not know what replaces this type"], inputs)
     : draft("changed", [], inputs);
 }
 
@@ -175,7 +175,7 @@ function carryOn(draft: Draft, drafts: ReadonlyMap<string, Draft>): boolean {
       ...dependenciesOf(draft, drafts).filter(({ resource: { type } }) => /:LaunchTemplate$/.test(type)),
     ];
     const part = parts.find(({ carried }) => [...carried].some((input) => machineInputs.has(input)));
-    if (part !== undefined) raise(azure ? "may-be-replaced" : "replaced", "what it is made of");
+    if (part !== undefined) raise(azure ? "may-be-replaced" : "replaced", otherMachine);
   }
   return order(draft.change) * 1000 - draft.carried.size !== before;
 }

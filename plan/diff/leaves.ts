@@ -65,13 +65,28 @@ export function valueAt(value: unknown, path: string): unknown {
 /** Longest rendering of one value, in characters. */
 const longest = 120;
 
-/** `old -> now` of a leaf. */
+/** Characters before the difference that are shown of two values that begin with the same text. */
+const context = 20;
+
+/** `old -> now` of a leaf; of long values the part that differs. */
 export function showChange({ path, old, now }: LeafChange): string {
-  return `${path}: ${showLeaf(old)} -> ${showLeaf(now)}`;
+  const [left, right] = [textOf(old), textOf(now)];
+  const short = left.length <= longest && right.length <= longest;
+  const start = short ? 0 : Math.max(0, commonStart(left, right) - context);
+  return `${path}: ${part(left, start)} -> ${part(right, start)}`;
 }
 
-function showLeaf(value: unknown): string {
-  if (value === undefined) return "nothing";
-  const text = JSON.stringify(value);
-  return text.length <= longest ? text : `${text.slice(0, longest - 1)}…`;
+function textOf(value: unknown): string {
+  return value === undefined ? "nothing" : JSON.stringify(value);
+}
+
+function commonStart(left: string, right: string): number {
+  let length = 0;
+  while (length < left.length && left[length] === right[length]) length += 1;
+  return length;
+}
+
+function part(text: string, start: number): string {
+  const rest = start === 0 ? text : `…${text.slice(start)}`;
+  return rest.length <= longest ? rest : `${rest.slice(0, longest - 1)}…`;
 }

@@ -54,7 +54,7 @@ export function diffText(diff: PlanDiff, paint: Paint = plain): string {
 /** What is refused, each with what to do. */
 export function refusedLines(refused: readonly Problem[]): readonly string[] {
   if (refused.length === 0) return [];
-  return ["REFUSED: this update does not run", ...refused.map((problem) => `- ${showProblem(problem)}`)];
+  return ["REFUSED: this update will not run", ...refused.map((problem) => `- ${showProblem(problem)}`)];
 }
 
 /** Resources whose data would be lost. */
@@ -85,43 +85,55 @@ function painted(change: Change | "stays", line: string, paint: Paint): string {
 export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): readonly string[] {
   return [
     "Nodes",
-    ...nodes.map((node) => painted(node.change, `${changeMarks[node.change]} ${node.name}: ${nodeWords(node)}`, paint)),
+    ...nodes.map((node) => {
+      const { change, name, because } = node;
+      const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
+      return painted(
+        change,
+        `${changeMarks[change]} ${name}: ${nodeWords(node, nodes)}${machinesOf(node)}${why}`,
+        paint,
+      );
+    }),
   ];
 }
 
-/** What happens to the machines of one kind, in words. */
-function nodeWords({ change, role, count: [before, now], because, data }: NodeChange): string {
+function machinesOf({ count: [before, now] }: NodeChange): string {
   const most = Math.max(before, now);
-  const some = before === now || before === 0 || now === 0;
-  const number = some ? (most === 1 ? "" : `, ${most} machines`) : `, ${before} -> ${now} machines`;
-  const all = change === "replaced" && role !== "control-plane" ? ", all at once" : "";
-  const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
-  const disk =
-    role === "control-plane" && change === "replaced"
-      ? data === undefined
-        ? ", keeps its etcd disk"
-        : ", ITS ETCD DATA IS LOST"
-      : "";
-  return `${changeWords[change]}${all}${disk}${number}${why}`;
+  if (before !== now && before !== 0 && now !== 0) return `, ${before} -> ${now} machines`;
+  return most === 1 ? "" : `, ${most === 0 ? "no" : most} machines`;
 }
 
-/** How many resources are new, gone, changed and replaced: `+ 3  - 2  ~ 5  ! 1`. */
-export function countChanges(resources: readonly Fate[]): Readonly<Record<"+" | "-" | "~" | "!", number>> {
-  const count = (...of: readonly Change[]): number => resources.filter(({ change }) => of.includes(change)).length;
-  return {
-    "+": count("added"),
-    "-": count("removed"),
-    "~": count("changed", "rolled", "refused"),
-    "!": count("replaced", "may-be-replaced"),
-  };
+/** What happens to the machines of one kind among `all`, in words. */
+export function nodeWords({ change, role, data }: NodeChange, all: readonly NodeChange[]): string {
+  const word = changeWords[change];
+  if (change !== "replaced") return word;
+  if (role !== "control-plane") return `${word}, all at once`;
+  const members = all.filter((each) => each.role === "control-plane" && each.change !== "added");
+  const disk = data === undefined ? "keeps its etcd disk" : "ITS ETCD DATA IS LOST";
+  return `${word}, ${disk}, ${members.length === 1 ? "the API is down meanwhile" : "one member at a time"}`;
+}
+
+/** How many resources there are of each change, in words: `3 new, 5 changed, 1 replaced`. */
+export function countsInWords(resources: readonly Fate[]): string {
+  const words: readonly (readonly [string, ...Change[]])[] = [
+    ["refused", "refused"],
+    ["replaced", "replaced"],
+    ["perhaps replaced", "may-be-replaced"],
+    ["removed", "removed"],
+    ["changed", "changed", "rolled"],
+    ["new", "added"],
+  ];
+  return words
+    .map(([word, ...of]) => [resources.filter(({ change }) => of.includes(change)).length, word] as const)
+    .flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`]))
+    .join(", ");
 }
 
 /** Every resource that does not stay, with its values. */
 export function resourceLines(resources: readonly Fate[], paint: Paint = plain): readonly string[] {
   if (resources.length === 0) return [];
-  const counts = Object.entries(countChanges(resources)).map(([mark, count]) => `${mark} ${count}`);
   return [
-    `Resources: ${counts.join("  ")}`,
+    `Resources: ${countsInWords(resources)}`,
     ...resources.flatMap(({ change, type, name, because, inputs }) => [
       painted(
         change,

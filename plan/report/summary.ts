@@ -1,6 +1,7 @@
 import { formatCriticalPath } from "../../components/machine/windows/criticalPath.ts";
 import { amountInWords, costInWords, costNote } from "../cost/text.ts";
-import { groupFindings, placesOf } from "./finding.ts";
+import { counted } from "../counted.ts";
+import { groupFindings, type Level, levels, placesOf } from "./finding.ts";
 import type { Plan } from "./plan.ts";
 import { nodeTree } from "./tree.ts";
 
@@ -88,8 +89,10 @@ function resourceCounts(plan: Plan): readonly string[] {
   const counts = countByProvider(plan);
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
   const read = plan.resources.filter(({ existing }) => existing === true).length;
-  const existing = read === 0 ? "" : `; ${read} existing ones are read`;
-  return [`${total} resources: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}${existing}`];
+  const existing = read === 0 ? "" : `; ${counted(read, "existing resource")} read`;
+  return [
+    `${counted(total, "resource")}: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}${existing}`,
+  ];
 }
 
 function costLines({ cost }: Plan): readonly string[] {
@@ -104,11 +107,11 @@ function costLines({ cost }: Plan): readonly string[] {
 function findingLines({ findings }: Plan): readonly string[] {
   const open = findings.filter(({ acknowledged }) => acknowledged === null);
   const accepted = findings.filter(({ acknowledged }) => acknowledged !== null);
-  const count = (level: string) => open.filter((finding) => finding.level === level).length;
+  const count = (level: Level): number => open.filter((finding) => finding.level === level).length;
   return [
     open.length === 0
       ? "No findings."
-      : `${open.length} findings: ${count("error")} errors, ${count("warning")} warnings, ${count("note")} notes`,
+      : `${counted(open.length, "finding")}: ${levels.map((level) => counted(count(level), level)).join(", ")}`,
     ...groupFindings(open).flatMap((group) => [
       `  ${marks[group.level]} ${group.id} at ${placesOf(group)}`,
       `      ${group.message} ${group.remedy}`,

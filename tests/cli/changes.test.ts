@@ -88,6 +88,7 @@ describe("the stacks that change", function () {
         ["azure-dev", "added", 3, "azure-dev"],
       ],
     );
+    assert.match(compared[0]?.change.reason ?? "", /^The stack file is removed. No resource is deleted by that/);
   });
 
   it("tell why one cannot be planned, or cannot be compared", async () => {
@@ -177,7 +178,7 @@ describe("the comment on a pull request", () => {
       `${marker}
 Plan of \`${source.sha}\`, made without an account. The plans as pages, and every file of every machine, are with [the run](${source.runUrl}).
 
-| Stack | | Control plane | Pools | + ~ - ! | Findings | USD a month |
+| Stack | | Control plane | Pools | + new ~ changed - removed ! replaced or may be | Findings | USD a month |
 | --- | --- | --- | --- | --- | --- | ---: |
 | \`azure-prod\` | **cannot be planned** |  |  |  |  |  |
 | \`aws-dev\` | **1 refused**, **data is lost**, changes | **replaced** | rolled one by one: a, b, c, d, e, 1 more | +1 ~3 -0 !2 | 2 new | ≥ 1100 (+100) |

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans } from "../../plan/diff/compare.ts";
-import { changedLeaves } from "../../plan/diff/leaves.ts";
+import { changedLeaves, showChange } from "../../plan/diff/leaves.ts";
 import { diffLines } from "../../plan/diff/lines.ts";
 import { diffText } from "../../plan/diff/text.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/report/plan.ts";
@@ -107,11 +107,11 @@ describe("a comparison of plans", () => {
     );
     assert.equal(
       diffText(diffPlans(base(old), now)),
-      `REFUSED: this update does not run
+      `REFUSED: this update will not run
 - disk: is protected, and would be replaced
     found:   "aws:ebs/volume:Volume"
     allowed: a change that keeps it
-    fix:     set back what replaces it; pulumi state unprotect lets it go, with its data
+    fix:     undo what replaces it; to give it up with its data, run pulumi state unprotect first
 
 DATA IS LOST
 - disk: what lies on the volume
@@ -121,7 +121,7 @@ Nodes
   n: stays
 + o: is new
 
-Resources: + 1  - 1  ~ 1  ! 4
+Resources: 3 replaced, 1 perhaps replaced, 1 removed, 1 changed, 1 new
 ! t declared: is replaced (image)
     image.id: 1 -> 2
 ! aws:ebs/volume:Volume disk: is replaced (availabilityZone)
@@ -130,9 +130,9 @@ Resources: + 1  - 1  ~ 1  ! 4
 ~ aws:autoscaling/group:Group kept: changes in place
     list[b]: nothing -> {"name":"b","y":2}
 + t new: is new
-? t other: may be replaced (a type of which Fenestra does not know what replaces it)
+? t other: may be replaced (Fenestra does not know what replaces this type)
     z: 1 -> 2
-! t trigger: is replaced (what it is made of)
+! t trigger: is replaced (user data or machine settings change)
 
 kept /run.sh
 -    2  two
@@ -176,5 +176,9 @@ kept /run.sh
       { path: "p.s[0].x", old: 1, now: 2 },
     ]);
     assert.deepEqual(changedLeaves(null, null), []);
+    assert.equal(
+      showChange({ path: "a", old: "x".repeat(200), now: `${"x".repeat(200)}y` }),
+      `a: …${"x".repeat(20)}" -> …${"x".repeat(20)}y"`,
+    );
   });
 });

@@ -3,7 +3,7 @@ import type { BasePlan } from "../../diff/base.ts";
 import type { NodeChange, PlanDiff } from "../../diff/compare.ts";
 import { isEmpty } from "../../diff/compare.ts";
 import { showChange } from "../../diff/leaves.ts";
-import { changeWords, countChanges, fileLines, findingLines, lostLines } from "../../diff/text.ts";
+import { changeWords, countsInWords, fileLines, findingLines, lostLines, nodeWords } from "../../diff/text.ts";
 import { escapeHtml } from "../markdown.ts";
 import { type Plan, planSchema } from "../plan.ts";
 import { code, folded, scrolling, table } from "./elements.ts";
@@ -37,7 +37,6 @@ export function changes(comparison: Comparison): string {
   const { diff } = comparison;
   if (isEmpty(diff)) return "<p>Nothing changes.</p>";
   const before = olderPlan(comparison);
-  const counts = Object.entries(countChanges(diff.resources)).map(([mark, count]) => `${mark} ${count}`);
   return [
     callout("This update is refused", diff.refused.map(showProblem)),
     callout(
@@ -46,9 +45,13 @@ export function changes(comparison: Comparison): string {
         .slice(1)
         .map((line) => line.slice(2)),
     ),
-    table("What happens to the machines", ["Machines", "What happens", "Before and now", "Why"], diff.nodes.map(node)),
+    table(
+      "What happens to the machines",
+      ["Machines", "What happens", "Before and now", "Why"],
+      diff.nodes.map((each) => node(each, diff.nodes)),
+    ),
     folded(
-      `Resources: ${escapeHtml(counts.join("  "))}`,
+      `Resources: ${countsInWords(diff.resources)}`,
       table(
         "Resources that do not stay",
         ["Resource", "What happens", "Values"],
@@ -72,9 +75,10 @@ export function changes(comparison: Comparison): string {
     .join("\n");
 }
 
-function node({ name, change, role, count: [was, now], because, data }: NodeChange): readonly string[] {
-  const word =
-    change === "replaced" && role !== "control-plane" ? `${changeWords[change]}, all at once` : changeWords[change];
+function node(row: NodeChange, all: readonly NodeChange[]): readonly string[] {
+  const { name, change, count, because, data } = row;
+  const [was, now] = count;
+  const word = nodeWords(row, all);
   return [
     escapeHtml(name),
     change === "stays"

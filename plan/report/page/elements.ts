@@ -43,8 +43,3 @@ export function codes(texts: readonly string[]): string {
 export function scrolling(html: string): string {
   return `<pre tabindex="0">${html}</pre>`;
 }
-
-/** `1 machine`, `2 machines`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}

@@ -1,4 +1,5 @@
 import { amountInWords, costInWords, costNote } from "../../cost/text.ts";
+import { counted } from "../../counted.ts";
 import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../finding.ts";
 import { highlight } from "../highlight.ts";
 import { escapeHtml } from "../markdown.ts";
@@ -6,7 +7,7 @@ import type { Plan, PlanMachine, PlanPool, PlanResource } from "../plan.ts";
 import { countByProvider } from "../summary.ts";
 import { networkInWords } from "../tree.ts";
 import { holdersInWords, reaches, stores } from "./access.ts";
-import { code, codes, counted, folded, scrolling, table } from "./elements.ts";
+import { code, codes, folded, scrolling, table } from "./elements.ts";
 
 /** The picture's content in words: subnets, who may reach what, who may read and write what. */
 export function accessTables(plan: Plan): string {

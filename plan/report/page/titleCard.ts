@@ -1,8 +1,8 @@
+import { counted } from "../../counted.ts";
 import { escapeHtml } from "../markdown.ts";
 import type { Plan } from "../plan.ts";
 import { apiAccess } from "../tree.ts";
 import { shortZone } from "./access.ts";
-import { counted } from "./elements.ts";
 
 /** A figure of the title card. */
 interface Figure {
