@@ -232,6 +232,13 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
         (_, before: string, part: string, after: string) => `${before}${(Number(part) + 100) % 256}${after}`,
       ),
   },
+  "proxy-without-login": {
+    what: "Linux machines use the proxy without the login that it wants",
+    fails: "control plane",
+    ...inFiles(({ path, content }) =>
+      path === "/etc/fenestra/templates/etc/fenestra/proxy.env" ? content.replaceAll("@LOGIN_PROXY@@", "") : content,
+    ),
+  },
   "mirror-without-crictl": {
     what: "the mirror of a stack that has one lacks crictl for Linux",
     fails: "control plane",

@@ -3,7 +3,7 @@ import { type CheckResult, needing } from "../checks/check.ts";
 import { type Paint, plain } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
 import type { StackConfig } from "../components/config/schema.ts";
-import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
+import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { minorOf } from "../components/model/releases.ts";
 import type { DecodedUserData } from "../plan/decode/machine.ts";
 import { decodeUserData } from "../plan/decode/userData.ts";
@@ -129,7 +129,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
   );
 
-  const settings = await mirrorSettings(stack, config, spec, options.breakage);
+  const settings = await mirrorSettings(stack, config, stackConfig, options.breakage);
   const surroundings = await buildSurroundings(
     cloud,
     [...decoded, ...coming],
@@ -315,17 +315,24 @@ function decode(
 async function mirrorSettings(
   stack: string,
   config: Readonly<Record<string, string>>,
-  spec: ClusterSpec,
+  stackConfig: StackConfig,
   breakage: Breakage | undefined,
 ): Promise<MirrorSettings | undefined> {
-  const { artifacts } = spec.mirror;
+  const { httpProxy, proxyCredentials: login, mirror, access } = stackConfig;
+  const { artifacts } = mirror;
   if (artifacts === undefined) {
     if (breakage?.mirror === undefined) return undefined;
     throw new Error(`${stack} has no fenestra:mirror.artifacts, so nothing can be left out of its mirror`);
   }
-  const list = mirrorList(await makePlan({ stack, config, entry }), spec);
-  const issuers = spec.signIn.map(({ issuer }) => new URL(issuer).hostname);
-  return { artifacts, httpProxy: spec.httpProxy, issuers, list: breakage?.mirror?.(list) ?? list };
+  const list = mirrorList(await makePlan({ stack, config, entry }), clusterSpec(stackConfig));
+  const issuers = access.signIn.map(({ issuer }) => new URL(issuer).hostname);
+  return {
+    artifacts,
+    httpProxy,
+    proxyLogin: login === undefined ? undefined : `${login.username}:${login.password}`,
+    issuers,
+    list: breakage?.mirror?.(list) ?? list,
+  };
 }
 
 function mirrorLine({ artifacts, httpProxy, list }: MirrorSettings): string {

@@ -1,4 +1,5 @@
 import { Provider } from "@pulumi/azure-native/provider.js";
+import type * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/azure/cluster.ts";
 import { exampleProblems } from "../components/config/exampleValues.ts";
 import { changeGuard } from "../components/gates/changeGuard.ts";
@@ -8,7 +9,7 @@ import { stateOf } from "../components/model/upgrade.ts";
 import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
 
 /** The resources of an environment on Azure. */
-export function deployAzure(spec: ClusterSpec): ClusterOutputs {
+export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<string>): ClusterOutputs {
   const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {}, exampleProblems(spec));
   const provider = new Provider(
     `${spec.name}-azure`,
@@ -19,7 +20,7 @@ export function deployAzure(spec: ClusterSpec): ClusterOutputs {
     // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.
     { dependsOn: [guard] },
   );
-  const cluster = new Cluster(spec.name, { spec }, { providers: { "azure-native": provider } });
+  const cluster = new Cluster(spec.name, { spec, credentials }, { providers: { "azure-native": provider } });
   new InCluster(`${spec.name}-in`, {
     spec,
     kubeconfig: cluster.kubeconfig,

@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { Attachment as AwsAttachment } from "../components/aws/attachment.ts";
 import type { Attachment as AzureAttachment } from "../components/azure/attachment.ts";
+import { withoutLogins } from "../components/config/encrypted.ts";
 import type { IssuerConfig, StackConfig } from "../components/config/schema.ts";
 import { apiUrl } from "../components/gates/adminClient.ts";
 import type { ClusterResources } from "../components/model/clusterResources.ts";
@@ -121,8 +122,9 @@ export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): Cluste
 /** A password in an address: `https://user:password@host`. */
 const password = /\/\/[^/\s"]*@/;
 
-/** The output `config` of a stack. */
-export function configOutput(config: StackConfig): StackOutputs["config"] {
+/** The output `config` of a stack. Of logins it says that they are there. */
+export function configOutput(whole: StackConfig): StackOutputs["config"] {
+  const config = withoutLogins(whole);
   // Tags are on every resource for all to read, whatever they look like.
   return password.test(JSON.stringify({ ...config, tags: {} })) ? pulumi.secret(config) : config;
 }

@@ -3,10 +3,14 @@ import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
+import { credentialsDocument } from "../components/model/credentials.ts";
 import { type ClusterOutputs, configOutput, type StackOutputs } from "./outputs.ts";
 
+/** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */
+type Deploy = (spec: ClusterSpec, credentials: pulumi.Output<string> | undefined) => ClusterOutputs;
+
 /** The program of each cloud. Only the chosen one is loaded: each SDK takes a good part of a second. */
-const clouds: Readonly<Record<Cloud, () => Promise<(spec: ClusterSpec) => ClusterOutputs>>> = {
+const clouds: Readonly<Record<Cloud, () => Promise<Deploy>>> = {
   aws: async () => (await import("./aws.ts")).deployAws,
   azure: async () => (await import("./azure.ts")).deployAzure,
 };
@@ -27,13 +31,28 @@ export async function deployStack(): Promise<StackOutputs> {
     Reflect.deleteProperty(Error, "prepareStackTrace");
   }
   const deploy = await clouds[spec.cloud]();
-  return { ...deploy(spec), config: configOutput(config) };
+  const credentials = credentialsDocument(config);
+  return {
+    ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials)),
+    config: configOutput(config),
+  };
+}
+
+/**
+ * Keys of the config with an encrypted value, which Pulumi's language host hands over (pulumi/pulumi, sdk/nodejs/cmd/pulumi-language-nodejs);
+ * `undefined` where another program runs this one, which knows better.
+ */
+function encryptedKeys(): readonly unknown[] | undefined {
+  const text = process.env.PULUMI_CONFIG_SECRET_KEYS;
+  const keys: unknown = text === undefined || text === "" ? undefined : JSON.parse(text);
+  return Array.isArray(keys) ? keys : undefined;
 }
 
 /** A mistake in the stack file is shown without this program's stack trace. */
 function readConfig(): StackConfig {
   try {
-    return loadConfig(pulumi.runtime.allConfig());
+    const encrypted = encryptedKeys();
+    return loadConfig(pulumi.runtime.allConfig(), undefined, (key) => encrypted?.includes(key) ?? true);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const shown = new pulumi.RunError(error.message);

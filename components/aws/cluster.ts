@@ -17,7 +17,7 @@ import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
 import { type ClusterNetwork, Network } from "./network.ts";
-import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
+import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
 import { controlPlanePolicy, type PolicyScope, scriptsArn } from "./policies.ts";
 import { Pool, poolPayload } from "./pool.ts";
 import { type MachineScripts, Scripts } from "./scripts.ts";
@@ -28,6 +28,8 @@ import { Snapshots } from "./snapshots.ts";
 export interface ClusterArgs {
   /** Everything that decides the shape of the cluster. */
   readonly spec: ClusterSpec;
+  /** The secret with logins for what machines fetch; `undefined` when there are none. */
+  readonly credentials?: pulumi.Output<string> | undefined;
 }
 
 import { WorkloadIdentity } from "./workloadIdentity.ts";
@@ -85,7 +87,11 @@ export class Cluster extends pulumi.ComponentResource {
     const pki = this.#makePki();
     const network = this.#makeNetwork();
     const security = new Security(`${name}-security`, { spec: args.spec, vpcId: network.vpcId }, { parent: this });
-    const secrets = new Secrets(`${name}-secrets`, { spec: args.spec, pki }, { parent: this });
+    const secrets = new Secrets(
+      `${name}-secrets`,
+      { spec: args.spec, pki, credentials: args.credentials },
+      { parent: this },
+    );
     const balancer = this.#makeLoadBalancer(network, security);
     this.host = balancer.host;
     this.publicHost = balancer.publicHost;
@@ -119,6 +125,7 @@ export class Cluster extends pulumi.ComponentResource {
       ...network.egress,
       ...security.rules,
       secrets.join,
+      ...secrets.credentials,
       ...scripts.ready,
     ]);
     this.resources = {
@@ -223,6 +230,7 @@ export class Cluster extends pulumi.ComponentResource {
           ...security.rules,
           ...secrets.controlPlane,
           secrets.join,
+          ...secrets.credentials,
           ...identity.ready,
           ...balancer.ready,
           ...scripts.ready,
@@ -240,9 +248,10 @@ export class Cluster extends pulumi.ComponentResource {
     scripts: MachineScripts,
   ): Identity {
     const { initialised, encryptionKey, ...fixed } = controlPlaneParameters(this.#spec.name);
+    const { joinSecret, ...logins } = workerParameters(this.#spec);
     const encryption = this.#spec.secretsEncryption.keys.map((key) => encryptionSecret(encryptionKey, key));
-    const read = [...Object.values(fixed), ...encryption];
-    const write = [joinParameter(this.#spec.name), initialised];
+    const read = [...Object.values(fixed), ...encryption, ...Object.values(logins)];
+    const write = [joinSecret, initialised];
     return new Identity(
       `${this.#name}-control-plane-identity`,
       {

@@ -15,7 +15,7 @@ import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import { machineTemplate } from "./machineTemplate.ts";
-import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
+import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
 import { clusterTag } from "./policies.ts";
 import type { MachineScripts } from "./scripts.ts";
 
@@ -108,7 +108,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
           endpoint: known,
           tokens: knownTokens,
           access: {
-            cloud: { kind: "aws", region: spec.region, joinSecret: joinParameter(spec.name), secretsKey },
+            cloud: { kind: "aws", region: spec.region, ...workerParameters(spec), secretsKey },
             secrets: controlPlaneParameters(spec.name),
             etcdDevice: volumePath(volumeId),
             snapshots: { target },

@@ -1,8 +1,23 @@
-import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
+import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
+import { hasCredentials } from "../model/credentials.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 
-/** Name of the parameter with the join secret, the only one that workers read. */
+/** Name of the parameter with the join secret, which workers read. */
 export function joinParameter(cluster: string): string {
   return `/fenestra/${cluster}/join`;
+}
+
+/** Name of the parameter with logins for what machines fetch, which workers and the control plane read. It exists where a stack has any. */
+export function credentialsParameter(cluster: string): string {
+  return `/fenestra/${cluster}/credentials`;
+}
+
+/** Names of the parameters that workers read. */
+export function workerParameters({ name, credentials }: Pick<NodeSettings, "name" | "credentials">): WorkerSecrets {
+  return {
+    joinSecret: joinParameter(name),
+    ...(hasCredentials(credentials) ? { credentials: credentialsParameter(name) } : {}),
+  };
 }
 
 /** Names of the parameters of the control plane. */

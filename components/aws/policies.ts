@@ -264,17 +264,20 @@ function pullImages(repositories: readonly string[]): readonly Statement[] {
   ];
 }
 
-/** What a worker of one group may do: read the join secret and its scripts (`scriptsArn`), report to its group, talk to Session Manager. */
+/**
+ * What a worker of one group may do: read the join secret, with logins where there are some, and its scripts (`scriptsArn`), report to its group,
+ * talk to Session Manager.
+ */
 export function workerPolicy(
   scope: PolicyScope,
-  joinSecret: string,
+  secrets: readonly string[],
   group: string,
   scripts: string,
   gmsa: GmsaSecrets = { secrets: [], keys: [] },
   repositories: readonly string[] = [],
 ): PolicyDocument {
   return policy(
-    ...readParameters(scope, [joinSecret]),
+    ...readParameters(scope, secrets),
     ...readGmsaSecrets(scope, gmsa),
     ...pullImages(repositories),
     fetchScripts(scripts),

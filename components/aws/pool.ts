@@ -11,13 +11,13 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAws } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
-import type { ClusterIdentity, NodeSettings } from "../model/nodeSettings.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
-import { joinParameter } from "./parameterNames.ts";
+import { workerParameters } from "./parameterNames.ts";
 import { scriptsArn, workerPolicy } from "./policies.ts";
 import { groupHooks, groupTags, lifecycleHooks, poolRoll, rollingMaximum } from "./poolGroup.ts";
 import { launches, purchase } from "./purchase.ts";
@@ -39,9 +39,9 @@ export interface PoolArgs extends Attachment {
 export const apiHostTag = "fenestra:api";
 
 /** AWS settings in a pool machine's payload. */
-function poolAccess(spec: ClusterIdentity, pool: PoolSpec): PoolAccess {
+function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
   return {
-    cloud: { kind: "aws", region: spec.region, joinSecret: joinParameter(spec.name) },
+    cloud: { kind: "aws", region: spec.region, ...workerParameters(spec) },
     lifecycle: {
       group: groupName(spec.name, pool.name),
       launchHook: lifecycleHooks.launch,
@@ -113,7 +113,7 @@ export class Pool extends pulumi.ComponentResource {
       .apply(([account, keyArn, bucket]) =>
         workerPolicy(
           { cluster, region, accountId: account, keyArn },
-          joinParameter(spec.name),
+          Object.values(workerParameters(spec)),
           groupName(spec.name, pool.name),
           scriptsArn(bucket, pool.os),
           gmsa,

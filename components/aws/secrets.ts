@@ -6,12 +6,14 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { secretPlaceholder } from "../model/secretPlaceholder.ts";
 import { encryptionSecret } from "../model/secretsEncryption.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
-import { controlPlaneParameters, joinParameter } from "./parameterNames.ts";
+import { controlPlaneParameters, credentialsParameter, joinParameter } from "./parameterNames.ts";
 
 export interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   /** Authorities and keys to store. */
   readonly pki: Pki;
+  /** Logins for what machines fetch; `undefined` when there are none. */
+  readonly credentials?: pulumi.Output<string> | undefined;
 }
 
 /**
@@ -25,6 +27,8 @@ export class Secrets extends pulumi.ComponentResource {
   readonly controlPlane: readonly Parameter[];
   /** The join secret, written by the control plane. */
   readonly join: Parameter;
+  /** What must exist before any machine boots: the logins, where there are some. */
+  readonly credentials: readonly Parameter[];
 
   readonly #name: string;
 
@@ -49,6 +53,10 @@ export class Secrets extends pulumi.ComponentResource {
     const marker = this.#makeWritten("initialised", names.initialised, key);
     this.controlPlane = [...fixed, marker];
     this.join = this.#makeWritten("join", joinParameter(spec.name), key);
+    this.credentials =
+      args.credentials === undefined
+        ? []
+        : [this.#makeFixed("credentials", credentialsParameter(spec.name), args.credentials, key)];
     this.registerOutputs({ keyArn: this.keyArn });
   }
 

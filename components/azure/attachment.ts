@@ -16,6 +16,8 @@ export interface Attachment extends MachineGroup {
   readonly joinVault: pulumi.Input<string>;
   /** Resource id of the join secret. */
   readonly joinSecretId: pulumi.Input<string>;
+  /** Resource id of the secret with logins for what machines fetch, where the stack has any. */
+  readonly credentialsId?: pulumi.Input<string>;
   /** Object id of the control plane's identity, whose controllers change scale sets. */
   readonly controllerId: pulumi.Input<string>;
   /** Public half of the key that Azure requires on every Linux machine. */
@@ -33,6 +35,7 @@ export const attachmentOutput = z.object({
   applicationGroupId: z.string(),
   joinVault: z.string(),
   joinSecretId: z.string(),
+  credentialsId: z.string().exactOptional(),
   controllerId: z.string(),
   sshKey: z.string(),
   gmsaIdentityId: z.string().exactOptional(),

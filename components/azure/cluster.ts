@@ -35,6 +35,8 @@ interface GmsaIdentity {
 export interface ClusterArgs {
   /** Everything that decides the shape of the cluster. */
   readonly spec: ClusterSpec;
+  /** The secret with logins for what machines fetch; `undefined` when there are none. */
+  readonly credentials?: pulumi.Output<string> | undefined;
 }
 
 /** The machines of a cluster on Azure and what they need: network, rights, secrets, load balancers, control plane, pools. */
@@ -86,7 +88,7 @@ export class Cluster extends pulumi.ComponentResource {
     );
     const identity = this.#makeControlPlaneIdentity(network);
     network.grantControllers?.(identity.principalId);
-    const secrets = this.#makeSecrets(network, identity, pki);
+    const secrets = this.#makeSecrets(network, identity, pki, args.credentials);
     const balancer = this.#makeLoadBalancer(network);
     this.host = balancer.host;
     this.publicHost = balancer.publicHost;
@@ -119,6 +121,7 @@ export class Cluster extends pulumi.ComponentResource {
       ...security.workers,
       joinVault: secrets.joinVault,
       joinSecretId: secrets.joinSecretId,
+      ...(secrets.credentialsId === undefined ? {} : { credentialsId: secrets.credentialsId }),
       controllerId: identity.principalId,
       sshKey,
       ...(gmsa === undefined ? {} : { gmsaIdentityId: gmsa.id }),
@@ -194,7 +197,12 @@ export class Cluster extends pulumi.ComponentResource {
     return { id: identity.id, principalId: identity.principalId, ready: [handedOn, ...identity.roles] };
   }
 
-  #makeSecrets(network: ClusterNetwork, controlPlane: Identity, pki: Pki): Secrets {
+  #makeSecrets(
+    network: ClusterNetwork,
+    controlPlane: Identity,
+    pki: Pki,
+    credentials: pulumi.Output<string> | undefined,
+  ): Secrets {
     return new Secrets(
       `${this.#name}-secrets`,
       {
@@ -204,6 +212,7 @@ export class Cluster extends pulumi.ComponentResource {
         controlPlane,
         controlPlaneSubnetIds: network.zones.map((zone) => zone.controlPlane.id),
         workerSubnetIds: network.zones.map((zone) => zone.private.id),
+        credentials,
       },
       { parent: this },
     );

@@ -23,7 +23,7 @@ import {
   podAddressNames,
 } from "./machineTemplate.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { controlPlaneSecrets, joinSecret } from "./secretNames.ts";
+import { controlPlaneSecrets, workerSecrets } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
 
 /** Location of a control-plane machine's secrets and snapshots. */
@@ -188,7 +188,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
               resourceGroup,
               clientId,
               joinVault,
-              joinSecret,
+              ...workerSecrets(spec),
             },
             secrets: controlPlaneSecrets,
             caVault,

@@ -33,7 +33,7 @@ import { computerNamePrefix, groupTags, poolRoll, rollingBatch, updateMinutes } 
 import { purchase } from "./purchase.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
-import { joinSecret } from "./secretNames.ts";
+import { workerSecrets } from "./secretNames.ts";
 
 export interface PoolArgs extends Attachment {
   /** The cluster as its nodes know it. */
@@ -114,7 +114,7 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeIdentity(): Identity {
-    const { spec, joinSecretId } = this.#args;
+    const { spec, joinSecretId, credentialsId } = this.#args;
     const pulls = (spec.registryAccess?.resources ?? []).map(
       (scope, index) => [`pull-${index}`, { role: "acrPull", scope }] as const,
     );
@@ -122,7 +122,13 @@ export class Pool extends pulumi.ComponentResource {
       `${this.#name}-identity`,
       {
         resourceGroup: this.#resourceGroup,
-        grants: { "read-join": { role: "keyVaultSecretsUser", scope: joinSecretId }, ...Object.fromEntries(pulls) },
+        grants: {
+          "read-join": { role: "keyVaultSecretsUser", scope: joinSecretId },
+          ...(credentialsId === undefined
+            ? {}
+            : { "read-credentials": { role: "keyVaultSecretsUser", scope: credentialsId } }),
+          ...Object.fromEntries(pulls),
+        },
       },
       { parent: this },
     );
@@ -252,7 +258,7 @@ export class Pool extends pulumi.ComponentResource {
             resourceGroup,
             clientId,
             joinVault: vault,
-            joinSecret,
+            ...workerSecrets(spec),
           },
           tenantId,
         ),

@@ -1,7 +1,17 @@
-import type { ControlPlaneSecrets } from "../machine/cloudAccess.ts";
+import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
+import { hasCredentials } from "../model/credentials.ts";
+import type { NodeSettings } from "../model/nodeSettings.ts";
 
-/** Name of the secret with the join data, the only one that workers read. */
+/** Name of the secret with the join data. */
 export const joinSecret = "join";
+
+/** Name of the secret with logins for what machines fetch, in the same vault. It exists where a stack has any. */
+export const credentialsSecret = "credentials";
+
+/** Names of the secrets that workers read. */
+export function workerSecrets({ credentials }: Pick<NodeSettings, "credentials">): WorkerSecrets {
+  return { joinSecret, ...(hasCredentials(credentials) ? { credentials: credentialsSecret } : {}) };
+}
 
 /** Names of the secrets of the control plane in its vault. */
 export const controlPlaneSecrets: ControlPlaneSecrets = {

@@ -9,7 +9,14 @@ import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import type { Identity } from "./identity.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole, type Grant } from "./roles.ts";
-import { controlPlaneSecrets, joinSecret, suffixLength, vaultName, vaultUri } from "./secretNames.ts";
+import {
+  controlPlaneSecrets,
+  credentialsSecret,
+  joinSecret,
+  suffixLength,
+  vaultName,
+  vaultUri,
+} from "./secretNames.ts";
 
 export interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
@@ -22,6 +29,8 @@ export interface SecretsArgs {
   readonly controlPlaneSubnetIds: readonly pulumi.Input<string>[];
   /** Subnets of the workers, which reach the join data only. */
   readonly workerSubnetIds: readonly pulumi.Input<string>[];
+  /** Logins for what machines fetch; `undefined` when there are none. */
+  readonly credentials?: pulumi.Output<string> | undefined;
 }
 
 /** How long a deleted vault can be recovered, in days, by environment. */
@@ -42,6 +51,8 @@ export class Secrets extends pulumi.ComponentResource {
   readonly controlPlane: readonly pulumi.Resource[];
   /** The join secret, written by the control plane. */
   readonly join: Secret;
+  /** Resource id of the secret with logins, where there are some: workers get the right to read it. */
+  readonly credentialsId: pulumi.Output<string> | undefined;
 
   readonly #name: string;
   readonly #args: SecretsArgs;
@@ -68,12 +79,18 @@ export class Secrets extends pulumi.ComponentResource {
     const marker = this.#makeWritten("initialised", controlPlaneSecrets.initialised, ca);
     this.join = this.#makeWritten("join", joinSecret, join);
     this.joinSecretId = this.join.id;
+    const credentials =
+      args.credentials === undefined ? undefined : this.#makeFixed(credentialsSecret, args.credentials, join);
+    this.credentialsId = credentials?.id;
     this.controlPlane = [
       ...fixed,
       marker,
       this.#grant("read-keys", { role: "keyVaultSecretsUser", scope: ca.id }),
       this.#grant("write-initialised", { role: "keyVaultSecretsOfficer", scope: marker.id }),
       this.#grant("write-join", { role: "keyVaultSecretsOfficer", scope: this.joinSecretId }),
+      ...(credentials === undefined
+        ? []
+        : [this.#grant("read-credentials", { role: "keyVaultSecretsUser", scope: credentials.id })]),
     ];
     this.registerOutputs({ caVault: this.caVault, joinVault: this.joinVault });
   }

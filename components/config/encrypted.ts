@@ -1,8 +1,12 @@
 import { createHash } from "node:crypto";
 import { configPrefix } from "./problem.ts";
+import type { StackConfig } from "./schema.ts";
 
 /** What stands in a plan for a value that only Pulumi can decrypt (`secure:`), where no fake of the same form does. */
 export const encryptedText = "[secret]";
+
+/** A login of which all is encrypted together. */
+const encryptedLogin = JSON.stringify({ username: encryptedText, password: encryptedText });
 
 /** Where a fake has a digest of the encrypted text, so that another text is another value. */
 const digestPlace = "DIGEST";
@@ -10,6 +14,7 @@ const digestPlace = "DIGEST";
 /** Fakes of the settings that somebody may well encrypt. The host is reserved (RFC 2606, section 2). */
 const fakes: Readonly<Record<string, string | { readonly aws: string; readonly azure: string }>> = {
   "fenestra:httpProxy": `http://secret-${digestPlace}.invalid:3128`,
+  "fenestra:proxyCredentials": encryptedLogin,
   "fenestra:accountId": { aws: "000000000000", azure: "00000000-0000-0000-0000-000000000000" },
 };
 
@@ -38,6 +43,13 @@ export function withoutEncrypted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEncrypted);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, withoutEncrypted(part)]));
+}
+
+/** A config in which logins are like encrypted ones: they are there, and nobody can read them. */
+export function withoutLogins(config: StackConfig): StackConfig {
+  const hidden = { username: encryptedText, password: encryptedText };
+  const { proxyCredentials } = config;
+  return { ...config, ...(proxyCredentials === undefined ? {} : { proxyCredentials: hidden }) };
 }
 
 /** Keys of our config values that are fakes, or have one in them. */

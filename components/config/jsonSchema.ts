@@ -29,6 +29,8 @@ export interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>> | undefined;
   readonly required?: readonly string[] | undefined;
   readonly additionalProperties?: JsonSchema | boolean | undefined;
+  /** A password, which a stack file has encrypted. */
+  readonly writeOnly?: boolean | undefined;
 }
 
 /** JSON Schema of our part of a stack's config, keys without the project's prefix. */
@@ -63,6 +65,7 @@ const jsonSchemaShape: z.ZodType<JsonSchema> = z.lazy(() =>
     properties: z.record(z.string(), jsonSchemaShape).optional(),
     required: z.array(z.string()).optional(),
     additionalProperties: z.union([z.boolean(), jsonSchemaShape]).optional(),
+    writeOnly: z.boolean().optional(),
   }),
 );
 
@@ -70,7 +73,7 @@ const jsonSchemaShape: z.ZodType<JsonSchema> = z.lazy(() =>
 export function stackFileJsonSchema(): object {
   const config = configJsonSchema();
   const properties = Object.fromEntries(
-    Object.entries(config.properties ?? {}).map(([key, value]) => [configPrefix + key, value]),
+    Object.entries(config.properties ?? {}).map(([key, value]) => [configPrefix + key, asWritten(value)]),
   );
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -87,6 +90,26 @@ export function stackFileJsonSchema(): object {
       },
     },
     required: ["config"],
+  };
+}
+
+/** The schema of a value as a stack file has it: passwords are encrypted there. */
+function asWritten(schema: JsonSchema): JsonSchema {
+  const { properties, additionalProperties, description } = schema;
+  if (schema.writeOnly === true)
+    return {
+      type: "object",
+      properties: { secure: { type: "string" } },
+      required: ["secure"],
+      additionalProperties: false,
+      description,
+    };
+  return {
+    ...schema,
+    ...(properties === undefined
+      ? {}
+      : { properties: Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, asWritten(value)])) }),
+    ...(typeof additionalProperties === "object" ? { additionalProperties: asWritten(additionalProperties) } : {}),
   };
 }
 

@@ -5,6 +5,7 @@ import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
 import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
 import { addOnRules } from "./rules/addOns.ts";
+import { credentialRules, plainPasswords } from "./rules/credentials.ts";
 import { encryptionRules } from "./rules/encryption.ts";
 import { existingNetworkRules } from "./rules/existingNetwork.ts";
 import { flagRules } from "./rules/flags.ts";
@@ -32,11 +33,13 @@ export function stackFilePath(path: readonly PropertyKey[]): string {
  * The validated config of a stack.
  *
  * @param all every config value of the stack as Pulumi passes it to a program: `fenestra:pools` to JSON text, `fenestra:cloud` to bare text.
+ * @param isEncrypted whether a key's value is encrypted in the stack file, where Pulumi has decrypted it. Default no.
  * @throws ConfigError with every problem at once.
  */
 export function loadConfig(
   all: Readonly<Record<string, string>>,
   lock: readonly Artifact[] = readArtifactLock(),
+  isEncrypted: (key: string) => boolean = () => false,
 ): StackConfig {
   const problems: Problem[] = [];
   const values: [string, unknown][] = [];
@@ -60,7 +63,9 @@ export function loadConfig(
     else refuse(read.problem);
   }
   // fromEntries creates own properties only, even for a key called __proto__.
-  return validate(Object.fromEntries(values), lock, problems);
+  const plain = Object.fromEntries(values);
+  problems.push(...plainPasswords(plain, (name) => isEncrypted(configPrefix + name)));
+  return validate(plain, lock, problems);
 }
 
 /**
@@ -106,6 +111,7 @@ const rules = [
   ...encryptionRules,
   ...networkRules,
   ...existingNetworkRules,
+  ...credentialRules,
   ...poolRules,
   ...flagRules,
   ...addOnRules,

@@ -45,10 +45,13 @@ function lastKey(path: string): string {
   return item.slice(item.lastIndexOf(item.endsWith('"]') ? '["' : "."));
 }
 
-/** A problem as the lines shown to the user. The value is omitted when the key's name marks it as a secret. */
+/** Settings of which nothing is shown, not even under a mistyped key. */
+const secretSetting = /^config\.fenestra:(?:proxy|registry)Credentials\b/;
+
+/** A problem as the lines shown to the user. The value is omitted when the key's name or the setting marks it as a secret. */
 export function showProblem(problem: Problem): string {
-  const found =
-    secretName.test(lastKey(problem.path)) && problem.value !== undefined ? "not shown" : showValue(problem.value);
+  const secret = secretName.test(lastKey(problem.path)) || secretSetting.test(problem.path);
+  const found = secret && problem.value !== undefined ? "not shown" : showValue(problem.value);
   return [
     `${problem.path}: ${problem.message}`,
     `    found:   ${found}`,

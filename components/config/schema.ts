@@ -4,6 +4,7 @@ import { defaultRelease } from "../model/releases.ts";
 import { snapshotDays, snapshotHours } from "../model/timings.ts";
 import { accessSchema, type issuerSchema } from "./accessSchema.ts";
 import { addonsSchema } from "./addOnSchema.ts";
+import { credentialFields } from "./credentialsSchema.ts";
 import { encryptionSchema } from "./encryptionSchema.ts";
 import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import { certificate, cidr, exampleCertificate, lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
@@ -270,6 +271,7 @@ export const stackSchema = z.strictObject({
       "More hosts, domains (.corp.example) and networks that machines reach without httpProxy: a mirror of your own network.",
   }),
   httpProxy: httpUrl.optional().meta({ description: "HTTP proxy for the machines' downloads and image pulls." }),
+  ...credentialFields,
   encryptionAtHost: z.boolean().default(false).meta({
     description:
       "Azure only: encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",

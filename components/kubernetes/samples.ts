@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { hasCredentials } from "../model/credentials.ts";
 import type { Manifest, Text } from "./manifest.ts";
 import { autoscaledManifests } from "./samples/autoscaled.ts";
 import { gmsaSampleManifests } from "./samples/gmsa.ts";
@@ -19,6 +20,7 @@ export function sampleManifests(
     | "addons"
     | "artifacts"
     | "cloud"
+    | "credentials"
     | "httpProxy"
     | "kubernetes"
     | "noProxy"
@@ -34,7 +36,8 @@ export function sampleManifests(
     samplesNamespaceManifest(),
     ...winWebserverManifests(spec),
     ...iisManifests(spec),
-    ...logMonitorManifests(spec),
+    // Its pods fetch LogMonitor, and pods get no login of the machines.
+    ...(hasCredentials(spec.credentials) ? [] : logMonitorManifests(spec)),
     ...jobManifests(spec),
     ...runAsUserManifests(spec),
     ...hostProcessManifests(spec),

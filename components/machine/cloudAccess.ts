@@ -4,12 +4,17 @@
  */
 export type CloudAccess = AwsAccess | AzureAccess;
 
+/** Names of the secrets that workers read: of SSM parameters on AWS (`/fenestra/<cluster>/join`), in the join vault on Azure. */
+export interface WorkerSecrets {
+  readonly joinSecret: string;
+  /** Logins for what machines fetch; absent where a stack has none. The control plane reads it too. */
+  readonly credentials?: string;
+}
+
 /** A machine on AWS: SSM Parameter Store with the instance's role. */
-interface AwsAccess {
+interface AwsAccess extends WorkerSecrets {
   readonly kind: "aws";
   readonly region: string;
-  /** Name of the SSM parameter with the join secret: `/fenestra/<cluster>/join`. */
-  readonly joinSecret: string;
   /**
    * Id or ARN of the KMS key of the parameters. Writers must name it: PutParameter without `KeyId` encrypts with the account's default key (AWS
    * Systems Manager API reference, PutParameter). Only control-plane machines write.
@@ -18,7 +23,7 @@ interface AwsAccess {
 }
 
 /** A machine on Azure: Key Vault with a user-assigned managed identity. */
-export interface AzureAccess {
+export interface AzureAccess extends WorkerSecrets {
   readonly kind: "azure";
   readonly region: string;
   readonly subscriptionId: string;
@@ -27,8 +32,6 @@ export interface AzureAccess {
   readonly clientId: string;
   /** Base URI of the vault with the join data: `https://<vault>.vault.azure.net`. */
   readonly joinVault: string;
-  /** Name of the secret in that vault. */
-  readonly joinSecret: string;
 }
 
 /** Names of the secrets that only control-plane machines read, each a certificate and its key as PEM, or one key. */

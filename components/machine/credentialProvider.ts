@@ -3,7 +3,7 @@ import type { NodeSettings } from "../model/nodeSettings.ts";
 import { registryFacts } from "../model/registryAccess.ts";
 import type { PoolAccess } from "./cloudAccess.ts";
 import type { PayloadFile } from "./payload.ts";
-import { noProxy } from "./proxy.ts";
+import { noProxy, proxyUrl } from "./proxy.ts";
 import { windowsPaths } from "./windows/paths.ts";
 
 /*
@@ -55,11 +55,12 @@ export function credentialFiles(
   os: "linux" | "windows",
   access: PoolAccess,
 ): readonly PayloadFile[] {
-  const { cloud, registryAccess, httpProxy } = spec;
+  const { cloud, registryAccess } = spec;
   if (registryAccess === undefined) return [];
   const { plugin, cacheDuration } = registryFacts[cloud];
   const paths = credentialPaths[os];
-  const proxy = httpProxy === undefined ? {} : { HTTPS_PROXY: httpProxy, NO_PROXY: noProxy(spec) };
+  const url = proxyUrl(spec);
+  const proxy = url === undefined ? {} : { HTTPS_PROXY: url, NO_PROXY: noProxy(spec) };
   const config = {
     apiVersion: "kubelet.config.k8s.io/v1",
     kind: "CredentialProviderConfig",
@@ -71,7 +72,7 @@ export function credentialFiles(
         apiVersion: "credentialprovider.kubelet.k8s.io/v1",
         ...(cloud === "azure" ? { args: [paths.cloud] } : {}),
         // The kubelet's environment has no proxy, since it connects to the API directly.
-        ...(httpProxy === undefined ? {} : { env: Object.entries(proxy).map(([name, value]) => ({ name, value })) }),
+        ...(url === undefined ? {} : { env: Object.entries(proxy).map(([name, value]) => ({ name, value })) }),
       },
     ],
   };

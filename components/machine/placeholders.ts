@@ -1,3 +1,5 @@
+import { proxyLogin } from "../model/credentials.ts";
+
 /**
  * Values known only to the machine at boot. Rendered files contain these placeholders, and a stage of the bootstrap replaces them. None is ever
  * replaced in user data.
@@ -21,6 +23,8 @@ export const placeholders = {
   etcdMembers: "@ETCD_MEMBERS@",
   /** Encryption key of Secrets at rest. */
   encryptionKey: "@ENCRYPTION_KEY@",
+  /** Login of the proxy, `user:password` as part of a URL, from the secret with logins. */
+  proxyLogin: `@${proxyLogin}@`,
   /** The only one that no machine fills in: the fingerprint of the whole payload, see `fingerprinted`. */
   payload: "@PAYLOAD@",
 } as const;

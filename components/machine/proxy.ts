@@ -1,4 +1,13 @@
 import type { NodeSettings } from "../model/nodeSettings.ts";
+import { placeholders } from "./placeholders.ts";
+
+/** The proxy's URL as machines use it, with a placeholder for its login; `undefined` without a proxy. */
+export function proxyUrl({
+  httpProxy,
+  credentials,
+}: Pick<NodeSettings, "httpProxy" | "credentials">): string | undefined {
+  return credentials.proxy ? httpProxy?.replace("://", `://${placeholders.proxyLogin}@`) : httpProxy;
+}
 
 /**
  * Addresses that a machine reaches without the proxy: itself, the metadata service, the cluster's networks, names inside the cluster. The same

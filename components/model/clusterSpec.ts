@@ -13,6 +13,7 @@ import {
 } from "./addressPlan.ts";
 import { type Artifact, readArtifactLock } from "./artifacts.ts";
 import { addressAt, cidr } from "./cidr.ts";
+import { credentialsOf } from "./credentials.ts";
 import type { MachineSize } from "./machineSizes.ts";
 import type { NodeKubernetes, NodeSettings } from "./nodeSettings.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
@@ -172,6 +173,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     mirror: config.mirror,
     registryAccess: registryAccess(config, artifacts),
     httpProxy: config.httpProxy,
+    credentials: credentialsOf(config),
     noProxy: config.noProxy ?? [],
     certificateAuthorities: (config.certificateAuthorities ?? []).map((pem) => `${pem.trim().replaceAll("\r", "")}\n`),
     encryptionAtHost: config.encryptionAtHost,

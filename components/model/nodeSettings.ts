@@ -3,6 +3,7 @@ import type { PodNetworkName } from "../podNetworks/names.ts";
 import type { AddOns } from "./addOns.ts";
 import type { AddressPlan } from "./addressPlan.ts";
 import type { Artifact } from "./artifacts.ts";
+import type { Credentials } from "./credentials.ts";
 import type { RegistryAccess } from "./registryAccess.ts";
 
 /** Identity of a cluster, shared by everything that belongs to it. */
@@ -47,6 +48,8 @@ export interface DownloadSettings {
   readonly artifacts: readonly Artifact[];
   readonly mirror: StackConfig["mirror"];
   readonly httpProxy: string | undefined;
+  /** The logins for all of this. */
+  readonly credentials: Credentials;
   /** What is reached without the proxy, besides the cluster's own networks. */
   readonly noProxy: readonly string[];
   /** Certificates that machines trust besides the public authorities', in PEM. */

@@ -25,7 +25,14 @@ export interface MirrorSources {
 
 /** Checks of a stack whose machines reached nothing but its mirror. */
 export function mirrorChecks(of: MirrorSources): readonly RehearsalCheck[] {
-  return [filesCheck(of), windowsCheck(of), nothingElseCheck(of), registriesCheck(of), imagesCheck(of)];
+  return [
+    filesCheck(of),
+    windowsCheck(of),
+    nothingElseCheck(of),
+    registriesCheck(of),
+    imagesCheck(of),
+    ...(of.mirror.proxyLogin === undefined ? [] : [loginsCheck(of)]),
+  ];
 }
 
 /** A file of the list as machines name it: its place on the mirror and its digest, `-` for none. */
@@ -68,8 +75,17 @@ function filesCheck({ mirror, decoded, running }: MirrorSources): RehearsalCheck
   };
 }
 
+/** Index of the name of a configuration file among curl's arguments. */
+function curlConfig(curl: readonly string[]): number {
+  return curl.includes("--config") ? curl.indexOf("--config") + 1 : -1;
+}
+
 const windowsMachine = z.looseObject({
   curl: z.array(z.string()),
+  cloud: z.looseObject({ joinVault: z.string().optional() }),
+  credentials: z
+    .object({ secret: z.string(), files: z.array(z.object({ template: z.string(), path: z.string() })) })
+    .optional(),
   artifacts: z.array(
     z.looseObject({
       name: z.string(),
@@ -86,13 +102,28 @@ function windowsCheck(of: MirrorSources): RehearsalCheck {
   return {
     id: "mirror: downloads of Windows",
     title: "what Windows machines and pods would download is on the mirror, by their own arguments for curl",
-    run: async ({ kubectl, note }) => {
+    run: async ({ cloud, kubectl, note }) => {
       const held = heldFiles(mirror);
       const wanted = new Set<string>();
+      let config = "";
       let curl: readonly string[] = [];
       for (const { machine, payload } of decoded.filter(({ payload: { system } }) => system === "windows")) {
         const settings = windowsMachine.parse(JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")));
         curl = settings.curl;
+        const { credentials, cloud: access } = settings;
+        if (credentials !== undefined) {
+          const vault = access.joinVault === undefined ? "" : `${access.joinVault}/secrets/`;
+          const logins = Object.entries<unknown>(
+            JSON.parse(await cloud.readSecret(machine, vault + credentials.secret)),
+          );
+          // As stage-credentials.ps1 does.
+          const { template = "" } =
+            credentials.files.find(({ path }) => path === settings.curl.at(curlConfig(curl))) ?? {};
+          config = logins.reduce(
+            (text, [name, login]) => text.replaceAll(`@${name}@`, String(login)),
+            fileContent(payload, template),
+          );
+        }
         for (const { name, urls, checksumUrls, algorithm, digest } of settings.artifacts) {
           const [first = ""] = urls;
           const named = digest === "" ? "-" : `${algorithm}:${digest}`;
@@ -107,7 +138,8 @@ function windowsCheck(of: MirrorSources): RehearsalCheck {
       const [from] = running();
       expect(from !== undefined && wanted.size > 0, "there is nothing to download, or no machine to do it");
       for (const url of wanted) {
-        const { code, stderr } = await from.run(["curl", ...curl, "--output", "/dev/null", url]);
+        const own = curl.map((argument, index) => (index === curlConfig(curl) ? "-" : argument));
+        const { code, stderr } = await from.run(["curl", ...own, "--output", "/dev/null", url], { stdin: config });
         expect(code === 0, `${url}: ${stderr.trim()}`);
       }
       note(`${wanted.size} downloads tried from ${from.name}`);
@@ -127,7 +159,7 @@ function expectNoPublisher({ files }: MirrorList, who: string, texts: readonly D
 }
 
 function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): RehearsalCheck {
-  const { list, httpProxy, issuers = [], proxied } = mirror;
+  const { list, artifacts, httpProxy, proxyLogin, issuers = [], proxied } = mirror;
   const publishers = new Set([
     ...list.files.map(({ url }) => new URL(url).hostname),
     ...list.images.map(({ reference }) => reference.split("/")[0] ?? ""),
@@ -159,15 +191,54 @@ function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): Rehearsa
           `the name server did not see the look-up of ${host}`,
         );
         if (httpProxy === undefined) continue;
-        expect((await head(from, host, ["--proxy", httpProxy])) !== 0, `the proxy leads to ${host}`);
+        const login = proxyLogin === undefined ? [] : ["--proxy-user", proxyLogin];
+        expect((await head(from, host, ["--proxy", httpProxy, ...login])) !== 0, `the proxy leads to ${host}`);
         expect(
-          proxied.some((request) => request.refused && request.target === `${host}:443`),
+          proxied.some(({ refused, denied, target }) => refused && !denied && target === `${host}:443`),
           `the proxy did not see the request for ${host}`,
         );
+      }
+      if (httpProxy !== undefined && proxyLogin !== undefined) {
+        const { host } = new URL(artifacts);
+        expect((await head(from, host, ["--proxy", httpProxy])) !== 0, `the proxy leads to ${host} without its login`);
+        expect(proxied.at(-1)?.denied === true, "the proxy did not ask for its login");
       }
       const way =
         httpProxy === undefined ? "" : `; ${proxied.length - refused.length - publishers.size} requests by the proxy`;
       note(`out of reach: ${[...publishers].sort().join(", ")}${way}`);
+    },
+  };
+}
+
+function loginsCheck({ mirror, decoded, running }: MirrorSources): RehearsalCheck {
+  return {
+    id: "mirror: logins",
+    title: "logins are on Linux machines in files for root alone, and in no user data, log or command line",
+    run: async ({ note }) => {
+      const password = mirror.proxyLogin?.split(":").at(-1) ?? "";
+      const forms = [password, encodeURIComponent(password)];
+      for (const { machine, payload } of decoded)
+        for (const { path, content } of payload.files)
+          expect(
+            !forms.some((form) => content.includes(form)),
+            `${machine.name} has a login in its user data: ${path}`,
+          );
+      // A class of one character keeps grep from finding itself.
+      const pattern = forms.map((form) => `-e '${form.replace(/[[\]]/g, "\\$&").replace(/\w/, "[$&]")}'`).join(" ");
+      const folders = "/etc /opt /root /run /tmp /var/lib/cloud /var/lib/fenestra /var/lib/kubelet /var/log";
+      for (const { name, run } of running()) {
+        const found = await run([
+          "bash",
+          "-c",
+          `grep -rlsI --devices=skip ${pattern} ${folders} | sort | xargs -r stat --format '%a %U %n'; grep -lsa ${pattern} /proc/[0-9]*/cmdline`,
+        ]);
+        expectEqual(
+          found.stdout.trim().split("\n"),
+          ["600 root /etc/fenestra/proxy.env"],
+          `files with a login on ${name}`,
+        );
+      }
+      note(`${running().length} machines`);
     },
   };
 }

@@ -11,6 +11,8 @@ export interface MirrorSettings {
   readonly artifacts: string;
   /** URL of a proxy in front of it. */
   readonly httpProxy: string | undefined;
+  /** Login that the proxy wants, `user:password`. */
+  readonly proxyLogin?: string | undefined;
   /** Hosts of issuers of sign-in, which the API server looks for by itself: not simulated. */
   readonly issuers?: readonly string[];
   /** What `fenestra mirror --list` prints for the stack. */
@@ -25,7 +27,7 @@ export interface MirrorOnly extends MirrorSettings {
   readonly requests: readonly MirrorRequest[];
   /** Requests to the proxy so far. */
   readonly proxied: readonly ProxiedRequest[];
-  /** Is never fulfilled; rejected when a machine wants a file that the list does not name. */
+  /** Is never fulfilled; rejected when a machine wants a file that the list does not name, or comes without a login. */
   readonly lacks: Promise<never>;
 }
 
@@ -45,19 +47,23 @@ export interface MirrorParts {
  * server knows none of them.
  */
 export async function startMirrorOnly({ settings, newAddress, authority, contents }: MirrorParts): Promise<MirrorOnly> {
-  const { artifacts, httpProxy, list } = settings;
+  const { artifacts, httpProxy, proxyLogin, list } = settings;
   const mirror = filledMirror(artifacts, list.files, contents);
   const place = await standAt(new URL(artifacts), newAddress, authority);
   await listen(place.address, place.port, mirror.handle, place.tls);
   const proxy = httpProxy === undefined ? undefined : await standAt(new URL(httpProxy), newAddress, authority);
-  const proxied =
-    proxy === undefined ? [] : await startProxy({ ...proxy, routes: new Map([[place.authority, place]]) });
+  const denied = Promise.withResolvers<never>();
+  denied.promise.catch(() => undefined);
+  const onDenied = ({ caller, target }: ProxiedRequest): void =>
+    denied.reject(new Error(`${caller} asks the proxy for ${target} without its login`));
+  const routes = new Map([[place.authority, place]]);
+  const proxied = proxy === undefined ? [] : await startProxy({ ...proxy, routes, login: proxyLogin, onDenied });
   return {
     ...settings,
     hosts: (proxy ?? place).hosts,
     requests: mirror.requests,
     proxied,
-    lacks: mirror.lacks,
+    lacks: Promise.race([mirror.lacks, denied.promise]),
   };
 }
 

@@ -17,6 +17,8 @@ export interface ProxiedRequest {
   /** Host and port that it wanted: `mirror.example.com:443`. */
   readonly target: string;
   readonly refused: boolean;
+  /** Whether it came without the login that the proxy wants; such a request is refused too. */
+  readonly denied?: true;
 }
 
 /** Settings of {@link startProxy}. */
@@ -27,31 +29,53 @@ export interface ProxyOptions {
   readonly tls?: TlsIdentity;
   /** The hosts that it lets through, by `host:port`; all others it refuses with 403. */
   readonly routes: ReadonlyMap<string, Upstream>;
+  /** `user:password` that every request must carry. Default none. */
+  readonly login?: string | undefined;
+  /** Is told of each request without it. */
+  readonly onDenied?: (request: ProxiedRequest) => void;
 }
 
 /**
- * An HTTP proxy, for tunnels (CONNECT) and for plain requests, that keeps what it was asked for.
+ * An HTTP proxy, for tunnels (CONNECT) and for plain requests, that keeps what it was asked for. Without the login that it wants it answers as RFC
+ * 9110, section 11.7, has it, whatever is asked for.
  *
  * @returns a live list
  */
-export async function startProxy({ address, port, tls, routes }: ProxyOptions): Promise<readonly ProxiedRequest[]> {
+export async function startProxy({
+  address,
+  port,
+  tls,
+  routes,
+  login,
+  onDenied,
+}: ProxyOptions): Promise<readonly ProxiedRequest[]> {
   const requests: ProxiedRequest[] = [];
-  const route = (caller: string | undefined, target: string): Upstream | undefined => {
+  /** Where a request goes, or the status of its refusal. */
+  const route = ({ socket, headers }: IncomingMessage, target: string): Upstream | 403 | 407 => {
+    const caller = socket.remoteAddress ?? "";
+    if (login !== undefined && headers["proxy-authorization"] !== basicAuthorization(login)) {
+      const request: ProxiedRequest = { caller, target, refused: true, denied: true };
+      requests.push(request);
+      onDenied?.(request);
+      return 407;
+    }
     const upstream = routes.get(target);
-    requests.push({ caller: caller ?? "", target, refused: upstream === undefined });
-    return upstream;
+    requests.push({ caller, target, refused: upstream === undefined });
+    return upstream ?? 403;
   };
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
     const url = URL.parse(incoming.url ?? "");
-    const upstream =
-      url === null ? undefined : route(incoming.socket.remoteAddress, `${url.hostname}:${url.port || 80}`);
-    if (url === null || upstream === undefined) response.writeHead(url === null ? 400 : 403).end();
+    const upstream = url === null ? 400 : route(incoming, `${url.hostname}:${url.port || 80}`);
+    if (url === null || typeof upstream === "number")
+      response.writeHead(Number(upstream), upstream === 407 ? { "proxy-authenticate": challenge } : {}).end();
     else forward(incoming, response, url, upstream);
   };
   const server = tls === undefined ? createHttpServer(onRequest) : createHttpsServer({ ...tls }, onRequest);
   server.on("connect", (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const upstream = route(incoming.socket.remoteAddress, incoming.url ?? "");
-    if (upstream === undefined) socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+    const upstream = route(incoming, incoming.url ?? "");
+    if (upstream === 407)
+      socket.end(`HTTP/1.1 407 Login needed\r\nProxy-Authenticate: ${challenge}\r\nContent-Length: 0\r\n\r\n`);
+    else if (upstream === 403) socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     else tunnel(socket, head, upstream);
   });
   await new Promise<void>((resolve, reject) => {
@@ -60,6 +84,13 @@ export async function startProxy({ address, port, tls, routes }: ProxyOptions): 
   });
   server.unref();
   return requests;
+}
+
+const challenge = 'Basic realm="rehearsal"';
+
+/** The value of the header that carries `user:password` (RFC 7617, section 2). */
+export function basicAuthorization(login: string): string {
+  return `Basic ${Buffer.from(login).toString("base64")}`;
 }
 
 function forward(incoming: IncomingMessage, response: ServerResponse, url: URL, { address, port }: Upstream): void {

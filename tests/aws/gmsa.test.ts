@@ -23,9 +23,9 @@ const decrypt = (secret: string, via = "secretsmanager.eu-central-1.amazonaws.co
 
 describe("secrets of gMSA accounts on AWS", () => {
   const scripts = "arn:aws:s3:::demo-scripts/windows/*";
-  const plain = workerPolicy(scope, "/join", "demo-win", scripts);
-  const one = workerPolicy(scope, "/join", "demo-win", scripts, { secrets: [gmsaSecrets.aws], keys: [] });
-  const keyed = workerPolicy(scope, "/join", "demo-win", scripts, { secrets: [gmsaSecrets.aws], keys: [key] });
+  const plain = workerPolicy(scope, ["/join"], "demo-win", scripts);
+  const one = workerPolicy(scope, ["/join"], "demo-win", scripts, { secrets: [gmsaSecrets.aws], keys: [] });
+  const keyed = workerPolicy(scope, ["/join"], "demo-win", scripts, { secrets: [gmsaSecrets.aws], keys: [key] });
 
   it("are read by pools with the plug-in, each by its ARN and no other", () => {
     assert.ok(allows([one], read(gmsaSecrets.aws)));

@@ -26,7 +26,7 @@ const join = joinParameter("demo");
 const bucket = "arn:aws:s3:::demo-snapshots";
 
 const scripts = "arn:aws:s3:::demo-scripts";
-const worker = workerPolicy(scope, join, "demo-win2022", scriptsArn(scripts, "windows"));
+const worker = workerPolicy(scope, [join], "demo-win2022", scriptsArn(scripts, "windows"));
 const linuxScripts = scriptsArn(scripts, "linux");
 const machine = controlPlanePolicy(
   scope,
@@ -123,7 +123,7 @@ describe("every policy", () => {
     const parameters = { read: Object.values(keys), write: [joinParameter(long.cluster), marker] };
     const longBucket = `arn:aws:s3:::${"b".repeat(63)}`;
     for (const document of [
-      workerPolicy(long, joinParameter(long.cluster), "g".repeat(43), scriptsArn(longBucket, "windows")),
+      workerPolicy(long, [joinParameter(long.cluster)], "g".repeat(43), scriptsArn(longBucket, "windows")),
       controlPlanePolicy(long, parameters, { snapshots: longBucket, scripts: scriptsArn(longBucket, "linux") }),
       cloudControllerPolicy(long, `vpc-${"0".repeat(17)}`),
       ebsDriverPolicy(long),
@@ -158,7 +158,7 @@ describe("a worker", () => {
   });
 
   it("reads the scripts of its system and nothing else in a bucket, and writes nothing there", () => {
-    const linux = workerPolicy(scope, join, "demo-linux", linuxScripts);
+    const linux = workerPolicy(scope, [join], "demo-linux", linuxScripts);
     for (const [document, own, others] of [
       [worker, "windows", "linux"],
       [linux, "linux", "windows"],

@@ -14,6 +14,7 @@ import { type SecurityRule as AzureRule, securityRules as azureRules } from "../
 import type { Stage } from "../../components/machine/linux/stage.ts";
 import {
   controlPlaneStages,
+  credentialsStage,
   encryptedStage,
   encryptionStage,
   linuxWorkerStages,
@@ -74,7 +75,7 @@ export function awsRightsTable(): string {
   const { initialised, ...read } = controlPlaneParameters(scope.cluster);
   const join = joinParameter(scope.cluster);
   const policies: Readonly<Record<string, PolicyDocument>> = {
-    "worker of a pool": workerPolicy(scope, join, groupName(scope.cluster, "POOL"), "arn:aws:s3:::SCRIPTS/SYSTEM/*"),
+    "worker of a pool": workerPolicy(scope, [join], groupName(scope.cluster, "POOL"), "arn:aws:s3:::SCRIPTS/SYSTEM/*"),
     "control plane: machine": controlPlanePolicy(
       scope,
       { read: Object.values(read), write: [join, initialised] },

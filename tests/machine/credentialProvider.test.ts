@@ -138,7 +138,7 @@ describe("pulls from the cloud's own registries", () => {
 
   it("have rights to these repositories only, to read", () => {
     const scope = { cluster: "demo", region: "eu-central-1", accountId: "123456789012", keyArn: "k" };
-    const worker = workerPolicy(scope, "/join", "group", "scripts", undefined, [repository]);
+    const worker = workerPolicy(scope, ["/join"], "group", "scripts", undefined, [repository]);
     const may = (action: string, resource: string) => allows([worker], { action, resource });
     const image = "arn:aws:ecr:eu-central-1:123456789012:repository/team/app";
     for (const action of ["ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer", "ecr:BatchCheckLayerAvailability"]) {
@@ -147,7 +147,7 @@ describe("pulls from the cloud's own registries", () => {
     }
     assert.ok(may("ecr:GetAuthorizationToken", "*"));
     for (const action of ["ecr:PutImage", "ecr:BatchDeleteImage", "ecr:ListImages"]) assert.ok(!may(action, image));
-    const none = workerPolicy(scope, "/join", "group", "scripts");
+    const none = workerPolicy(scope, ["/join"], "group", "scripts");
     assert.ok(!none.Statement.some(({ Action }) => Action.some((action) => action.startsWith("ecr:"))));
   });
 

@@ -5,6 +5,7 @@ import { poolGroups } from "../../model/pools.ts";
 import { podNetworkRules, whereNodesHaveRanges } from "../../podNetworks/rules.ts";
 import { childPath, type Problem } from "../problem.ts";
 import type { StackConfig } from "../schema.ts";
+import { encryptCommand } from "./credentials.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
 import { type Rule, rule } from "./rule.ts";
 
@@ -258,6 +259,9 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
         value: text,
         message: "carries a user name or a password, which would be written to every machine in clear text",
         allowed: "a URL without credentials",
+        ...(path === key("httpProxy")
+          ? { remedy: `${encryptCommand(["proxyCredentials", "password"])}, and the name` }
+          : {}),
       },
     ];
   }

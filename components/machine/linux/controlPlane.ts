@@ -5,6 +5,7 @@ import { ports } from "../../model/ports.ts";
 import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours } from "../../model/timings.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
+import { withTemplates } from "../loginFiles.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } from "./controlPlaneFiles.ts";
@@ -13,7 +14,14 @@ import { linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from
 import { controlPlanePaths, etcdMembers, kubeadmConfig, type ServiceAccountTokens, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import type { Stage } from "./stage.ts";
-import { controlPlaneStages, stageTable, stageTablePath, withPodNetwork, withTrust } from "./stages.ts";
+import {
+  controlPlaneStages,
+  stageTable,
+  stageTablePath,
+  withCredentials,
+  withPodNetwork,
+  withTrust,
+} from "./stages.ts";
 import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
@@ -38,11 +46,11 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission),
     ),
   );
-  const stages = withPodNetwork(shared, podNetwork(spec));
+  const stages = withPodNetwork(withCredentials(spec, shared), podNetwork(spec));
   const jobs = scheduledJobs(args.access.snapshots === undefined ? undefined : spec.controlPlane.backup.everyHours);
   const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
-  const files: readonly PayloadFile[] = [
+  const files = withTemplates("linux", [
     ...withoutFirstKey(spec, linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount })),
     ...ownScripts(args.access.snapshots !== undefined, jobs),
     ...jobs.flatMap(({ name, does, file, first, interval, settings }) => [
@@ -64,7 +72,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       : []),
     ...encryptionFiles(spec, secretName(args.access), args.access.secrets.encryptionKey),
     rootFile("/etc/fenestra/bindings.yaml"),
-  ];
+  ]);
   return {
     kind: "control-plane",
     files: [...files, { path: stageTablePath, content: stageTable(stages, files) }],
@@ -96,11 +104,11 @@ export function machineFingerprint(spec: ControlPlaneSettings, payload: MachineP
  * @param snapshots whether the machines take snapshots of etcd.
  */
 export function controlPlaneScripts(
-  spec: Pick<ControlPlaneSettings, "cloud" | "controlPlane" | "secretsEncryption">,
+  spec: Pick<ControlPlaneSettings, "cloud" | "controlPlane" | "credentials" | "secretsEncryption">,
   snapshots: boolean,
 ): MachinePayload {
   const jobs = scheduledJobs(snapshots ? snapshotHours : undefined);
-  const stages = withEncryption(spec, controlPlaneStages);
+  const stages = withCredentials(spec, withEncryption(spec, controlPlaneStages));
   return {
     kind: "control-plane",
     files: [...withoutFirstKey(spec, linuxScripts(spec.cloud, stages)), ...ownScripts(snapshots, jobs)],

@@ -9,7 +9,7 @@ import { credentialFlags } from "../credentialProvider.ts";
 import { type KubeletArgs, kubeletConfiguration } from "../kubeletConfig.ts";
 import { kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import type { PayloadFile } from "../payload.ts";
-import { noProxy } from "../proxy.ts";
+import { noProxy, proxyUrl } from "../proxy.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript, withoutComments } from "../script.ts";
 import { trustFiles } from "../trust.ts";
@@ -113,12 +113,12 @@ function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
 
 /** Proxy settings for downloads and image pulls; nothing else uses them. */
 function proxyFile(spec: NodeSettings): readonly PayloadFile[] {
-  const { httpProxy } = spec;
-  if (httpProxy === undefined) return [];
+  const url = proxyUrl(spec);
+  if (url === undefined) return [];
   return [
     {
       path: "/etc/fenestra/proxy.env",
-      content: `${envFile({ HTTP_PROXY: httpProxy, HTTPS_PROXY: httpProxy, NO_PROXY: noProxy(spec) })}http_proxy=${httpProxy}\n`,
+      content: `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${url}\n`,
     },
   ];
 }

@@ -38,6 +38,7 @@ function cloudEnv(cloud: CloudAccess): MachineEnv {
         CLOUD: "aws",
         REGION: cloud.region,
         JOIN_SECRET: cloud.joinSecret,
+        ...(cloud.credentials === undefined ? {} : { CREDENTIALS_SECRET: cloud.credentials }),
         ...(cloud.secretsKey === undefined ? {} : { SECRETS_KEY: cloud.secretsKey }),
       };
     case "azure":
@@ -46,6 +47,9 @@ function cloudEnv(cloud: CloudAccess): MachineEnv {
         REGION: cloud.region,
         CLIENT_ID: cloud.clientId,
         JOIN_SECRET: vaultSecret(cloud.joinVault, cloud.joinSecret),
+        ...(cloud.credentials === undefined
+          ? {}
+          : { CREDENTIALS_SECRET: vaultSecret(cloud.joinVault, cloud.credentials) }),
       };
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { hasCredentials } from "../../model/credentials.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { LinuxPool } from "../../model/pools.ts";
 import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
@@ -38,6 +39,18 @@ export function withTrust(
 ): readonly Stage[] {
   const reads = trustFiles(spec, "linux").map(({ path }) => path);
   return reads.length === 0 ? stages : [{ ...trustStage, reads }, ...stages];
+}
+
+/** Stage of a machine that needs logins for what it fetches. */
+export const credentialsStage: Stage = always("credentials", 19);
+
+/** Stages of a machine with {@link credentialsStage} where it is needed, before anything is fetched but scripts from the bucket. */
+export function withCredentials(
+  { credentials }: Pick<NodeSettings, "credentials">,
+  stages: readonly Stage[],
+): readonly Stage[] {
+  if (!hasCredentials(credentials)) return stages;
+  return stages.flatMap((stage) => (stage.name === "identity" ? [stage, credentialsStage] : [stage]));
 }
 
 /** First stages of every Linux machine. */
@@ -120,7 +133,14 @@ export function workerStages(pool: LinuxPool): readonly Stage[] {
 
 /** Names of the stages above, whose scripts are beside this module. A pod network brings those of its own. */
 export const sharedStages: ReadonlySet<string> = new Set(
-  [trustStage, encryptionStage, encryptedStage, ...controlPlaneStages, ...linuxWorkerStages].map(({ name }) => name),
+  [
+    trustStage,
+    credentialsStage,
+    encryptionStage,
+    encryptedStage,
+    ...controlPlaneStages,
+    ...linuxWorkerStages,
+  ].map(({ name }) => name),
 );
 
 /** Stages with those of the cluster's pod network: behind the kernel's, before anything that others reach by an address. */

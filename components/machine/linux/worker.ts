@@ -6,12 +6,21 @@ import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { fingerprinted } from "../fingerprint.ts";
+import { withTemplates } from "../loginFiles.ts";
 import { annotationPatch } from "../ownSteps.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
-import { ownFiles, stageTable, stageTablePath, withPodNetwork, withTrust, workerStages } from "./stages.ts";
+import {
+  ownFiles,
+  stageTable,
+  stageTablePath,
+  withCredentials,
+  withPodNetwork,
+  withTrust,
+  workerStages,
+} from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
 /** Inputs of a Linux worker's payload. */
@@ -30,9 +39,9 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     ...workerAttempts,
     ...(pool.timeZone === undefined ? {} : { TIME_ZONE: pool.timeZone }),
   };
-  const stages = withPodNetwork(withTrust(spec, workerStages(pool)), podNetwork(spec));
+  const stages = withPodNetwork(withTrust(spec, withCredentials(spec, workerStages(pool))), podNetwork(spec));
   const drain = script("drain.sh");
-  const files: readonly PayloadFile[] = [
+  const files = withTemplates("linux", [
     ...linuxFiles({ spec, pool, stages, env }),
     drain,
     unitFile("fenestra-drain.service", daemonUnit("moves the pods before this machine is taken away", drain.path)),
@@ -40,7 +49,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     ...credentialFiles(spec, "linux", access),
     { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },
     ...ownStepFiles(pool),
-  ];
+  ]);
   const table = { path: stageTablePath, content: stageTable(stages, files) };
   return fingerprinted({ kind: "linux", files: [...files, table], entry: linuxEntry }, pool);
 }

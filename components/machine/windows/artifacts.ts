@@ -1,4 +1,5 @@
 import { type Artifact, downloadUrl } from "../../model/artifacts.ts";
+import { hasCredentials } from "../../model/credentials.ts";
 import type { DownloadSettings, NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
 import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
@@ -100,7 +101,9 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
  * failure: Schannel would contact the certificate's publisher, which a restricted network does not allow, and it does not use curl's proxy
  * (curl/curl#4078). Digests are checked anyway.
  */
-export function curlArguments(spec: Pick<DownloadSettings, "mirror" | "httpProxy" | "noProxy">): readonly string[] {
+export function curlArguments(
+  spec: Pick<DownloadSettings, "mirror" | "httpProxy" | "credentials" | "noProxy">,
+): readonly string[] {
   return [
     "--fail",
     "--location",
@@ -115,7 +118,8 @@ export function curlArguments(spec: Pick<DownloadSettings, "mirror" | "httpProxy
     "--retry",
     "3",
     ...(spec.mirror.artifacts === undefined && spec.httpProxy === undefined ? [] : ["--ssl-no-revoke"]),
-    ...(spec.httpProxy === undefined ? [] : ["--proxy", spec.httpProxy]),
+    ...(hasCredentials(spec.credentials) ? ["--config", windowsPaths.curlLogins] : []),
+    ...(spec.httpProxy === undefined || spec.credentials.proxy ? [] : ["--proxy", spec.httpProxy]),
     ...(spec.noProxy.length === 0 ? [] : ["--noproxy", spec.noProxy.join(",")]),
   ];
 }

@@ -49,8 +49,10 @@ export const pauseImageSizes: Readonly<Record<WindowsFacts["name"], Sized>> = {
 /** Seconds of each stage on a machine with two processors, without its downloads. All are estimates. */
 const stageSeconds: Readonly<Record<WindowsStageName, number>> = {
   os: 100,
+  credentials: 5,
   artifacts: 15,
   containerd: 8,
+  proxy: 2,
   network: 10,
   before: 30,
   join: 5,
@@ -106,7 +108,7 @@ export function windowsCriticalPath(spec: NodeSettings, pool: WindowsPool, megab
     const extra = name === "os" && pool.hyperV ? otherSeconds.hyperV : 0;
     return { name, seconds: stageSeconds[name] + extra + transfer(onTheLine), megabytes: by(name) };
   };
-  const waves = stageWaves(stagesOf(pool));
+  const waves = stageWaves(stagesOf(spec, pool));
   const started = waves.findIndex((wave) => wave.includes("services")) + 1;
   const before = waves.slice(0, started).flatMap((wave) => {
     const step = timed(wave.map((name) => part(name)));

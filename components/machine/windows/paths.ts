@@ -22,6 +22,9 @@ export const windowsPaths = {
   /** Programs, all in one folder: containerd looks for its shim next to itself. */
   bin: `${windowsRoot}\\bin`,
   downloads: `${windowsRoot}\\downloads`,
+  /** Configuration of curl with logins, and containerd's environment with one; where a stack has any. */
+  curlLogins: `${windowsRoot}\\curl.conf`,
+  containerdEnvironment: `${windowsRoot}\\containerd-environment.txt`,
   /** Where the archive of the gMSA plug-in is unpacked. */
   ccg: `${windowsRoot}\\ccg`,
   /** Results of the join stage: name, address, provider id, API server. */

@@ -6,7 +6,7 @@ import { containerdPaths } from "../containerd.ts";
 import { credentialFlags } from "../credentialProvider.ts";
 import { checked, kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import { placeholders } from "../placeholders.ts";
-import { noProxy } from "../proxy.ts";
+import { noProxy, proxyUrl } from "../proxy.ts";
 import { windowsPaths, windowsPrograms } from "./paths.ts";
 
 /**
@@ -21,9 +21,11 @@ const podSeconds = 300;
 /** containerd's log, and its maximum size before the health task rotates it: the same as the kubelet's. */
 export const containerdLog = { path: `${windowsPaths.logs}\\containerd.log`, bytes: 100 * 1024 * 1024 } as const;
 
+/** What decides whether containerd uses a proxy. */
+type ProxySettings = Pick<NodeSettings, "httpProxy" | "credentials" | "noProxy" | "network" | "kubernetes">;
+
 /** containerd's service. */
-export function containerdService(spec: Pick<NodeSettings, "httpProxy" | "noProxy" | "network" | "kubernetes">) {
-  const proxy = spec.httpProxy;
+export function containerdService(spec: ProxySettings) {
   return {
     program: windowsPrograms.containerd,
     arguments: [
@@ -38,9 +40,14 @@ export function containerdService(spec: Pick<NodeSettings, "httpProxy" | "noProx
     pipe: containerdPaths.windows.address,
     recovery,
     /** Environment of this service only: a kubelet with a proxy would use it for the API. */
-    environment:
-      proxy === undefined ? [] : [`HTTP_PROXY=${proxy}`, `HTTPS_PROXY=${proxy}`, `NO_PROXY=${noProxy(spec)}`],
+    environment: spec.credentials.proxy ? [] : containerdEnvironment(spec),
   };
+}
+
+/** containerd's environment; the stage `proxy` sets one with a login. */
+export function containerdEnvironment(spec: ProxySettings): readonly string[] {
+  const proxy = proxyUrl(spec);
+  return proxy === undefined ? [] : [`HTTP_PROXY=${proxy}`, `HTTPS_PROXY=${proxy}`, `NO_PROXY=${noProxy(spec)}`];
 }
 
 /**

@@ -1,3 +1,5 @@
+import { hasCredentials } from "../../model/credentials.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { fingerprint } from "../fingerprint.ts";
 import { hasOwnStage } from "../ownSteps.ts";
@@ -5,8 +7,10 @@ import { hasOwnStage } from "../ownSteps.ts";
 /** Name of a stage of the Windows bootstrap; its script is `stage-<name>.ps1`. */
 export type WindowsStageName =
   | "os"
+  | "credentials"
   | "artifacts"
   | "containerd"
+  | "proxy"
   | "network"
   | "before"
   | "join"
@@ -61,8 +65,20 @@ export const windowsStages: readonly WindowsStageRule[] = [
     services: [],
   },
   {
-    name: "artifacts",
+    // Only where something that is fetched wants a login, see `stagesOf`.
+    name: "credentials",
     needs: [],
+    scope: "boot",
+    exitCode: 32,
+    limitSeconds: short,
+    connects: true,
+    reboots: false,
+    uses: ["identity.ps1", "sigv4.ps1"],
+    services: [],
+  },
+  {
+    name: "artifacts",
+    needs: ["credentials"],
     scope: "once",
     exitCode: 22,
     limitSeconds: long,
@@ -80,6 +96,18 @@ export const windowsStages: readonly WindowsStageRule[] = [
     connects: false,
     reboots: false,
     uses: ["services.ps1"],
+    services: nodeServices,
+  },
+  {
+    // Only where the proxy wants a login.
+    name: "proxy",
+    needs: ["credentials", "containerd"],
+    scope: "boot",
+    exitCode: 33,
+    limitSeconds: short,
+    connects: false,
+    reboots: false,
+    uses: [],
     services: nodeServices,
   },
   {
@@ -130,7 +158,7 @@ export const windowsStages: readonly WindowsStageRule[] = [
   },
   {
     name: "services",
-    needs: ["containerd", "network", "join", "ccg"],
+    needs: ["containerd", "proxy", "network", "join", "ccg"],
     scope: "boot",
     exitCode: 26,
     limitSeconds: short,
@@ -177,11 +205,24 @@ export const windowsStages: readonly WindowsStageRule[] = [
 
 /** The stages of a pool's machines: those that only some need are left out where nothing is requested of them. */
 export function stagesOf(
+  { credentials }: Pick<NodeSettings, "credentials">,
   pool: Pick<WindowsPool, "ccgPlugin" | "timeZone" | "annotations" | "beforeJoin" | "afterJoin">,
 ): readonly WindowsStageRule[] {
-  const left = windowsStages.filter(({ name }) =>
-    name === "ccg" ? pool.ccgPlugin : name === "before" || name === "after" ? hasOwnStage(pool, name) : true,
-  );
+  const left = windowsStages.filter(({ name }) => {
+    switch (name) {
+      case "ccg":
+        return pool.ccgPlugin;
+      case "before":
+      case "after":
+        return hasOwnStage(pool, name);
+      case "credentials":
+        return hasCredentials(credentials);
+      case "proxy":
+        return credentials.proxy;
+      default:
+        return true;
+    }
+  });
   const names = left.map(({ name }) => name);
   return left.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));
 }

@@ -13,6 +13,7 @@ import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { fingerprinted } from "../fingerprint.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
+import { withTemplates } from "../loginFiles.ts";
 import { annotationPatch, hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
@@ -20,6 +21,7 @@ import { readScript } from "../script.ts";
 import { trustFiles } from "../trust.ts";
 import { curlArguments, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
+import { loginData, loginSettings } from "./logins.ts";
 import { windowsNetwork } from "./network.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
@@ -129,8 +131,9 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
     ...registryMirrorFiles({ os: "windows", registries: spec.mirror.registries }),
     ...network.windows.files(spec, pool),
     { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },
+    ...loginSettings(spec),
   ];
-  const used = new Set(stagesOf(pool).map(({ name }) => name));
+  const used = new Set(stagesOf(spec, pool).map(({ name }) => name));
   const unused = windowsStages.flatMap(({ name }) => (used.has(name) ? [] : [`stage-${name}.ps1`]));
   const scripts = windowsScripts(network)
     .filter((name) => !unused.includes(name))
@@ -143,7 +146,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   return fingerprinted(
     {
       kind: "windows",
-      files: [machine, repairs, ...configs, ...scripts, ...ownStepFiles(pool)],
+      files: [machine, repairs, ...withTemplates("windows", configs), ...scripts, ...ownStepFiles(pool)],
       entry: windowsPaths.entry,
     },
     pool,
@@ -186,7 +189,8 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
   const os = windowsSystem(cloud.kind, pool, ofPods);
   const ccg = ccgData(spec, pool);
   const artifacts = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)];
-  const rules = stagesOf(pool);
+  const rules = stagesOf(spec, pool);
+  const logins = loginData(cloud, configs);
   const network = windowsNetwork(spec);
   const services = { containerd: containerdService(spec), kubelet: kubeletService };
   const kubelet = { arguments: kubeletArguments(spec, pool) };
@@ -194,6 +198,8 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
   const stages = hashedStages(
     {
       os: { inputs: [os, networkRepairs[os.name]] },
+      credentials: { inputs: [logins, contents] },
+      proxy: { inputs: logins },
       artifacts: { inputs: artifacts.filter(({ stage }) => stage === "artifacts") },
       containerd: { inputs: [services.containerd, contents] },
       network: { inputs: network },
@@ -238,6 +244,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     },
     os,
     curl: curlArguments(spec),
+    ...logins,
     artifacts,
     services,
     ccg,

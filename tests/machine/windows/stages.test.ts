@@ -18,13 +18,16 @@ import {
 import { readWindowsScript } from "../../../components/machine/windows/worker.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 
+const plain = { credentials: { proxy: false } };
 const names = windowsStages.map(({ name }) => name);
 const inputs = (change?: WindowsStageName): Readonly<Record<WindowsStageName, StageInputs>> => {
   const of = (name: WindowsStageName): StageInputs => ({ inputs: [name, name === change ? "changed" : "same"] });
   return {
     os: of("os"),
+    credentials: of("credentials"),
     artifacts: of("artifacts"),
     containerd: of("containerd"),
+    proxy: of("proxy"),
     network: of("network"),
     join: of("join"),
     ccg: of("ccg"),
@@ -45,26 +48,40 @@ function dependants(name: WindowsStageName, stages: readonly WindowsStageRule[])
 
 describe("the stages of a Windows node", () => {
   it("run in these waves", () => {
-    assert.deepEqual(stageWaves(windowsStages), [
-      ["os", "artifacts"],
+    const logins = { credentials: { proxy: true } };
+    assert.deepEqual(stageWaves(stagesOf(logins, { ccgPlugin: false, annotations: {} })), [
+      ["os", "credentials"],
       ["network"],
-      ["containerd", "before", "ccg"],
-      ["join"],
+      ["artifacts", "join"],
+      ["containerd"],
+      ["proxy"],
       ["services"],
       ["programs"],
       ["ready"],
-      ["after"],
     ]);
+    assert.deepEqual(
+      stageWaves(stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" })),
+      [
+        ["os", "artifacts"],
+        ["network"],
+        ["containerd", "before", "ccg"],
+        ["join"],
+        ["services"],
+        ["programs"],
+        ["ready"],
+        ["after"],
+      ],
+    );
   });
 
   it("bring the plug-in for accounts of a domain where it is asked for, before the kubelet, and cost nothing elsewhere", () => {
     const steps = { annotations: { "example.com/team": "web" }, beforeJoin: "echo" };
     const [without, having] = [
-      stagesOf({ ccgPlugin: false, annotations: {} }),
-      stagesOf({ ccgPlugin: true, ...steps }),
+      stagesOf(plain, { ccgPlugin: false, annotations: {} }),
+      stagesOf({ credentials: { proxy: true } }, { ccgPlugin: true, ...steps }),
     ];
     assert.deepEqual(having, windowsStages);
-    const always = names.filter((name) => !["ccg", "before", "after"].includes(name));
+    const always = names.filter((name) => !["ccg", "before", "after", "credentials", "proxy"].includes(name));
     assert.deepEqual(
       without.map(({ name }) => name),
       always,
@@ -91,7 +108,7 @@ describe("the stages of a Windows node", () => {
 
   it("what Windows forgets at a reboot is made at each boot", () => {
     const boot = windowsStages.filter(({ scope }) => scope === "boot").map(({ name }) => name);
-    assert.deepEqual(boot, ["network", "join", "services"]);
+    assert.deepEqual(boot, ["credentials", "proxy", "network", "join", "services"]);
   });
 
   it("in any order of the list, each comes after what it needs, once, and none with connections beside the network", () => {
@@ -134,7 +151,7 @@ describe("the stages of a Windows node", () => {
 
   it("are the same in the scripts' own test of faults, wave by wave", () => {
     const text = readFileSync(new URL("scripts/stages.tests.ps1", import.meta.url), "utf8");
-    const usual = stagesOf({ ccgPlugin: true, annotations: {} });
+    const usual = stagesOf(plain, { ccgPlugin: true, annotations: {} });
     const quoted = (part: string): readonly string[] => [...part.matchAll(/'([a-z]+)'/g)].map(([, name = ""]) => name);
     assert.deepEqual(
       quoted(/^\$names = (.*)$/m.exec(text)?.[1] ?? ""),
@@ -161,11 +178,12 @@ describe("the stages of a Windows node", () => {
       }
     }
     const touching = windowsStages.filter(({ services }) => services.length > 0).map(({ name }) => name);
-    assert.deepEqual(touching, ["artifacts", "containerd", "network", "services"]);
+    assert.deepEqual(touching, ["artifacts", "containerd", "proxy", "network", "services"]);
   });
 
   it("a stage with connections that could run beside the network is moved behind it", () => {
-    const loose = windowsStages.map((stage) =>
+    const all = stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" });
+    const loose = all.map((stage) =>
       stage.name === "artifacts" ? { ...stage, needs: ["os"] as const } : stage,
     );
     const waves = stageWaves(loose);

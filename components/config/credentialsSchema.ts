@@ -1,0 +1,33 @@
+import { z } from "zod";
+
+/** What is no part of a name or password here: neither HTTP's basic authentication nor the files of the machines can hold it. */
+const control = "\\u0000-\\u001f\\u007f";
+
+/** User name and password. */
+const loginSchema = z.strictObject({
+  username: z
+    .string()
+    .regex(new RegExp(`^[^:${control}]+$`), "is empty or has a colon, which basic authentication does not allow")
+    .meta({
+      patternErrorMessage: "a name without a colon",
+      examples: ["svc-fenestra"],
+      description: "User name.",
+    }),
+  password: z
+    .string()
+    .regex(new RegExp(`^[^${control}]+$`), "is empty or has a control character")
+    .meta({
+      // JSON Schema's annotation for passwords: the schema for editors has Pulumi's encrypted form in its place.
+      writeOnly: true,
+      patternErrorMessage: "a text that is encrypted",
+      description: "Password, encrypted by pulumi config set --secret --path.",
+    }),
+});
+
+/** Settings of logins for what machines fetch. */
+export const credentialFields = {
+  proxyCredentials: loginSchema.optional().meta({
+    description:
+      "Login of httpProxy, for basic authentication. It is kept in Parameter Store or Key Vault, where the machines read it.",
+  }),
+};

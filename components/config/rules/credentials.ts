@@ -1,0 +1,84 @@
+import { credentialsDocument } from "../../model/credentials.ts";
+import { encryptedText } from "../encrypted.ts";
+import { childPath, type Problem } from "../problem.ts";
+import { type Rule, rule } from "./rule.ts";
+
+const key = (path: string): string => `config.fenestra:${path}`;
+
+/** Bytes of a standard parameter (AWS Systems Manager documentation, "Managing parameter tiers"); a Key Vault secret may have 25 kB. */
+const largestSecret = 4096;
+
+/** The rules on logins for what machines fetch. */
+export const credentialRules: readonly Rule[] = [
+  rule(["proxyCredentials", "httpProxy"], ({ proxyCredentials, httpProxy }) =>
+    proxyCredentials === undefined || httpProxy !== undefined
+      ? []
+      : [
+          {
+            path: key("proxyCredentials"),
+            value: "a login",
+            message: "is a login without a proxy",
+            allowed: "nothing without httpProxy",
+          },
+        ],
+  ),
+  rule(["proxyCredentials"], (settings) => {
+    const bytes = Buffer.byteLength(credentialsDocument(settings) ?? "");
+    return bytes <= largestSecret
+      ? []
+      : [
+          {
+            path: key("proxyCredentials"),
+            value: `${bytes} bytes`,
+            message: "is too long for a parameter of AWS, in which all logins are kept together",
+            allowed: `logins of at most ${largestSecret} bytes, encoded`,
+          },
+        ];
+  }),
+];
+
+/** Settings with a login. */
+const logins = ["proxyCredentials"] as const;
+
+/**
+ * Passwords that stand in the stack file as they are: whoever may read the repository would have them.
+ *
+ * @param values the config's values, keys without the project's prefix
+ * @param isEncrypted whether something in a key's value is encrypted. Pulumi does not tell which part.
+ */
+export function plainPasswords(
+  values: Readonly<Record<string, unknown>>,
+  isEncrypted: (key: string) => boolean,
+): readonly Problem[] {
+  return logins.flatMap((name) =>
+    isEncrypted(name)
+      ? []
+      : passwordsIn(values[name], [name])
+          .filter(({ text }) => text !== encryptedText)
+          .map(({ path }) => ({
+            path: path.reduce(childPath, "config"),
+            value: undefined,
+            message: "is a password in clear text",
+            allowed: "an encrypted value",
+            remedy: `${encryptCommand(path)}; then change the password, which the repository's history may hold`,
+          })),
+  );
+}
+
+/** The command that encrypts a value of the stack file. */
+export function encryptCommand([name = "", ...rest]: readonly string[]): string {
+  const path = rest.reduce(childPath, `fenestra:${name}`);
+  return `pulumi config set --secret --path ${/[["]/.test(path) ? `'${path}'` : path}`;
+}
+
+function passwordsIn(
+  value: unknown,
+  path: readonly string[],
+): readonly { readonly path: readonly string[]; readonly text: string }[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, part]) =>
+    key === "password" && typeof part === "string"
+      ? [{ path: [...path, key], text: part }]
+      : passwordsIn(part, [...path, key]),
+  );
+}
