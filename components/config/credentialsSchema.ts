@@ -19,7 +19,7 @@ const loginSchema = z.strictObject({
     .meta({
       // JSON Schema's annotation for passwords: the schema for editors has Pulumi's encrypted form in its place.
       writeOnly: true,
-      patternErrorMessage: "a text that is encrypted",
+      patternErrorMessage: "encrypted",
       description: "Password, encrypted by pulumi config set --secret --path.",
     }),
 });

@@ -35,7 +35,7 @@ export function childPath(path: string, step: PropertyKey): string {
 /** A value as it is shown in a message: JSON, shortened; a missing one in words. Passwords in URLs are never shown. */
 export function showValue(value: unknown): string {
   if (value === undefined) return "nothing";
-  const text = (JSON.stringify(value) ?? String(value)).replaceAll(/\/\/[^/\s"]*@/g, "//…@");
+  const text = (JSON.stringify(value) ?? String(value)).replaceAll(/\/\/[^/]*@/g, "//…@");
   return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;
 }
 

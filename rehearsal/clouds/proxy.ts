@@ -89,7 +89,7 @@ export async function startProxy({
 const challenge = 'Basic realm="rehearsal"';
 
 /** The value of the header that carries `user:password` (RFC 7617, section 2). */
-export function basicAuthorization(login: string): string {
+function basicAuthorization(login: string): string {
   return `Basic ${Buffer.from(login).toString("base64")}`;
 }
 

@@ -20,6 +20,7 @@ import {
   linuxWorkerStages,
   scriptsStage,
   trustStage,
+  withCredentials,
 } from "../../components/machine/linux/stages.ts";
 import { windowsStages } from "../../components/machine/windows/stages.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
@@ -144,11 +145,13 @@ export function ownFlagsTable(): string {
 export function linuxStagesTable(): string {
   const ofNetworks = Object.values(podNetworks).flatMap(({ linux }) => linux.stages);
   const ofKeys = [encryptionStage, encryptedStage];
-  const all = [trustStage, scriptsStage, ...controlPlaneStages, ...ofKeys, ...linuxWorkerStages, ...ofNetworks];
+  const ownControlPlane = withCredentials({ credentials: { proxy: true } }, controlPlaneStages);
+  const all = [trustStage, scriptsStage, ...ownControlPlane, ...ofKeys, ...linuxWorkerStages, ...ofNetworks];
   const names = [...new Set(all.map(({ name }) => name))];
   const conditions = new Map([
     [scriptsStage.name, "on AWS"],
     [trustStage.name, "with own authorities"],
+    [credentialsStage.name, "with logins"],
     ...ofNetworks.map(({ name }) => [name, "with `azure-cni`"] as const),
   ]);
   const runs = (list: readonly Stage[], name: string) => {

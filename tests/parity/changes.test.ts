@@ -88,6 +88,10 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   "`access.serviceAccountKeys`": () => ({ access: { serviceAccountKeys: ["ecdsa", "rsa-1"] } }),
   "`secretsEncryption`": () => ({ secretsEncryption: { keys: ["key1", "key2"] } }),
   "`certificateAuthorities`, `noProxy`": () => ({ certificateAuthorities: [newAuthority("Own").certificate] }),
+  "`proxyCredentials`, when it comes or goes": () => ({
+    httpProxy: "http://proxy.example.com:3128",
+    proxyCredentials: { username: "[secret]", password: "[secret]" },
+  }),
   "`access.names`, `access.dns.name`": () => ({ access: { names: ["api.example.com"] } }),
   "`kubernetes.version`": () => ({ kubernetes: { version: "1.37.0" } }),
   "`tags`": () => ({ tags: { owner: "me" } }),
@@ -119,7 +123,10 @@ interface Run extends RecordedProgram {
 }
 
 async function run(cloud: Cloud, more: Readonly<Record<string, unknown>>): Promise<Run> {
-  const config = Object.entries({ pools: [pool], ...more }).map(([key, value]) => [key, JSON.stringify(value)]);
+  const config = Object.entries({ pools: [pool], ...more }).map(([key, value]) => [
+    key,
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
   const spec = specOf(`${cloud}-dev`, Object.fromEntries(config));
   const deploy = cloud === "aws" ? deployAws : deployAzure;
   return { ...(await withMocks(() => deploy(spec), { region: spec.region })).program, state: stateOf(spec) };

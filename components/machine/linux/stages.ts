@@ -133,14 +133,9 @@ export function workerStages(pool: LinuxPool): readonly Stage[] {
 
 /** Names of the stages above, whose scripts are beside this module. A pod network brings those of its own. */
 export const sharedStages: ReadonlySet<string> = new Set(
-  [
-    trustStage,
-    credentialsStage,
-    encryptionStage,
-    encryptedStage,
-    ...controlPlaneStages,
-    ...linuxWorkerStages,
-  ].map(({ name }) => name),
+  [trustStage, credentialsStage, encryptionStage, encryptedStage, ...controlPlaneStages, ...linuxWorkerStages].map(
+    ({ name }) => name,
+  ),
 );
 
 /** Stages with those of the cluster's pod network: behind the kernel's, before anything that others reach by an address. */

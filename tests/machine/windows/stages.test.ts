@@ -183,9 +183,7 @@ describe("the stages of a Windows node", () => {
 
   it("a stage with connections that could run beside the network is moved behind it", () => {
     const all = stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" });
-    const loose = all.map((stage) =>
-      stage.name === "artifacts" ? { ...stage, needs: ["os"] as const } : stage,
-    );
+    const loose = all.map((stage) => (stage.name === "artifacts" ? { ...stage, needs: ["os"] as const } : stage));
     const waves = stageWaves(loose);
     assert.deepEqual(waves.slice(0, 3), [["os"], ["network"], ["artifacts", "before"]]);
     const alone = loose.map((stage) =>

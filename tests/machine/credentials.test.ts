@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { attachedPools } from "../../components/config/attach.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { credentialsDocument, proxyLogin } from "../../components/model/credentials.ts";
+import { decodeUserData } from "../../plan/decode/userData.ts";
+import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { collectMachines } from "../../plan/fakes/collect.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
+import { mapOf, plainTexts, reveal, textOf } from "../../plan/program/values.ts";
+import { stackConfig } from "../support/stacks.ts";
+
+const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+const password = 'pä$s "w`0rd';
+const login = { username: "CORP\\svc", password };
+
+/** How a stack whose proxy wants a login is recorded. */
+async function recorded(cloud: "aws" | "azure") {
+  const stack = `${cloud}-dev`;
+  const config = {
+    ...stackConfig(stack),
+    "fenestra:httpProxy": "http://proxy.example.com:3128",
+    "fenestra:proxyCredentials": JSON.stringify(login),
+  };
+  const simulate = simulatedCloud(placeOf(config), "fake");
+  return { config, program: await runProgram({ entry, stack, config, mode: "known-outputs", simulate }) };
+}
+
+describe("the login of a proxy", function () {
+  this.timeout(60_000);
+
+  it("is encoded so that curl, Go and a shell read it back, whatever it is", () => {
+    const visible = fc.string({ unit: "grapheme", minLength: 1 }).filter((text) => !/\p{C}/u.test(text));
+    fc.assert(
+      fc.property(visible, visible, (username, secret) => {
+        fc.pre(!username.includes(":"));
+        const text = credentialsDocument({ proxyCredentials: { username, password: secret } }) ?? "";
+        const userInfo: string = JSON.parse(text)[proxyLogin];
+        assert.match(userInfo, /^[A-Za-z0-9_.%-]+:[A-Za-z0-9_.%-]+$/);
+        const url = new URL(`http://${userInfo}@proxy:1`);
+        assert.deepEqual([url.username, url.password].map(decodeURIComponent), [username, secret]);
+      }),
+    );
+  });
+
+  for (const cloud of ["aws", "azure"] as const) {
+    it(`is on ${cloud} in one secret of the cloud and in nothing else that the program makes`, async () => {
+      const { program } = await recorded(cloud);
+      const all = program.resources.flatMap(({ name, inputs, outputs }) =>
+        [...plainTexts(inputs), ...plainTexts(outputs)].map(({ path, text }) => ({ name, path, text })),
+      );
+      const forms = [password, JSON.stringify(password).slice(1, -1), encodeURIComponent(password)];
+      const showing = all.filter(({ text }) => forms.some((form) => text.includes(form)));
+      assert.deepEqual(showing, []);
+      const holding = program.resources.filter(({ inputs }) =>
+        plainTexts(reveal(inputs)).some(({ text }) => text.includes(proxyLogin) && text.includes("CORP%5Csvc")),
+      );
+      assert.deepEqual(
+        holding.map(({ name }) => name),
+        [`${cloud}-dev-secrets-credentials`],
+      );
+      const machines = collectMachines(program);
+      assert.ok(machines.length > 2);
+      for (const machine of machines) {
+        const { files } = decodeUserData(machine.userData, awsObjects(program, machine.role));
+        assert.ok(!files.some(({ content }) => forms.some((form) => content.includes(form))), machine.name);
+        const needing = files.filter(({ content }) => content.includes("http://@LOGIN_PROXY@@proxy.example.com:3128"));
+        assert.ok(needing.length > 0 && needing.every(({ path }) => /[\\/]templates[\\/]/.test(path)), machine.name);
+        assert.ok(!files.some(({ content }) => content.includes("http://proxy.example.com:3128")), machine.name);
+      }
+    });
+  }
+
+  it("is in the output by which other programs attach pools as something that is there", async () => {
+    const { program } = await recorded("aws");
+    const output = mapOf(program.outputs.config);
+    assert.deepEqual(output.proxyCredentials, { username: "[secret]", password: "[secret]" });
+    const { spec } = attachedPools(output, JSON.stringify([{ name: "more", os: "linux" }]));
+    assert.deepEqual(spec.credentials, { proxy: true });
+  });
+
+  it("is refused in clear text, and never shown", async () => {
+    const { config } = await recorded("aws");
+    const failure = (changed: Readonly<Record<string, string>>, isEncrypted?: () => boolean): string => {
+      try {
+        loadConfig({ ...config, ...changed }, undefined, isEncrypted);
+        return "";
+      } catch (error) {
+        return error instanceof Error ? error.message : "";
+      }
+    };
+    const refusal = failure({});
+    assert.match(
+      refusal,
+      /config\.fenestra:proxyCredentials\.password: is a password in clear text\n.*\n.*\n +fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password; then/,
+    );
+    assert.equal(
+      failure({}, () => true),
+      "",
+    );
+    const mistyped = { "fenestra:proxyCredentials": JSON.stringify({ username: "a", pasword: password }) };
+    const inUrl = failure({ "fenestra:httpProxy": `http://svc:${password}@proxy.example.com:3128` }, () => true);
+    assert.match(inUrl, /fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password, and the name/);
+    for (const message of [refusal, failure(mistyped), inUrl]) assert.ok(!message.includes("w`0rd"), message);
+  });
+
+  it("may be used by the machines that need it, and by no one else", async () => {
+    const { program } = await recorded("azure");
+    const grants = program.resources
+      .filter(({ type }) => type.endsWith(":RoleAssignment"))
+      .filter(({ inputs }) => textOf(inputs.scope)?.endsWith("/secrets/credentials"))
+      .map(({ name, inputs }) => [name, textOf(inputs.roleDefinitionId)?.split("/").at(-1)]);
+    const reader = "4633458b-17de-408a-b874-0445c86b69e6";
+    const pools = program.resources.filter(({ type }) => type === "fenestra:azure:Pool").map(({ name }) => name);
+    assert.deepEqual(
+      grants.sort(),
+      ["azure-dev-secrets", ...pools.map((name) => `${name}-identity`)]
+        .map((name) => [`${name}-read-credentials`, reader])
+        .sort(),
+    );
+    const aws = (await recorded("aws")).program.resources.flatMap(({ name, inputs }) =>
+      plainTexts(inputs)
+        .filter(({ text }) => text.includes(":parameter/fenestra/aws-dev/credentials"))
+        .map(() => name),
+    );
+    assert.ok(
+      aws.length > 1 && aws.every((name) => /(pool-\w+|control-plane)-identity-(worker|machine)$/.test(name)),
+      `${aws}`,
+    );
+  });
+});
