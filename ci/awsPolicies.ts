@@ -1,4 +1,4 @@
-import { type PolicyDocument, partition, policy, type Statement } from "../components/aws/policies.ts";
+import { type PolicyDocument, partition, policy, type Statement } from "../components/aws/policyDocument.ts";
 import type { DnsRecord, PodGrants } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 

@@ -16,7 +16,7 @@ import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
-import { clusterTag } from "./policies.ts";
+import { clusterTag } from "./policyDocument.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 export interface ControlPlaneMachineArgs {

@@ -9,7 +9,7 @@ import {
   partition,
   policy,
   type Statement,
-} from "./policies.ts";
+} from "./policyDocument.ts";
 
 /**
  * What the cloud controller may do: initialise nodes and create load balancers for Services. The list of calls is that of

@@ -8,7 +8,7 @@ import type { ExistingNetwork as Given, ZonePlan } from "../model/addressPlan.ts
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { zoneSuffix } from "../model/pools.ts";
 import type { ClusterNetwork, ZoneSubnets } from "./network.ts";
-import { clusterTag } from "./policies.ts";
+import { clusterTag } from "./policyDocument.ts";
 
 export interface ExistingNetworkArgs {
   readonly spec: Pick<ClusterSpec, "name" | "network">;

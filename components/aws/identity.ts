@@ -4,7 +4,8 @@ import { Role } from "@pulumi/aws/iam/role.js";
 import { RolePolicyAttachment } from "@pulumi/aws/iam/rolePolicyAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { NodeSettings } from "../model/nodeSettings.ts";
-import { machineTrust, type PolicyDocument } from "./policies.ts";
+import { machineTrust } from "./policies.ts";
+import type { PolicyDocument } from "./policyDocument.ts";
 
 export interface IdentityArgs {
   /** What the role may do, by purpose: each becomes a separate policy. None of AWS's managed policies is attached. */

@@ -6,7 +6,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/serviceAccountKeys.ts";
 import { sampleObjectName, sampleObjectText } from "../model/workloadIdentity.ts";
-import { type PolicyDocument, policy } from "./policies.ts";
+import { type PolicyDocument, policy } from "./policyDocument.ts";
 
 export interface IssuerArgs {
   readonly spec: Pick<ClusterSpec, "environment">;

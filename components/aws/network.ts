@@ -16,7 +16,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { addressPlan, type CreatedPlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { zoneSuffix } from "../model/pools.ts";
-import { clusterTag } from "./policies.ts";
+import { clusterTag } from "./policyDocument.ts";
 
 export interface NetworkArgs {
   /** Name, zones, address plan and NAT mode come from here. */

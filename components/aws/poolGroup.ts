@@ -4,7 +4,7 @@ import type { ClusterIdentity } from "../model/nodeSettings.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds, terminationSeconds } from "../model/timings.ts";
-import { clusterTag } from "./policies.ts";
+import { clusterTag } from "./policyDocument.ts";
 
 /** Names of the lifecycle hooks that a machine completes itself: at launch when its node has joined, at the end when it is drained. */
 export const lifecycleHooks = { launch: "join", terminate: "drain" } as const;

@@ -3,7 +3,7 @@ import { BucketPolicy } from "@pulumi/aws/s3/bucketPolicy.js";
 import { BucketPublicAccessBlock } from "@pulumi/aws/s3/bucketPublicAccessBlock.js";
 import { BucketServerSideEncryptionConfiguration } from "@pulumi/aws/s3/bucketServerSideEncryptionConfiguration.js";
 import type * as pulumi from "@pulumi/pulumi";
-import { policy } from "./policies.ts";
+import { policy } from "./policyDocument.ts";
 
 /** Settings of `privateBucket`. */
 export interface PrivateBucketOptions {

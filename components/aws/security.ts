@@ -3,7 +3,7 @@ import { SecurityGroupEgressRule } from "@pulumi/aws/vpc/securityGroupEgressRule
 import { SecurityGroupIngressRule } from "@pulumi/aws/vpc/securityGroupIngressRule.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { clusterTag } from "./policies.ts";
+import { clusterTag } from "./policyDocument.ts";
 import {
   type GroupName,
   groupNames,

@@ -16,7 +16,7 @@ import {
 } from "../model/workloadIdentity.ts";
 import { roleBounds } from "./identity.ts";
 import { Issuer } from "./issuer.ts";
-import { type PolicyDocument, policy } from "./policies.ts";
+import { type PolicyDocument, policy } from "./policyDocument.ts";
 
 export interface WorkloadIdentityArgs {
   readonly spec: Pick<ClusterSpec, "name" | "region" | "environment" | "iam">;

@@ -1,4 +1,4 @@
-import { partition } from "../../components/aws/policies.ts";
+import { partition } from "../../components/aws/policyDocument.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../program/values.ts";
@@ -11,7 +11,6 @@ const idPrefixes: Readonly<Record<string, string>> = {
   "ec2/vpc:Vpc": "vpc",
   "ec2/subnet:Subnet": "subnet",
   "ec2/internetGateway:InternetGateway": "igw",
-  "ec2/egressOnlyInternetGateway:EgressOnlyInternetGateway": "eigw",
   "ec2/natGateway:NatGateway": "nat",
   "ec2/eip:Eip": "eipalloc",
   "ec2/routeTable:RouteTable": "rtb",
@@ -19,14 +18,10 @@ const idPrefixes: Readonly<Record<string, string>> = {
   "ec2/securityGroup:SecurityGroup": "sg",
   "ec2/vpcEndpoint:VpcEndpoint": "vpce",
   "ec2/networkInterface:NetworkInterface": "eni",
-  "ec2/networkInterfaceAttachment:NetworkInterfaceAttachment": "eni-attach",
   "ec2/launchTemplate:LaunchTemplate": "lt",
   "ec2/instance:Instance": "i",
-  "ec2/networkAcl:NetworkAcl": "acl",
-  "ec2/flowLog:FlowLog": "fl",
   "ec2/defaultSecurityGroup:DefaultSecurityGroup": "sg",
   "ec2/vpcDhcpOptions:VpcDhcpOptions": "dopt",
-  "ec2/placementGroup:PlacementGroup": "pg",
   "ebs/volume:Volume": "vol",
   "vpc/securityGroupIngressRule:SecurityGroupIngressRule": "sgr",
   "vpc/securityGroupEgressRule:SecurityGroupEgressRule": "sgr",
@@ -211,32 +206,11 @@ const makers: Readonly<Record<string, Maker>> = {
       name,
     },
   }),
-  "sqs/queue:Queue": (_, { place }, __, name) => {
-    const url = `https://sqs.${place.region}.amazonaws.com/${place.accountId}/${name}`;
-    return { id: url, outputs: { arn: arn("sqs", place, name), name, url } };
-  },
   "s3/bucket:Bucket": bucket,
-  "s3/bucketV2:BucketV2": bucket,
   "s3/bucketObjectv2:BucketObjectv2": bucketObject,
-  "s3/bucketObject:BucketObject": bucketObject,
-  "route53/zone:Zone": ({ urn }, { place }, __, name) => {
-    const zone = `Z${characters(20, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", urn)}`;
-    return {
-      id: zone,
-      outputs: { zoneId: zone, name, arn: `arn:${partition(place.region)}:route53:::hostedzone/${zone}` },
-    };
-  },
   "route53/record:Record": ({ inputs }, _, __, name) => ({
     id: `${textOf(inputs.zoneId) ?? ""}_${name}_${textOf(inputs.type) ?? ""}`,
     outputs: { name, fqdn: name },
-  }),
-  "cloudwatch/logGroup:LogGroup": (_, { place }, __, name) => ({
-    id: name,
-    outputs: { arn: arn("logs", place, `log-group:${name}`), name },
-  }),
-  "cloudwatch/eventRule:EventRule": (_, { place }, __, name) => ({
-    id: name,
-    outputs: { arn: arn("events", place, `rule/${name}`), name },
   }),
 };
 
@@ -290,12 +264,12 @@ function globalArn(service: string, { region, accountId }: SimulatedContext["pla
   return `arn:${partition(region)}:${service}::${accountId}:${resource}`;
 }
 
-/** Unique ids of IAM: a prefix for the kind and 17 characters (IAM User Guide, IAM identifiers). */
 /** Path of an identity in IAM, which is part of its ARN (IAM User Guide, "IAM identifiers"). */
 function pathOf(inputs: PropertyMap): string {
   return textOf(inputs.path) ?? "/";
 }
 
+/** Unique ids of IAM: a prefix for the kind and 17 characters (IAM User Guide, IAM identifiers). */
 function identity(prefix: string, urn: string): string {
   return prefix + characters(17, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", urn);
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type PolicyScope, workerPolicy } from "../../components/aws/policies.ts";
+import { workerPolicy } from "../../components/aws/policies.ts";
+import type { PolicyScope } from "../../components/aws/policyDocument.ts";
 import { allows } from "../../plan/fakes/iam.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";

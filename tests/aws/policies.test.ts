@@ -2,16 +2,14 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "../../components/aws/controllerPolicies.ts";
 import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
+import { controlPlanePolicy, scriptsArn, workerPolicy } from "../../components/aws/policies.ts";
 import {
-  controlPlanePolicy,
   type PolicyDocument,
   type PolicyScope,
   partition,
   policy,
-  scriptsArn,
   unscopedActions,
-  workerPolicy,
-} from "../../components/aws/policies.ts";
+} from "../../components/aws/policyDocument.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { clusterTag } from "../../components/aws/policies.ts";
+import { clusterTag } from "../../components/aws/policyDocument.ts";
 import { Security } from "../../components/aws/security.ts";
 import { securityRules } from "../../components/aws/securityRules.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";

@@ -1,7 +1,7 @@
 import { deployPolicies, driftPolicy, previewPolicy, type StackScope, trustPolicy } from "../../ci/awsPolicies.ts";
 import { federatedCredential, rolesOf } from "../../ci/azureRoles.ts";
 import { environmentName, issuer, purposes, subject } from "../../ci/environments.ts";
-import type { PolicyDocument } from "../../components/aws/policies.ts";
+import type { PolicyDocument } from "../../components/aws/policyDocument.ts";
 import { markdownTable, statementCells } from "./tables.ts";
 
 const scope: StackScope = {

@@ -1,4 +1,4 @@
-import { partition } from "../../../components/aws/policies.ts";
+import { partition } from "../../../components/aws/policyDocument.ts";
 import type { CloudCall } from "../calls.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { describeInstances } from "./instances.ts";
