@@ -1,28 +1,10 @@
 import { z } from "zod";
-import { CheckSkipped, expect, expectEqual } from "../../checks/check.ts";
-import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
-import { NotYet, until } from "../../checks/poll.ts";
+import { expect, expectEqual } from "../../checks/check.ts";
 import { cniSpecVersion } from "../../components/model/releases.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import type { WindowsMachine } from "../machines/windowsMachine.ts";
-import type { WindowsPrograms } from "../programs/windowsPrograms.ts";
 import type { Wine } from "../programs/wine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
-
-/** The parts of `machine.json` from which the machine's scripts call programs. */
-const settingsSchema = z.looseObject({
-  paths: z.looseObject({
-    state: z.string(),
-    cniBin: z.string(),
-    kubeconfig: z.string(),
-    clusterCa: z.string(),
-    serviceAccountToken: z.string(),
-  }),
-  programs: z.looseObject({ kubectl: z.string(), hostLocal: z.string() }),
-  kubeProxy: z.looseObject({ program: z.string(), kubeconfig: z.string(), arguments: z.array(z.string()) }),
-  network: z.looseObject({}),
-  drain: z.looseObject({ columns: z.string() }),
-});
+import { driveFile, onDrive, oneLine, onMachine, type Subject, writeDrive } from "./windowsSubject.ts";
 
 /** What a pod network has whose addresses host-local gives out. */
 const overlaySchema = z.looseObject({
@@ -35,15 +17,6 @@ const overlaySchema = z.looseObject({
 
 type Overlay = z.output<typeof overlaySchema>;
 
-/** A machine whose kubelet.exe has registered its node, with what its scripts would read. */
-interface Subject {
-  readonly machine: WindowsMachine;
-  readonly settings: z.output<typeof settingsSchema>;
-  readonly programs: WindowsPrograms;
-  /** Its part of the pod network. */
-  readonly subnet: string;
-}
-
 /** Exit code and output of a program, as a PowerShell script sees them. */
 interface Outcome {
   readonly code: number;
@@ -51,7 +24,6 @@ interface Outcome {
   readonly stderr: string;
 }
 
-const machineFile = "C:\\fenestra\\machine.json";
 /**
  * What kube-proxy.exe says of an HNS that it does not find (kubernetes: pkg/proxy/winkernel/supported.go). It asks for it
  * after it has read its own node (cmd/kube-proxy/app/server.go, newProxyServer).
@@ -95,51 +67,6 @@ export function windowsProgramChecks(
       run: kubeProxy,
     }),
   ];
-}
-
-/** kubectl.exe drains a node, as the machine's scripts do before it ends. */
-export function windowsDrainCheck(wine: Promise<Wine | string>, cluster: Cluster): RehearsalCheck {
-  return onMachine(wine, cluster, {
-    name: "kubectl.exe",
-    title: "kubectl.exe drains the node with the kubelet's own certificate",
-    run: kubectl,
-  });
-}
-
-interface ProgramCheck {
-  readonly name: string;
-  readonly title: string;
-  readonly run: (subject: Subject, context: CheckContext) => Promise<void>;
-}
-
-function onMachine(
-  later: Promise<Wine | string>,
-  cluster: Cluster,
-  { name, title, run }: ProgramCheck,
-): RehearsalCheck {
-  return {
-    id: `windows: ${name}`,
-    title,
-    run: async (context) => {
-      const wine = await later;
-      if (typeof wine === "string") throw new CheckSkipped(wine);
-      await run(await subjectOf(wine, cluster, context), context);
-    },
-  };
-}
-
-async function subjectOf(wine: Wine, { windowsMachines }: Cluster, { api }: CheckContext): Promise<Subject> {
-  const [machine] = windowsMachines;
-  expect(machine !== undefined, "no machine has registered its node under Wine");
-  const { files, fill } = machine.joined;
-  const text = files.find(({ path }) => path === machineFile)?.content ?? "";
-  const { spec } = await api.core.readNode({ name: machine.name });
-  return {
-    machine,
-    settings: settingsSchema.parse(JSON.parse(fill(text))),
-    programs: wine.programs,
-    subnet: spec?.podCIDR ?? "",
-  };
 }
 
 /** What start-kube-proxy.ps1 does with the IPAM plug-in, Request-Address: a release, and an address for kube-proxy. */
@@ -247,100 +174,4 @@ async function kubeProxy({ machine, settings, programs }: Subject, { api, note }
   const last = reason ?? (stdout + stderr).trim().split("\n").at(-1) ?? "";
   expect(last === withoutHns, `it ended with exit code ${code}: ${last}`);
   note(last);
-}
-
-/** What drain.ps1 does: cordon, its own pods, one eviction, and what is left at the deadline. */
-async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
-  const { api, kubectl: asAdministrator, namespace, pools, waitingImage, signal, note } = context;
-  const { machine, settings, programs } = subject;
-  const { name: node } = machine;
-  await machine.install(settings.programs.kubectl, programs.kubectl);
-  const run = async (...args: readonly string[]): Promise<string> => {
-    const argv = [
-      settings.programs.kubectl,
-      "--kubeconfig",
-      settings.paths.kubeconfig,
-      "--request-timeout",
-      "10s",
-      ...args,
-    ];
-    const { code, stdout, stderr } = await machine.run(argv);
-    expect(code === 0, `kubectl.exe ${args.slice(0, 2).join(" ")} ended with exit code ${code}: ${oneLine(stderr)}`);
-    return stdout.replaceAll("\r", "");
-  };
-  const pool = (await api.core.readNode({ name: node })).metadata?.labels?.["fenestra.dev/pool"];
-  const runtimeClassName = pools.find(({ name }) => name === pool)?.runtimeClass ?? "";
-  const names = ["drain-evicted", "drain-deleted"];
-  try {
-    for (const name of names)
-      await api.core.createNamespacedPod({
-        namespace,
-        body: checkPod(name, {
-          os: { name: "windows" },
-          runtimeClassName,
-          nodeSelector: { "kubernetes.io/hostname": node },
-          containers: [waitingContainer(waitingImage)],
-        }),
-      });
-    await run("cordon", node);
-    expectEqual((await api.core.readNode({ name: node })).spec?.unschedulable, true, `unschedulable of ${node}`);
-    const columns = await run(
-      ...["get", "pods", "--all-namespaces", "--field-selector", `spec.nodeName=${node}`, "--no-headers"],
-      ...["-o", `custom-columns=${settings.drain.columns}`],
-    );
-    const found = columns
-      .trim()
-      .split("\n")
-      .map((line) => line.trim().split(/\s+/));
-    const wanted = (await api.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${node}` })).items;
-    expectEqual(
-      found.map(([space, name, , owners]) => [space, name, owners]),
-      wanted.map(({ metadata }) => [
-        metadata?.namespace,
-        metadata?.name,
-        metadata?.ownerReferences?.map(({ kind }) => kind).join(",") ?? "<none>",
-      ]),
-      "namespace, name and owners of the node's pods, in the columns that the script reads",
-    );
-    const [evicted = "", deleted = ""] = names;
-    const file = `${settings.paths.state}/eviction.json`;
-    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: evicted, namespace } };
-    await writeDrive(machine, file, JSON.stringify(eviction));
-    await run("create", "--raw", `/api/v1/namespaces/${namespace}/pods/${evicted}/eviction`, "-f", file);
-    await run("delete", "pod", deleted, "--namespace", namespace, "--wait=false");
-    const left = async (): Promise<void> => {
-      const present = (await api.core.listNamespacedPod({ namespace })).items.map(
-        ({ metadata }) => metadata?.name ?? "",
-      );
-      if (names.some((name) => present.includes(name))) throw new NotYet(`${present.join(", ")} are there`);
-    };
-    await until("both pods to be gone", left, { signal, intervalMs: 200 });
-    note(`${found.length} pods on ${node}`);
-  } finally {
-    await asAdministrator(["uncordon", node]);
-  }
-}
-
-/** Path of a file of `C:\` from the drive's root on. */
-function driveFile(path: string): string {
-  return path.replace(/^C:[\\/]/i, "").replaceAll("\\", "/");
-}
-
-async function onDrive(machine: WindowsMachine, script: string, stdin?: string): Promise<string> {
-  const options = stdin === undefined ? {} : { stdin };
-  const { code, stdout, stderr } = await machine.runOnDrive(["bash", "-c", script], options);
-  expect(code === 0, `${script}: ${oneLine(stderr)}`);
-  return stdout;
-}
-
-async function writeDrive(machine: WindowsMachine, path: string, text: string): Promise<void> {
-  const file = driveFile(path);
-  await onDrive(machine, `mkdir -p '${file.replace(/\/[^/]*$/, "")}' && cat > '${file}'`, text);
-}
-
-function oneLine(text: string): string {
-  return text
-    .trim()
-    .split(/\s*\n\s*/)
-    .join(" ");
 }

@@ -5,17 +5,14 @@ import { messageOf } from "../../components/gates/messageOf.ts";
 import { machineSize } from "../../components/model/pools.ts";
 import type { RegisteredNode } from "../checks/context.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import { initialiseNodes, removeGoneNodes } from "../clouds/cloudController.ts";
-import { giveBalancers, provideVolumes } from "../clouds/controllers.ts";
-import { approveServing } from "../clouds/csrApprover.ts";
-import { answerForWebhook } from "../clouds/webhooks.ts";
-import { runOrFail } from "../host/command.ts";
+import { initialiseNodes } from "../clouds/cloudController.ts";
+import { playCloud } from "../clouds/playCloud.ts";
 import type { Hardware } from "../host/hardware.ts";
-import { logTail, startInMachine, waitFor } from "../host/processes.ts";
+import { logTail, waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
 import { imagePrograms } from "../machines/images.ts";
 import { refusal } from "../machines/kubeletLog.ts";
-import { kwokSelector, kwokStages } from "../machines/kwokStages.ts";
+import { startKwok } from "../machines/kwok.ts";
 import { type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
 import { startWindowsMachine, type WindowsMachine } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
@@ -25,6 +22,7 @@ import type { Wine } from "../programs/wine.ts";
 import { type Api, answersReady, apiFor } from "./api.ts";
 import { type Kubectl, kubectlWith } from "./apply.ts";
 import { type DecodedMachine, type Surroundings, withServedDigests } from "./bringUp.ts";
+import { routePods } from "./podRoutes.ts";
 import { Refusals } from "./refusals.ts";
 import { recordRegistrations } from "./registrations.ts";
 
@@ -118,26 +116,7 @@ export class Cluster {
   /** Starts KWOK, which keeps Windows nodes alive and their pods running. */
   async startKwok(): Promise<void> {
     const { workFolder, programs, progress } = this.#parts;
-    const stages = path.join(workFolder, "kwok.yaml");
-    await writeFile(stages, kwokStages());
-    // nsenter into one's own namespaces changes nothing; so KWOK runs beside the harness.
-    await startInMachine(
-      { pid: process.pid },
-      [
-        programs.kwok.path,
-        "--kubeconfig",
-        this.kubeconfigFile,
-        "--config",
-        stages,
-        "--manage-all-nodes=false",
-        `--manage-nodes-with-label-selector=${kwokSelector}`,
-        // Without leases the controller-manager takes the nodes for dead after its grace period of 50 s, and their pods for unready.
-        "--node-lease-duration-seconds=40",
-      ],
-      {
-        logFile: path.join(workFolder, "logs", "kwok.log"),
-      },
-    );
+    await startKwok(programs.kwok.path, this.kubeconfigFile, workFolder);
     progress.line("KWOK keeps Windows nodes and their pods alive (simulated)");
   }
 
@@ -280,47 +259,15 @@ export class Cluster {
     progress.line(`nodes: ${state}; the cloud controller is a fake`);
   }
 
-  /** Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, serving certificates, the gMSA webhook, new nodes. */
+  /** Plays the parts of the cloud that go on for as long as the cluster lives. */
   playCloud(): void {
-    const { cloud, surroundings } = this.#parts;
-    let answersForWebhook = false;
-    const round = async (): Promise<void> => {
-      if (!answersForWebhook) answersForWebhook = await answerForWebhook(this.api, surroundings.network);
-      await giveBalancers(this.api);
-      await provideVolumes(this.api);
-      await approveServing(this.api);
-      await initialiseNodes(this.api, cloud.machines.map(cloud.instance));
-      await removeGoneNodes(this.api, cloud.machines.map(cloud.instance));
-    };
-    // A round that fails is followed by the next: the API may be away on purpose.
-    const loop = (): void => void setTimeout(() => round().then(loop, loop), 500);
-    loop();
+    playCloud(this.api, this.#parts.cloud, this.#parts.surroundings.network);
   }
 
-  /**
-   * Plays flannel between the machines: each is told by which other one it reaches a range of pods, as flannel's backend `host-gw` does
-   * (flannel-io/flannel: pkg/backend/hostgw). What a machine runs is reached by its own routes (tools/runtime).
-   */
+  /** Plays flannel between the machines. */
   async routePods(): Promise<void> {
     // Fakes of containers speak to nobody.
-    if (this.#parts.addOnPrograms.size === 0) return;
-    const routes = (await this.api.core.listNode()).items.flatMap(({ spec, status }) => {
-      const address = status?.addresses?.find(({ type }) => type === "InternalIP")?.address;
-      return spec?.podCIDR === undefined || address === undefined ? [] : [{ range: spec.podCIDR, address }];
-    });
-    const linesFor = (own?: string): string =>
-      routes
-        .filter(({ address }) => address !== own)
-        .map(({ range, address }) => `route replace ${range} via ${address}\n`)
-        .join("");
-    // The cloud's name server gets back to a pod that asks: nobody puts the machine's address in place of the pod's here.
-    await runOrFail(["ip", "-batch", "-"], { stdin: linesFor() });
-    await Promise.all(
-      [...this.#machines.values()].map(async (machine) => {
-        const { code, stderr } = await machine.run(["ip", "-batch", "-"], { stdin: linesFor(machine.address) });
-        if (code !== 0) throw new Error(`routes of ${machine.name}: ${stderr}`);
-      }),
-    );
+    if (this.#parts.addOnPrograms.size > 0) await routePods(this.api, [...this.#machines.values()]);
   }
 
   /** Waits until the bootstrap of every machine in a namespace has ended well. */
