@@ -32,6 +32,11 @@ function isThere(name: string): boolean {
 }
 
 describe("links of the documentation", () => {
+  it("name each decision by a number of its own", () => {
+    const numbers = all.flatMap(({ file }) => /^docs\/adr\/(\d+)-/.exec(file)?.[1] ?? []);
+    assert.deepEqual(numbers, [...new Set(numbers)]);
+  });
+
   it("are found in every kind of document", () => {
     const files = all.map(({ file }) => file);
     for (const file of ["README.md", "CHANGES.md", "docs/aws.md", "docs/azure.md", "docs/adr/0001-ca-keys-in-state.md"])
