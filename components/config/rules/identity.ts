@@ -1,7 +1,7 @@
 import { dnsZone } from "../../model/dnsZone.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
 import type { Problem } from "../problem.ts";
-import { type Rule, rule } from "./rule.ts";
+import { elsewhere, type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:access.${path}`;
 
@@ -84,17 +84,14 @@ const serviceAccounts = rule(
   ["cloud", "access.workloadIdentity"],
   ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
     const all = workloadIdentity?.serviceAccounts ?? [];
+    const other = cloud === "aws" ? "azure" : "aws";
     return all.flatMap((account, index): Problem[] => {
       const { namespace, name } = account;
       const path = key(`workloadIdentity.serviceAccounts[${index}]`);
-      const foreign = rights[cloud === "aws" ? "azure" : "aws"].filter((field) => account[field].length > 0);
       return [
-        ...foreign.map((field) => ({
-          path: `${path}.${field}`,
-          value: account[field],
-          message: `is a setting of ${cloud === "aws" ? "Azure" : "AWS"}`,
-          allowed: rights[cloud].join(", "),
-        })),
+        ...rights[other].flatMap((field) =>
+          elsewhere(other, account[field], `${path}.${field}`, rights[cloud].join(", ")),
+        ),
         ...(rights[cloud].every((field) => account[field].length === 0)
           ? [{ path, value: `${namespace}/${name}`, message: "has no rights", allowed: rights[cloud].join(" or ") }]
           : []),

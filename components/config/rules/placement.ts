@@ -3,7 +3,7 @@ import { diskTypes } from "../machineSchema.ts";
 import type { Problem } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { hasFields } from "../settings.ts";
-import { poolRule, type Rule, rule } from "./rule.ts";
+import { elsewhere, poolRule, type Rule, rule } from "./rule.ts";
 
 /** Form of the name of something in AWS, in any partition. */
 const arn = (service: string, resource: string): RegExp =>
@@ -86,22 +86,6 @@ const disk = poolRule(["disk"], ["cloud"], ({ disk: own }, poolPath, { cloud }):
     ? [{ path: `${path}.iops`, value: iops, message: "is not possible with gp3", allowed: "3000 to 80000" }]
     : [];
 });
-
-const cloudNames = { aws: "AWS", azure: "Azure" } as const;
-
-/** A setting that only the named cloud has, in a stack of the other one. */
-function elsewhere(cloud: Cloud, value: unknown, path: string): readonly Problem[] {
-  return value === undefined || value === false || (Array.isArray(value) && value.length === 0)
-    ? []
-    : [
-        {
-          path,
-          value,
-          message: `is a setting of ${cloudNames[cloud]}`,
-          allowed: `nothing: only ${cloudNames[cloud]} has it`,
-        },
-      ];
-}
 
 const ofOneCloud = poolRule(
   ["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"],

@@ -1,6 +1,6 @@
 import type { Artifact } from "../../model/artifacts.ts";
 import type { Problem } from "../problem.ts";
-import type { PoolConfig } from "../schema.ts";
+import type { Cloud, PoolConfig } from "../schema.ts";
 import { type AcceptedSettings, hasFields, hasSettings, type Settings } from "../settings.ts";
 
 /** A rule checks the values that the schema accepted and reports those that do not fit together. */
@@ -17,6 +17,20 @@ export function rule<K extends keyof Settings>(
   check: (settings: Pick<Settings, K>, lock: readonly Artifact[]) => readonly Problem[],
 ): Rule {
   return ({ settings }, lock) => (hasSettings(settings, reads) ? check(settings, lock) : []);
+}
+
+const cloudNames = { aws: "AWS", azure: "Azure" } as const;
+
+/** A setting that only the named cloud has, in a stack of the other one: refused where it is given, never ignored. */
+export function elsewhere(
+  cloud: Cloud,
+  value: unknown,
+  path: string,
+  allowed = `nothing: only ${cloudNames[cloud]} has it`,
+): readonly Problem[] {
+  return value === undefined || value === false || (Array.isArray(value) && value.length === 0)
+    ? []
+    : [{ path, value, message: `is a setting of ${cloudNames[cloud]}`, allowed }];
 }
 
 /**

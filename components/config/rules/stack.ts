@@ -6,7 +6,7 @@ import { didYouMean } from "../didYouMean.ts";
 import { childPath, type Problem } from "../problem.ts";
 import type { Cloud } from "../schema.ts";
 import { imageProblems, premiumDiskProblems } from "./machines.ts";
-import { type Rule, rule } from "./rule.ts";
+import { elsewhere, type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
@@ -125,19 +125,10 @@ const controlPlaneImage = rule(["cloud", "controlPlane.image"], ({ cloud, "contr
   imageProblems(cloud, image, key("controlPlane.image")),
 );
 
-/** Settings that only one cloud supports are refused by name on the other, never ignored. */
-const oneCloudOnly = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost }) =>
-  cloud === "aws" && encryptionAtHost
-    ? [
-        {
-          path: key("encryptionAtHost"),
-          value: true,
-          message: "is an option of Azure",
-          allowed: "false on AWS, where the host encrypts every volume that Fenestra makes",
-        },
-      ]
-    : [],
-);
+const encryptionAtHost = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost: value }) => {
+  const allowed = "false on AWS, where the host encrypts every volume that Fenestra makes";
+  return cloud === "aws" ? elsewhere("azure", value, key("encryptionAtHost"), allowed) : [];
+});
 
 /** Values that must be unique among issuers, and reserved names. */
 const signIn = rule(["access.signIn"], ({ "access.signIn": issuers }) =>
@@ -256,7 +247,7 @@ export const stackRules: readonly Rule[] = [
   signIn,
   controlPlaneSize,
   controlPlaneImage,
-  oneCloudOnly,
+  encryptionAtHost,
   tags,
   reservedName,
   azureTags,

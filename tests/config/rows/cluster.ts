@@ -143,7 +143,7 @@ export const clusterRows: readonly Row[] = [
       [
         "encryptionAtHost",
         true,
-        "is an option of Azure",
+        "is a setting of Azure",
         "false on AWS, where the host encrypts every volume that Fenestra makes",
       ],
     ],
