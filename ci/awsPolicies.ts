@@ -1,4 +1,5 @@
 import { type PolicyDocument, partition, policy, type Statement } from "../components/aws/policyDocument.ts";
+import { logGroupName } from "../components/model/logs.ts";
 import type { DnsRecord, PodGrants } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
@@ -63,6 +64,7 @@ function look(scope: StackScope): readonly Statement[] {
         "ec2:Describe*",
         "elasticloadbalancing:Describe*",
         "kms:ListAliases",
+        "logs:DescribeLogGroups",
         "ssm:DescribeParameters",
       ],
       Resource: ["*"],
@@ -81,6 +83,12 @@ function look(scope: StackScope): readonly Statement[] {
         "iam:ListRolePolicies",
       ],
       Resource: own.identities,
+    },
+    {
+      Sid: "LookAtLogs",
+      Effect: "Allow",
+      Action: ["logs:DescribeLogStreams", "logs:ListTagsForResource"],
+      Resource: own.logs,
     },
     {
       Sid: "LookAtKeys",
@@ -157,6 +165,7 @@ function names({ cluster, region, accountId, rolePath, record, pods }: StackScop
     parameters: `${all}:ssm:${region}:${accountId}:parameter/fenestra/${cluster}/*`,
     images: `${all}:ssm:${region}::parameter/aws/service/*`,
     buckets: `${all}:s3:::${cluster}-*`,
+    logs: ["", ":*"].map((part) => `${all}:logs:${region}:${accountId}:log-group:${logGroupName(cluster)}${part}`),
     zone: `${all}:route53:::hostedzone/${record?.zone}`,
     // The cluster's own issuer is a bucket of its own.
     issuer: `${all}:iam::${accountId}:oidc-provider/${pods?.issuer?.replace("https://", "") ?? `${cluster}-*`}`,
@@ -223,6 +232,20 @@ function change(scope: StackScope): readonly Statement[] {
         "iam:UpdateRole",
       ],
       Resource: own.identities,
+    },
+    {
+      Sid: "Logs",
+      Effect: "Allow",
+      Action: [
+        "logs:CreateLogGroup",
+        "logs:CreateLogStream",
+        "logs:DeleteLogGroup",
+        "logs:DeleteLogStream",
+        "logs:PutRetentionPolicy",
+        "logs:TagResource",
+        "logs:UntagResource",
+      ],
+      Resource: own.logs,
     },
     {
       // None of AWS's own policies, which reach beyond the cluster, but those that the stack file names for pods.

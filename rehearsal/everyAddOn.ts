@@ -18,6 +18,11 @@ const examples = {
     ],
   },
   smb: { shares: [{ name: "files", source: "//files.corp.example.com/pods", secret: "files" }] },
+  logs: {
+    otlp: { endpoint: "https://otlp.example.com/v1/logs" },
+    windowsSecurity: true,
+    windowsCollector: { url: "https://files.example.com/otelcol-contrib.tar.gz", sha256: "0".repeat(64) },
+  },
 };
 
 /** Every add-on, switched on. A test compares it with the schema, so that no add-on is forgotten. */

@@ -16,6 +16,7 @@ import { ControlPlane } from "./controlPlane.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
+import { Logs } from "./logs.ts";
 import { type ClusterNetwork, Network } from "./network.ts";
 import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
 import { controlPlanePolicy, scriptsArn } from "./policies.ts";
@@ -171,11 +172,21 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makeWorkloadIdentity(pki: Pki): WorkloadIdentity | undefined {
-    const { workloadIdentity: settings } = this.#spec;
+    const { workloadIdentity: settings, addons } = this.#spec;
     if (settings === undefined) return undefined;
+    const cloudwatch = addons.logs?.cloudwatch;
+    const logs =
+      cloudwatch === undefined
+        ? undefined
+        : new Logs(`${this.#name}-logs`, { spec: this.#spec, settings: cloudwatch }, { parent: this });
     return new WorkloadIdentity(
       `${this.#name}-workload-identity`,
-      { spec: this.#spec, settings, publicKeys: pki.serviceAccountPublicKeys },
+      {
+        spec: this.#spec,
+        settings,
+        publicKeys: pki.serviceAccountPublicKeys,
+        ...(logs === undefined ? {} : { addOns: [logs.grant] }),
+      },
       { parent: this },
     );
   }

@@ -20,7 +20,7 @@ import { clusterTag } from "./policyDocument.ts";
 
 export interface NetworkArgs {
   /** Name, zones, address plan and NAT mode come from here. */
-  readonly spec: Pick<ClusterSpec, "name" | "region" | "network" | "registryAccess" | "httpProxy">;
+  readonly spec: Pick<ClusterSpec, "name" | "region" | "network" | "registryAccess" | "httpProxy" | "addons">;
 }
 
 /** The subnets of one zone. */
@@ -254,10 +254,11 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     );
     if (network.nat !== "none") return [s3];
     const group = this.#makeEndpointGroup();
-    const { registryAccess, httpProxy } = this.#spec;
+    const { registryAccess, httpProxy, addons } = this.#spec;
     // With a proxy, images and the tokens for them come through it.
     const registry = registryAccess !== undefined && httpProxy === undefined ? ["ecr.api", "ecr.dkr"] : [];
-    const interfaces = [...interfaceEndpoints, ...registry].map(
+    const logs = addons.logs?.cloudwatch !== undefined && httpProxy === undefined ? ["logs", "sts"] : [];
+    const interfaces = [...interfaceEndpoints, ...registry, ...logs].map(
       (service) =>
         new VpcEndpoint(
           `${this.#name}-${service}`,

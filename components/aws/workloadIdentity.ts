@@ -23,11 +23,14 @@ export interface WorkloadIdentityArgs {
   readonly settings: NonNullable<ClusterSpec["workloadIdentity"]>;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
+  /** Service accounts of add-ons and their rights. */
+  readonly addOns?: readonly Grant[];
 }
 
-/** Rights of a service account besides managed policies. */
-interface Grant {
+/** Rights of a service account. */
+export interface Grant {
   readonly account: ServiceAccountName;
+  /** ARNs of managed policies. */
   readonly policies: readonly string[];
   /** Text of an inline policy. */
   readonly inline?: pulumi.Input<string>;
@@ -65,6 +68,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
     this.sampleUrl = sample?.url;
     const grants = [
       ...settings.serviceAccounts.map(grantOf),
+      ...(args.addOns ?? []),
       ...(sample === undefined ? [] : [{ account: sampleAccount, policies: [], inline: readOne(sample.arn) }]),
     ];
     const roles = grants.map((grant) => [accountKey(grant.account), this.#makeRole(grant, provider).arn] as const);

@@ -14,6 +14,7 @@ import { ControlPlane } from "./controlPlane.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
+import { logGrant } from "./logs.ts";
 import { type ClusterNetwork, Network, resourceGroupName } from "./network.ts";
 import { Pool } from "./pool.ts";
 import { assignRole } from "./roles.ts";
@@ -223,11 +224,13 @@ export class Cluster extends pulumi.ComponentResource {
     { resourceGroup }: ClusterNetwork,
     { tenantId }: Identity,
   ): WorkloadIdentity | undefined {
-    const { workloadIdentity: settings } = this.#spec;
+    const { workloadIdentity: settings, addons } = this.#spec;
     if (settings === undefined) return undefined;
+    const azureMonitor = addons.logs?.azureMonitor;
+    const addOns = azureMonitor === undefined ? {} : { addOns: [logGrant(azureMonitor)] };
     return new WorkloadIdentity(
       `${this.#name}-workload-identity`,
-      { spec: this.#spec, settings, publicKeys: pki.serviceAccountPublicKeys, resourceGroup, tenantId },
+      { spec: this.#spec, settings, publicKeys: pki.serviceAccountPublicKeys, resourceGroup, tenantId, ...addOns },
       { parent: this },
     );
   }

@@ -7,6 +7,7 @@ export const roles = {
   keyVaultSecretsOfficer: "b86a8fe4-44ce-4948-aee5-eccb2c155cd7",
   keyVaultSecretsUser: "4633458b-17de-408a-b874-0445c86b69e6",
   managedIdentityOperator: "f1a07417-d97a-45cb-824c-7a7467783830",
+  monitoringMetricsPublisher: "3913510d-42f4-4e42-8a64-420c390055eb",
   networkContributor: "4d97b98b-1d4f-4787-a291-c67834d212e7",
   storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
   storageBlobDataContributor: "ba92f5b4-2d11-453d-a403-e96b0029c9fe",

@@ -24,6 +24,14 @@ export interface WorkloadIdentityArgs {
   readonly tenantId: pulumi.Output<string>;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
+  /** Service accounts of add-ons and their roles. */
+  readonly addOns?: readonly AddOnGrant[];
+}
+
+/** Roles of a service account. */
+export interface AddOnGrant {
+  readonly account: ServiceAccountName;
+  readonly roles: readonly Grant[];
 }
 
 /** Rights in Azure for pods: an identity for each service account, with a credential for the tokens of this account and no other. */
@@ -58,6 +66,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
           own,
         ),
       ),
+      ...(args.addOns ?? []).map(({ account, roles }) => this.#makeIdentity(account, roles, own)),
       ...(sample === undefined
         ? []
         : [this.#makeIdentity(sampleAccount, [{ role: "storageBlobDataReader", scope: sample.scope }], own)]),

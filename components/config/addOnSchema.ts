@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
+import { logsSchema } from "./logSchema.ts";
 
 const switchOn = (description: string) => z.boolean().default(true).meta({ description });
 const switchOff = (description: string) => z.boolean().default(false).meta({ description });
@@ -105,6 +106,7 @@ export const addonsSchema = z
     nodeProblemDetector: switchOff(
       "Node conditions: on Linux for failures of the kernel and its file systems, on Windows, 2019 excepted, for the kubelet and containerd.",
     ),
+    logs: logsSchema.optional(),
     autoscaler: z.boolean().optional().meta({
       description: "Cluster autoscaler. Default on when a pool has autoscale bounds.",
     }),

@@ -10,6 +10,7 @@ import { encryptionRules } from "./rules/encryption.ts";
 import { existingNetworkRules } from "./rules/existingNetwork.ts";
 import { flagRules } from "./rules/flags.ts";
 import { identityRules } from "./rules/identity.ts";
+import { logRules } from "./rules/logs.ts";
 import { networkRules } from "./rules/network.ts";
 import { poolRules } from "./rules/pools.ts";
 import { stackRules } from "./rules/stack.ts";
@@ -115,6 +116,7 @@ const rules = [
   ...poolRules,
   ...flagRules,
   ...addOnRules,
+  ...logRules,
 ];
 
 /** Keys of other projects are ignored, so a near miss of our prefix would be dropped silently. */

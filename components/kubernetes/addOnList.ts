@@ -5,6 +5,7 @@ import { cloudControllerManifests } from "./addOns/cloudController.ts";
 import { csrApproverManifests } from "./addOns/csrApprover.ts";
 import { exporterManifests } from "./addOns/exporters.ts";
 import { gmsaManifests, type ServerCertificate } from "./addOns/gmsa.ts";
+import { type LogIdentity, logManifests } from "./addOns/logs.ts";
 import { metricsServerManifests } from "./addOns/metrics.ts";
 import { monitoringNamespaceManifest } from "./addOns/monitoring.ts";
 import { networkingManifests } from "./addOns/networking.ts";
@@ -30,6 +31,8 @@ export interface InClusterValues {
   readonly gmsaObjectId?: Text | undefined;
   /** What pods with rights in the cloud get; only where the stack file names such, and then required. */
   readonly workloadIdentity?: WorkloadIdentityValues | undefined;
+  /** Variables of the identity that writes logs; only where they go to a service of the cloud, and then required. */
+  readonly logIdentity?: LogIdentity | undefined;
 }
 
 /** Values of pods with rights in the cloud. */
@@ -83,11 +86,14 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
     ...(addons.metricsServer
       ? [system("metrics-server", metricsServerManifests(spec), ["networking", "cloud-controller", "csr-approver"])]
       : []),
-    ...(addons.exporters || addons.nodeProblemDetector ? [system("monitoring", [monitoringNamespaceManifest()])] : []),
+    ...(addons.exporters || addons.nodeProblemDetector || addons.logs !== undefined
+      ? [system("monitoring", [monitoringNamespaceManifest()])]
+      : []),
     ...(addons.exporters ? [system("exporters", exporterManifests(spec), ["monitoring"])] : []),
     ...(addons.nodeProblemDetector
       ? [system("node-problem-detector", nodeProblemDetectorManifests(spec, values.nodeEndpoint), ["monitoring"])]
       : []),
+    system("logs", logManifests(spec, values.nodeEndpoint, values.logIdentity), ["monitoring", "networking"]),
     ...(addons.autoscaler ? [system("autoscaler", autoscalerManifests(spec), ["networking", "cloud-controller"])] : []),
     ...gmsa(spec, values),
     ...(values.workloadIdentity === undefined

@@ -1,5 +1,6 @@
 import { type Artifact, requireArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { otherReleases } from "../model/releases.ts";
 import { podNetworks } from "../podNetworks/podNetworks.ts";
 
 /**
@@ -7,6 +8,8 @@ import { podNetworks } from "../podNetworks/podNetworks.ts";
  * digest where one was recorded.
  */
 const versions = {
+  "ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector-contrib":
+    otherReleases["otelcol-contrib"],
   "ghcr.io/postfinance/kubelet-csr-approver": "1.2.15",
   "ghcr.io/prometheus-community/windows-exporter": "0.31.6",
   "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image": "1.0.0",

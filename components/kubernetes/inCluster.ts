@@ -4,10 +4,13 @@ import type { ApiClient } from "../gates/apiProbe.ts";
 import { policyGate } from "../gates/policyGate.ts";
 import { type PoolRoll, poolGate } from "../gates/poolGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { logServices, logsAccount } from "../model/logs.ts";
 import type { PoolSpec } from "../model/pools.ts";
+import { accountKey, environmentNames } from "../model/workloadIdentity.ts";
 import { AddOn } from "./addOn.ts";
 import { inClusterPlan, type PlannedAddOn } from "./addOnList.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
+import type { LogIdentity } from "./addOns/logs.ts";
 import { environmentsExpression, type PodEnvironments } from "./addOns/workloadIdentity.ts";
 import { WebhookCertificate } from "./webhookCertificate.ts";
 
@@ -94,6 +97,7 @@ export class InCluster extends pulumi.ComponentResource {
               environments: args.workloadIdentity.environments.apply(environmentsExpression),
               sampleUrl: args.workloadIdentity.sampleUrl,
             },
+      logIdentity: logIdentity(args),
       gmsaCertificate:
         args.spec.addons.gmsa === undefined
           ? undefined
@@ -146,4 +150,14 @@ export class InCluster extends pulumi.ComponentResource {
   #made(names: readonly string[]): readonly AddOn[] {
     return names.map((name) => this.#addOns.get(name)).filter((addOn) => addOn !== undefined);
   }
+}
+
+/** Variables of the identity that writes logs to a service of the cloud. */
+function logIdentity({ spec, workloadIdentity }: InClusterArgs): LogIdentity | undefined {
+  if (spec.addons.logs?.[logServices[spec.cloud]] === undefined) return undefined;
+  if (workloadIdentity === undefined) throw new RangeError("the collectors of logs need an identity");
+  const own = workloadIdentity.environments.apply((all) => all[accountKey(logsAccount)] ?? {});
+  return Object.fromEntries(
+    environmentNames(spec.cloud).map((name) => [name, own.apply((variables) => variables[name] ?? "")]),
+  );
 }

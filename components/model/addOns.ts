@@ -12,6 +12,8 @@ export interface AddOns {
   readonly exporters: boolean;
   readonly serviceMonitors: boolean;
   readonly nodeProblemDetector: boolean;
+  /** Where logs are sent; `undefined` when they stay on the nodes. */
+  readonly logs: StackConfig["addons"]["logs"];
   readonly autoscaler: boolean;
   /** Limits of the autoscaler over all pools; `undefined` for its defaults. */
   readonly autoscalerLimits: StackConfig["addons"]["autoscalerLimits"];
@@ -27,6 +29,7 @@ export function addOns({ addons, pools, environment }: StackConfig): AddOns {
     autoscaler: addons.autoscaler ?? pools.some((pool) => pool.autoscale !== undefined),
     autoscalerLimits: addons.autoscalerLimits,
     smb: addons.smb,
+    logs: addons.logs,
     gmsa: addons.gmsa,
     samples: addons.samples ?? environment !== "production",
   };

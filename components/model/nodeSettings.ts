@@ -70,6 +70,6 @@ export interface NodeSettings extends ClusterIdentity, DownloadSettings {
   readonly encryptionAtHost: boolean;
   /** AWS: what the organisation demands of roles. */
   readonly iam: StackConfig["iam"];
-  /** Domain accounts for pods, whose plug-in some nodes get. */
-  readonly addons: Pick<AddOns, "gmsa">;
+  /** Domain accounts for pods, whose plug-in some nodes get, and log shipping, whose program Windows nodes get. */
+  readonly addons: Pick<AddOns, "gmsa" | "logs">;
 }

@@ -35,6 +35,7 @@ export const otherReleases = {
   "ecr-credential-provider": "1.37.0",
   "azure-acr-credential-provider": "1.34.12",
   "LogMonitor.exe": "2.1.3",
+  "otelcol-contrib": "0.159.0",
 } as const;
 
 const components = {

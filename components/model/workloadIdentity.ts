@@ -63,3 +63,8 @@ export function azureEnvironment(tenantId: string, clientId: string): Readonly<R
     AZURE_AUTHORITY_HOST: "https://login.microsoftonline.com/",
   };
 }
+
+/** Names of the variables by which a cloud's SDKs take an identity. */
+export function environmentNames(cloud: Cloud): readonly string[] {
+  return Object.keys(cloud === "aws" ? awsEnvironment("", "") : azureEnvironment("", ""));
+}

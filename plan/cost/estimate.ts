@@ -64,6 +64,12 @@ export function estimateCost(spec: ClusterSpec, program: RecordedProgram, prices
 }
 
 function otherLines(spec: ClusterSpec, program: RecordedProgram, region: RegionPrices): Cost["lines"] {
+  // By the gigabyte, which only the workloads know.
+  const { logs } = spec.addons;
+  const volume: Cost["lines"] =
+    logs?.cloudwatch === undefined && logs?.azureMonitor === undefined
+      ? []
+      : [{ what: "logs by their volume", month: null }];
   const count = (type: string): number => resourcesOfType(program, type).length;
   const perHour = (what: string, number: number, price: number | undefined): Cost["lines"] =>
     number === 0 ? [] : [{ what: counted(number, what), month: times(number, monthly(price)) }];
@@ -72,6 +78,7 @@ function otherLines(spec: ClusterSpec, program: RecordedProgram, region: RegionP
       ...perHour("NAT gateway", count("azure-native:network:NatGateway"), region.natHour),
       ...perHour("load balancer", count("azure-native:network:LoadBalancer"), region.balancerHour),
       ...perHour("public address", count("azure-native:network:PublicIPAddress"), region.addressHour),
+      ...volume,
     ];
   const keys = count("aws:kms/key:Key");
   const balancers = resourcesOfType(program, "aws:lb/loadBalancer:LoadBalancer");
@@ -86,6 +93,7 @@ function otherLines(spec: ClusterSpec, program: RecordedProgram, region: RegionP
     ...perHour("public address", addresses, region.addressHour),
     ...perHour("interface endpoint", endpoints.length, undefined),
     { what: counted(keys, "key"), month: times(keys, region.keyMonth ?? null) },
+    ...volume,
   ];
 }
 

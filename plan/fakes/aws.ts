@@ -212,6 +212,14 @@ const makers: Readonly<Record<string, Maker>> = {
     id: `${textOf(inputs.zoneId) ?? ""}_${name}_${textOf(inputs.type) ?? ""}`,
     outputs: { name, fqdn: name },
   }),
+  "cloudwatch/logGroup:LogGroup": (_, { place }, __, name) => ({
+    id: name,
+    outputs: { arn: arn("logs", place, `log-group:${name}`), name },
+  }),
+  "cloudwatch/logStream:LogStream": ({ inputs }, { place }, __, name) => {
+    const group = textOf(inputs.logGroupName) ?? "";
+    return { id: name, outputs: { arn: arn("logs", place, `log-group:${group}:log-stream:${name}`), name } };
+  },
 };
 
 function bucket(request: ResourceRequest, context: SimulatedContext, _: string, fallback: string): SimulatedResource {

@@ -23,6 +23,8 @@ const rule = row(
 export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/group:Group": row("autoscaling/group.go", ["name", "initialLifecycleHooks"]),
   "aws:autoscaling/lifecycleHook:LifecycleHook": row("autoscaling/lifecycle_hook.go", ["name"]),
+  "aws:cloudwatch/logGroup:LogGroup": row("logs/group.go", ["name"], { data: "the logs in it" }),
+  "aws:cloudwatch/logStream:LogStream": row("logs/stream.go", ["name", "logGroupName"], { data: "the logs in it" }),
   "aws:ebs/volume:Volume": row("ec2/ebs_volume.go", ["availabilityZone", "encrypted", "kmsKeyId", "snapshotId"], {
     data: "what lies on the volume",
   }),

@@ -26,6 +26,9 @@ const places: Readonly<Record<string, Place>> = {
   "fenestra-monitoring/windows-exporter": "windows",
   "fenestra-monitoring/node-problem-detector": "linux",
   "fenestra-monitoring/node-problem-detector-windows": "windows but 2019",
+  "fenestra-monitoring/log-collector": "linux workers",
+  "fenestra-monitoring/log-collector-control-plane": "control plane",
+  "fenestra-monitoring/log-collector-windows": "windows",
   "fenestra-samples-host/host-process": "windows",
 };
 

@@ -252,6 +252,7 @@ describe("switches", () => {
       "monitoring",
       "exporters",
       "node-problem-detector",
+      "logs",
       "autoscaler",
       "gmsa",
       "workload-identity",

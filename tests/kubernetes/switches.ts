@@ -3,6 +3,7 @@ import type { Manifest } from "../../components/kubernetes/manifest.ts";
 import type { AddOns } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
+import { awsEnvironment, azureEnvironment } from "../../components/model/workloadIdentity.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 /** A certificate of documentation: nothing is ever served with it. */
@@ -43,6 +44,23 @@ const smb: NonNullable<AddOns["smb"]> = {
   ],
 };
 
+const windowsCollector = { url: "https://files.test/otelcol-contrib.tar.gz", sha256: "0".repeat(64) };
+
+/** Logs to the service of the cloud. */
+export function logs(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["logs"]> {
+  const rule =
+    "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/logs/providers/Microsoft.Insights/dataCollectionRules/cluster";
+  const endpoint =
+    "https://logs-1.westeurope-1.ingest.monitor.azure.com/datacollectionRules/dcr-1/streams/Microsoft-OTLP-Logs/otlp/v1/logs";
+  return {
+    ...(cloud === "aws"
+      ? { cloudwatch: { retentionDays: 30 } }
+      : { azureMonitor: { endpoint, dataCollectionRule: rule } }),
+    windowsSecurity: true,
+    windowsCollector,
+  };
+}
+
 const everythingOn = (cloud: ClusterSpec["cloud"]): AddOns => ({
   cloudController: true,
   storage: true,
@@ -53,6 +71,7 @@ const everythingOn = (cloud: ClusterSpec["cloud"]): AddOns => ({
   exporters: true,
   serviceMonitors: true,
   nodeProblemDetector: true,
+  logs: logs(cloud),
   autoscaler: true,
   autoscalerLimits: undefined,
   gmsa: gmsa(cloud),
@@ -69,6 +88,7 @@ const everythingOff: AddOns = {
   exporters: false,
   serviceMonitors: false,
   nodeProblemDetector: false,
+  logs: undefined,
   autoscaler: false,
   autoscalerLimits: undefined,
   gmsa: undefined,
@@ -128,6 +148,10 @@ export function planOf(spec: ClusterSpec): readonly PlannedAddOn[] {
       spec.workloadIdentity === undefined
         ? undefined
         : { environments: '{"fenestra-samples/object-reader": []}', sampleUrl: "https://objects.test/hello.txt" },
+    logIdentity:
+      spec.cloud === "aws"
+        ? awsEnvironment(spec.region, "arn:aws:iam::123456789012:role/logs")
+        : azureEnvironment("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-000000000000"),
     gmsaObjectId: spec.cloud === "azure" ? "object-of-identity" : undefined,
   });
 }

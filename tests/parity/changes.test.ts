@@ -7,6 +7,7 @@ import type { RecordedProgram, RecordedResource } from "../../plan/program/recor
 import { mapOf, type PropertyMap, type PropertyValue, reveal } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
+import { logs } from "../kubernetes/switches.ts";
 import { specOf, withMocks } from "../support/mocks.ts";
 
 const pool = { name: "w", os: "windows-2022", count: 2 };
@@ -87,6 +88,11 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   }),
   "`access.serviceAccountKeys`": () => ({ access: { serviceAccountKeys: ["ecdsa", "rsa-1"] } }),
   "`secretsEncryption`": () => ({ secretsEncryption: { keys: ["key1", "key2"] } }),
+  "`addons.logs`, Windows pools": () => ({
+    addons: {
+      logs: { otlp: { endpoint: "https://otlp.test/v1/logs" }, windowsCollector: logs("aws").windowsCollector },
+    },
+  }),
   "`certificateAuthorities`, `noProxy`": () => ({ certificateAuthorities: [newAuthority("Own").certificate] }),
   "`proxyCredentials`, when it comes or goes": () => ({
     httpProxy: "http://proxy.example.com:3128",

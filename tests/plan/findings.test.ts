@@ -44,6 +44,24 @@ describe("findings", () => {
     assert.deepEqual(found(input()), []);
   });
 
+  it("warn of bodies of Secrets in an audit log that is sent away, and of an endpoint without a way", () => {
+    const addons = { logs: { otlp: { endpoint: "https://otlp.test/v1/logs" } } };
+    const sent = (...rules: readonly object[]) =>
+      found(
+        input({ addons, controlPlane: { replicas: 3, image: "ami-0a1b2c3d4e5f60718", auditPolicy: { rules } } }),
+      ).filter((text) => text.includes("sent-logs"));
+    const secrets = [{ resources: ["secrets"] }];
+    const warned = [`warning secrets-in-sent-logs ${key("controlPlane.auditPolicy")}`];
+    assert.deepEqual(sent({ level: "Request" }), warned);
+    assert.deepEqual(sent({ level: "None", resources: secrets, users: ["a"] }, { level: "RequestResponse" }), warned);
+    assert.deepEqual(sent({ level: "Metadata", resources: secrets }, { level: "RequestResponse" }), []);
+    assert.deepEqual(sent({ level: "Request", resources: [{ group: "apps" }] }, { level: "Metadata" }), []);
+    const mirror = { artifacts: "https://mirror.corp.test", registries: { "ghcr.io": "https://mirror.corp.test" } };
+    const alone = { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "none" };
+    const ways = found(input({ addons, mirror, network: alone, access: {} })).filter((text) => text.includes("logs-"));
+    assert.deepEqual(ways, [`note logs-without-a-way ${key("addons.logs")}`]);
+  });
+
   it("name what is a value of documentation", () => {
     const given = input({
       access: { public: { allow: ["100.64.7.0/24", "203.0.113.7/32", "198.51.100.0/24"] } },

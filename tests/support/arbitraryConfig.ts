@@ -214,6 +214,10 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       samples: fc.boolean(),
       smb: fc.constantFrom({}, { shares: [{ name: "files", source: "//files.test/pods", secret: "smb-files" }] }),
       gmsa: fc.constantFrom({}, { credentialSpecs: [] }),
+      logs: fc.constant({
+        otlp: { endpoint: "https://otlp.test/v1/logs", headers: [{ name: "Authorization", secret: "token" }] },
+        windowsCollector: { url: "https://files.test/otelcol.tar.gz", sha256: "0".repeat(64) },
+      }),
     }),
     httpProxy: fc.constant("http://proxy.example.com:3128"),
     certificateAuthorities: fc.constant([authority]),

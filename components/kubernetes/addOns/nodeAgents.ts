@@ -26,20 +26,30 @@ const tokenVolume: Volume = {
   },
 };
 
+/** What an agent has besides the access to the API. */
+interface AgentParts {
+  readonly serviceAccountName?: string;
+  readonly env?: NonNullable<Container["env"]>;
+  readonly mounts?: NonNullable<Container["volumeMounts"]>;
+  readonly volumes?: readonly Volume[];
+}
+
 /**
  * A program of the node's disk, which has the node's own version, as a HostProcess DaemonSet. The kubelet restarts it when it ends.
  *
  * @param script path of the script that starts it
+ * @param more what it has besides; by default its service account has its own name
  */
 export function windowsAgent(
   spec: ImageSource,
   account: Account,
   script: string,
   resources: NonNullable<Container["resources"]>,
+  more: AgentParts = {},
 ): Manifest {
   return daemonSet(account, {
     ...hostProcessPod,
-    serviceAccountName: account.name,
+    serviceAccountName: more.serviceAccountName ?? account.name,
     automountServiceAccountToken: false,
     containers: [
       {
@@ -60,11 +70,12 @@ export function windowsAgent(
           { name: "NODE_IP", valueFrom: { fieldRef: { fieldPath: "status.hostIP" } } },
           { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
           { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
+          ...(more.env ?? []),
         ],
         resources,
-        volumeMounts: [{ name: "token", mountPath: tokenFolder, readOnly: true }],
+        volumeMounts: [{ name: "token", mountPath: tokenFolder, readOnly: true }, ...(more.mounts ?? [])],
       },
     ],
-    volumes: [tokenVolume],
+    volumes: [tokenVolume, ...(more.volumes ?? [])],
   });
 }

@@ -12,14 +12,14 @@ const identityPolicyName = "fenestra-workload-identity";
 
 /** Volume with the token, and where it is mounted. */
 const volume = "fenestra-identity";
-const folders = {
+export const identityFolders = {
   linux: "/var/run/secrets/fenestra.dev/identity",
   windows: "C:\\var\\run\\secrets\\fenestra.dev\\identity",
 } as const;
 const separators = { linux: "/", windows: "\\" } as const;
 
 /** Life of a token in seconds; the kubelet renews it when 80 % are over. Clouds take no more than a day. */
-const tokenSeconds = 3600;
+export const identityTokenSeconds = 3600;
 
 /** Service accounts whose pods get a token. */
 function accounts({ serviceAccounts, sample }: NonNullable<ClusterSpec["workloadIdentity"]>) {
@@ -47,7 +47,7 @@ export function workloadIdentityManifests(
   const named = accounts(settings);
   if (named.length === 0) return [];
   const { audience, fileVariable } = tokenFacts[cloud];
-  const file = (os: keyof typeof folders): string => text(`${folders[os]}${separators[os]}token`);
+  const file = (os: keyof typeof identityFolders): string => text(`${identityFolders[os]}${separators[os]}token`);
   const selector = "object.spec.nodeSelector";
   return [
     {
@@ -80,11 +80,11 @@ export function workloadIdentityManifests(
           },
           {
             name: "mount",
-            expression: `{"name": dyn(${text(volume)}), "mountPath": dyn(variables.windows ? ${text(folders.windows)} : ${text(folders.linux)}), "readOnly": dyn(true)}`,
+            expression: `{"name": dyn(${text(volume)}), "mountPath": dyn(variables.windows ? ${text(identityFolders.windows)} : ${text(identityFolders.linux)}), "readOnly": dyn(true)}`,
           },
           {
             name: "volume",
-            expression: `{"name": dyn(${text(volume)}), "projected": dyn({"sources": [{"serviceAccountToken": {"audience": dyn(${text(audience)}), "expirationSeconds": dyn(${tokenSeconds}), "path": dyn("token")}}]})}`,
+            expression: `{"name": dyn(${text(volume)}), "projected": dyn({"sources": [{"serviceAccountToken": {"audience": dyn(${text(audience)}), "expirationSeconds": dyn(${identityTokenSeconds}), "path": dyn("token")}}]})}`,
           },
         ],
         failurePolicy: "Fail",

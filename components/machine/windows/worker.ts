@@ -22,6 +22,7 @@ import { trustFiles } from "../trust.ts";
 import { curlArguments, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
 import { loginData, loginSettings } from "./logins.ts";
+import { logCollectorArtifacts, logCollectorData } from "./logs.ts";
 import { windowsNetwork } from "./network.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
@@ -65,6 +66,7 @@ const sharedScripts = [
   "drain.ps1",
   "watch-notices.ps1",
   "watch-health.ps1",
+  "start-collector.ps1",
 ] as const;
 
 /** The scripts that a Windows node receives, by name: those above, and those in the folder of the pod network. */
@@ -134,7 +136,10 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
     ...loginSettings(spec),
   ];
   const used = new Set(stagesOf(spec, pool).map(({ name }) => name));
-  const unused = windowsStages.flatMap(({ name }) => (used.has(name) ? [] : [`stage-${name}.ps1`]));
+  const unused = [
+    ...windowsStages.flatMap(({ name }) => (used.has(name) ? [] : [`stage-${name}.ps1`])),
+    ...(spec.addons.logs === undefined ? ["start-collector.ps1"] : []),
+  ];
   const scripts = windowsScripts(network)
     .filter((name) => !unused.includes(name))
     .map((name) => ({ path: windowsScript(name), content: readWindowsScript(name, network) }));
@@ -188,7 +193,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
   const ofPods = podNetwork(spec);
   const os = windowsSystem(cloud.kind, pool, ofPods);
   const ccg = ccgData(spec, pool);
-  const artifacts = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)];
+  const artifacts = [...windowsArtifacts(spec), ...logCollectorArtifacts(spec), ...ccgArtifacts(spec, pool)];
   const rules = stagesOf(spec, pool);
   const logins = loginData(cloud, configs);
   const network = windowsNetwork(spec);
@@ -249,6 +254,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     services,
     ccg,
     ...ownSteps(pool),
+    ...logCollectorData(spec),
     network,
     kubelet,
     kubeletEndpoint: containerdPaths.windows.endpoint,

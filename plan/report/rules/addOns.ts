@@ -1,3 +1,4 @@
+import type { AuditPolicy } from "../../../components/config/flagSchema.ts";
 import { key, type Rule } from "./rule.ts";
 
 /** Rules on add-ons that need something which the stack file switches off or does not have. */
@@ -39,6 +40,33 @@ export const addOnRules: readonly Rule[] = [
           },
         ]
       : [],
+  ({ spec: { addons, controlPlane } }) =>
+    addons.logs !== undefined && logsBodiesOfSecrets(controlPlane.auditPolicy)
+      ? [
+          {
+            id: "secrets-in-sent-logs",
+            level: "warning",
+            path: key("controlPlane.auditPolicy"),
+            message: "The audit policy logs bodies of Secrets, and addons.logs sends the audit log out of the cluster.",
+            remedy: "Put a rule of level Metadata for Secrets before the others.",
+          },
+        ]
+      : [],
+  ({ spec: { addons, network, httpProxy } }) =>
+    addons.logs !== undefined &&
+    addons.logs.cloudwatch === undefined &&
+    network.nat === "none" &&
+    httpProxy === undefined
+      ? [
+          {
+            id: "logs-without-a-way",
+            level: "note",
+            path: key("addons.logs"),
+            message: "There is no way to the internet: the endpoint must be reachable inside the network.",
+            remedy: "Give its name a private address, by a private endpoint or a route of your own.",
+          },
+        ]
+      : [],
   ({ spec: { addons } }) =>
     addons.serviceMonitors
       ? [
@@ -56,3 +84,25 @@ export const addOnRules: readonly Rule[] = [
         ]
       : [],
 ];
+
+/** Whether an audit policy can log a body of a Secret: the first rule that fits a request decides, and a rule for some requests only may not fit. */
+function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
+  for (const { level, resources, ...conditions } of policy?.rules ?? []) {
+    const secrets =
+      resources === undefined ||
+      resources.some(
+        ({ group = "", resources: names = [] }) =>
+          group === "" && (names.length === 0 || names.some((name) => ["*", "secrets"].includes(name))),
+      );
+    if (!secrets) continue;
+    if (level === "Request" || level === "RequestResponse") return true;
+    if (resources?.every(({ resourceNames = [] }) => resourceNames.length === 0) !== false && isForAll(conditions))
+      return false;
+  }
+  return false;
+}
+
+/** Whether a rule has no condition on who asks, for what, and where. */
+function isForAll(conditions: object): boolean {
+  return ["users", "userGroups", "verbs", "namespaces", "nonResourceURLs"].every((name) => !(name in conditions));
+}

@@ -1,4 +1,4 @@
-import { gmsa, gmsaSecrets } from "../../kubernetes/switches.ts";
+import { gmsa, gmsaSecrets, logs } from "../../kubernetes/switches.ts";
 import type { Row } from "./row.ts";
 
 const share = { name: "files", source: "//files.test/pods", secret: "smb-pods" };
@@ -13,6 +13,12 @@ const withSecret = {
 const archive = { url: "https://files.test/plugin.zip", sha256: "0".repeat(64) };
 const library = { ...archive, dll: "plugin.dll" };
 const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
+
+const { windowsCollector } = logs("aws");
+const { azureMonitor } = logs("azure");
+const otlp = { endpoint: "https://otlp.test/v1/logs" };
+const header = { name: "X-Token", secret: "token" };
+const rsa = { "access.serviceAccountKeys": ["rsa-1"] };
 
 /** Mistakes in the options of add-ons. */
 export const addOnRows: readonly Row[] = [
@@ -47,6 +53,51 @@ export const addOnRows: readonly Row[] = [
     "aws",
     { "addons.smb": { shares: [share, { ...share, source: "//files.test/other" }] } },
     [["addons.smb.shares[1].name", "files", "is listed twice", "each name once"]],
+  ],
+  [
+    "logs to nowhere",
+    "aws",
+    { "addons.logs": { windowsCollector } },
+    [["addons.logs", [], "names no destination", "one of cloudwatch and otlp"]],
+  ],
+  [
+    "logs to two places",
+    "azure",
+    { "addons.logs": { azureMonitor, otlp, windowsCollector }, "access.workloadIdentity": {}, ...rsa },
+    [["addons.logs", ["azureMonitor", "otlp"], "names two", "one of azureMonitor and otlp"]],
+  ],
+  [
+    "logs to the other cloud's service",
+    "aws",
+    { "addons.logs": { azureMonitor, windowsCollector } },
+    [["addons.logs.azureMonitor", azureMonitor, "is a service of the other cloud", "one of cloudwatch and otlp"]],
+  ],
+  [
+    "logs to CloudWatch without an identity",
+    "aws",
+    { "addons.logs": { cloudwatch: {}, windowsCollector } },
+    [
+      [
+        "addons.logs.cloudwatch",
+        { retentionDays: 90 },
+        "needs an identity of the collectors' own",
+        "cloudwatch only with access.workloadIdentity",
+      ],
+    ],
+  ],
+  [
+    "logs of Windows without a program, and one header twice",
+    "azure",
+    { "addons.logs": { otlp: { ...otlp, headers: [header, { ...header, name: "x-TOKEN" }] } } },
+    [
+      ["addons.logs.otlp.headers[1].name", "x-TOKEN", "is listed twice", "each name once"],
+      [
+        "addons.logs.windowsCollector",
+        undefined,
+        "is missing",
+        "URL and SHA-256 of the collector for Windows, of which the lock file has no digest",
+      ],
+    ],
   ],
   [
     "two accounts of one name",

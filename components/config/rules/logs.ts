@@ -1,0 +1,69 @@
+import { logServices, windowsLogCollector } from "../../model/logs.ts";
+import type { Problem } from "../problem.ts";
+import { type Rule, rule } from "./rule.ts";
+
+const path = "config.fenestra:addons.logs";
+const destinations = ["cloudwatch", "azureMonitor", "otlp"] as const;
+
+const oneDestination = rule(["cloud", "addons.logs"], ({ cloud, "addons.logs": logs }) => {
+  if (logs === undefined) return [];
+  const named = destinations.filter((name) => logs[name] !== undefined);
+  const foreign = logServices[cloud === "aws" ? "azure" : "aws"];
+  const allowed = `one of ${logServices[cloud]} and otlp`;
+  if (logs[foreign] !== undefined)
+    return [{ path: `${path}.${foreign}`, value: logs[foreign], message: "is a service of the other cloud", allowed }];
+  if (named.length === 1) return [];
+  return [{ path, value: named, message: named.length === 0 ? "names no destination" : "names two", allowed }];
+});
+
+/** Collectors never use the identity of their node, which has the rights of the machine. */
+const ownIdentity = rule(
+  ["cloud", "addons.logs", "access.workloadIdentity"],
+  ({ cloud, "addons.logs": logs, "access.workloadIdentity": workloadIdentity }): Problem[] => {
+    const service = logServices[cloud];
+    if (logs?.[service] === undefined || workloadIdentity !== undefined) return [];
+    return [
+      {
+        path: `${path}.${service}`,
+        value: logs[service],
+        message: "needs an identity of the collectors' own",
+        allowed: `${service} only with access.workloadIdentity`,
+        remedy: "add access.workloadIdentity: {}, or send to an endpoint of otlp with headers",
+      },
+    ];
+  },
+);
+
+const windowsArchive = rule(["addons.logs", "pools"], ({ "addons.logs": logs, pools }, lock) =>
+  logs === undefined || pools.every(({ os }) => os === "linux") || windowsLogCollector(logs, lock) !== undefined
+    ? []
+    : [
+        {
+          path: `${path}.windowsCollector`,
+          value: undefined,
+          message: "is missing",
+          allowed: "URL and SHA-256 of the collector for Windows, of which the lock file has no digest",
+          remedy:
+            "run fenestra pin --only otelcol where there is internet, or name an archive of your own with its digest",
+        },
+      ],
+);
+
+const headerNames = rule(["addons.logs"], ({ "addons.logs": logs }) => {
+  const names = logs?.otlp?.headers.map(({ name }) => name.toLowerCase()) ?? [];
+  return names.flatMap((name, index) =>
+    names.indexOf(name) === index
+      ? []
+      : [
+          {
+            path: `${path}.otlp.headers[${index}].name`,
+            value: logs?.otlp?.headers[index]?.name,
+            message: "is listed twice",
+            allowed: "each name once",
+          },
+        ],
+  );
+});
+
+/** The rules on where logs are sent. */
+export const logRules: readonly Rule[] = [oneDestination, ownIdentity, windowsArchive, headerNames];

@@ -1,0 +1,280 @@
+import { stringify } from "yaml";
+import { controlPlanePaths } from "../../machine/linux/kubeadm.ts";
+import { windowsPaths } from "../../machine/windows/paths.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { type LogCollector, type LogSettings, logGroupName, logsAccount } from "../../model/logs.ts";
+import { tokenFacts } from "../../model/workloadIdentity.ts";
+
+/** What the configuration of a collector is made from. */
+export type LogSpec = Pick<ClusterSpec, "cloud" | "name" | "region">;
+
+/** Name of the workloads. Their own logs are not read: a failed request that is logged would be the next thing to send. */
+export const collectorName = "log-collector";
+
+/** Where the Linux collectors find the node's journal and the programs to read it with, below a root of their own. */
+export const journalRoot = "/host";
+export const journalFolder = "/var/log/journal";
+
+/** Where each system keeps positions and what is not sent yet. */
+export const stateFolders = { linux: "/var/lib/otelcol", windows: "C:\\var\\lib\\fenestra\\log-collector" } as const;
+
+/** Megabytes of the collectors' containers, and the part of it above which they read nothing new. */
+export const collectorMegabytes = { limit: 512, used: 400 } as const;
+
+/**
+ * Channels of Windows: the second pair has what the runtime says of containers and Hyper-V, and what the agent for gMSA says of accounts. A
+ * channel that a node does not have is passed over.
+ */
+const channels = [
+  "System",
+  "Application",
+  "Microsoft-Windows-Hyper-V-Compute-Operational",
+  "Microsoft-Windows-Containers-CCG/Admin",
+] as const;
+
+/** Variable with the value of a header. */
+export function headerVariable(index: number): string {
+  return `HEADER_${index}`;
+}
+
+/** The value of a variable. */
+function variable(name: string): string {
+  return `\${env:${name}}`;
+}
+
+/** A text of the stack file as the collector's configuration takes it: a dollar sign begins a variable there. */
+function literal(text: string): string {
+  return text.replaceAll("$", "$$$$");
+}
+
+/**
+ * Keeps positions on the node's disk, and reads on where the pod before it stopped. `retry_on_failure` without an end: what cannot be sent waits in
+ * its file.
+ */
+const reading = {
+  storage: "file_storage",
+  start_at: "beginning",
+  retry_on_failure: { enabled: true, max_elapsed_time: "0s" },
+} as const;
+
+/** Files of a kind. `fenestra.log` says which kind of log a record is from. */
+function files(
+  kind: string,
+  include: readonly string[],
+  operators: readonly object[],
+  exclude: readonly string[] = [],
+) {
+  return {
+    include,
+    ...(exclude.length === 0 ? {} : { exclude }),
+    include_file_path: true,
+    ...reading,
+    attributes: { "fenestra.log": kind },
+    operators,
+  };
+}
+
+/**
+ * Logs of containers, and what the kubelet has rotated and not yet compressed (kubernetes: pkg/kubelet/logs, `rotateLatestLog`): a file is known by
+ * its first bytes, whatever its name. Without a format, since containerd's asks for UTC, and a Windows node writes the time of its zone.
+ */
+function containers(folder: string, separator: string) {
+  const of = (pattern: string): string => [folder, ...pattern.split("/")].join(separator);
+  const found = files(
+    "container",
+    [of("*/*/*.log"), of("*/*/*.log.????????-??????")],
+    [{ type: "container" }],
+    [of(`${logsAccount.namespace}_${collectorName}-*/*/*`)],
+  );
+  // A long line comes in parts, and a part may end with a space.
+  return { ...found, preserve_trailing_whitespaces: true };
+}
+
+/** The API server's log of requests, one JSON object a line, in which `stageTimestamp` is the time of the record. */
+const audit = files(
+  "audit",
+  [`${controlPlanePaths.auditLogs}/*.log`],
+  [
+    {
+      type: "json_parser",
+      parse_to: "body",
+      timestamp: {
+        parse_from: "body.stageTimestamp",
+        layout_type: "gotime",
+        layout: "2006-01-02T15:04:05.999999Z07:00",
+      },
+    },
+  ],
+);
+
+/** The journal of what makes a machine a node. The image has no journalctl: the node's own runs, below a root with little more than it. */
+const journal = {
+  root_path: journalRoot,
+  journalctl_path: "/usr/bin/journalctl",
+  directory: journalFolder,
+  units: ["kubelet.service", "containerd.service", "fenestra-*"],
+  ...reading,
+  attributes: { "fenestra.log": "journal" },
+  operators: [
+    { type: "move", from: "body._SYSTEMD_UNIT", to: 'attributes["systemd.unit"]', if: "body._SYSTEMD_UNIT != nil" },
+    { type: "move", from: "body.MESSAGE", to: "body", if: "body.MESSAGE != nil" },
+  ],
+};
+
+function channel(name: string) {
+  return { channel: name, ignore_channel_errors: true, ...reading, attributes: { "fenestra.log": "event" } };
+}
+
+/** What a collector reads, by the receivers' names. */
+function receivers(collector: LogCollector, settings: LogSettings): Readonly<Record<string, object>> {
+  if (collector === "windows")
+    return {
+      "file_log/containers": containers("C:\\var\\log\\pods", "\\"),
+      "file_log/node": files("node", [`${windowsPaths.logs}\\*.log`], []),
+      ...Object.fromEntries(
+        [...channels, ...(settings.windowsSecurity ? ["Security"] : [])].map((name) => [
+          `windowseventlog/${name
+            .toLowerCase()
+            .replace(/^microsoft-windows-/, "")
+            .replaceAll("/", "-")}`,
+          channel(name),
+        ]),
+      ),
+    };
+  return {
+    "file_log/containers": containers("/var/log/pods", "/"),
+    ...(collector === "control-plane" ? { "file_log/audit": audit } : {}),
+    journald: journal,
+  };
+}
+
+interface Destination {
+  /** How requests are signed; none with headers alone. */
+  readonly extension?: { readonly name: string; readonly settings: object };
+  readonly exporter: object;
+}
+
+/** Where the logs go. Every destination takes OTLP; they differ in how a request is signed. */
+function destination(spec: LogSpec, collector: LogCollector, settings: LogSettings): Destination {
+  const { cloudwatch, azureMonitor, otlp } = settings;
+  if (cloudwatch !== undefined) {
+    const domain = spec.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
+    return {
+      // Takes the role that the variables name (github.com/aws/aws-sdk-go-v2: config).
+      extension: { name: "sigv4auth", settings: { region: spec.region, service: "logs" } },
+      exporter: {
+        logs_endpoint: `https://logs.${spec.region}.${domain}/v1/logs`,
+        headers: { "x-aws-log-group": logGroupName(spec.name), "x-aws-log-stream": collector },
+        auth: { authenticator: "sigv4auth" },
+      },
+    };
+  }
+  if (azureMonitor !== undefined)
+    return {
+      extension: {
+        name: "azureauth",
+        settings: {
+          workload_identity: {
+            client_id: variable("AZURE_CLIENT_ID"),
+            tenant_id: variable("AZURE_TENANT_ID"),
+            federated_token_file: variable(tokenFacts.azure.fileVariable),
+          },
+          scopes: ["https://monitor.azure.com/.default"],
+        },
+      },
+      exporter: { logs_endpoint: literal(azureMonitor.endpoint), auth: { authenticator: "azureauth" } },
+    };
+  if (otlp === undefined) throw new RangeError("addons.logs names no destination");
+  const { endpoint, headers, certificateAuthority } = otlp;
+  return {
+    exporter: {
+      logs_endpoint: literal(endpoint),
+      ...(headers.length === 0
+        ? {}
+        : {
+            headers: Object.fromEntries(headers.map(({ name }, index) => [name, variable(headerVariable(index))])),
+          }),
+      ...(certificateAuthority === undefined ? {} : { tls: { ca_pem: certificateAuthority } }),
+    },
+  };
+}
+
+/**
+ * Configuration of the collector of some nodes, as YAML. Requests have less than a megabyte, which is what both clouds take
+ * (CloudWatch, "OTLP endpoints", limits of logs; Azure Monitor service limits, "Logs ingestion API").
+ */
+export function logConfiguration(spec: LogSpec, collector: LogCollector, settings: LogSettings): string {
+  const os = collector === "windows" ? "windows" : "linux";
+  const { extension, exporter } = destination(spec, collector, settings);
+  const read = receivers(collector, settings);
+  const common = ["memory_limiter", "resource"];
+  const exporters = ["otlp_http"];
+  const ofContainers = Object.keys(read).filter((name) => name === "file_log/containers");
+  const others = Object.keys(read).filter((name) => name !== "file_log/containers");
+  return stringify(
+    {
+      extensions: {
+        file_storage: { directory: stateFolders[os], create_directory: true },
+        ...(extension === undefined ? {} : { [extension.name]: extension.settings }),
+      },
+      receivers: read,
+      processors: {
+        memory_limiter: { check_interval: "1s", limit_mib: collectorMegabytes.used, spike_limit_mib: 80 },
+        k8s_attributes: {
+          auth_type: os === "windows" ? "kubeConfig" : "serviceAccount",
+          filter: { node_from_env_var: "NODE_NAME" },
+          extract: {
+            metadata: [
+              "k8s.node.name",
+              "k8s.deployment.name",
+              "k8s.daemonset.name",
+              "k8s.statefulset.name",
+              "k8s.job.name",
+            ],
+            // From the name, so that no right to read ReplicaSets is needed.
+            deployment_name_from_replicaset: true,
+            labels: [{ tag_name: "app.kubernetes.io/name", key: "app.kubernetes.io/name", from: "pod" }],
+          },
+          pod_association: [{ sources: [{ from: "resource_attribute", name: "k8s.pod.uid" }] }],
+        },
+        resource: {
+          attributes: Object.entries({
+            "k8s.cluster.name": spec.name,
+            "k8s.node.name": variable("NODE_NAME"),
+            "cloud.provider": spec.cloud,
+            "cloud.region": spec.region,
+            "os.type": os,
+          }).map(([key, value]) => ({ key, value, action: "upsert" })),
+        },
+      },
+      exporters: {
+        otlp_http: {
+          ...exporter,
+          timeout: "30s",
+          retry_on_failure: { enabled: true, max_elapsed_time: "0s" },
+          sending_queue: {
+            storage: "file_storage",
+            sizer: "bytes",
+            queue_size: 256 * 1024 * 1024,
+            block_on_overflow: true,
+            batch: { flush_timeout: "5s", min_size: 200_000, max_size: 900_000 },
+          },
+        },
+      },
+      service: {
+        extensions: ["file_storage", ...(extension === undefined ? [] : [extension.name])],
+        // No metrics of its own, which would open a port.
+        telemetry: { metrics: { level: "none" } },
+        pipelines: {
+          "logs/containers": {
+            receivers: ofContainers,
+            processors: ["memory_limiter", "k8s_attributes", "resource"],
+            exporters,
+          },
+          "logs/node": { receivers: others, processors: common, exporters },
+        },
+      },
+    },
+    { lineWidth: 0 },
+  );
+}

@@ -1,0 +1,257 @@
+import { createHash } from "node:crypto";
+import { controlPlanePaths } from "../../machine/linux/kubeadm.ts";
+import { noProxy } from "../../machine/proxy.ts";
+import { windowsPaths, windowsScript } from "../../machine/windows/paths.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { type LogCollector, type LogSettings, logCollectors, logServices, logsAccount } from "../../model/logs.ts";
+import { tokenFacts } from "../../model/workloadIdentity.ts";
+import { type ImageSource, image } from "../images.ts";
+import type { Container, Manifest, Text, Volume } from "../manifest.ts";
+import {
+  clusterRights,
+  controlPlaneKey,
+  daemonSet,
+  everyTaint,
+  hostPath,
+  linuxOnly,
+  nodeName,
+  onNodesThat,
+  rule,
+  serviceAccount,
+} from "../workload.ts";
+import {
+  collectorMegabytes,
+  collectorName,
+  headerVariable,
+  journalFolder,
+  journalRoot,
+  type LogSpec,
+  logConfiguration,
+  stateFolders,
+} from "./logConfiguration.ts";
+import { windowsAgent } from "./nodeAgents.ts";
+import { identityFolders, identityTokenSeconds } from "./workloadIdentity.ts";
+
+/** What the collectors need of a cluster. */
+type CollectorSpec = LogSpec &
+  ImageSource &
+  Pick<ClusterSpec, "addons" | "httpProxy" | "kubernetes" | "network" | "noProxy" | "windows">;
+
+/** Variables by which a collector takes its identity in the cloud; none for an endpoint that takes headers. */
+export type LogIdentity = Readonly<Record<string, Text>>;
+
+/** Where the image's command line looks for the configuration (open-telemetry/opentelemetry-collector-releases: Dockerfile of contrib). */
+const linuxConfiguration = "/etc/otelcol-contrib";
+const windowsConfiguration = `${windowsPaths.kubernetes}\\${collectorName}`;
+
+/**
+ * A collector on every node that sends its logs away: on Linux from an image, on Windows the program on the node's disk as HostProcess pod, since
+ * there is no image of it for Windows Server 2025, and a plain pod reads no event log. Those of control-plane machines read the audit log too.
+ *
+ * @param identity required for the services of the clouds
+ */
+export function logManifests(
+  spec: CollectorSpec,
+  nodeEndpoint: Text,
+  identity: LogIdentity | undefined,
+): readonly Manifest[] {
+  const { logs: settings } = spec.addons;
+  if (settings === undefined) return [];
+  if (identity === undefined && settings[logServices[spec.cloud]] !== undefined)
+    throw new RangeError("the collectors need an identity");
+  const collectors = logCollectors.filter((collector) => collector !== "windows" || spec.windows.length > 0);
+  return [
+    serviceAccount(logsAccount),
+    ...clusterRights(logsAccount, "fenestra:log-collector", [rule("", ["pods"], ["get", "list", "watch"])]),
+    ...collectors.flatMap((collector): Manifest[] => {
+      const configuration = logConfiguration(spec, collector, settings);
+      const common = containerParts(spec, settings, configuration, identity);
+      return [
+        {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: { name: workloadName(collector), namespace: logsAccount.namespace },
+          data: { "config.yaml": configuration },
+        },
+        unawaited(
+          collector === "windows"
+            ? windowsCollector(spec, nodeEndpoint, common)
+            : linuxCollector(spec, collector, common),
+          settings,
+        ),
+      ];
+    }),
+  ];
+}
+
+/** The Secrets of headers are made in a namespace that only exists after the first update, so pods that wait for them must not stop it. */
+function unawaited(manifest: Manifest, { otlp }: LogSettings): Manifest {
+  if (manifest.kind !== "DaemonSet" || otlp === undefined || otlp.headers.length === 0) return manifest;
+  return { ...manifest, metadata: { ...manifest.metadata, annotations: { "pulumi.com/skipAwait": "true" } } };
+}
+
+function workloadName(collector: LogCollector): string {
+  return collector === "linux" ? collectorName : `${collectorName}-${collector}`;
+}
+
+interface ContainerParts {
+  readonly env: NonNullable<Container["env"]>;
+  /** Volume with the token that the cloud takes, where there is an identity. */
+  readonly token: Volume | undefined;
+  readonly resources: NonNullable<Container["resources"]>;
+}
+
+function containerParts(
+  spec: CollectorSpec,
+  { otlp }: LogSettings,
+  configuration: string,
+  identity: LogIdentity | undefined,
+): ContainerParts {
+  const headers = otlp?.headers ?? [];
+  return {
+    env: [
+      // A collector reads its configuration once, at its start.
+      { name: "CONFIGURATION", value: createHash("sha256").update(configuration).digest("hex").slice(0, 16) },
+      ...headers.map(({ secret, key }, index) => ({
+        name: headerVariable(index),
+        valueFrom: { secretKeyRef: { name: secret, key } },
+      })),
+      ...Object.entries(identity ?? {}).map(([name, value]) => ({ name, value })),
+    ],
+    token:
+      identity === undefined
+        ? undefined
+        : {
+            name: "identity",
+            projected: {
+              sources: [
+                {
+                  serviceAccountToken: {
+                    audience: tokenFacts[spec.cloud].audience,
+                    expirationSeconds: identityTokenSeconds,
+                    path: "token",
+                  },
+                },
+              ],
+            },
+          },
+    resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: `${collectorMegabytes.limit}Mi` } },
+  };
+}
+
+/** The proxy, by which the collector also fetches its credentials. */
+function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<Container["env"]> {
+  const { httpProxy } = spec;
+  if (httpProxy === undefined) return [];
+  const direct = (host: string): string => `${noProxy(spec)},${host}`;
+  const without =
+    nodeEndpoint === undefined
+      ? noProxy(spec)
+      : typeof nodeEndpoint === "string"
+        ? direct(nodeEndpoint)
+        : nodeEndpoint.apply(direct);
+  return [
+    { name: "HTTPS_PROXY", value: httpProxy },
+    { name: "NO_PROXY", value: without },
+  ];
+}
+
+/**
+ * As root, since logs are root's, without any right of root but one: to read the journal, the collector runs the node's own journalctl below a root
+ * of its own, which has the node's programs and the journal and nothing else (pkg/stanza: operator/input/journald, `root_path`).
+ */
+function linuxCollector(
+  spec: CollectorSpec,
+  collector: "control-plane" | "linux",
+  { env, token, resources }: ContainerParts,
+): Manifest {
+  const controlPlane = collector === "control-plane";
+  const folders: readonly (readonly [name: string, path: string, at: string, type: string])[] = [
+    ["pods", "/var/log/pods", "/var/log/pods", "DirectoryOrCreate"],
+    ["programs", "/usr", `${journalRoot}/usr`, "Directory"],
+    // A link to a folder of /usr, in which every program looks for its loader.
+    ["loader", "/lib64", `${journalRoot}/lib64`, "Directory"],
+    ["journal", journalFolder, `${journalRoot}${journalFolder}`, "DirectoryOrCreate"],
+    ...(controlPlane
+      ? ([["audit", controlPlanePaths.auditLogs, controlPlanePaths.auditLogs, "DirectoryOrCreate"]] as const)
+      : []),
+  ];
+  return daemonSet(
+    { ...logsAccount, name: workloadName(collector) },
+    {
+      nodeSelector: linuxOnly,
+      affinity: onNodesThat({ key: controlPlaneKey, operator: controlPlane ? "Exists" : "DoesNotExist" }),
+      tolerations: everyTaint,
+      priorityClassName: "system-node-critical",
+      serviceAccountName: logsAccount.name,
+      containers: [
+        {
+          name: collectorName,
+          image: image(spec, "ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector-contrib"),
+          env: [
+            nodeName,
+            ...env,
+            ...(token === undefined
+              ? []
+              : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.linux}/token` }]),
+            ...proxyVariables(spec),
+          ],
+          securityContext: {
+            runAsUser: 0,
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ["ALL"], add: ["SYS_CHROOT"] },
+            seccompProfile: { type: "RuntimeDefault" },
+          },
+          volumeMounts: [
+            { name: "configuration", mountPath: linuxConfiguration, readOnly: true },
+            { name: "state", mountPath: stateFolders.linux },
+            ...folders.map(([name, , mountPath]) => ({ name, mountPath, readOnly: true })),
+            ...(token === undefined ? [] : [{ name: token.name, mountPath: identityFolders.linux, readOnly: true }]),
+          ],
+          resources,
+        },
+      ],
+      volumes: [
+        { name: "configuration", configMap: { name: workloadName(collector) } },
+        hostPath("state", "/var/lib/fenestra/log-collector", "DirectoryOrCreate"),
+        ...folders.map(([name, path, , type]) => hostPath(name, path, type)),
+        ...(token === undefined ? [] : [token]),
+      ],
+    },
+    "10%",
+  );
+}
+
+/** The script finds the files of the variables, which are elsewhere on Windows Server 2019, and makes the kubeconfig. */
+function windowsCollector(
+  spec: CollectorSpec,
+  nodeEndpoint: Text,
+  { env, token, resources }: ContainerParts,
+): Manifest {
+  return windowsAgent(
+    spec,
+    { ...logsAccount, name: workloadName("windows") },
+    windowsScript("start-collector.ps1"),
+    resources,
+    {
+      serviceAccountName: logsAccount.name,
+      env: [
+        ...env,
+        { name: "COLLECTOR_CONFIG", value: `${windowsConfiguration}\\config.yaml` },
+        ...(token === undefined
+          ? []
+          : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.windows}\\token` }]),
+        ...proxyVariables(spec, nodeEndpoint),
+      ],
+      mounts: [
+        { name: "configuration", mountPath: windowsConfiguration, readOnly: true },
+        ...(token === undefined ? [] : [{ name: token.name, mountPath: identityFolders.windows, readOnly: true }]),
+      ],
+      volumes: [
+        { name: "configuration", configMap: { name: workloadName("windows") } },
+        ...(token === undefined ? [] : [token]),
+      ],
+    },
+  );
+}
