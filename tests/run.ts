@@ -10,6 +10,7 @@ import { messageOf } from "../components/gates/messageOf.ts";
 import { createProgress } from "../rehearsal/host/progress.ts";
 import { obtainCheckers } from "../rehearsal/programs/checkers/obtain.ts";
 import { obtainPrograms } from "../rehearsal/programs/obtain.ts";
+import { obtainCollector } from "./support/collector.ts";
 import { stackDir, testStacks } from "./support/stacks.ts";
 
 /** Counts of one step or of all. */
@@ -58,11 +59,12 @@ async function single(argv: readonly string[]): Promise<Counts> {
     : { passed: 0, failed: 1, skipped: 0, problems: [lines.join("\n")] };
 }
 
-/** Control-plane programs and checkers, built once when they are not at hand; tests that need kubeadm find it by its variable. */
+/** Control-plane programs, checkers and the log collector, built once when they are not at hand; tests that need kubeadm find it by its variable. */
 async function programs(): Promise<Counts> {
   const progress = createProgress({ stream: process.stdout });
   const found = await obtainPrograms({ progress });
   await obtainCheckers({ progress });
+  await obtainCollector(progress);
   process.env.FENESTRA_KUBEADM = found.kubeadm.path;
   return { passed: Object.keys(found).length > 0 ? 1 : 0, failed: 0, skipped: 0 };
 }

@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { gunzipSync } from "node:zlib";
+import type { Context } from "mocha";
+import { parse, stringify } from "yaml";
+import { z } from "zod";
+import { logConfiguration } from "../../components/kubernetes/addOns/logConfiguration.ts";
+import { podSpec } from "../../components/kubernetes/manifest.ts";
+import { type LogSettings, logCollectors } from "../../components/model/logs.ts";
+import { runCommand } from "../../rehearsal/host/command.ts";
+import { RehearsalError } from "../../rehearsal/host/errors.ts";
+import { obtainCollector } from "../support/collector.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { combinations, logs, manifest, manifestsOf } from "./switches.ts";
+
+const otlp = {
+  windowsSecurity: false,
+  otlp: { endpoint: "https://otlp.test/v1/logs?a=$b", headers: [{ name: "X-Token", secret: "token", key: "value" }] },
+} satisfies LogSettings;
+
+/** What the pods' variables are; the collector refuses to start without one that its configuration names. */
+const variables = {
+  NODE_NAME: "node-1",
+  HEADER_0: "header of the test",
+  AZURE_CLIENT_ID: "client",
+  AZURE_TENANT_ID: "tenant",
+  AZURE_FEDERATED_TOKEN_FILE: "/token",
+  AWS_ACCESS_KEY_ID: "key",
+  AWS_SECRET_ACCESS_KEY: "secret",
+};
+
+const received = z.object({
+  resourceLogs: z.array(
+    z.object({
+      resource: z.object({ attributes: z.array(z.unknown()) }),
+      scopeLogs: z.array(z.object({ logRecords: z.array(z.unknown()) })),
+    }),
+  ),
+});
+
+describe("log collectors", () => {
+  it("mount what they read, read-only, and only those of control-plane machines see the audit log", () => {
+    for (const { title, spec } of combinations.filter(({ title }) => title.endsWith("everything on"))) {
+      const manifests = manifestsOf(spec);
+      const [worker, controlPlane] = ["log-collector", "log-collector-control-plane"].map((name) =>
+        podSpec(manifest(manifests, "DaemonSet", name)),
+      );
+      const writable = controlPlane?.containers[0]?.volumeMounts?.filter(({ readOnly }) => readOnly !== true);
+      assert.deepEqual(
+        writable?.map(({ name }) => name),
+        ["state"],
+        title,
+      );
+      const hostPaths = (pod: typeof worker) => pod?.volumes?.flatMap(({ hostPath }) => hostPath?.path ?? []);
+      const common = ["/var/lib/fenestra/log-collector", "/var/log/pods", "/usr", "/lib64", "/var/log/journal"];
+      assert.deepEqual(hostPaths(worker), common, title);
+      assert.deepEqual(hostPaths(controlPlane), [...common, "/var/log/kubernetes/audit"], title);
+    }
+  });
+
+  it("start again when their configuration changes, and take headers from Secrets", () => {
+    const spec = exampleSpec("aws-dev");
+    const variablesOf = (settings: LogSettings) => {
+      const made = manifestsOf({ ...spec, addons: { ...spec.addons, logs: { ...settings, ...collector } } });
+      const set = manifest(made, "DaemonSet", "log-collector");
+      assert.equal(set.metadata.annotations?.["pulumi.com/skipAwait"], "true");
+      return podSpec(set)?.containers[0]?.env ?? [];
+    };
+    const collector = { windowsCollector: logs("aws").windowsCollector };
+    const [before, after] = [otlp, { ...otlp, otlp: { ...otlp.otlp, endpoint: "https://other.test" } }].map(
+      variablesOf,
+    );
+    const hash = (env: typeof before) => env?.find(({ name }) => name === "CONFIGURATION")?.value;
+    assert.notEqual(hash(before), hash(after));
+    assert.deepEqual(before?.find(({ name }) => name === "HEADER_0")?.valueFrom, {
+      secretKeyRef: { name: "token", key: "value" },
+    });
+  });
+});
+
+describe("configuration of the log collectors, as the real program reads it", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-logs-"));
+  let collector = "";
+  let server: Server | undefined;
+  let child: ChildProcess | undefined;
+
+  before(async function (this: Context) {
+    this.timeout(60 * 60_000);
+    try {
+      collector = await obtainCollector({ startedAt: 0, line: (text) => console.log(`      ${text}`) });
+    } catch (error) {
+      if (!(error instanceof RehearsalError) || !/Go, which builds/.test(error.message) || process.env.CI === "true")
+        throw error;
+      console.log(`      skipped: ${error.message}`);
+      this.skip();
+    }
+  });
+  after(() => {
+    child?.kill("SIGKILL");
+    server?.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** A configuration in a file, with the node's folders below the test's. */
+  const write = (name: string, text: string): string => {
+    const file = path.join(folder, `${name}.yaml`);
+    writeFileSync(file, text);
+    return file;
+  };
+  const validate = async (text: string): Promise<string> => {
+    const file = write("validate", text.replace("root_path: /host", `root_path: ${folder}`));
+    const { code, stderr } = await runCommand([collector, "validate", "--config", `file:${file}`], {
+      env: { ...process.env, ...variables },
+    });
+    return code === 0 ? "" : stderr;
+  };
+
+  for (const [title, settings] of [
+    ["CloudWatch", logs("aws")],
+    ["Azure Monitor", logs("azure")],
+    ["an endpoint with headers", otlp],
+  ] as const)
+    for (const name of logCollectors)
+      it(`that send logs of ${name} nodes to ${title} has no problem`, async () => {
+        assert.equal(await validate(logConfiguration(exampleSpec("aws-dev"), name, settings)), "");
+      });
+
+  it("with a key that the program does not know, or a wrong value, is refused", async () => {
+    const text = logConfiguration(exampleSpec("aws-dev"), "linux", logs("aws"));
+    assert.match(
+      await validate(text.replace("start_at: beginning", "start_from: beginning")),
+      /invalid keys: start_from/,
+    );
+    assert.match(await validate(text.replace("sizer: bytes", "sizer: lines")), /sizer/);
+  });
+
+  it("sends a container's line and a request of the audit log, each with what it is and where it is from", async function () {
+    this.timeout(60_000);
+    const requests: { readonly token: string | undefined; readonly body: z.infer<typeof received> }[] = [];
+    server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on("data", (chunk: Buffer) => chunks.push(chunk));
+      request.on("end", () => {
+        const body = received.parse(JSON.parse(gunzipSync(Buffer.concat(chunks)).toString("utf8")));
+        requests.push({ token: request.headers["x-token"]?.toString(), body });
+        response.setHeader("content-type", "application/json").end("{}");
+      });
+    });
+    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    assert.ok(typeof address === "object" && address !== null);
+
+    const pod = path.join(folder, "pods/shop_web-1_0a1b2c3d-0000-4000-8000-000000000001/web");
+    const own = path.join(
+      folder,
+      "pods/fenestra-monitoring_log-collector-x_0a1b2c3d-0000-4000-8000-000000000002/log-collector",
+    );
+    for (const place of [pod, own, path.join(folder, "audit")]) mkdirSync(place, { recursive: true });
+    // As containerd writes them: time, stream, P for a part of a line and F for its end.
+    appendFileSync(path.join(pod, "0.log"), "2026-11-22T08:00:00.5Z stdout P half of \n");
+    appendFileSync(path.join(pod, "0.log"), "2026-11-22T10:00:00.5+02:00 stdout F a line\n");
+    appendFileSync(path.join(pod, "0.log.20261122-075900"), "2026-11-22T07:58:59Z stderr F rotated before\n");
+    appendFileSync(path.join(own, "0.log"), "2026-11-22T08:00:01Z stderr F its own\n");
+    appendFileSync(
+      path.join(folder, "audit/audit.log"),
+      '{"kind":"Event","level":"Metadata","verb":"get","stageTimestamp":"2026-11-22T08:00:02.250000Z"}\n',
+    );
+    writeFileSync(
+      path.join(folder, "kubeconfig"),
+      stringify({
+        apiVersion: "v1",
+        kind: "Config",
+        "current-context": "c",
+        clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
+        contexts: [{ name: "c", context: { cluster: "c", user: "" } }],
+      }),
+    );
+    const endpoint = `http://127.0.0.1:${address.port}/v1/logs`;
+    const text = logConfiguration(exampleSpec("aws-dev"), "control-plane", {
+      ...otlp,
+      otlp: { ...otlp.otlp, endpoint },
+    })
+      .replaceAll("/var/log/pods", path.join(folder, "pods"))
+      .replaceAll("/var/log/kubernetes/audit", path.join(folder, "audit"))
+      .replaceAll("/var/lib/otelcol", path.join(folder, "state"))
+      .replace("auth_type: serviceAccount", "auth_type: kubeConfig")
+      .replace("timeout: 30s", "timeout: 30s\n    encoding: json");
+    const { receivers, ...rest } = z.record(z.string(), z.unknown()).parse(parse(text));
+    const { journald, ...readers } = z.record(z.string(), z.unknown()).parse(receivers);
+    assert.ok(journald !== undefined);
+    const config = stringify({ ...rest, receivers: readers }).replace(/\n\s+- journald\n/, "\n");
+    child = spawn(collector, ["--config", `file:${write("run", config)}`], {
+      env: { ...process.env, ...variables, KUBECONFIG: path.join(folder, "kubeconfig") },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let said = "";
+    child.stderr?.setEncoding("utf8").on("data", (part: string) => {
+      said += part;
+    });
+    const groups = () => requests.flatMap(({ body }) => body.resourceLogs);
+    const records = () => groups().flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords));
+    for (let round = 0; round < 300 && records().length < 3 && child.exitCode === null; round++)
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.equal(records().length, 3, said);
+    assert.equal(requests[0]?.token, variables.HEADER_0);
+
+    const group = (part: string) => JSON.stringify(groups().find((each) => JSON.stringify(each).includes(part)));
+    const attribute = (key: string, value: string) => JSON.stringify({ key, value: { stringValue: value } });
+    const line = group("half of a line");
+    for (const [key, value] of Object.entries({
+      "k8s.namespace.name": "shop",
+      "k8s.pod.name": "web-1",
+      "k8s.container.name": "web",
+      "k8s.node.name": "node-1",
+      "k8s.cluster.name": "aws-dev",
+      "fenestra.log": "container",
+      "log.iostream": "stdout",
+    }))
+      assert.ok(line?.includes(attribute(key, value)), `${key} in ${line}`);
+    assert.ok(group("rotated before")?.includes(attribute("k8s.pod.name", "web-1")));
+    const audit = group('"stringValue":"Metadata"');
+    assert.ok(audit?.includes(attribute("fenestra.log", "audit")), audit);
+    assert.ok(audit?.includes(attribute("k8s.node.name", "node-1")), audit);
+    assert.ok(audit?.includes(`"timeUnixNano":"${Date.parse("2026-11-22T08:00:02.250Z")}000000"`), audit);
+  });
+});
