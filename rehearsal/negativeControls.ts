@@ -239,6 +239,13 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       path === "/etc/fenestra/templates/etc/fenestra/proxy.env" ? content.replaceAll("@LOGIN_PROXY@@", "") : content,
     ),
   },
+  "mirror-distrusted": {
+    what: "machines trust another authority than that of the mirror, of a stack with certificateAuthorities",
+    fails: "control plane",
+    ...inFiles(({ path, content }) =>
+      path.startsWith("/usr/local/share/ca-certificates/") ? newAuthority("another one").certificate : content,
+    ),
+  },
   "mirror-without-crictl": {
     what: "the mirror of a stack that has one lacks crictl for Linux",
     fails: "control plane",

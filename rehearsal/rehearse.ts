@@ -7,6 +7,7 @@ import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { minorOf } from "../components/model/releases.ts";
 import type { DecodedUserData } from "../plan/decode/machine.ts";
 import { decodeUserData } from "../plan/decode/userData.ts";
+import type { KeyAndCertificate } from "../plan/fakes/certificates.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
 import type { SimulatedMachine } from "../plan/fakes/machines.ts";
 import { runProgramWithHooks } from "../plan/program/runProgram.ts";
@@ -42,6 +43,7 @@ import type { Progress } from "./host/progress.ts";
 import { keepLogs } from "./logs.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
 import { nodesText } from "./nodeTable.ts";
+import { withOwnAuthority } from "./ownAuthority.ts";
 import { podAddressesOf } from "./podNetworks.ts";
 import type { Checkers } from "./programs/checkers/obtain.ts";
 import type { Programs } from "./programs/obtain.ts";
@@ -107,7 +109,10 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const addOnPrograms = options.addOns?.programs ?? new Map<string, string>();
   // Whoever needs one of them sees its failure.
   for (const later of [options.wine, options.addOns?.atHand, options.checkers]) later?.catch(() => undefined);
-  const config = withPatchOf(options.config, programs, progress);
+  const patched = withPatchOf(options.config, programs, progress);
+  // An engine runs the program with the stack file as it is.
+  const own = options.onEngine === undefined ? withOwnAuthority(patched) : undefined;
+  const config = own?.config ?? patched;
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);
   const simulate = simulatedCloud(placeOf(config), "real");
@@ -130,7 +135,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
   );
 
-  const settings = await mirrorSettings(stack, config, stackConfig, options.breakage);
+  const settings = await mirrorSettings(stack, config, stackConfig, own?.authority, options.breakage);
   const surroundings = await buildSurroundings(
     cloud,
     [...decoded, ...coming],
@@ -317,6 +322,7 @@ async function mirrorSettings(
   stack: string,
   config: Readonly<Record<string, string>>,
   stackConfig: StackConfig,
+  authority: KeyAndCertificate | undefined,
   breakage: Breakage | undefined,
 ): Promise<MirrorSettings | undefined> {
   const { httpProxy, proxyCredentials: login, mirror, access } = stackConfig;
@@ -331,12 +337,14 @@ async function mirrorSettings(
     artifacts,
     httpProxy,
     proxyLogin: login === undefined ? undefined : `${login.username}:${login.password}`,
+    authority,
     issuers,
     list: breakage?.mirror?.(list) ?? list,
   };
 }
 
-function mirrorLine({ artifacts, httpProxy, list }: MirrorSettings): string {
+function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSettings): string {
   const way = httpProxy === undefined ? "" : ` by the proxy ${httpProxy}`;
-  return `mirror: ${artifacts}${way} holds the ${list.files.length} files of \`fenestra mirror --list\`; no publisher can be reached`;
+  const trust = authority === undefined ? "" : ", certified by an authority of the stack file,";
+  return `mirror: ${artifacts}${trust}${way} holds the ${list.files.length} files of \`fenestra mirror --list\`; no publisher can be reached`;
 }

@@ -29,6 +29,8 @@ export function configurationMarkdown(schema: JsonSchema): string {
     "All mistakes are told at once, with the place, the value found, what is allowed and how to fix it. `fenestra plan` checks a file without",
     "an account; [stacks/schema.json](../stacks/schema.json) lets an editor do so while you type.",
     "",
+    "What there is no setting for, and what to do instead, is in [limits.md](limits.md).",
+    "",
     "In the tables a path such as `pools[].autoscale.min` means the field `min` of `autoscale` of each entry of `pools`.",
     "",
     "## The stack",
@@ -89,7 +91,11 @@ function table(rows: readonly Row[]): readonly string[] {
   ];
 }
 
-/** Text for a table cell: a pipe would end the cell, an angle bracket would start a tag. */
+/** Text for a table cell: a pipe or a new line would end the cell, an angle bracket would start a tag. */
 function cell(text: string): string {
-  return text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+  return text
+    .trim()
+    .replaceAll(/\s*\n\s*/g, " ")
+    .replaceAll("|", "\\|")
+    .replaceAll("<", "&lt;");
 }

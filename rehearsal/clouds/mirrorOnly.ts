@@ -13,6 +13,8 @@ export interface MirrorSettings {
   readonly httpProxy: string | undefined;
   /** Login that the proxy wants, `user:password`. */
   readonly proxyLogin?: string | undefined;
+  /** Authority of the certificates of mirror and proxy. Default that of the cloud's own endpoints. */
+  readonly authority?: KeyAndCertificate | undefined;
   /** Hosts of issuers of sign-in, which the API server looks for by itself: not simulated. */
   readonly issuers?: readonly string[];
   /** What `fenestra mirror --list` prints for the stack. */
@@ -27,7 +29,7 @@ export interface MirrorOnly extends MirrorSettings {
   readonly requests: readonly MirrorRequest[];
   /** Requests to the proxy so far. */
   readonly proxied: readonly ProxiedRequest[];
-  /** Is never fulfilled; rejected when a machine wants a file that the list does not name, or comes without a login. */
+  /** Is never fulfilled; rejected when a machine wants a file that the list does not name, comes without a login, or does not trust the mirror. */
   readonly lacks: Promise<never>;
 }
 
@@ -46,24 +48,32 @@ export interface MirrorParts {
  * Starts a mirror that is filled from the list alone, and the proxy that the stack names. Publishers have no address in this network, and the name
  * server knows none of them.
  */
-export async function startMirrorOnly({ settings, newAddress, authority, contents }: MirrorParts): Promise<MirrorOnly> {
+export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
+  const { settings, newAddress, contents } = parts;
+  const { authority = parts.authority } = settings;
   const { artifacts, httpProxy, proxyLogin, list } = settings;
   const mirror = filledMirror(artifacts, list.files, contents);
   const place = await standAt(new URL(artifacts), newAddress, authority);
-  await listen(place.address, place.port, mirror.handle, place.tls);
+  const server = await listen(place.address, place.port, mirror.handle, place.tls);
+  const refused = Promise.withResolvers<never>();
+  // The alert by which a client refuses a certificate (RFC 8446, section 6.2).
+  server.on("tlsClientError", ({ message }: Error) => {
+    if (/unknown ca/i.test(message)) refused.reject(new Error(`a machine does not trust the mirror ${artifacts}`));
+  });
   const proxy = httpProxy === undefined ? undefined : await standAt(new URL(httpProxy), newAddress, authority);
-  const denied = Promise.withResolvers<never>();
-  denied.promise.catch(() => undefined);
   const onDenied = ({ caller, target }: ProxiedRequest): void =>
-    denied.reject(new Error(`${caller} asks the proxy for ${target} without its login`));
+    refused.reject(new Error(`${caller} asks the proxy for ${target} without its login`));
   const routes = new Map([[place.authority, place]]);
   const proxied = proxy === undefined ? [] : await startProxy({ ...proxy, routes, login: proxyLogin, onDenied });
+  const lacks = Promise.race([mirror.lacks, refused.promise]);
+  // Nobody may be waiting any more.
+  lacks.catch(() => undefined);
   return {
     ...settings,
     hosts: (proxy ?? place).hosts,
     requests: mirror.requests,
     proxied,
-    lacks: Promise.race([mirror.lacks, denied.promise]),
+    lacks,
   };
 }
 
