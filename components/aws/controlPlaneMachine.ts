@@ -83,13 +83,17 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
 
   #makeVolume(): Volume {
     const { spec, member } = this.#args;
+    const { etcdDiskGb, etcdDisk: { type = "gp3", iops, throughput, encryptionKey } = {} } = spec.controlPlane;
     return new Volume(
       `${this.#name}-etcd`,
       {
         availabilityZone: member.zone,
-        type: "gp3",
-        size: spec.controlPlane.etcdDiskGb,
+        type,
+        ...(iops === undefined ? {} : { iops }),
+        ...(throughput === undefined ? {} : { throughput }),
+        size: etcdDiskGb,
         encrypted: true,
+        ...(encryptionKey === undefined ? {} : { kmsKeyId: encryptionKey }),
         // Without the cluster's tag, by which the EBS driver identifies the volumes that it manages.
         tags: { Name: `${this.#name}-etcd` },
       },
@@ -119,7 +123,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
 
   #makeTemplate(payload: pulumi.Output<MachinePayload>): LaunchTemplate {
     const { spec, profileArn, scripts } = this.#args;
-    const { size, image, osDiskGb } = spec.controlPlane;
+    const { size, image, osDiskGb, osDisk } = spec.controlPlane;
     return new LaunchTemplate(
       `${this.#name}-template`,
       machineTemplate({
@@ -128,6 +132,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         image,
         size: size.name,
         diskGb: osDiskGb,
+        disk: osDisk,
         profileArn,
         userData: pulumi
           .all([payload, scripts.bucketName])

@@ -137,6 +137,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
 
   #makeDisk(before: pulumi.Resource): Disk {
     const { spec, resourceGroup, member } = this.#args;
+    const { encryptionKey } = spec.controlPlane.etcdDisk ?? {};
     return new Disk(
       `${this.#name}-etcd`,
       {
@@ -146,6 +147,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         creationData: { createOption: "Empty" },
         diskSizeGB: spec.controlPlane.etcdDiskGb,
         sku: { name: "Premium_LRS" },
+        ...(encryptionKey === undefined
+          ? {}
+          : { encryption: { type: "EncryptionAtRestWithCustomerKey", diskEncryptionSetId: encryptionKey } }),
         // Its content cannot be exported by a link.
         networkAccessPolicy: "DenyAll",
         publicNetworkAccess: "Disabled",
@@ -259,7 +263,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     before: pulumi.Resource,
   ): VirtualMachine {
     const { spec, resourceGroup, member, identityId, sshKey, after } = this.#args;
-    const { size, image, osDiskGb } = spec.controlPlane;
+    const { size, image, osDiskGb, osDisk: system } = spec.controlPlane;
     return new VirtualMachine(
       `${this.#name}-instance`,
       {
@@ -275,7 +279,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         },
         storageProfile: {
           imageReference: imageReference(operatingSystem("linux"), image),
-          osDisk: { ...osDisk(osDiskGb), deleteOption: "Delete" },
+          osDisk: { ...osDisk(osDiskGb, system), deleteOption: "Delete" },
           dataDisks: [
             {
               lun: etcdLun,

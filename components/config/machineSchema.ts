@@ -17,33 +17,42 @@ const hook = z
   .regex(/^[\t\n\x20-\x7e]+$/, "has characters beyond ASCII");
 const hookForm = { patternErrorMessage: "ASCII, lines ended by a newline", examples: ["echo ready"] };
 
+/** A disk beyond its size. */
+const diskFields = {
+  type: z
+    .enum([...diskTypes.aws, ...diskTypes.azure])
+    .optional()
+    .meta({
+      description:
+        "Kind of disk: gp3 (default) or io2 on AWS; Premium_LRS (default), Premium_ZRS, StandardSSD_LRS or StandardSSD_ZRS on Azure.",
+    }),
+  iops: z
+    .int()
+    .min(100)
+    .max(256_000)
+    .optional()
+    .meta({ description: "AWS: operations per second. gp3 has 3000 without it, io2 needs it." }),
+  throughput: z.int().min(125).max(2000).optional().meta({
+    description: "AWS, gp3: throughput in MiB/s. Default 400 on Windows, which installs much at boot, else 125.",
+  }),
+  encryptionKey: z.string().optional().meta({
+    description:
+      "Your own key for the disk. AWS: ARN of a KMS key, for a pool one that the service-linked role of Auto Scaling may use. Azure: id of a disk encryption set. Default the cloud's key.",
+  }),
+};
+
+/** Disks of control-plane machines beyond their sizes. */
+export const controlPlaneDiskFields = {
+  osDisk: z.strictObject(diskFields).optional().meta({ description: "System disk, beyond its size in osDiskGb." }),
+  etcdDisk: z.strictObject(diskFields).optional().meta({
+    description:
+      "Data disk of each etcd member, beyond its size in etcdDiskGb. Its key is fixed for a cluster's life. Azure has the key only.",
+  }),
+};
+
 /** Settings of a pool's machines beyond their size: disk, purchase, placement and what the organisation demands. */
 export const machineFields = {
-  disk: z
-    .strictObject({
-      type: z
-        .enum([...diskTypes.aws, ...diskTypes.azure])
-        .optional()
-        .meta({
-          description:
-            "Kind of disk: gp3 (default) or io2 on AWS; Premium_LRS (default), Premium_ZRS, StandardSSD_LRS or StandardSSD_ZRS on Azure.",
-        }),
-      iops: z
-        .int()
-        .min(100)
-        .max(256_000)
-        .optional()
-        .meta({ description: "AWS: operations per second. gp3 has 3000 without it, io2 needs it." }),
-      throughput: z.int().min(125).max(2000).optional().meta({
-        description: "AWS, gp3: throughput in MiB/s. Default 400 on Windows, which installs much at boot, else 125.",
-      }),
-      encryptionKey: z.string().optional().meta({
-        description:
-          "Your own key for the system disk. AWS: ARN of a KMS key that the service-linked role of Auto Scaling may use. Azure: id of a disk encryption set. Default the cloud's key.",
-      }),
-    })
-    .optional()
-    .meta({ description: "System disk, beyond its size in diskGb." }),
+  disk: z.strictObject(diskFields).optional().meta({ description: "System disk, beyond its size in diskGb." }),
   furtherSizes: z.array(z.string().min(1)).max(39).default([]).meta({
     description:
       "AWS: more sizes that the group may launch, in order of preference after size. Processors and memory must be those of size, since the autoscaler takes all machines of a group for equal.",

@@ -8,7 +8,7 @@ import { credentialFields } from "./credentialsSchema.ts";
 import { encryptionSchema } from "./encryptionSchema.ts";
 import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import { certificate, cidr, exampleCertificate, lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
-import { iamSchema, machineFields } from "./machineSchema.ts";
+import { controlPlaneDiskFields, iamSchema, machineFields } from "./machineSchema.ts";
 import { networkSchema } from "./networkSchema.ts";
 
 const httpUrl = z.url({ protocol: /^https?$/ }).meta({
@@ -63,6 +63,7 @@ const controlPlaneSchema = z
       .max(256)
       .default(20)
       .meta({ description: "Size of the data disk of each etcd member in GiB." }),
+    ...controlPlaneDiskFields,
     backup: z
       .strictObject({
         everyHours: z.int().min(1).max(snapshotHours).default(snapshotHours).meta({

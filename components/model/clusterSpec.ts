@@ -51,6 +51,8 @@ interface ControlPlaneSpec {
   readonly image: string;
   readonly osDiskGb: number;
   readonly etcdDiskGb: number;
+  readonly osDisk: StackConfig["controlPlane"]["osDisk"];
+  readonly etcdDisk: StackConfig["controlPlane"]["etcdDisk"];
   /** Snapshots of etcd: hours between those of a machine, and days that each is kept. */
   readonly backup: { readonly everyHours: number; readonly keepDays: number };
   /** More flags of its programs. */
@@ -149,6 +151,8 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       image: controlPlane.image,
       osDiskGb: controlPlane.osDiskGb,
       etcdDiskGb: controlPlane.etcdDiskGb,
+      osDisk: controlPlane.osDisk,
+      etcdDisk: controlPlane.etcdDisk,
       backup: {
         everyHours: controlPlane.backup.everyHours,
         keepDays: controlPlane.backup.keepDays ?? snapshotDays[config.environment],

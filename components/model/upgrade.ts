@@ -31,6 +31,8 @@ const clusterState = z.object({
   pods: z.string().optional(),
   serviceCidr: z.string().optional(),
   etcdDiskGb: z.number().optional(),
+  /** Key of etcd's disks; missing for the cloud's own. */
+  etcdDiskKey: z.string().optional(),
   /** Keys of service accounts, the signing one first. Not stored while it is the first key alone. */
   serviceAccountKeys: z.array(z.string()).readonly().optional(),
   /** Keys of the encryption of Secrets, the one that encrypts first. Not stored while it is the first key alone. */
@@ -68,6 +70,7 @@ export function stateOf({
     ...(kubernetes.podNetwork === defaultPodNetwork ? {} : { pods: kubernetes.podNetwork }),
     serviceCidr: kubernetes.serviceCidr,
     etcdDiskGb: controlPlane.etcdDiskGb,
+    ...etcdDiskKey(controlPlane.etcdDisk?.encryptionKey),
     ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
     ...keptKeys(secretsEncryption),
     ...(workloadIdentity === undefined ? {} : { issuer: workloadIdentity.issuer ?? "own" }),
@@ -85,6 +88,10 @@ export function reachedOf({
 /** The keys of Secrets where they are not the first one alone. */
 function keptKeys(encryption: SecretsEncryption): { readonly encryptionKeys?: readonly string[] } {
   return isFirstKeyAlone(encryption) ? {} : { encryptionKeys: encryption.keys };
+}
+
+function etcdDiskKey(key: string | undefined): Pick<ClusterState, "etcdDiskKey"> {
+  return key === undefined ? {} : { etcdDiskKey: key };
 }
 
 /** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
@@ -140,6 +147,12 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
       from.serviceCidr,
       to.serviceCidr,
       "Services keep the addresses that they were given",
+    ),
+    ...fixed(
+      "controlPlane.etcdDisk.encryptionKey",
+      from.etcdDiskKey ?? "the cloud's key",
+      to.etcdDiskKey ?? "the cloud's key",
+      "another key needs another disk, which would be empty",
     ),
     ...existingProblems(from, to),
     ...zoneProblems(from.zones, to.zones),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mapOf } from "../../plan/program/values.ts";
+import { listOf, mapOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
 
@@ -35,12 +35,31 @@ describe("purchase and placement of pools on AWS", () => {
   let made: Recorded;
   before(async () => {
     const iam = { permissionsBoundary: `arn:aws:iam::${account}:policy/boundary`, rolePath: "/kubernetes/" };
-    const spec = specOf("aws-dev", { pools: JSON.stringify(pools), iam: JSON.stringify(iam) });
+    const controlPlane = {
+      osDisk: { iops: 3500, throughput: 200, encryptionKey: key },
+      etcdDisk: { type: "io2", iops: 4000, encryptionKey: key },
+    };
+    const spec = specOf("aws-dev", {
+      pools: JSON.stringify(pools),
+      iam: JSON.stringify(iam),
+      controlPlane: JSON.stringify(controlPlane),
+    });
     made = await withMocks(() => deployAws(spec));
   });
   const template = (pool: string) =>
     resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;
   const groupOf = (pool: string) => resource(made, "aws:autoscaling/group:Group", `aws-dev-pool-${pool}-group`).inputs;
+
+  it("has disks of the control plane as the stack file says", () => {
+    const name = "aws-dev-control-plane-0";
+    const { type, iops, size, encrypted, kmsKeyId } = resource(made, "aws:ebs/volume:Volume", `${name}-etcd`).inputs;
+    assert.deepEqual([type, iops, size, encrypted, kmsKeyId], ["io2", 4000, 20, true, key]);
+    const { blockDeviceMappings } = resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `${name}-template`).inputs;
+    assert.deepEqual(mapOf(listOf(blockDeviceMappings)[0]).ebs, {
+      ...{ volumeType: "gp3", iops: 3500, throughput: 200, volumeSize: 50 },
+      ...{ encrypted: "true", kmsKeyId: key, deleteOnTermination: "true" },
+    });
+  });
 
   it("mix sizes and kinds of purchase by a policy of the group, and then not by the template", () => {
     const { launchTemplate, mixedInstancesPolicy } = groupOf("mixed");

@@ -28,11 +28,26 @@ const pools = [
 describe("purchase and placement of pools on Azure", () => {
   let made: Recorded;
   before(async () => {
-    made = await runAzure("azure-dev", { pools: JSON.stringify(pools) });
+    const controlPlane = { osDisk: { type: "StandardSSD_LRS", encryptionKey: key }, etcdDisk: { encryptionKey: key } };
+    made = await runAzure("azure-dev", { pools: JSON.stringify(pools), controlPlane: JSON.stringify(controlPlane) });
   });
   const group = (pool: string) =>
     resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;
   const profile = (pool: string) => mapOf(group(pool).virtualMachineProfile);
+
+  it("has disks of the control plane on an own key", () => {
+    const name = "azure-dev-control-plane-0";
+    const { encryption, sku } = resource(made, azureType("compute:Disk"), `${name}-etcd`).inputs;
+    assert.deepEqual(
+      [encryption, sku],
+      [{ type: "EncryptionAtRestWithCustomerKey", diskEncryptionSetId: key }, { name: "Premium_LRS" }],
+    );
+    const machine = resource(made, azureType("compute:VirtualMachine"), `${name}-instance`).inputs;
+    assert.deepEqual(mapOf(mapOf(mapOf(machine.storageProfile).osDisk).managedDisk), {
+      storageAccountType: "StandardSSD_LRS",
+      diskEncryptionSet: { id: key },
+    });
+  });
 
   it("start from an own image on an own key, with own licences, hosts and reserved capacity", () => {
     const { storageProfile, licenseType, capacityReservation } = profile("win");

@@ -34,11 +34,13 @@ const owned = {
     reservation: "arn:aws:resource-groups:eu-central-1:123456789012:group/reserved",
     hosts: "arn:aws:resource-groups:eu-central-1:123456789012:group/hosts",
     group: "sg-0123456789abcdef0",
+    key: "arn:aws:kms:eu-central-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
   },
   azure: {
     reservation: `${shared}/Microsoft.Compute/capacityReservationGroups/reserved`,
     hosts: `${shared}/Microsoft.Compute/hostGroups/hosts`,
     group: `${shared}/Microsoft.Network/applicationSecurityGroups/agents`,
+    key: `${shared}/Microsoft.Compute/diskEncryptionSets/own`,
   },
 } as const;
 
@@ -72,6 +74,14 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   "a new pool": () => ({ pools: [pool, { ...pool, name: "x" }] }),
   "`controlPlane.size`": (cloud) => ({ controlPlane: { size: sizes[cloud] } }),
   "`controlPlane.image`": (cloud) => ({ controlPlane: { image: images[cloud] } }),
+  "`controlPlane.osDisk`": (cloud) => ({
+    controlPlane: { osDisk: cloud === "aws" ? { iops: 4000 } : { type: "StandardSSD_LRS" } },
+  }),
+  "`controlPlane.etcdDisk.iops`": (cloud) =>
+    cloud === "aws" ? { controlPlane: { etcdDisk: { type: "io2", iops: 4000 } } } : {},
+  "`controlPlane.etcdDisk.encryptionKey`": (cloud) => ({
+    controlPlane: { etcdDisk: { encryptionKey: owned[cloud].key } },
+  }),
   "`controlPlane.extraArgs`, `controlPlane.auditPolicy`, `controlPlane.admission`": () => ({
     controlPlane: { auditPolicy: { rules: [{ level: "Metadata" }] } },
   }),

@@ -58,8 +58,26 @@ const given = poolRule(
   ],
 );
 
-const disk = poolRule(["disk"], ["cloud"], ({ disk: own }, poolPath, { cloud }): readonly Problem[] => {
-  const path = `${poolPath}.disk`;
+const disk = poolRule(["disk"], ["cloud"], ({ disk: own }, path, { cloud }) =>
+  diskProblems(cloud, own, `${path}.disk`),
+);
+
+/** Disks of the control plane. Azure's data disk stays Premium: a zone-redundant one takes no zone, and slower ones are too slow for etcd. */
+const controlPlaneDisks = rule(
+  ["cloud", "controlPlane.osDisk", "controlPlane.etcdDisk"],
+  ({ cloud, "controlPlane.osDisk": system, "controlPlane.etcdDisk": etcd }) => {
+    const [systemPath, etcdPath] = ["osDisk", "etcdDisk"].map((name) => `config.fenestra:controlPlane.${name}`);
+    return [
+      ...formProblems(forms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`),
+      ...formProblems(forms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`),
+      ...diskProblems(cloud, system, `${systemPath}`),
+      ...(cloud === "azure" ? elsewhere("aws", etcd?.type, `${etcdPath}.type`) : []),
+      ...diskProblems(cloud, cloud === "azure" ? { ...etcd, type: undefined } : etcd, `${etcdPath}`),
+    ];
+  },
+);
+
+function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string): readonly Problem[] {
   const { type, iops, throughput } = own ?? {};
   const types: readonly string[] = diskTypes[cloud];
   if (type !== undefined && !types.includes(type))
@@ -85,7 +103,7 @@ const disk = poolRule(["disk"], ["cloud"], ({ disk: own }, poolPath, { cloud }):
   return iops !== undefined && (iops < 3000 || iops > 80_000)
     ? [{ path: `${path}.iops`, value: iops, message: "is not possible with gp3", allowed: "3000 to 80000" }]
     : [];
-});
+}
 
 const ofOneCloud = poolRule(
   ["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"],
@@ -234,6 +252,7 @@ const profiles: Rule = ({ pools }) => {
 export const placementRules: readonly Rule[] = [
   given,
   disk,
+  controlPlaneDisks,
   ofOneCloud,
   iam,
   licence,

@@ -92,9 +92,10 @@ function alsoReading(name: string, path: string): readonly Stage[] {
  *   deleted.
  */
 export function machineFingerprint(spec: ControlPlaneSettings, payload: MachinePayload, identity?: string): string {
-  const { image, size, osDiskGb } = spec.controlPlane;
+  const { image, size, osDiskGb, osDisk } = spec.controlPlane;
+  const disk = osDisk === undefined ? [] : [osDisk];
   return createHash("sha256")
-    .update(JSON.stringify([payload, image, size.name, osDiskGb, spec.encryptionAtHost, identity]))
+    .update(JSON.stringify([payload, image, size.name, osDiskGb, spec.encryptionAtHost, identity, ...disk]))
     .digest("hex");
 }
 

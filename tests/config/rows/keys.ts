@@ -53,7 +53,7 @@ export const keyRows: readonly Row[] = [
         "controlPlane.count",
         3,
         "is not a key that Fenestra knows",
-        "one of replicas, size, image, osDiskGb, etcdDiskGb, backup, extraArgs, auditPolicy, admission",
+        "one of replicas, size, image, osDiskGb, etcdDiskGb, osDisk, etcdDisk, backup, extraArgs, auditPolicy, admission",
       ],
     ],
   ],

@@ -199,6 +199,21 @@ export const machineRows: readonly Row[] = [
     [["access.public.allow[1]", "203.0.113.0/24", "is listed twice", "each network once"]],
   ],
   [
+    "disks of the control plane as the other cloud has them",
+    "azure",
+    { "controlPlane.osDisk": { type: "gp3" }, "controlPlane.etcdDisk": { type: "Premium_ZRS", iops: 4000 } },
+    [
+      ["controlPlane.etcdDisk.iops", 4000, "is a setting of AWS", "nothing: only AWS has it"],
+      ["controlPlane.etcdDisk.type", "Premium_ZRS", "is a setting of AWS", "nothing: only AWS has it"],
+      [
+        "controlPlane.osDisk.type",
+        "gp3",
+        "is a disk of the other cloud",
+        "Premium_LRS, Premium_ZRS, StandardSSD_LRS, StandardSSD_ZRS",
+      ],
+    ],
+  ],
+  [
     "private access for everybody, and for the cluster itself",
     "azure",
     { "access.private": { allow: ["0.0.0.0/0", "10.0.0.0/16"] } },
