@@ -11,6 +11,7 @@ import type { SimulatedMachine } from "../fakes/machines.ts";
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { isPropertyList, isPropertyMap, type PropertyValue } from "../program/values.ts";
+import { choicesInWords } from "./choices.ts";
 import { findings } from "./findings.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "./plan.ts";
 
@@ -36,6 +37,7 @@ const userDataProperties = ["userData", "userDataBase64", "customData", "content
 export function buildPlan({ stack, spec, program, machines, objects, asOf, encrypted = [] }: PlanInput): Plan {
   const kinds = machineKinds(machines, spec, objects);
   const controlPlane = spec.controlPlane;
+  const choices = choicesInWords(spec);
   const windowsPools = spec.pools.filter((pool) => pool.os === "windows");
   const paths = new Map(windowsPools.map((pool) => [pool, windowsCriticalPath(spec, pool)]));
   return {
@@ -64,6 +66,7 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf, encry
       ...(spec.privateAccess === undefined ? {} : { privateAccess: spec.privateAccess }),
       publicAccess: spec.publicAccess ?? null,
     },
+    ...(choices.length === 0 ? {} : { choices }),
     controlPlane: {
       size: controlPlane.size.name,
       vcpus: controlPlane.size.vcpus,

@@ -42,6 +42,7 @@ export function planMarkdown(plan: Plan): string {
       ]),
     ),
     "",
+    ...(plan.choices === undefined ? [] : ["## Chosen", "", ...plan.choices.map((line) => `- ${code(line)}`), ""]),
     "## Cost",
     "",
     `${costInWords(plan.cost)}. ${costNote(plan.cost)}`,

@@ -173,6 +173,11 @@ export const planSchema = z
       })
       .readonly()
       .describe("Addresses."),
+    choices: texts
+      .exactOptional()
+      .describe(
+        "What the stack file chooses beyond nodes and network, in words; missing when it leaves all at its default.",
+      ),
     controlPlane: z
       .strictObject({
         size: z.string(),

@@ -8,7 +8,7 @@ export interface TopologyGroup {
 
 /** The topology as groups of lines: the network, the API, the control plane, the pools. */
 export function nodeTree(plan: Plan): readonly TopologyGroup[] {
-  const { network, controlPlane, pools } = plan;
+  const { network, controlPlane, pools, choices = [] } = plan;
   return [
     {
       title: `${networkInWords(plan)}, pods ${network.podCidr}, services ${network.serviceCidr}`,
@@ -26,6 +26,7 @@ export function nodeTree(plan: Plan): readonly TopologyGroup[] {
       title: "pools",
       children: pools.map(({ name, os, count, size }) => `${name}  ${count} x ${size}  ${os}`),
     },
+    ...(choices.length === 0 ? [] : [{ title: "chosen", children: choices }]),
   ];
 }
 

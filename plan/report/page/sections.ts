@@ -42,6 +42,14 @@ export function accessTables(plan: Plan): string {
       `Addresses: ${escapeHtml(networkInWords(plan))}, pods ${escapeHtml(plan.network.podCidr)}, Services ${escapeHtml(plan.network.serviceCidr)}`,
       table("Subnets", ["Zone", "Private", "Public", "Control plane"], subnets),
     ),
+    ...(plan.choices === undefined
+      ? []
+      : [
+          folded(
+            `Chosen: ${counted(plan.choices.length, "setting")}`,
+            `<ul>${plan.choices.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul>`,
+          ),
+        ]),
   ].join("\n");
 }
 

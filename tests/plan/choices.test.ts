@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { choicesInWords } from "../../plan/report/choices.ts";
+import { specOf } from "../support/mocks.ts";
+
+describe("what a stack file chooses beyond nodes and network", () => {
+  it("is said by the plan in words, and nothing of what it leaves at its default", () => {
+    assert.deepEqual(choicesInWords(specOf("aws-dev")), []);
+    const dns = { name: "api.shop.example.com", zone: "Z0123456789ABCDEFGHIJ" };
+    const own = choicesInWords(
+      specOf("aws-existing", {
+        access: JSON.stringify({ dns, names: ["10.99.0.7"], public: { allow: ["198.18.0.0/24"] } }),
+        controlPlane: JSON.stringify({
+          etcdDisk: { iops: 4000 },
+          extraArgs: { etcd: { "heartbeat-interval": "200" } },
+        }),
+      }),
+    );
+    assert.deepEqual(own, [
+      "the API is known as api.shop.example.com, 10.99.0.7",
+      "its record is made in Z0123456789ABCDEFGHIJ",
+      "machines trust authorities of yours: 1",
+      "downloads by http://proxy.corp.example:3128",
+      "flags of yours etcd --heartbeat-interval",
+      "disks of yours for control plane",
+      "settings of yours for the kubelets of linux",
+      "scripts of yours on linux",
+    ]);
+  });
+});
