@@ -56,7 +56,7 @@ describe("log collectors", () => {
         title,
       );
       const hostPaths = (pod: typeof worker) => pod?.volumes?.flatMap(({ hostPath }) => hostPath?.path ?? []);
-      const common = ["/var/lib/fenestra/log-collector", "/var/log/pods", "/usr", "/lib64", "/var/log/journal"];
+      const common = ["/var/lib/fenestra/log-collector", "/var/log/pods", "/usr", "/lib64", "/lib", "/var/log/journal"];
       assert.deepEqual(hostPaths(worker), common, title);
       assert.deepEqual(hostPaths(controlPlane), [...common, "/var/log/kubernetes/audit"], title);
     }

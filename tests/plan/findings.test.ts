@@ -56,6 +56,8 @@ describe("findings", () => {
     assert.deepEqual(sent({ level: "None", resources: secrets, users: ["a"] }, { level: "RequestResponse" }), warned);
     assert.deepEqual(sent({ level: "Metadata", resources: secrets }, { level: "RequestResponse" }), []);
     assert.deepEqual(sent({ level: "Request", resources: [{ group: "apps" }] }, { level: "Metadata" }), []);
+    const login = { httpProxy: "http://proxy.test:1", proxyCredentials: { username: "u", password: "p" } };
+    assert.ok(found(input({ addons, ...login })).includes(`warning logs-behind-a-login ${key("addons.logs")}`));
     const mirror = { artifacts: "https://mirror.corp.test", registries: { "ghcr.io": "https://mirror.corp.test" } };
     const alone = { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "none" };
     const ways = found(input({ addons, mirror, network: alone, access: {} })).filter((text) => text.includes("logs-"));

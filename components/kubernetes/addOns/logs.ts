@@ -169,8 +169,9 @@ function linuxCollector(
   const folders: readonly (readonly [name: string, path: string, at: string, type: string])[] = [
     ["pods", "/var/log/pods", "/var/log/pods", "DirectoryOrCreate"],
     ["programs", "/usr", `${journalRoot}/usr`, "Directory"],
-    // A link to a folder of /usr, in which every program looks for its loader.
+    // Links to folders of /usr: every program names its loader by the one, and the loader is a link by way of the other.
     ["loader", "/lib64", `${journalRoot}/lib64`, "Directory"],
+    ["libraries", "/lib", `${journalRoot}/lib`, "Directory"],
     ["journal", journalFolder, `${journalRoot}${journalFolder}`, "DirectoryOrCreate"],
     ...(controlPlane
       ? ([["audit", controlPlanePaths.auditLogs, controlPlanePaths.auditLogs, "DirectoryOrCreate"]] as const)

@@ -52,6 +52,18 @@ export const addOnRules: readonly Rule[] = [
           },
         ]
       : [],
+  ({ spec: { addons, credentials } }) =>
+    addons.logs !== undefined && credentials.proxy
+      ? [
+          {
+            id: "logs-behind-a-login",
+            level: "warning",
+            path: key("addons.logs"),
+            message: "The collectors do not know the login of the proxy, so it lets none of their requests through.",
+            remedy: "Let the nodes reach that endpoint without a login, or name its host in noProxy.",
+          },
+        ]
+      : [],
   ({ spec: { addons, network, httpProxy } }) =>
     addons.logs !== undefined &&
     addons.logs.cloudwatch === undefined &&
