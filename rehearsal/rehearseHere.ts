@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { paintFor } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
+import type { Cloud } from "../components/config/schema.ts";
 import { minorOf } from "../components/model/releases.ts";
 import { withoutExamples } from "../plan/providers/engineProject.ts";
 import type { Release } from "./cluster/cluster.ts";
@@ -70,15 +71,17 @@ export async function rehearseHere(settings: RehearsalSettings): Promise<boolean
   loadConfig(written);
   const asked = everyAddOn ? withEveryAddOn(written) : written;
   const config = engine ? withoutExamples(asked) : asked;
-  const wanted = { minor: minorOf(loadConfig(config).kubernetes.version) };
+  const { cloud, kubernetes } = loadConfig(config);
+  const wanted = { minor: minorOf(kubernetes.version) };
   const inside = insideNamespaces();
   return inside === undefined
-    ? await outside({ ...settings, wanted }, progress)
-    : await withinNamespaces({ ...settings, config, wanted }, inside, progress);
+    ? await outside({ ...settings, cloud, wanted }, progress)
+    : await withinNamespaces({ ...settings, config, cloud, wanted }, inside, progress);
 }
 
-/** Settings with the Kubernetes release of the stack file. */
+/** Settings with cloud and Kubernetes release of the stack file. */
 interface Resolved extends RehearsalSettings {
+  readonly cloud: Cloud;
   readonly wanted: Wanted;
 }
 
@@ -90,7 +93,7 @@ async function findRelease(wanted: Wanted, later: string, quiet: Progress): Prom
 
 /** Obtains what the network has, and starts this command once more in namespaces. */
 async function outside(
-  { stack, everyAddOn, realAddOns, wanted, updateTo, logs }: Resolved,
+  { stack, everyAddOn, realAddOns, cloud, wanted, updateTo, logs }: Resolved,
   progress: Progress,
 ): Promise<boolean> {
   // The namespaces hide nothing that exists.
@@ -104,7 +107,7 @@ async function outside(
   if (updateTo !== undefined) await obtainPrograms({ progress, wanted: updateTo });
   await obtainContainerRuntime(progress);
   progress.line(overridesText(typeof (await findWine()) !== "string"));
-  const beside = await obtainLater(programs, { wanted, updateTo, realAddOns }, progress);
+  const beside = await obtainLater(programs, { cloud, wanted, updateTo, realAddOns }, progress);
   try {
     const code = await runInsideNamespaces(ownCommand(), {
       env: { [startVariable]: String(progress.startedAt), [besideVariable]: beside.folder },
@@ -118,12 +121,12 @@ async function outside(
 /** Obtains what is not needed before the control plane runs, while it comes up. */
 async function obtainLater(
   programs: Programs,
-  { wanted, updateTo, realAddOns }: Pick<Resolved, "wanted" | "updateTo" | "realAddOns">,
+  { cloud, wanted, updateTo, realAddOns }: Pick<Resolved, "cloud" | "wanted" | "updateTo" | "realAddOns">,
   progress: Progress,
 ): Promise<Beside> {
   const counted = countingBuilds(progress, [
     ...(typeof (await findWine()) === "string" ? [] : await pendingWindowsPrograms(wanted)),
-    ...(realAddOns ? pendingAddOnPrograms() : []),
+    ...(realAddOns ? pendingAddOnPrograms(cloud) : []),
     ...(await pendingCheckers(checkersOf(programs, progress))),
   ]);
   const wine = async () => {
@@ -137,7 +140,7 @@ async function obtainLater(
   };
   return await obtainBeside([
     ["wine", wine],
-    ["add-ons", async () => (realAddOns ? await obtainAddOnPrograms(counted) : undefined)],
+    ["add-ons", async () => (realAddOns ? await obtainAddOnPrograms(cloud, counted) : undefined)],
     ["checkers", () => obtainCheckers(checkersOf(programs, counted))],
   ]);
 }
@@ -155,7 +158,7 @@ function reasonOf(error: unknown): string {
 
 /** The rehearsal itself. */
 async function withinNamespaces(
-  { stack, config, realAddOns, keep, engine, full, logs, only, breakage, wanted, updateTo }: Resolved,
+  { stack, config, cloud, realAddOns, keep, engine, full, logs, only, breakage, wanted, updateTo }: Resolved,
   inside: Inside,
   progress: Progress,
 ): Promise<boolean> {
@@ -171,7 +174,7 @@ async function withinNamespaces(
     ...(updateTo === undefined ? {} : { updateTo: await findRelease(updateTo, later, quiet) }),
     containerRuntime: await obtainContainerRuntime(quiet),
     ...(realAddOns
-      ? { addOns: { programs: addOnFiles(), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } }
+      ? { addOns: { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } }
       : {}),
     checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, quiet))).catch(reasonOf),
     progress,

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
+import type { Cloud } from "../../components/config/schema.ts";
 import { addOnImages, type ImageName } from "../../components/kubernetes/images.ts";
 import { defaultRelease, requireMinorFacts } from "../../components/model/releases.ts";
 import { runOrFail } from "../host/command.ts";
@@ -28,6 +29,8 @@ export interface AddOnProgram {
   readonly goPackage: string;
   /** Further files of the image that it reads: path there to path in the module. Default: none. */
   readonly files?: Readonly<Record<string, string>>;
+  /** The only cloud on which stacks have it. Default: both do. */
+  readonly cloud?: Cloud;
   /** About how long a first build takes on two processors, in seconds. */
   readonly buildSeconds: number;
   /** Path of its readiness without what not every host can measure for it. */
@@ -58,6 +61,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "github.com/kubernetes-sigs/aws-ebs-csi-driver",
     sum: "h1:fWvOYJ9DgkSS8G49r2ShJl2F/6Ukkaj16qZUtFlXfvs=",
     goPackage: "./cmd",
+    cloud: "aws",
     buildSeconds: 100,
   },
   {
@@ -68,6 +72,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "github.com/kubernetes-csi/external-attacher/v4",
     sum: "h1:HTz7b7dXnJ2SzNJVp82/gWlloxqNpMW6lSIg7d5olps=",
     goPackage: "./cmd/csi-attacher",
+    cloud: "aws",
     buildSeconds: 60,
   },
   {
@@ -78,6 +83,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "github.com/kubernetes-csi/external-resizer/v2",
     sum: "h1:WkJDX324peM09nCwDlARzNM7jIF3zt8hp+LWXnhuDZ0=",
     goPackage: "./cmd/csi-resizer",
+    cloud: "aws",
     buildSeconds: 60,
   },
   {
@@ -138,18 +144,22 @@ const downloaded = z.looseObject({ Dir: z.string(), Sum: z.string() });
  * Builds the add-ons' programs that are not in the cache.
  * @throws RehearsalError when there is no Go, when a module cannot be had or is another one, or when a build fails
  */
-export async function obtainAddOnPrograms(progress: Progress): Promise<void> {
-  for (const program of pendingAddOnPrograms()) await buildOne(program, fileOf(program), progress);
+export async function obtainAddOnPrograms(cloud: Cloud, progress: Progress): Promise<void> {
+  for (const program of pendingAddOnPrograms(cloud)) await buildOne(program, fileOf(program), progress);
 }
 
 /** What {@link obtainAddOnPrograms} would build. */
-export function pendingAddOnPrograms(): readonly AddOnProgram[] {
-  return addOnPrograms.filter((program) => !existsSync(fileOf(program)));
+export function pendingAddOnPrograms(cloud: Cloud): readonly AddOnProgram[] {
+  return programsOn(cloud).filter((program) => !existsSync(fileOf(program)));
 }
 
 /** Where the programs lie once they are built, by name. */
-export function addOnFiles(): ReadonlyMap<string, string> {
-  return new Map(addOnPrograms.map((program) => [program.name, fileOf(program)]));
+export function addOnFiles(cloud: Cloud): ReadonlyMap<string, string> {
+  return new Map(programsOn(cloud).map((program) => [program.name, fileOf(program)]));
+}
+
+function programsOn(cloud: Cloud): readonly AddOnProgram[] {
+  return addOnPrograms.filter(({ cloud: only = cloud }) => only === cloud);
 }
 
 function fileOf(program: AddOnProgram): string {

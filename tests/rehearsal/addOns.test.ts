@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { approverRules } from "../../components/kubernetes/addOns/csrApprover.ts";
 import { addOnImages } from "../../components/kubernetes/images.ts";
 import { denial, type ServingRequest } from "../../rehearsal/clouds/csrApprover.ts";
-import { addOnPrograms, moduleOf, programOf } from "../../rehearsal/programs/addOns.ts";
+import { addOnFiles, addOnPrograms, moduleOf, programOf } from "../../rehearsal/programs/addOns.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 describe("the fake of kubelet-csr-approver", () => {
@@ -50,6 +50,16 @@ describe("programs of add-ons", () => {
     assert.deepEqual(
       addOnPrograms.map((program) => moduleOf(program).split("@")[1]),
       addOnPrograms.map(({ image }) => image.split(":")[1] ?? `v${versions.get(image)?.split("-")[0]}`),
+    );
+  });
+
+  it("are built for the clouds that have them", () => {
+    const onAws = [...addOnFiles("aws").keys()];
+    const onAzure = [...addOnFiles("azure").keys()];
+    assert.deepEqual([...new Set([...onAws, ...onAzure])].sort(), addOnPrograms.map(({ name }) => name).sort());
+    assert.deepEqual(
+      onAws.filter((name) => !onAzure.includes(name)),
+      ["aws-ebs-csi-driver", "csi-attacher", "csi-resizer"],
     );
   });
 
