@@ -267,7 +267,8 @@ export class Cluster {
   /** Plays flannel between the machines. */
   async routePods(): Promise<void> {
     // Fakes of containers speak to nobody.
-    if (this.#parts.addOnPrograms.size > 0) await routePods(this.api, [...this.#machines.values()]);
+    if (this.#parts.addOnPrograms.size > 0)
+      await routePods(this.api, [...this.#machines.values()], this.#parts.cloud.machines);
   }
 
   /** Waits until the bootstrap of every machine in a namespace has ended well. */

@@ -1,18 +1,30 @@
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { runOrFail } from "../host/command.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { Api } from "./api.ts";
 
 /**
  * Plays flannel between the machines: each is told by which other one it reaches a range of pods, as flannel's backend `host-gw` does
- * (flannel-io/flannel: pkg/backend/hostgw). What a machine runs is reached by its own routes (tools/runtime).
+ * (flannel-io/flannel: pkg/backend/hostgw). What a machine runs is reached by its own routes (tools/runtime). With Azure CNI it is the cloud
+ * that brings a pod's address to the machine on whose interface it is.
+ *
+ * @param machines those that get the routes
+ * @param inCloud every machine with its addresses
  */
-export async function routePods(api: Api, machines: readonly LinuxMachine[]): Promise<void> {
-  const routes = (await api.core.listNode()).items.flatMap(({ spec, status }) => {
+export async function routePods(
+  api: Api,
+  machines: readonly LinuxMachine[],
+  inCloud: readonly SimulatedMachine[],
+): Promise<void> {
+  const onInterfaces = inCloud.flatMap(({ privateIp, secondaryIps = [] }) =>
+    secondaryIps.map((address) => ({ range: `${address}/32`, address: privateIp })),
+  );
+  const ofNodes = (await api.core.listNode()).items.flatMap(({ spec, status }) => {
     const address = status?.addresses?.find(({ type }) => type === "InternalIP")?.address;
     return spec?.podCIDR === undefined || address === undefined ? [] : [{ range: spec.podCIDR, address }];
   });
   const linesFor = (own?: string): string =>
-    routes
+    [...ofNodes, ...onInterfaces]
       .filter(({ address }) => address !== own)
       .map(({ range, address }) => `route replace ${range} via ${address}\n`)
       .join("");
