@@ -6,6 +6,11 @@ export function costInWords({ date, known, complete }: Cost): string {
   return `${complete ? "about" : "at least"} ${Math.round(known)} US dollars a month`;
 }
 
+/** The sum as a sentence. */
+export function costSentence(cost: Cost): string {
+  return `${costInWords(cost).replace(/^./, (letter) => letter.toUpperCase())}.`;
+}
+
 /** A line's amount. */
 export function amountInWords(month: number | null): string {
   return month === null ? "unknown" : String(Math.round(month));
@@ -15,5 +20,5 @@ export function amountInWords(month: number | null): string {
 export function costNote({ date }: Cost): string {
   return date === null
     ? "The price file has no prices of this region."
-    : `An estimate from list prices of ${date} for 730 hours: without tax, discounts, traffic, snapshots, and what Services and claims make.`;
+    : `An estimate from list prices of ${date} for 730 hours: without tax, discounts, traffic, snapshots, and what Services and claims create.`;
 }

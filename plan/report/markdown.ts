@@ -1,5 +1,5 @@
 import { ports } from "../../components/model/ports.ts";
-import { amountInWords, costInWords, costNote } from "../cost/text.ts";
+import { amountInWords, costNote, costSentence } from "../cost/text.ts";
 import { groupFindings } from "./finding.ts";
 import type { Plan, PlanMachine } from "./plan.ts";
 import { countByProvider, criticalPaths, madeResources } from "./summary.ts";
@@ -45,7 +45,7 @@ export function planMarkdown(plan: Plan): string {
     ...(plan.choices === undefined ? [] : ["## Chosen", "", ...plan.choices.map((line) => `- ${code(line)}`), ""]),
     "## Cost",
     "",
-    `${costInWords(plan.cost)}. ${costNote(plan.cost)}`,
+    `${costSentence(plan.cost)} ${costNote(plan.cost)}`,
     "",
     ...table(
       ["What", "USD a month"],

@@ -174,6 +174,9 @@ describe("the picture of a plan", () => {
       ...frames
         .flatMap((frame) => areas.filter((area) => overlap(area, frame) && !inside(area, frame)))
         .map(({ text }) => `${text} half in a frame`),
+      ...frames
+        .filter(({ label, width: room, indent = 14 }) => indent + label.length * 9 > room)
+        .map(({ label }) => `${label} beyond its frame`),
     ];
   }
 
@@ -185,7 +188,7 @@ describe("the picture of a plan", () => {
   }));
   const cases: Readonly<Record<string, () => Promise<Plan>>> = {
     ...Object.fromEntries(
-      ["aws-dev", "aws-prod", "aws-restricted", "azure-dev", "azure-prod"].map((stack) => [
+      ["aws-dev", "aws-prod", "aws-restricted", "aws-existing", "azure-dev", "azure-prod"].map((stack) => [
         stack,
         () => planOf(stack, stackConfig(stack)),
       ]),
@@ -223,7 +226,7 @@ describe("the picture of a plan", () => {
       "linux; 2 × m7i.large, linux",
       "win2019; 2 × m7i.large, windows-2019",
       "win2022; 2 × m7i.large, windows-2022",
-      "Internet; downloads and images; without it: s3",
+      "Internet; downloads and images; reached privately: s3",
       `Parameter Store: 5 secrets; ${secrets}; read: control plane`,
       "Parameter: initialised; read: control plane; write: control plane",
       "Parameter: join; read: control plane, all pools; write: control plane",

@@ -1,7 +1,7 @@
 import { ports } from "../../../components/model/ports.ts";
 import type { Plan, PlanPool } from "../plan.ts";
 import { edge, holdersInWords, shortZone, stores } from "./access.ts";
-import { type Area, type Box, Canvas, type Scene } from "./scene.ts";
+import { type Area, type Box, Canvas, fitted, type Scene } from "./scene.ts";
 
 /** Widths of the whole picture, and of what stands beside the network in the wide one. */
 const forms = { wide: { width: 1120, beside: 290 }, narrow: { width: 358, beside: 0 } } as const;
@@ -82,9 +82,10 @@ export function layOut(plan: Plan, form: keyof typeof forms, marks: Marks = new 
   const { cidr, existing } = plan.network;
   const kind = plan.cluster.cloud === "aws" ? "VPC" : "VNet";
   const title = existing === undefined ? `${kind} ${cidr}` : `Existing ${kind} ${existing.cidrs.join(", ")}`;
-  canvas.frames.unshift({ ...network, kind: "network", label: title, indent: pad + gutter + 7 });
+  const indent = pad + gutter + 7;
+  canvas.frames.unshift({ ...network, kind: "network", label: fitted(title, network.width - indent, "title"), indent });
   const below = wide
-    ? placeOutside(sheet, { x: networkWidth + 3 * gap, y: top, width: beside - 1 }, end(pools))
+    ? placeOutside(sheet, { x: networkWidth + 3 * gap, y: top, width: beside - 1 }, pools.y + 50)
     : placeOutside(sheet, { x: pad, y: end(network) + 36, width: inner }, 0);
   if (wide) {
     const bus = top + 20;
@@ -211,21 +212,23 @@ function placePools({ plan, canvas, columns, inner, marks }: Sheet, top: number)
   return band(canvas, top, y, inner);
 }
 
-/** What the machines reach outside of their subnets: the internet, and stores in a frame that is as high as the network at least. */
+/** What the machines reach outside of their subnets: the internet, and stores in a frame that ends at `least` or below. */
 function placeOutside(
   { plan, canvas }: Sheet,
   { x, y, width }: Omit<Area, "height">,
   least: number,
 ): { readonly internet: Box; readonly stores: Area } {
   const { endpoints } = edge(plan);
-  const none = plan.network.nat === "none";
+  const { nat, existing } = plan.network;
+  const none = nat === "none";
   const internet = canvas.box(
     {
       kind: "outside",
-      title: none ? "No way to the internet" : "Internet",
+      title: none ? "No way to the internet" : existing === undefined ? "Internet" : "Internet or a mirror",
       details: [
         none ? "a mirror serves downloads and images" : "downloads and images",
-        ...(endpoints.length === 0 ? [] : [`${none ? "reached privately" : "without it"}: ${endpoints.join(", ")}`]),
+        ...(none || existing === undefined ? [] : ["by the network's own way out"]),
+        ...(endpoints.length === 0 ? [] : [`reached privately: ${endpoints.join(", ")}`]),
       ],
     },
     x,

@@ -61,7 +61,7 @@ export const stackWidth = 40;
 const characterWidth = { title: 9.2, detail: 7.6, badge: 8.4 } as const;
 
 /** Text as long as there is room for, cut with an ellipsis. The tables below the picture have it in full. */
-function fitted(text: string, width: number, kind: Line["kind"] = "detail"): string {
+export function fitted(text: string, width: number, kind: Line["kind"] = "detail"): string {
   const most = Math.max(1, Math.floor(width / characterWidth[kind]));
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }

@@ -1,4 +1,4 @@
-import { amountInWords, costInWords, costNote } from "../../cost/text.ts";
+import { amountInWords, costNote, costSentence } from "../../cost/text.ts";
 import { counted } from "../../counted.ts";
 import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../finding.ts";
 import { highlight } from "../highlight.ts";
@@ -84,7 +84,7 @@ function scheduling({ taints, labels, runtimeClass, name }: PlanPool): string {
 /** The estimate of the cost, line by line. */
 export function costTable({ cost }: Plan): string {
   const lines = cost.lines.map(({ what, month }) => [escapeHtml(what), amountInWords(month)]);
-  return `<p><strong>${escapeHtml(costInWords(cost))}</strong>. ${escapeHtml(costNote(cost))}</p>${lines.length === 0 ? "" : table("Cost", ["What", "USD a month"], lines)}`;
+  return `<p><strong>${escapeHtml(costSentence(cost))}</strong> ${escapeHtml(costNote(cost))}</p>${lines.length === 0 ? "" : table("Cost", ["What", "USD a month"], lines)}`;
 }
 
 const headings: Readonly<Record<Level, string>> = { error: "Errors", warning: "Warnings", note: "Notes" };

@@ -80,6 +80,6 @@ svg .arrow { fill: none; stroke: var(--quiet); stroke-width: 1.25; } svg .head {
   table, tbody, tr, td, tbody th { display: block; } thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tbody tr { padding: .75rem 0; border-bottom: 1px solid var(--line); } td, tbody th { padding: .125rem 0; border: 0; }
   td:not(:empty)::before { content: attr(data-head) ": "; color: var(--quiet); } #pools td:last-child, #cost td:last-child { text-align: left; }
-  details details { margin-left: .5rem; } section > details { padding: .25rem .75rem; } }
+  .bar { font-size: .6rem; letter-spacing: -.05em; } details details { margin-left: .5rem; } section > details { padding: .25rem .75rem; } }
 @media print { body { font-size: 11pt; } nav, .search { display: none; } section { padding: 1rem 0; break-inside: auto; } .way, .findings li, tr, .tile { break-inside: avoid; } .bar, .gauge span { print-color-adjust: exact; } }
 `;
