@@ -55,7 +55,8 @@ function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, ten
 
 /**
  * What Azure refuses to change on a scale set. Zones are not among them: Azure accepts one more and refuses one less, and a replacement would
- * delete all machines of the pool at once.
+ * delete all machines of the pool at once. Reserved capacity only changes while all machines are deallocated (Azure documentation, "Associate a
+ * virtual machine scale set with uniform orchestration to a capacity reservation group").
  */
 const groupReplaceOnChanges: readonly string[] = [
   "hostGroup",
@@ -63,6 +64,7 @@ const groupReplaceOnChanges: readonly string[] = [
   "orchestrationMode",
   "platformFaultDomainCount",
   "singlePlacementGroup",
+  "virtualMachineProfile.capacityReservation",
   "virtualMachineProfile.evictionPolicy",
   "virtualMachineProfile.osProfile.adminUsername",
   "virtualMachineProfile.osProfile.computerNamePrefix",

@@ -38,6 +38,7 @@ const wanted: Readonly<Record<string, readonly Options[]>> = {
       "orchestrationMode",
       "platformFaultDomainCount",
       "singlePlacementGroup",
+      "virtualMachineProfile.capacityReservation",
       "virtualMachineProfile.evictionPolicy",
       "virtualMachineProfile.osProfile.adminUsername",
       "virtualMachineProfile.osProfile.computerNamePrefix",

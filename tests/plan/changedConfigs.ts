@@ -388,6 +388,8 @@ const onInterface = (podsPerNode: number) => ({
   },
 });
 
+const group = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/g/providers/Microsoft.Compute";
+
 /** Of Azure alone. Addresses of a machine are part of its set's model, which instances take when they are made (Azure documentation, as above). */
 const ofAzure: readonly Omit<Case, "cloud">[] = [
   {
@@ -400,6 +402,13 @@ const ofAzure: readonly Omit<Case, "cloud">[] = [
       refused: `network.pods kubernetes.podCidr ${["1", "2"].map((zone) => `c-network-control-plane-${zone} addressPrefix`).join(" ")}`,
       lost: "Namespace",
     }),
+  },
+  {
+    // Azure documentation: only while all machines are deallocated.
+    what: "reserved capacity",
+    from: {},
+    to: pool({ capacityReservation: `${group}/capacityReservationGroups/r` }),
+    expected: on("win is replaced", { replaced: "VirtualMachineScaleSet" }),
   },
   {
     what: "more pods on each machine",
