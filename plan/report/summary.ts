@@ -17,7 +17,8 @@ export function planSummary(plan: Plan): string {
     "",
     ...poolTable(plan),
     "",
-    ...criticalPaths(plan),
+    // The steps are in plan.md and on the page.
+    ...criticalPaths(plan).map((path) => path.replace(/\n.*/s, "")),
     ...machineTable(plan),
     "",
     ...resourceCounts(plan),

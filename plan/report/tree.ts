@@ -6,9 +6,9 @@ export interface TopologyGroup {
   readonly children: readonly string[];
 }
 
-/** The topology as groups of lines: the network, the API, the control plane, the pools. */
+/** The topology as groups of lines: the network, the API, the control plane, the choices. */
 export function nodeTree(plan: Plan): readonly TopologyGroup[] {
-  const { network, controlPlane, pools, choices = [] } = plan;
+  const { network, controlPlane, choices = [] } = plan;
   return [
     {
       title: `${networkInWords(plan)}, pods ${network.podCidr}, services ${network.serviceCidr}`,
@@ -21,10 +21,6 @@ export function nodeTree(plan: Plan): readonly TopologyGroup[] {
     {
       title: `control plane, ${controlPlane.size}, etcd disk ${controlPlane.etcdDiskGb} GiB`,
       children: controlPlane.members.map(({ etcdName, zone, address }) => `${etcdName}  ${zone}  ${address}`),
-    },
-    {
-      title: "pools",
-      children: pools.map(({ name, os, count, size }) => `${name}  ${count} x ${size}  ${os}`),
     },
     ...(choices.length === 0 ? [] : [{ title: "chosen", children: choices }]),
   ];
