@@ -33,7 +33,7 @@ export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
     ...networks.map((value) => ({
       path: "config.fenestra:access.public.allow",
       value,
-      message: "is a network of documentation, from which nobody reaches the API, the deployer neither",
+      message: "is reserved for documentation: nobody reaches the API from there, not even the deployer",
       allowed: "the networks of your offices, runners and VPNs",
     })),
     ...[...new Map(images.map((each) => [each.path, each])).values()].map(({ path, image }) => ({
@@ -45,7 +45,7 @@ export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
     ...urls.map(({ path, url }) => ({
       path,
       value: url,
-      message: "is a name of documentation, which leads nowhere",
+      message: "is a name reserved for documentation, which leads nowhere",
       allowed: "the address of your own",
     })),
   ];

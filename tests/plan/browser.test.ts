@@ -153,7 +153,10 @@ describe("the page of a plan in a browser", function () {
     await view.send("Input.insertText", { text: "volume etcd" });
     const found = await view.evaluate(shown);
     assert.ok(typeof found === "number" && found > 0 && found < 20, String(found));
-    assert.match(String(await view.evaluate("document.getElementById('hits').textContent")), /^\d+ of \d+ resources$/);
+    assert.match(
+      String(await view.evaluate("document.getElementById('hits').textContent")),
+      /^\d+ of \d+ resources and components$/,
+    );
     assert.equal(
       await view.evaluate(
         "[...document.querySelectorAll('[data-text]')].some((node) => !node.hidden && node.dataset.text.includes('volume'))",

@@ -15,7 +15,7 @@ function apply() {
     node.hidden = !shown.has(node);
     if (words.length > 0 && shown.has(node) && node.querySelector("[data-text]")) node.open = true;
   }
-  hits.textContent = words.length === 0 ? nodes.length + " resources" : count + " of " + nodes.length + " resources";
+  hits.textContent = words.length === 0 ? "" : count + " of " + nodes.length + " resources and components";
 }
 search.addEventListener("input", apply);
 document.addEventListener("keydown", (event) => {

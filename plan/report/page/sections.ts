@@ -134,7 +134,7 @@ ${files
   )
   .join("\n")}`;
   return folded(
-    `${escapeHtml(name)} <span class="detail">${count === 1 ? "" : `${count} machines, `}${counted(files.length, "file")}, user data ${used} %</span><span class="gauge" aria-hidden="true"><span style="width:${Math.min(100, used)}%"></span></span>`,
+    `${escapeHtml(name)} <span class="detail">${count === 1 ? "" : `${count} machines, `}${counted(files.length, "file")}, user data ${used} % of its limit</span><span class="gauge" aria-hidden="true"><span style="width:${Math.min(100, used)}%"></span></span>`,
     content,
     ' class="machine"',
   );
