@@ -125,6 +125,7 @@ const onInterface = (podsPerNode: number, digit: string) => {
 
 /** Changes that begin with another config than most. */
 const from: typeof changes = {
+  "`access.workloadIdentity`": () => ({ access: { serviceAccountKeys: ["rsa-1"] } }),
   "`network.azureCni.podsPerNode`": changes["`network.pods`"] ?? assert.fail(),
   "`network.azureCni.plugin`": changes["`network.pods`"] ?? assert.fail(),
 };
