@@ -232,6 +232,11 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
         (_, before: string, part: string, after: string) => `${before}${(Number(part) + 100) % 256}${after}`,
       ),
   },
+  "mirror-without-login": {
+    what: "Linux machines ask the mirror without the login that it wants",
+    fails: "control plane",
+    ...inFiles(({ path, content }) => (path === "/etc/fenestra/templates/etc/fenestra/curl/.curlrc" ? "" : content)),
+  },
   "proxy-without-login": {
     what: "Linux machines use the proxy without the login that it wants",
     fails: "control plane",

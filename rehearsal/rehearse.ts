@@ -325,7 +325,7 @@ async function mirrorSettings(
   authority: KeyAndCertificate | undefined,
   breakage: Breakage | undefined,
 ): Promise<MirrorSettings | undefined> {
-  const { httpProxy, proxyCredentials: login, mirror, access } = stackConfig;
+  const { httpProxy, proxyCredentials, registryCredentials = {}, mirror, access } = stackConfig;
   const { artifacts } = mirror;
   if (artifacts === undefined) {
     if (breakage?.mirror === undefined) return undefined;
@@ -336,11 +336,17 @@ async function mirrorSettings(
   return {
     artifacts,
     httpProxy,
-    proxyLogin: login === undefined ? undefined : `${login.username}:${login.password}`,
+    proxyLogin: basicLogin(proxyCredentials),
+    mirrorLogin: basicLogin(registryCredentials[new URL(artifacts).host]),
     authority,
     issuers,
     list: breakage?.mirror?.(list) ?? list,
   };
+}
+
+/** A login in the form in which basic authentication has it. */
+function basicLogin(login: StackConfig["proxyCredentials"]): string | undefined {
+  return login === undefined ? undefined : `${login.username}:${login.password}`;
 }
 
 function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSettings): string {

@@ -30,4 +30,8 @@ export const credentialFields = {
     description:
       "Login of httpProxy, for basic authentication. It is kept in Parameter Store or Key Vault, where the machines read it.",
   }),
+  registryCredentials: z.record(z.string().min(1), loginSchema).optional().meta({
+    description:
+      "Host of a registry or a mirror (mirror.corp.example:5000), with its port where it is not the scheme's own, to its login, kept like that of the proxy. It is for image pulls from there, and for the files of mirror.artifacts.",
+  }),
 };

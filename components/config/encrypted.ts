@@ -48,8 +48,14 @@ export function withoutEncrypted(value: unknown): unknown {
 /** A config in which logins are like encrypted ones: they are there, and nobody can read them. */
 export function withoutLogins(config: StackConfig): StackConfig {
   const hidden = { username: encryptedText, password: encryptedText };
-  const { proxyCredentials } = config;
-  return { ...config, ...(proxyCredentials === undefined ? {} : { proxyCredentials: hidden }) };
+  const { proxyCredentials, registryCredentials } = config;
+  return {
+    ...config,
+    ...(proxyCredentials === undefined ? {} : { proxyCredentials: hidden }),
+    ...(registryCredentials === undefined
+      ? {}
+      : { registryCredentials: Object.fromEntries(Object.keys(registryCredentials).map((host) => [host, hidden])) }),
+  };
 }
 
 /** Keys of our config values that are fakes, or have one in them. */

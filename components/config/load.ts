@@ -56,7 +56,11 @@ export function loadConfig(
       problems.push({ path: stackFilePath([name]), value: text, message, allowed, ...(remedy && { remedy }) });
     };
     if (text === encryptedText && own !== undefined) {
-      refuse("is encrypted, which only Pulumi can undo", "write it as plain text: it is no secret");
+      const remedy =
+        name === "registryCredentials"
+          ? "encrypt each password and not the whole: the hosts decide what the program makes"
+          : "write it as plain text: it is no secret";
+      refuse("is encrypted, which only Pulumi can undo", remedy);
       continue;
     }
     const read = readValue(own, text);

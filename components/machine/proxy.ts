@@ -1,3 +1,4 @@
+import { loginHost, registryLogin } from "../model/credentials.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { placeholders } from "./placeholders.ts";
 
@@ -7,6 +8,15 @@ export function proxyUrl({
   credentials,
 }: Pick<NodeSettings, "httpProxy" | "credentials">): string | undefined {
   return credentials.proxy ? httpProxy?.replace("://", `://${placeholders.proxyLogin}@`) : httpProxy;
+}
+
+/**
+ * Line of curl's configuration with the login of the mirror of files; `undefined` when it wants none. curl sends such a header to no other host
+ * that it is redirected to (curl's CVE-2018-1000007).
+ */
+export function mirrorLogin({ mirror, credentials }: Pick<NodeSettings, "mirror" | "credentials">): string | undefined {
+  const host = loginHost(credentials, mirror.artifacts);
+  return host === undefined ? undefined : `header = "Authorization: Basic @${registryLogin(host)}@"\n`;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { type Credentials, loginHost, registryLogin } from "../model/credentials.ts";
 import type { PayloadFile } from "./payload.ts";
 
 /** Folder of containerd's registry configuration, per system. */
@@ -19,21 +20,36 @@ export interface RegistryMirrorArgs {
   readonly os: "linux" | "windows";
   /** Registry (`registry.k8s.io`) to the URL of its mirror. */
   readonly registries: Readonly<Record<string, string>>;
+  /** Which registries and mirrors want a login. */
+  readonly credentials: Credentials;
 }
 
 /**
  * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself; a mirror cannot serve other content for
  * a digest. A mirror whose path already includes the API root (`https://host/v2/project`) is used as it is: containerd appends `/v2` to every
- * other path (containerd: docs/hosts.md, `override_path`).
+ * other path (containerd: docs/hosts.md, `override_path`). A registry with a login and without a mirror has a file of its own.
+ *
+ * A login is a header of the host that wants it and of no other, so it also serves the pause image, which the kubelet's credential providers do
+ * not. A registry that answers with its token service gets it there (containerd: core/remotes/docker/config/hosts.go, WithAuthHeader).
  */
-export function registryMirrorFiles({ os, registries }: RegistryMirrorArgs): readonly PayloadFile[] {
+export function registryMirrorFiles({ os, registries, credentials }: RegistryMirrorArgs): readonly PayloadFile[] {
   const separator = os === "windows" ? "\\" : "/";
-  return Object.entries(registries)
+  const own = credentials.registries
+    .filter((host) => registries[host] === undefined)
+    .map((host): [string, string] => [host, `https://${apiHost(host)}`]);
+  return [...Object.entries(registries), ...own]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([registry, mirror]) => ({
       path: [registryConfigDir[os], registryFolder(os, registry), "hosts.toml"].join(separator),
-      content: hostsToml(registry, mirror),
+      content: hostsToml(registry, mirror, loginFor(credentials, registry, mirror)),
     }));
+}
+
+/** Placeholder of the login that a host wants; `undefined` when it wants none. */
+function loginFor(credentials: Credentials, registry: string, url: string): string | undefined {
+  const itself = url === `https://${apiHost(registry)}` && credentials.registries.includes(registry);
+  const host = itself ? registry : loginHost(credentials, url);
+  return host === undefined ? undefined : `@${registryLogin(host)}@`;
 }
 
 /** A Windows folder name cannot contain a colon; containerd looks for `host_port_` there (containerd: docs/hosts.md). */
@@ -41,13 +57,15 @@ function registryFolder(os: "linux" | "windows", registry: string): string {
   return os === "windows" ? registry.replace(/:(\d+)$/, "_$1_") : registry;
 }
 
-function hostsToml(registry: string, mirror: string): string {
+function hostsToml(registry: string, mirror: string, login: string | undefined): string {
   const { pathname } = new URL(mirror);
+  const host = `host."${mirror.replace(/\/+$/, "")}"`;
   return [
     ...serverLines(registry),
-    `[host."${mirror.replace(/\/+$/, "")}"]`,
+    `[${host}]`,
     'capabilities = ["pull", "resolve"]',
     ...(/^\/v2\/./.test(pathname) ? ["override_path = true"] : []),
+    ...(login === undefined ? [] : [`[${host}.header]`, `Authorization = "Basic ${login}"`]),
     "",
   ].join("\n");
 }
@@ -55,6 +73,10 @@ function hostsToml(registry: string, mirror: string): string {
 /** The upstream tried after the mirror. With a mirror for all registries it is the one that the image names, which is containerd's default. */
 function serverLines(registry: string): readonly string[] {
   if (registry === defaultRegistry) return [];
-  // Docker Hub's API has another host name than its image references.
-  return [`server = "https://${registry === "docker.io" ? "registry-1.docker.io" : registry}"`, ""];
+  return [`server = "https://${apiHost(registry)}"`, ""];
+}
+
+/** Docker Hub's API has another host name than its image references. */
+function apiHost(registry: string): string {
+  return registry === "docker.io" ? "registry-1.docker.io" : registry;
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
+import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
 import { type DecodedFile, fileContent } from "../../plan/decode/machine.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import { placeOnMirror } from "../clouds/mirror.ts";
@@ -210,19 +211,29 @@ function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): Rehearsa
   };
 }
 
-function loginsCheck({ mirror, decoded, running }: MirrorSources): RehearsalCheck {
+function loginsCheck({ mirror, registries, decoded, running }: MirrorSources): RehearsalCheck {
   return {
     id: "mirror: logins",
-    title: "logins are on Linux machines in files for root alone, and in no user data, log or command line",
+    title:
+      "logins are on Linux machines in files for root alone, and in no user data, log or command line; the mirror's registry takes them",
     run: async ({ note }) => {
-      const password = mirror.proxyLogin?.split(":").at(-1) ?? "";
-      const forms = [password, encodeURIComponent(password)];
+      const logins = [mirror.proxyLogin, mirror.mirrorLogin].filter((login) => login !== undefined);
+      const forms = logins.flatMap((login) => {
+        const password = login.split(":").at(-1) ?? "";
+        return [password, encodeURIComponent(password), Buffer.from(login).toString("base64")];
+      });
       for (const { machine, payload } of decoded)
         for (const { path, content } of payload.files)
           expect(
             !forms.some((form) => content.includes(form)),
             `${machine.name} has a login in its user data: ${path}`,
           );
+      const templates = "/etc/fenestra/templates";
+      const made = new Set(
+        decoded.flatMap(({ payload }) =>
+          payload.files.flatMap(({ path }) => (path.startsWith(templates) ? [path.slice(templates.length)] : [])),
+        ),
+      );
       // A class of one character keeps grep from finding itself.
       const pattern = forms.map((form) => `-e '${form.replace(/[[\]]/g, "\\$&").replace(/\w/, "[$&]")}'`).join(" ");
       const folders = "/etc /opt /root /run /tmp /var/lib/cloud /var/lib/fenestra /var/lib/kubelet /var/log";
@@ -230,13 +241,26 @@ function loginsCheck({ mirror, decoded, running }: MirrorSources): RehearsalChec
         const found = await run([
           "bash",
           "-c",
-          `grep -rlsI --devices=skip ${pattern} ${folders} | sort | xargs -r stat --format '%a %U %n'; grep -lsa ${pattern} /proc/[0-9]*/cmdline`,
+          `grep -rlsI --devices=skip ${pattern} ${folders} | LC_ALL=C sort | xargs -r stat --format '%a %U %n'; grep -lsa ${pattern} /proc/[0-9]*/cmdline`,
         ]);
         expectEqual(
           found.stdout.trim().split("\n"),
-          ["600 root /etc/fenestra/proxy.env"],
+          [...made].sort().map((path) => `600 root ${path}`),
           `files with a login on ${name}`,
         );
+        for (const url of mirror.mirrorLogin === undefined ? [] : new Set(Object.values(registries))) {
+          const { stdout } = await run([
+            "bash",
+            "-c",
+            `set -a; . /etc/fenestra/proxy.env; ask() { curl -q --silent --output /dev/null --write-out '%{http_code} ' "$@" '${url}/'; }
+             grep -rh -A9 -F '[host."${url}"' ${registryConfigDir.linux} | sed -n 's/^Authorization = "/header = "Authorization: /p' | ask --config -; ask`,
+          ]);
+          expectEqual(
+            stdout.trim(),
+            "200 401",
+            `answers of ${url} to ${name}, with the login of hosts.toml and without`,
+          );
+        }
       }
       note(`${running().length} machines`);
     },
@@ -290,7 +314,9 @@ export function registryProblem(
   // A folder of Windows holds no colon.
   const own = payload.system === "windows" ? named.replace(/:(\d+)$/, "_$1_") : named;
   const path = [folder, own, "hosts.toml"].join(separator);
-  const hosts = payload.files.find((file) => file.path === path)?.content;
+  // With a login it is made of a template.
+  const template = `\\templates${path.replace(/^[A-Z]:/, "")}`.replaceAll("\\", separator);
+  const hosts = payload.files.find((file) => file.path === path || file.path.endsWith(template))?.content;
   if (hosts === undefined) return [`${machine.name} has no ${path}`];
   const first = /^\[host\."([^"]+)"\]\ncapabilities = \[(.*)\]/m.exec(hosts);
   return first?.[1] === wanted.replace(/\/+$/, "") && /"pull"/.test(first[2] ?? "") && /"resolve"/.test(first[2] ?? "")

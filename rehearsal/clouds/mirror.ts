@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import type { MirrorFile } from "../../plan/report/mirrorList.ts";
+import { basicAuthorization, basicChallenge } from "./proxy.ts";
 import type { EndpointHandler } from "./server.ts";
 
 /** A request to the mirror. */
 export interface MirrorRequest {
   /** URL of the request, below the mirror's own name. */
   readonly url: string;
-  readonly status: 200 | 404;
+  readonly status: 200 | 401 | 404;
 }
 
 /** A mirror of files. */
@@ -14,7 +15,7 @@ export interface FilledMirror {
   readonly handle: EndpointHandler;
   /** Every request so far, a live list. */
   readonly requests: readonly MirrorRequest[];
-  /** Is never fulfilled; rejected by the first request for a file that the mirror does not hold. */
+  /** Is never fulfilled; rejected by the first request for a file that the mirror does not hold, or without its login. */
   readonly lacks: Promise<never>;
 }
 
@@ -38,11 +39,13 @@ export function placeOnMirror(base: string, url: string): string {
  * @param base base URL of the mirror
  * @param files files of the list
  * @param contents a file by its place on the mirror
+ * @param login `user:password` that every request must carry; `undefined` for none
  */
 export function filledMirror(
   base: string,
   files: readonly MirrorFile[],
   contents: (place: string) => Buffer,
+  login?: string,
 ): FilledMirror {
   const held = new Map<string, Buffer>();
   for (const { url, checksumUrl } of files) {
@@ -63,8 +66,15 @@ export function filledMirror(
   return {
     requests,
     lacks: lacking.promise,
-    handle: ({ url: path }) => {
+    handle: ({ caller, url: path, headers }) => {
       const url = `${origin}${path}`;
+      if (login !== undefined && headers.authorization !== basicAuthorization(login)) {
+        requests.push({ url, status: 401 });
+        lacking.reject(new Error(`${caller} asks the mirror for ${url} without its login`));
+        return { status: 401, headers: { "www-authenticate": basicChallenge } };
+      }
+      // The root of a registry's API says that it is one (OCI distribution specification, end-1). Images are not simulated.
+      if (path.startsWith("/v2/")) return { status: 200, body: "{}" };
       const body = held.get(url);
       requests.push({ url, status: body === undefined ? 404 : 200 });
       if (body !== undefined) return { status: 200, body };

@@ -11,8 +11,9 @@ export interface MirrorSettings {
   readonly artifacts: string;
   /** URL of a proxy in front of it. */
   readonly httpProxy: string | undefined;
-  /** Login that the proxy wants, `user:password`. */
+  /** Logins that the proxy and the mirror want, `user:password`. */
   readonly proxyLogin?: string | undefined;
+  readonly mirrorLogin?: string | undefined;
   /** Authority of the certificates of mirror and proxy. Default that of the cloud's own endpoints. */
   readonly authority?: KeyAndCertificate | undefined;
   /** Hosts of issuers of sign-in, which the API server looks for by itself: not simulated. */
@@ -51,8 +52,8 @@ export interface MirrorParts {
 export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const { settings, newAddress, contents } = parts;
   const { authority = parts.authority } = settings;
-  const { artifacts, httpProxy, proxyLogin, list } = settings;
-  const mirror = filledMirror(artifacts, list.files, contents);
+  const { artifacts, httpProxy, proxyLogin, mirrorLogin, list } = settings;
+  const mirror = filledMirror(artifacts, list.files, contents, mirrorLogin);
   const place = await standAt(new URL(artifacts), newAddress, authority);
   const server = await listen(place.address, place.port, mirror.handle, place.tls);
   const refused = Promise.withResolvers<never>();

@@ -67,14 +67,14 @@ export async function startProxy({
     const url = URL.parse(incoming.url ?? "");
     const upstream = url === null ? 400 : route(incoming, `${url.hostname}:${url.port || 80}`);
     if (url === null || typeof upstream === "number")
-      response.writeHead(Number(upstream), upstream === 407 ? { "proxy-authenticate": challenge } : {}).end();
+      response.writeHead(Number(upstream), upstream === 407 ? { "proxy-authenticate": basicChallenge } : {}).end();
     else forward(incoming, response, url, upstream);
   };
   const server = tls === undefined ? createHttpServer(onRequest) : createHttpsServer({ ...tls }, onRequest);
   server.on("connect", (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upstream = route(incoming, incoming.url ?? "");
     if (upstream === 407)
-      socket.end(`HTTP/1.1 407 Login needed\r\nProxy-Authenticate: ${challenge}\r\nContent-Length: 0\r\n\r\n`);
+      socket.end(`HTTP/1.1 407 Login needed\r\nProxy-Authenticate: ${basicChallenge}\r\nContent-Length: 0\r\n\r\n`);
     else if (upstream === 403) socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     else tunnel(socket, head, upstream);
   });
@@ -86,10 +86,11 @@ export async function startProxy({
   return requests;
 }
 
-const challenge = 'Basic realm="rehearsal"';
+/** What a server answers to a request without the login that it wants (RFC 7617, section 2). */
+export const basicChallenge = 'Basic realm="rehearsal"';
 
 /** The value of the header that carries `user:password` (RFC 7617, section 2). */
-function basicAuthorization(login: string): string {
+export function basicAuthorization(login: string): string {
   return `Basic ${Buffer.from(login).toString("base64")}`;
 }
 

@@ -139,7 +139,7 @@ export function ownFlagsTable(): string {
 export function linuxStagesTable(): string {
   const ofNetworks = Object.values(podNetworks).flatMap(({ linux }) => linux.stages);
   const ofKeys = [encryptionStage, encryptedStage];
-  const ownControlPlane = withCredentials({ credentials: { proxy: true } }, controlPlaneStages);
+  const ownControlPlane = withCredentials({ credentials: { proxy: true, registries: [] } }, controlPlaneStages);
   const all = [trustStage, scriptsStage, ...ownControlPlane, ...ofKeys, ...linuxWorkerStages, ...ofNetworks];
   const names = [...new Set(all.map(({ name }) => name))];
   const conditions = new Map([

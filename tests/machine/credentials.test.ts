@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
+import { z } from "zod";
 import { attachedPools } from "../../components/config/attach.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { credentialsDocument, proxyLogin } from "../../components/model/credentials.ts";
+import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/credentials.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
@@ -12,26 +13,40 @@ import { runProgram } from "../../plan/program/runProgram.ts";
 import { mapOf, plainTexts, reveal, textOf } from "../../plan/program/values.ts";
 import { stackConfig } from "../support/stacks.ts";
 
+const windowsSettings = z.looseObject({
+  curl: z.array(z.string()),
+  protected: z.array(z.string()),
+  artifacts: z.array(z.looseObject({ urls: z.array(z.string()) })),
+  credentials: z.looseObject({ files: z.array(z.looseObject({ path: z.string() })) }),
+});
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 const password = 'pä$s "w`0rd';
 const login = { username: "CORP\\svc", password };
 
-/** How a stack whose proxy wants a login is recorded. */
+const mirror = "mirror.example.com:8443";
+const mirrorPlace = `@${registryLogin(mirror)}@`;
+
+/** How a stack is recorded whose proxy and mirror want a login. */
 async function recorded(cloud: "aws" | "azure") {
   const stack = `${cloud}-dev`;
   const config = {
     ...stackConfig(stack),
     "fenestra:httpProxy": "http://proxy.example.com:3128",
     "fenestra:proxyCredentials": JSON.stringify(login),
+    "fenestra:mirror": JSON.stringify({
+      artifacts: `https://${mirror}/files`,
+      registries: { "registry.k8s.io": `https://${mirror}/v2/k8s` },
+    }),
+    "fenestra:registryCredentials": JSON.stringify({ [mirror]: login }),
   };
   const simulate = simulatedCloud(placeOf(config), "fake");
   return { config, program: await runProgram({ entry, stack, config, mode: "known-outputs", simulate }) };
 }
 
-describe("the login of a proxy", function () {
+describe("logins of a proxy and a mirror", function () {
   this.timeout(60_000);
 
-  it("is encoded so that curl, Go and a shell read it back, whatever it is", () => {
+  it("are encoded so that curl, Go and a shell read it back, whatever it is", () => {
     const visible = fc.string({ unit: "grapheme", minLength: 1 }).filter((text) => !/\p{C}/u.test(text));
     fc.assert(
       fc.property(visible, visible, (username, secret) => {
@@ -46,16 +61,17 @@ describe("the login of a proxy", function () {
   });
 
   for (const cloud of ["aws", "azure"] as const) {
-    it(`is on ${cloud} in one secret of the cloud and in nothing else that the program makes`, async () => {
+    it(`are on ${cloud} in one secret of the cloud and in nothing else that the program makes`, async () => {
       const { program } = await recorded(cloud);
       const all = program.resources.flatMap(({ name, inputs, outputs }) =>
         [...plainTexts(inputs), ...plainTexts(outputs)].map(({ path, text }) => ({ name, path, text })),
       );
-      const forms = [password, JSON.stringify(password).slice(1, -1), encodeURIComponent(password)];
+      const basic = Buffer.from(`${login.username}:${password}`).toString("base64");
+      const forms = [password, JSON.stringify(password).slice(1, -1), encodeURIComponent(password), basic];
       const showing = all.filter(({ text }) => forms.some((form) => text.includes(form)));
       assert.deepEqual(showing, []);
       const holding = program.resources.filter(({ inputs }) =>
-        plainTexts(reveal(inputs)).some(({ text }) => text.includes(proxyLogin) && text.includes("CORP%5Csvc")),
+        plainTexts(reveal(inputs)).some(({ text }) => text.includes("CORP%5Csvc") && text.includes(basic)),
       );
       assert.deepEqual(
         holding.map(({ name }) => name),
@@ -69,19 +85,36 @@ describe("the login of a proxy", function () {
         const needing = files.filter(({ content }) => content.includes("http://@LOGIN_PROXY@@proxy.example.com:3128"));
         assert.ok(needing.length > 0 && needing.every(({ path }) => /[\\/]templates[\\/]/.test(path)), machine.name);
         assert.ok(!files.some(({ content }) => content.includes("http://proxy.example.com:3128")), machine.name);
+        const withMirror = files.filter(({ content }) => content.includes(mirrorPlace)).map(({ path }) => path);
+        const [curl = "", hosts = "", own = "", ...more] = withMirror.sort((a, b) => a.length - b.length);
+        assert.match(curl, /[\\/]templates[\\/](etc[\\/])?fenestra[\\/](curl[\\/].curlrc|curl.conf)$/);
+        assert.match(hosts, /[\\/]templates[\\/].*[\\/]certs.d[\\/]registry.k8s.io[\\/]hosts.toml$/);
+        assert.match(own, /[\\/]templates[\\/].*[\\/]certs.d[\\/]mirror.example.com[:_]8443_?[\\/]hosts.toml$/);
+        assert.deepEqual(more, []);
+        const settings = files.find(({ path }) => path.endsWith("machine.json"))?.content;
+        if (settings === undefined) continue;
+        const { curl: args, artifacts, protected: folders, credentials } = windowsSettings.parse(JSON.parse(settings));
+        assert.deepEqual(args.slice(-2), ["--config", "C:\\fenestra\\curl.conf"]);
+        assert.ok(artifacts.every(({ urls }) => urls.length === 1 && urls[0]?.startsWith(`https://${mirror}/files/`)));
+        for (const { path } of credentials.files)
+          assert.ok(
+            folders.some((folder) => path.startsWith(`${folder}\\`)),
+            path,
+          );
       }
     });
   }
 
-  it("is in the output by which other programs attach pools as something that is there", async () => {
+  it("are in the output by which other programs attach pools as something that is there", async () => {
     const { program } = await recorded("aws");
     const output = mapOf(program.outputs.config);
     assert.deepEqual(output.proxyCredentials, { username: "[secret]", password: "[secret]" });
+    assert.deepEqual(output.registryCredentials, { [mirror]: output.proxyCredentials });
     const { spec } = attachedPools(output, JSON.stringify([{ name: "more", os: "linux" }]));
-    assert.deepEqual(spec.credentials, { proxy: true });
+    assert.deepEqual(spec.credentials, { proxy: true, registries: ["mirror.example.com:8443"] });
   });
 
-  it("is refused in clear text, and never shown", async () => {
+  it("are refused in clear text, and never shown", async () => {
     const { config } = await recorded("aws");
     const failure = (changed: Readonly<Record<string, string>>, isEncrypted?: () => boolean): string => {
       try {
@@ -92,6 +125,9 @@ describe("the login of a proxy", function () {
       }
     };
     const refusal = failure({});
+    assert.ok(
+      refusal.includes(`pulumi config set --secret --path 'fenestra:registryCredentials["${mirror}"].password'; then`),
+    );
     assert.match(
       refusal,
       /config\.fenestra:proxyCredentials\.password: is a password in clear text\n.*\n.*\n +fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password; then/,
@@ -102,7 +138,10 @@ describe("the login of a proxy", function () {
     );
     const mistyped = { "fenestra:proxyCredentials": JSON.stringify({ username: "a", pasword: password }) };
     const inUrl = failure({ "fenestra:httpProxy": `http://svc:${password}@proxy.example.com:3128` }, () => true);
-    assert.match(inUrl, /fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password, and the name/);
+    assert.match(
+      inUrl,
+      /fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password, and the name as username/,
+    );
     for (const message of [refusal, failure(mistyped), inUrl]) assert.ok(!message.includes("w`0rd"), message);
   });
 

@@ -3,6 +3,7 @@ import type { Context } from "mocha";
 import { z } from "zod";
 import { azureCloudConfig } from "../../components/kubernetes/addOns/azureCloudController.ts";
 import { registryMirrorFiles } from "../../components/machine/registryMirrors.ts";
+import { registryLogin } from "../../components/model/credentials.ts";
 import { flannelConflist, flannelNetConf } from "../../components/podNetworks/flannel/network.ts";
 import { manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { goRun, needGo } from "../support/go.ts";
@@ -49,7 +50,8 @@ const mirrors = {
   "registry.example.com:5000": "http://mirror.example.com/path",
 };
 const windowsCni = flannelConflist(spec, { metadataAcl: true });
-const hostsToml = registryMirrorFiles({ os: "windows", registries: mirrors });
+const credentials = { proxy: false, registries: ["docker.io", "mirror.example.com:8443", "own.example.com"] };
+const hostsToml = registryMirrorFiles({ os: "windows", registries: mirrors, credentials });
 
 describe("texts as the code of the programs reads them that they are for", () => {
   before(function () {
@@ -57,7 +59,8 @@ describe("texts as the code of the programs reads them that they are for", () =>
   });
 
   it("have no problem and mean what they should", function () {
-    const registries = Object.keys(mirrors).toSorted();
+    const registries = [...Object.keys(mirrors), "mirror.example.com:8443", "own.example.com"].toSorted();
+    const [, mirrorLogin, ownLogin] = credentials.registries.map((host) => `Basic @${registryLogin(host)}@`);
     const found = read(
       this,
       { kind: "azure.json", text: azureJson },
@@ -78,7 +81,14 @@ describe("texts as the code of the programs reads them that they are for", () =>
       { read: ["10.244.0.0/16", "vxlan", '{"Type":"vxlan","VNI":4096,"Port":4789}'] },
       { read: [`https://all.example.com/v2 ${both}`, `https://quay.io/v2 ${all}`] },
       { read: [`https://mirror.example.com/v2/hub ${both}`, `https://registry-1.docker.io/v2 ${all}`] },
-      { read: [`https://mirror.example.com:8443/v2 ${both}`, `https://mcr.microsoft.com/v2 ${all}`] },
+      { read: [`https://mirror.example.com:8443/v2 ${both} ${mirrorLogin}`, `https://mcr.microsoft.com/v2 ${all}`] },
+      {
+        read: [
+          `https://mirror.example.com:8443/v2 ${both} ${mirrorLogin}`,
+          `https://mirror.example.com:8443/v2 ${all}`,
+        ],
+      },
+      { read: [`https://own.example.com/v2 ${both} ${ownLogin}`, `https://own.example.com/v2 ${all}`] },
       { read: [`http://mirror.example.com/path/v2 ${both}`, `https://registry.example.com:5000/v2 ${all}`] },
     ]);
   });

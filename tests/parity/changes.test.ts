@@ -104,9 +104,8 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
     },
   }),
   "`certificateAuthorities`, `noProxy`": () => ({ certificateAuthorities: [newAuthority("Own").certificate] }),
-  "`proxyCredentials`, when it comes or goes": () => ({
-    httpProxy: "http://proxy.example.com:3128",
-    proxyCredentials: { username: "[secret]", password: "[secret]" },
+  "`proxyCredentials`, or a host in `registryCredentials`, when it comes or goes": () => ({
+    registryCredentials: { "registry.example.com": { username: "[secret]", password: "[secret]" } },
   }),
   "`access.names`, `access.dns.name`": () => ({ access: { names: ["api.example.com"] } }),
   "`kubernetes.version`": () => ({ kubernetes: { version: "1.37.0" } }),
@@ -140,10 +139,7 @@ interface Run extends RecordedProgram {
 }
 
 async function run(cloud: Cloud, more: Readonly<Record<string, unknown>>): Promise<Run> {
-  const config = Object.entries({ pools: [pool], ...more }).map(([key, value]) => [
-    key,
-    typeof value === "string" ? value : JSON.stringify(value),
-  ]);
+  const config = Object.entries({ pools: [pool], ...more }).map(([key, value]) => [key, JSON.stringify(value)]);
   const spec = specOf(`${cloud}-dev`, Object.fromEntries(config));
   const deploy = cloud === "aws" ? deployAws : deployAzure;
   return { ...(await withMocks(() => deploy(spec), { region: spec.region })).program, state: stateOf(spec) };

@@ -202,6 +202,8 @@ describe("parity of the clouds", () => {
       mirror: { artifacts: "https://m.test", registries: { "registry.k8s.io": "https://m.test" } },
       httpProxy: "http://proxy.test:3128",
       noProxy: ["mirror.test"],
+      proxyCredentials: { username: "svc", password: "[secret]" },
+      registryCredentials: { "m.test": { username: "robot", password: "[secret]" } },
       tags: { owner: "me" },
       acknowledge: {},
       secretsEncryption: { keys: ["key1", "key2"] },

@@ -171,6 +171,14 @@ describe("the rehearsal's checks can fail", function () {
     assert.match(reason, /^100\.64\.0\.10 asks the proxy for mirror\.corp\.test:443 without its login$/);
   });
 
+  it("sees that machines ask the mirror without the login that it wants", async () => {
+    const { code, lines } = await broken("mirror-without-login", "control plane", "aws-existing");
+    assert.equal(code, 1);
+    const [[id, reason] = ["", ""], ...more] = failures(lines);
+    assert.deepEqual([id, more], ["control plane", []]);
+    assert.match(reason, /^[\d.]+ asks the mirror for https:\/\/mirror\.corp\.test\/files\/\S+ without its login$/);
+  });
+
   it("sees that a machine with a mirror asks another host", async () => {
     const { code, lines } = await broken("stray-request", "mirror: nothing else", "aws-restricted");
     assert.equal(code, 1);

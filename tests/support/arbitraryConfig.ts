@@ -220,6 +220,7 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       }),
     }),
     httpProxy: fc.constant("http://proxy.example.com:3128"),
+    registryCredentials: fc.constant({ "registry.example.com": { username: "[secret]", password: "[secret]" } }),
     certificateAuthorities: fc.constant([authority]),
     encryptionAtHost: cloud === "aws" ? fc.constant(false) : fc.boolean(),
     tags: fc.dictionary(

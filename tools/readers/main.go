@@ -120,7 +120,11 @@ func registryHosts(one request) ([]string, error) {
 			}
 		}
 		slices.Sort(may)
-		read = append(read, fmt.Sprintf("%s://%s%s %s", host.Scheme, host.Host, host.Path, strings.Join(may, ",")))
+		text := fmt.Sprintf("%s://%s%s %s", host.Scheme, host.Host, host.Path, strings.Join(may, ","))
+		if login := host.Header.Get("Authorization"); login != "" {
+			text += " " + login
+		}
+		read = append(read, text)
 	}
 	return read, nil
 }

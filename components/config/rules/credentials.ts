@@ -8,6 +8,9 @@ const key = (path: string): string => `config.fenestra:${path}`;
 /** Bytes of a standard parameter (AWS Systems Manager documentation, "Managing parameter tiers"); a Key Vault secret may have 25 kB. */
 const largestSecret = 4096;
 
+/** A registry as images and URLs name it: a host, with an optional port; and containerd's word for all others. */
+export const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
+
 /** The rules on logins for what machines fetch. */
 export const credentialRules: readonly Rule[] = [
   rule(["proxyCredentials", "httpProxy"], ({ proxyCredentials, httpProxy }) =>
@@ -22,13 +25,32 @@ export const credentialRules: readonly Rule[] = [
           },
         ],
   ),
-  rule(["proxyCredentials"], (settings) => {
+  rule(["registryCredentials", "mirror"], ({ registryCredentials = {}, mirror }) => {
+    const mirrors = [mirror.artifacts, ...Object.values(mirror.registries)].filter((url) => url !== undefined);
+    return Object.keys(registryCredentials).flatMap((value): Problem[] => {
+      const path = childPath(key("registryCredentials"), value);
+      if (!registryHost.test(value) || value === "_default")
+        return [{ path, value, message: "is no host", allowed: "mirror.corp.example or mirror.corp.example:5000" }];
+      const open = mirrors.find((url) => url.startsWith("http:") && new URL(url).host === value);
+      return open === undefined
+        ? []
+        : [
+            {
+              path,
+              value,
+              message: `would send its login unencrypted to ${open}`,
+              allowed: "hosts whose URLs in mirror begin with https",
+            },
+          ];
+    });
+  }),
+  rule(["proxyCredentials", "registryCredentials"], (settings) => {
     const bytes = Buffer.byteLength(credentialsDocument(settings) ?? "");
     return bytes <= largestSecret
       ? []
       : [
           {
-            path: key("proxyCredentials"),
+            path: key(settings.registryCredentials === undefined ? "proxyCredentials" : "registryCredentials"),
             value: `${bytes} bytes`,
             message: "is too long for a parameter of AWS, in which all logins are kept together",
             allowed: `logins of at most ${largestSecret} bytes, encoded`,
@@ -38,7 +60,7 @@ export const credentialRules: readonly Rule[] = [
 ];
 
 /** Settings with a login. */
-const logins = ["proxyCredentials"] as const;
+const logins = ["proxyCredentials", "registryCredentials"] as const;
 
 /**
  * Passwords that stand in the stack file as they are: whoever may read the repository would have them.

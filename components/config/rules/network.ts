@@ -5,7 +5,7 @@ import { poolGroups } from "../../model/pools.ts";
 import { podNetworkRules, whereNodesHaveRanges } from "../../podNetworks/rules.ts";
 import { childPath, type Problem } from "../problem.ts";
 import type { StackConfig } from "../schema.ts";
-import { encryptCommand } from "./credentials.ts";
+import { encryptCommand, registryHost } from "./credentials.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
 import { type Rule, rule } from "./rule.ts";
 
@@ -230,9 +230,6 @@ const access = rule(["access.public", "access.private", "network.cidr", "network
   });
 });
 
-/** Registry host as in containerd's certs.d, optionally with a port. */
-const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
-
 const registries = rule(["mirror.registries"], (settings) =>
   Object.keys(settings["mirror.registries"]).flatMap((host) => {
     const path = childPath(key("mirror.registries"), host);
@@ -259,9 +256,7 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
         value: text,
         message: "carries a user name or a password, which would be written to every machine in clear text",
         allowed: "a URL without credentials",
-        ...(path === key("httpProxy")
-          ? { remedy: `${encryptCommand(["proxyCredentials", "password"])}, and the name` }
-          : {}),
+        remedy: `${encryptCommand([...loginAt(path, text), "password"])}, and the name as username`,
       },
     ];
   }
@@ -275,6 +270,11 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
           allowed: "scheme, host, port and a plain path only",
         },
       ];
+}
+
+/** The setting for the login of a URL at a path. */
+function loginAt(path: string, url: string): readonly string[] {
+  return path === key("httpProxy") ? ["proxyCredentials"] : ["registryCredentials", URL.parse(url)?.host ?? "HOST"];
 }
 
 /** What Go's programs and curl take in NO_PROXY: a host, a domain with a dot before it, an address or a network. */

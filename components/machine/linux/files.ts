@@ -9,7 +9,7 @@ import { credentialFlags } from "../credentialProvider.ts";
 import { type KubeletArgs, kubeletConfiguration } from "../kubeletConfig.ts";
 import { kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import type { PayloadFile } from "../payload.ts";
-import { noProxy, proxyUrl } from "../proxy.ts";
+import { mirrorLogin, noProxy, proxyUrl } from "../proxy.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript, withoutComments } from "../script.ts";
 import { trustFiles } from "../trust.ts";
@@ -17,6 +17,9 @@ import type { MachineEnv } from "./machineEnv.ts";
 import { envFile } from "./shell.ts";
 import type { Stage } from "./stage.ts";
 import { sharedStages, stageScript } from "./stages.ts";
+
+/** Folder of curl's configuration with the login of the mirror. */
+const curlHome = "/etc/fenestra/curl";
 
 /** Path of the script that starts the bootstrap of a Linux machine. */
 export const linuxEntry = "/opt/fenestra/bootstrap.sh";
@@ -75,7 +78,7 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
   return [
     ...linuxScripts(spec.cloud, stages),
     { path: "/etc/fenestra/machine.env", content: envFile(env) },
-    ...proxyFile(spec),
+    ...downloadFiles(spec),
     rootFile("/etc/modules-load.d/fenestra.conf"),
     rootFile("/etc/sysctl.d/90-fenestra.conf"),
     rootFile("/etc/apt/apt.conf.d/99-fenestra"),
@@ -84,7 +87,11 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
       content: containerdConfig({ os: "linux", pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version) }),
     },
     ...trustFiles(spec, "linux"),
-    ...registryMirrorFiles({ os: "linux", registries: spec.mirror.registries }),
+    ...registryMirrorFiles({
+      os: "linux",
+      registries: spec.mirror.registries,
+      credentials: spec.credentials,
+    }),
     { path: "/etc/crictl.yaml", content: `runtime-endpoint: ${containerdPaths.linux.endpoint}\n` },
     {
       path: "/etc/fenestra/kubelet.yaml",
@@ -111,15 +118,19 @@ function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
   return `KUBELET_ARGS="${flags.join(" ")}"\n`;
 }
 
-/** Proxy settings for downloads and image pulls; nothing else uses them. */
-function proxyFile(spec: NodeSettings): readonly PayloadFile[] {
+/** Proxy and logins of downloads, and the proxy of image pulls; nothing else uses them. */
+function downloadFiles(spec: NodeSettings): readonly PayloadFile[] {
   const url = proxyUrl(spec);
-  if (url === undefined) return [];
+  const login = mirrorLogin(spec);
+  const proxy =
+    url === undefined
+      ? ""
+      : `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${url}\n`;
+  // curl looks for its configuration in the folder that CURL_HOME names (curl(1), --config): no command line shows what is in it.
+  const curl = login === undefined ? "" : envFile({ CURL_HOME: curlHome });
   return [
-    {
-      path: "/etc/fenestra/proxy.env",
-      content: `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${url}\n`,
-    },
+    ...(proxy + curl === "" ? [] : [{ path: "/etc/fenestra/proxy.env", content: proxy + curl }]),
+    ...(login === undefined ? [] : [{ path: `${curlHome}/.curlrc`, content: login }]),
   ];
 }
 

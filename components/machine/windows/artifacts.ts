@@ -1,10 +1,11 @@
 import { type Artifact, downloadUrl } from "../../model/artifacts.ts";
-import { hasCredentials } from "../../model/credentials.ts";
+import { loginHost } from "../../model/credentials.ts";
 import type { DownloadSettings, NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
 import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
+import { mirrorLogin } from "../proxy.ts";
 import { windowsPaths } from "./paths.ts";
 
 /** A file that a Windows node downloads, as `machine.json` names it. */
@@ -59,10 +60,17 @@ function networkPlace({ windows }: PodNetwork, role: string): Place | undefined 
   return place === undefined ? undefined : { ...(place.program ? program : plugin), ...place };
 }
 
-/** URLs that a Windows machine or pod tries for a file: the mirror's first, the publisher's second unless machines cannot reach it. */
-export function sources(spec: Pick<DownloadSettings, "mirror" | "network">, url: string): readonly string[] {
+/**
+ * URLs that a Windows machine or pod tries for a file: the mirror's first, the publisher's second unless machines cannot reach it. A mirror with a
+ * login is the only one, since curl would send the login to the publisher too.
+ */
+export function sources(
+  spec: Pick<DownloadSettings, "mirror" | "network" | "credentials">,
+  url: string,
+): readonly string[] {
   const mirrored = downloadUrl(url, spec.mirror.artifacts);
-  return mirrored === url ? [url] : [mirrored, ...(spec.network.nat === "none" ? [] : [url])];
+  const alone = spec.network.nat === "none" || loginHost(spec.credentials, spec.mirror.artifacts) !== undefined;
+  return mirrored === url ? [url] : [mirrored, ...(alone ? [] : [url])];
 }
 
 /** Every file that a Windows node of this cluster downloads. */
@@ -118,7 +126,7 @@ export function curlArguments(
     "--retry",
     "3",
     ...(spec.mirror.artifacts === undefined && spec.httpProxy === undefined ? [] : ["--ssl-no-revoke"]),
-    ...(hasCredentials(spec.credentials) ? ["--config", windowsPaths.curlLogins] : []),
+    ...(spec.credentials.proxy || mirrorLogin(spec) !== undefined ? ["--config", windowsPaths.curlLogins] : []),
     ...(spec.httpProxy === undefined || spec.credentials.proxy ? [] : ["--proxy", spec.httpProxy]),
     ...(spec.noProxy.length === 0 ? [] : ["--noproxy", spec.noProxy.join(",")]),
   ];

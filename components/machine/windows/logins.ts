@@ -1,18 +1,20 @@
-import { hasCredentials } from "../../model/credentials.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { CloudAccess } from "../cloudAccess.ts";
 import { loginFiles } from "../loginFiles.ts";
 import type { PayloadFile } from "../payload.ts";
-import { proxyUrl } from "../proxy.ts";
+import { mirrorLogin, proxyUrl } from "../proxy.ts";
 import { windowsPaths } from "./paths.ts";
 import { containerdEnvironment } from "./services.ts";
 
 /** Files in which curl and the stage `proxy` find logins: `curlArguments` names the first. */
 export function loginSettings(spec: NodeSettings): readonly PayloadFile[] {
-  if (!hasCredentials(spec.credentials)) return [];
+  const { proxy } = spec.credentials;
+  const curl = (proxy ? `proxy = "${proxyUrl(spec)}"\n` : "") + (mirrorLogin(spec) ?? "");
   return [
-    { path: windowsPaths.curlLogins, content: `proxy = "${proxyUrl(spec)}"\n` },
-    { path: windowsPaths.containerdEnvironment, content: `${containerdEnvironment(spec).join("\n")}\n` },
+    ...(curl === "" ? [] : [{ path: windowsPaths.curlLogins, content: curl }]),
+    ...(proxy
+      ? [{ path: windowsPaths.containerdEnvironment, content: `${containerdEnvironment(spec).join("\n")}\n` }]
+      : []),
   ];
 }
 

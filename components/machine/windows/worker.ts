@@ -16,7 +16,7 @@ import { kubeletConfiguration } from "../kubeletConfig.ts";
 import { withTemplates } from "../loginFiles.ts";
 import { annotationPatch, hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
-import { registryMirrorFiles } from "../registryMirrors.ts";
+import { registryConfigDir, registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript } from "../script.ts";
 import { trustFiles } from "../trust.ts";
 import { curlArguments, windowsArtifacts } from "./artifacts.ts";
@@ -130,7 +130,11 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
     },
     ...credentialFiles(spec, "windows", args.access),
     ...trustFiles(spec, "windows"),
-    ...registryMirrorFiles({ os: "windows", registries: spec.mirror.registries }),
+    ...registryMirrorFiles({
+      os: "windows",
+      registries: spec.mirror.registries,
+      credentials: spec.credentials,
+    }),
     ...network.windows.files(spec, pool),
     { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },
     ...loginSettings(spec),
@@ -229,7 +233,10 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     statusFiles: cloud.kind === "azure" ? extensionStatus : "",
     // On Azure the Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").
     console: cloud.kind === "aws" ? "COM1" : "",
-    protected: protectedFolders(ofPods.windows.protectedFolders),
+    protected: protectedFolders([
+      ...ofPods.windows.protectedFolders,
+      ...(spec.credentials.registries.length === 0 ? [] : [registryConfigDir.windows]),
+    ]),
     tasks: [
       { name: "fenestra-run", script: windowsScript("run.ps1"), minutes: 0 },
       { name: "fenestra-notices", script: windowsScript("watch-notices.ps1"), minutes: taskMinutes },

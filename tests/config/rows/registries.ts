@@ -24,6 +24,35 @@ export const registryRows: readonly Row[] = [
     ],
   ],
   [
+    "logins of nothing, of a URL, and over a connection that anybody may listen to",
+    "aws",
+    {
+      proxyCredentials: { username: "[secret]", password: "[secret]" },
+      mirror: { artifacts: "http://mirror.corp.example/files" },
+      registryCredentials: Object.fromEntries(
+        ["https://a.example", "mirror.corp.example"].map((host) => [
+          host,
+          { username: "[secret]", password: "[secret]" },
+        ]),
+      ),
+    },
+    [
+      ["proxyCredentials", "a login", "is a login without a proxy", "nothing without httpProxy"],
+      [
+        'registryCredentials["https://a.example"]',
+        "https://a.example",
+        "is no host",
+        "mirror.corp.example or mirror.corp.example:5000",
+      ],
+      [
+        'registryCredentials["mirror.corp.example"]',
+        "mirror.corp.example",
+        "would send its login unencrypted to http://mirror.corp.example/files",
+        "hosts whose URLs in mirror begin with https",
+      ],
+    ],
+  ],
+  [
     "an exception with a scheme, and a network that is none",
     "aws",
     { httpProxy: "http://proxy.example.com:3128", noProxy: ["https://a.example", "10.0.0.1/8", ".corp.example"] },

@@ -18,7 +18,7 @@ import {
 import { readWindowsScript } from "../../../components/machine/windows/worker.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 
-const plain = { credentials: { proxy: false } };
+const plain = { credentials: { proxy: false, registries: [] } };
 const names = windowsStages.map(({ name }) => name);
 const inputs = (change?: WindowsStageName): Readonly<Record<WindowsStageName, StageInputs>> => {
   const of = (name: WindowsStageName): StageInputs => ({ inputs: [name, name === change ? "changed" : "same"] });
@@ -48,7 +48,7 @@ function dependants(name: WindowsStageName, stages: readonly WindowsStageRule[])
 
 describe("the stages of a Windows node", () => {
   it("run in these waves", () => {
-    const logins = { credentials: { proxy: true } };
+    const logins = { credentials: { proxy: true, registries: [] } };
     assert.deepEqual(stageWaves(stagesOf(logins, { ccgPlugin: false, annotations: {} })), [
       ["os", "credentials"],
       ["network"],
@@ -78,7 +78,7 @@ describe("the stages of a Windows node", () => {
     const steps = { annotations: { "example.com/team": "web" }, beforeJoin: "echo" };
     const [without, having] = [
       stagesOf(plain, { ccgPlugin: false, annotations: {} }),
-      stagesOf({ credentials: { proxy: true } }, { ccgPlugin: true, ...steps }),
+      stagesOf({ credentials: { proxy: true, registries: [] } }, { ccgPlugin: true, ...steps }),
     ];
     assert.deepEqual(having, windowsStages);
     const always = names.filter((name) => !["ccg", "before", "after", "credentials", "proxy"].includes(name));
