@@ -76,6 +76,7 @@ const ownFiles = {
     "controllerPolicies.ts", // rights are policies on AWS
     "parameterNames.ts", // secrets are parameters on AWS
     "policies.ts",
+    "policyDocument.ts",
   ],
   azure: [
     "controllerRoles.ts", // rights are roles on Azure
