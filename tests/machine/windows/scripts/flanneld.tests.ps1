@@ -22,25 +22,7 @@ function Write-Log {
 function Start-Sleep {
     Step-Adapter
 }
-# The time of these tests is the sum of the pauses.
-function Wait-Until {
-    param(
-        [scriptblock] $Condition,
-        [int] $Seconds,
-        [string] $What,
-        [int] $PauseSeconds = 2
-    )
-    for ($spent = 0; $true; $spent += $PauseSeconds) {
-        $value = & $Condition
-        if ($value) {
-            return $value
-        }
-        if ($spent -ge $Seconds) {
-            throw "waited $Seconds s in vain for $What"
-        }
-        Start-Sleep -Seconds $PauseSeconds
-    }
-}
+. "$PSScriptRoot/wait-fake.ps1"
 # kubectl: the ranges one after the other, the last one for ever; empty while the controller manager has given none.
 function Invoke-Program {
     param(

@@ -15,25 +15,7 @@ function Write-Log {
     )
     $hns.log += $Message
 }
-# The time of these tests is the sum of the pauses.
-function Wait-Until {
-    param(
-        [scriptblock] $Condition,
-        [int] $Seconds,
-        [string] $What,
-        [int] $PauseSeconds = 2
-    )
-    for ($spent = 0; $true; $spent += $PauseSeconds) {
-        $value = & $Condition
-        if ($value) {
-            return $value
-        }
-        if ($spent -ge $Seconds) {
-            throw "waited $Seconds s in vain for $What"
-        }
-        Start-Sleep -Seconds $PauseSeconds
-    }
-}
+. "$PSScriptRoot/wait-fake.ps1"
 # Counts what is done to the machine. False once the power is gone.
 function Test-Power {
     param(
