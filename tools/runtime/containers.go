@@ -5,16 +5,12 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
-
-// imagePath is PATH where an image sets none, as in runc's default and in the images of Kubernetes.
-const imagePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 func (s *runtimeService) CreateContainer(_ context.Context, request *cri.CreateContainerRequest) (*cri.CreateContainerResponse, error) {
 	pod, err := s.store.sandbox(request.GetPodSandboxId())
@@ -41,38 +37,6 @@ func (s *runtimeService) CreateContainer(_ context.Context, request *cri.CreateC
 	s.store.containers[c.ID] = c
 	s.store.save("containers", c.ID, c)
 	return &cri.CreateContainerResponse{ContainerId: c.ID}, nil
-}
-
-// commandOf is the command line by the rules of Kubernetes: a command replaces the image's entrypoint and its arguments.
-func commandOf(config *cri.ContainerConfig, image *imageConfig) []string {
-	entrypoint, arguments := config.GetCommand(), config.GetArgs()
-	if image != nil && len(entrypoint) == 0 {
-		entrypoint = image.Entrypoint
-		if len(arguments) == 0 {
-			arguments = image.Command
-		}
-	}
-	return append(append([]string{}, entrypoint...), arguments...)
-}
-
-func environmentOf(config *cri.ContainerConfig, image *imageConfig, pod *sandbox) []string {
-	env := []string{imagePath, "HOSTNAME=" + hostnameOf(pod)}
-	if image != nil {
-		env = append(env, image.Env...)
-	}
-	for _, pair := range config.GetEnvs() {
-		env = append(env, pair.GetKey()+"="+string(pair.GetValue()))
-	}
-	return env
-}
-
-// hostnameOf is a pod's host name. Its processes see the machine's: by the namespace of host names the rehearsal knows what belongs to a machine.
-func hostnameOf(pod *sandbox) string {
-	if name := pod.Config.GetHostname(); name != "" {
-		return name
-	}
-	name, _ := os.Hostname()
-	return name
 }
 
 func (s *runtimeService) StartContainer(_ context.Context, request *cri.StartContainerRequest) (*cri.StartContainerResponse, error) {
@@ -305,14 +269,4 @@ func (s *runtimeService) ReopenContainerLog(_ context.Context, request *cri.Reop
 		return &cri.ReopenContainerLogResponse{}, s.explainFake(c, pod)
 	}
 	return &cri.ReopenContainerLogResponse{}, reopenLog(c.Shim)
-}
-
-// explainFake writes the only line that a fake's log has: the kubelet wants the file to be there.
-func (s *runtimeService) explainFake(c *container, pod *sandbox) error {
-	log := &logFile{path: filepath.Join(pod.Config.GetLogDirectory(), c.Config.GetLogPath())}
-	if err := log.open(); err != nil {
-		return err
-	}
-	log.copy("stdout", strings.NewReader("no program of this container runs in the rehearsal\n"))
-	return log.file.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -219,3 +220,13 @@ func portOf(own *core.Container, port intstr.IntOrString) int32 {
 
 // address is where a program listens that names no address.
 func address(port int32) string { return fmt.Sprintf(":%d", port) }
+
+// explainFake writes the only line that a fake's log has: the kubelet wants the file to be there.
+func (s *runtimeService) explainFake(c *container, pod *sandbox) error {
+	log := &logFile{path: filepath.Join(pod.Config.GetLogDirectory(), c.Config.GetLogPath())}
+	if err := log.open(); err != nil {
+		return err
+	}
+	log.copy("stdout", strings.NewReader("no program of this container runs in the rehearsal\n"))
+	return log.file.Close()
+}
