@@ -4,7 +4,7 @@ import { issuer, type Purpose } from "./environments.ts";
 /** Ids of Azure's built-in roles for the workflows (Azure documentation, "Azure built-in roles"). */
 export const ciRoles = {
   contributor: "b24988ac-6180-42a0-ab88-20f7382dd24c",
-  keyVaultCryptoUser: "12338af0-0e69-4776-bea7-57ae8d297424",
+  keyVaultCryptoUser: clusterRoles.keyVaultCryptoUser,
   reader: "acdd72a7-3385-48ef-bd42-f606fba81ae7",
   roleBasedAccessControlAdministrator: "f58310d9-a9f6-439a-9e8d-f62e7b41a168",
   storageBlobDataContributor: clusterRoles.storageBlobDataContributor,

@@ -23,6 +23,7 @@ import { fileChecks } from "./checks/files.ts";
 import { identityChecks } from "./checks/identity.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
 import { mirrorChecks } from "./checks/mirror.ts";
+import { secretPrefix } from "./checks/secrets.ts";
 import { CheckSession, selected } from "./checks/session.ts";
 import { trustChecks } from "./checks/trust.ts";
 import { updateChecks } from "./checks/update.ts";
@@ -77,6 +78,8 @@ export interface RehearsalOptions {
   readonly programs: Programs;
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
+  /** Path of the fake of a key service's plug-in. Default: none, for a stack without keys in one. */
+  readonly kmsPlugin?: string | undefined;
   /** What Windows programs run in; the reason in words where the host has none. */
   readonly wine: Promise<Wine | string>;
   /** Release that a cluster with a control plane of three is updated to in place of the acceptance checks. */
@@ -156,6 +159,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     surroundings,
     programs,
     containerRuntime: options.containerRuntime,
+    kmsPlugin: options.kmsPlugin,
     wine: options.wine,
     addOnPrograms,
     progress,
@@ -280,6 +284,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     cloud,
     linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
     passGate,
+    secretPrefix: secretPrefix(stackConfig),
     rawEtcd: (key) => rawEtcd(lab.machine(0), key),
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };

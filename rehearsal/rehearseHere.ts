@@ -18,6 +18,7 @@ import { countingBuilds } from "./programs/cache.ts";
 import type { Wanted } from "./programs/catalog.ts";
 import { type CheckerOptions, obtainCheckers, pendingCheckers } from "./programs/checkers/obtain.ts";
 import { obtainContainerRuntime } from "./programs/containerRuntime.ts";
+import { obtainKmsPlugin } from "./programs/kmsPlugin.ts";
 import { obtainPrograms, type Programs } from "./programs/obtain.ts";
 import { pendingWindowsPrograms } from "./programs/windowsPrograms.ts";
 import { findWine, obtainWine } from "./programs/wine.ts";
@@ -93,7 +94,7 @@ async function findRelease(wanted: Wanted, later: string, quiet: Progress): Prom
 
 /** Obtains what the network has, and starts this command once more in namespaces. */
 async function outside(
-  { stack, everyAddOn, realAddOns, cloud, wanted, updateTo, logs }: Resolved,
+  { stack, config, everyAddOn, realAddOns, cloud, wanted, updateTo, logs }: Resolved,
   progress: Progress,
 ): Promise<boolean> {
   // The namespaces hide nothing that exists.
@@ -106,6 +107,7 @@ async function outside(
   const programs = await obtainPrograms({ progress, wanted });
   if (updateTo !== undefined) await obtainPrograms({ progress, wanted: updateTo });
   await obtainContainerRuntime(progress);
+  if (usesKms(config)) await obtainKmsPlugin(progress);
   progress.line(overridesText(typeof (await findWine()) !== "string"));
   const beside = await obtainLater(programs, { cloud, wanted, updateTo, realAddOns }, progress);
   try {
@@ -116,6 +118,11 @@ async function outside(
   } finally {
     await forgetBeside(beside);
   }
+}
+
+/** Whether the stack has keys of Secrets in a key service. */
+function usesKms(config: Resolved["config"]): boolean {
+  return (loadConfig(config).secretsEncryption?.kms ?? []).length > 0;
 }
 
 /** Obtains what is not needed before the control plane runs, while it comes up. */
@@ -173,6 +180,7 @@ async function withinNamespaces(
     ...release,
     ...(updateTo === undefined ? {} : { updateTo: await findRelease(updateTo, later, quiet) }),
     containerRuntime: await obtainContainerRuntime(quiet),
+    ...(usesKms(config) ? { kmsPlugin: await obtainKmsPlugin(quiet) } : {}),
     ...(realAddOns
       ? { addOns: { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } }
       : {}),

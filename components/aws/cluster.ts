@@ -8,7 +8,7 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
-import { encryptionSecret } from "../model/secretsEncryption.ts";
+import { encryptionSecret, localKeys } from "../model/secretsEncryption.ts";
 import { Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
@@ -167,7 +167,7 @@ export class Cluster extends pulumi.ComponentResource {
   #makePki(): Pki {
     const { name: cluster, environment, serviceAccountKeys, secretsEncryption } = this.#spec;
     const protect = environment === "production";
-    const keys = { serviceAccountKeys, encryptionKeys: secretsEncryption.keys };
+    const keys = { serviceAccountKeys, encryptionKeys: localKeys(secretsEncryption) };
     return new Pki(`${this.#name}-pki`, { cluster, protect, ...keys }, { parent: this });
   }
 
@@ -261,7 +261,7 @@ export class Cluster extends pulumi.ComponentResource {
   ): Identity {
     const { initialised, encryptionKey, ...fixed } = controlPlaneParameters(this.#spec.name);
     const { joinSecret, ...logins } = workerParameters(this.#spec);
-    const encryption = this.#spec.secretsEncryption.keys.map((key) => encryptionSecret(encryptionKey, key));
+    const encryption = localKeys(this.#spec.secretsEncryption).map((key) => encryptionSecret(encryptionKey, key));
     const read = [...Object.values(fixed), ...encryption, ...Object.values(logins)];
     const write = [joinSecret, initialised];
     return new Identity(
@@ -269,15 +269,14 @@ export class Cluster extends pulumi.ComponentResource {
       {
         iam: this.#spec.iam,
         policies: {
-          machine: pulumi
-            .all([scope, snapshots.bucketArn, scripts.bucketArn])
-            .apply(([known, bucket, scriptsBucket]) =>
-              controlPlanePolicy(
-                known,
-                { read, write },
-                { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") },
-              ),
+          machine: pulumi.all([scope, snapshots.bucketArn, scripts.bucketArn]).apply(([known, bucket, scriptsBucket]) =>
+            controlPlanePolicy(
+              known,
+              { read, write },
+              { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") },
+              this.#spec.secretsEncryption.kms.map(({ key }) => key),
             ),
+          ),
           "cloud-controller": pulumi
             .all([scope, network.vpcId, network.ownerId])
             .apply(([known, vpcId, ownerId]) => cloudControllerPolicy(known, vpcId, ownerId)),

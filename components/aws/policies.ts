@@ -209,10 +209,22 @@ export function controlPlanePolicy(
   scope: PolicyScope,
   parameters: ControlPlaneParameters,
   buckets: ControlPlaneBuckets,
+  kmsKeys: readonly string[] = [],
 ): PolicyDocument {
   return policy(
     ...readParameters(scope, [...parameters.read, ...parameters.write]),
     ...writeParameters(scope, parameters.write),
+    ...(kmsKeys.length === 0
+      ? []
+      : [
+          {
+            Sid: "EncryptSecrets",
+            Effect: "Allow" as const,
+            // All that the plug-in calls (kubernetes-sigs/aws-encryption-provider, pkg/cloud/cloud.go).
+            Action: ["kms:Decrypt", "kms:Encrypt"],
+            Resource: kmsKeys,
+          },
+        ]),
     fetchScripts(buckets.scripts),
     {
       Sid: "EtcdSnapshots",

@@ -7,9 +7,10 @@ import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { localKeys } from "../model/secretsEncryption.ts";
 import { Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
-import { controllerGrants } from "./controllerRoles.ts";
+import { controllerGrants, keyGrants } from "./controllerRoles.ts";
 import { ControlPlane } from "./controlPlane.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
@@ -159,7 +160,7 @@ export class Cluster extends pulumi.ComponentResource {
   #makePki(): Pki {
     const { name: cluster, environment, serviceAccountKeys, secretsEncryption } = this.#spec;
     const protect = environment === "production";
-    const keys = { serviceAccountKeys, encryptionKeys: secretsEncryption.keys };
+    const keys = { serviceAccountKeys, encryptionKeys: localKeys(secretsEncryption) };
     return new Pki(`${this.#name}-pki`, { cluster, protect, ...keys }, { parent: this });
   }
 
@@ -172,7 +173,10 @@ export class Cluster extends pulumi.ComponentResource {
   #makeControlPlaneIdentity(network: ClusterNetwork): Identity {
     return new Identity(
       `${this.#name}-control-plane-identity`,
-      { resourceGroup: network.resourceGroup, grants: controllerGrants(network.resourceGroup) },
+      {
+        resourceGroup: network.resourceGroup,
+        grants: { ...controllerGrants(network.resourceGroup), ...keyGrants(this.#spec.secretsEncryption) },
+      },
       { parent: this },
     );
   }

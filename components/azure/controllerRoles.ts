@@ -1,3 +1,5 @@
+import { vaultKey } from "../model/kms.ts";
+import type { SecretsEncryption } from "../model/secretsEncryption.ts";
 import type { ClusterResourceGroup } from "./resourceGroup.ts";
 import type { Grant } from "./roles.ts";
 
@@ -11,4 +13,11 @@ export function controllerGrants({ id }: ClusterResourceGroup): Readonly<Record<
     machines: { role: "virtualMachineContributor", scope: id },
     networking: { role: "networkContributor", scope: id },
   };
+}
+
+/** The use of keys of Secrets, each alone and not its whole vault. Versions of a key have no roles of their own. */
+export function keyGrants({ kms }: SecretsEncryption): Readonly<Record<string, Grant>> {
+  return Object.fromEntries(
+    kms.map(({ name, key }) => [`secrets-${name}`, { role: "keyVaultCryptoUser", scope: vaultKey(key).id }]),
+  );
 }

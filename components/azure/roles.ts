@@ -4,6 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 /** Ids of Azure's built-in roles, the same in every tenant (Azure documentation, "Azure built-in roles"). */
 export const roles = {
   acrPull: "7f951dda-4ed3-4680-a7ca-43fe172d538d",
+  keyVaultCryptoUser: "12338af0-0e69-4776-bea7-57ae8d297424",
   keyVaultSecretsOfficer: "b86a8fe4-44ce-4948-aee5-eccb2c155cd7",
   keyVaultSecretsUser: "4633458b-17de-408a-b874-0445c86b69e6",
   managedIdentityOperator: "f1a07417-d97a-45cb-824c-7a7467783830",

@@ -170,7 +170,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
     signIn: config.access.signIn,
     serviceAccountKeys: config.access.serviceAccountKeys,
-    secretsEncryption: { keys: config.secretsEncryption?.keys ?? [firstEncryptionKey] },
+    secretsEncryption: config.secretsEncryption ?? { keys: [firstEncryptionKey], kms: [] },
     workloadIdentity: workloadIdentity(config),
     addons: addOns(config),
     iam: config.iam,

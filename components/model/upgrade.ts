@@ -3,9 +3,9 @@ import { childPath, type Problem } from "../config/problem.ts";
 import { defaultPodNetwork } from "../podNetworks/names.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
-import { encryptionList, keyProblems, serviceAccountList } from "./keyLists.ts";
+import { encryptionList, keyProblems, reusedNames, serviceAccountList } from "./keyLists.ts";
 import { compareVersions, minorOf } from "./releases.ts";
-import { isFirstKeyAlone, type SecretsEncryption } from "./secretsEncryption.ts";
+import { isFirstKeyAlone, keyIdentities, type SecretsEncryption } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
 /**
@@ -35,7 +35,7 @@ const clusterState = z.object({
   etcdDiskKey: z.string().optional(),
   /** Keys of service accounts, the signing one first. Not stored while it is the first key alone. */
   serviceAccountKeys: z.array(z.string()).readonly().optional(),
-  /** Keys of the encryption of Secrets, the one that encrypts first. Not stored while it is the first key alone. */
+  /** Keys of the encryption of Secrets, the one that encrypts first, with what a name stands for. Not stored while it is the first key alone. */
   encryptionKeys: z.array(z.string()).readonly().optional(),
   /** Where the documents of the public issuer are: `own`, or a URL of the user's. Not stored without workload identity. */
   issuer: z.string().optional(),
@@ -87,7 +87,7 @@ export function reachedOf({
 
 /** The keys of Secrets where they are not the first one alone. */
 function keptKeys(encryption: SecretsEncryption): { readonly encryptionKeys?: readonly string[] } {
-  return isFirstKeyAlone(encryption) ? {} : { encryptionKeys: encryption.keys };
+  return isFirstKeyAlone(encryption) ? {} : { encryptionKeys: keyIdentities(encryption) };
 }
 
 function etcdDiskKey(key: string | undefined): Pick<ClusterState, "etcdDiskKey"> {
@@ -159,6 +159,7 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
     ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
     ...keyProblems(serviceAccountList, from.serviceAccountKeys, to.serviceAccountKeys),
     ...keyProblems(encryptionList, from.encryptionKeys, to.encryptionKeys),
+    ...reusedNames(from.encryptionKeys, to.encryptionKeys),
     ...issuerProblems(from.issuer, to.issuer),
     ...shrinking("controlPlane.etcdDiskGb", from.etcdDiskGb, to.etcdDiskGb, "no cloud makes a disk smaller"),
   ];

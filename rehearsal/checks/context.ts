@@ -38,6 +38,8 @@ export interface RehearsalTools extends ApiTools {
   readonly passGate: (name: string, kept?: unknown) => Promise<void>;
   /** Instance ids of the workers that boot in namespaces. */
   readonly linuxWorkers: readonly string[];
+  /** What Secrets begin with in etcd, by the stack file. */
+  readonly secretPrefix: string;
   /** The bytes that etcd holds under a key, as text. */
   readonly rawEtcd: (key: string) => Promise<string>;
   /** Runs the bootstrap once more on every machine that boots in a namespace. */

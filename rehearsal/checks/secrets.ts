@@ -1,5 +1,13 @@
 import { expect, expectEqual } from "../../checks/check.ts";
+import type { StackConfig } from "../../components/config/schema.ts";
 import type { RehearsalCheck } from "./context.ts";
+
+/** What Secrets begin with in etcd (Kubernetes documentation, "Encrypting Confidential Data at Rest" and "Using a KMS provider"). */
+export function secretPrefix({ secretsEncryption }: Pick<StackConfig, "secretsEncryption">): string {
+  const [name = "key1"] = secretsEncryption?.keys ?? [];
+  const inKms = secretsEncryption?.kms.some((key) => key.name === name) ?? false;
+  return `k8s:enc:${inKms ? "kms:v2" : "secretbox:v1"}:${name}:`;
+}
 
 /** Checks on who may read and do what, by trying it. */
 export const secretChecks: readonly RehearsalCheck[] = [
@@ -54,8 +62,8 @@ export const secretChecks: readonly RehearsalCheck[] = [
   },
   {
     id: "encryption at rest",
-    title: "Secrets are encrypted in etcd",
-    run: async ({ api, rawEtcd }) => {
+    title: "Secrets are encrypted in etcd with the first key of the stack file",
+    run: async ({ api, rawEtcd, secretPrefix: prefix }) => {
       const name = "encryption-check";
       await api.core.createNamespacedSecret({
         namespace: "default",
@@ -63,7 +71,7 @@ export const secretChecks: readonly RehearsalCheck[] = [
       });
       try {
         const raw = await rawEtcd(`/registry/secrets/default/${name}`);
-        expect(raw.includes("k8s:enc:"), "the value in etcd does not begin with k8s:enc:");
+        expect(raw.startsWith(prefix), `the value in etcd does not begin with ${prefix}`);
         expect(!raw.includes("plainly-readable"), "the value is readable in etcd");
       } finally {
         await api.core.deleteNamespacedSecret({ namespace: "default", name });

@@ -7,6 +7,7 @@ import { runtimeLauncher } from "../machines/images.ts";
 import { kubeletLauncher } from "../machines/kubeletOverrides.ts";
 import { podNetworkArchives } from "../podNetworks.ts";
 import { programNames } from "../programs/catalog.ts";
+import { kmsPluginNames } from "../programs/kmsPlugin.ts";
 import type { EndpointHandler } from "./server.ts";
 
 /** One line of the payload's list of artifacts. */
@@ -42,7 +43,11 @@ const launcher = (name: string): string =>
   `#!/bin/sh\n# Launcher of the rehearsal: the real program, the same for all machines.\nexec ${programFolder}/${name} "$@"\n`;
 
 /** Launchers of programs that are started with more than their own command line. */
-const launchers: Readonly<Record<string, string>> = { kubelet: kubeletLauncher, containerd: runtimeLauncher };
+const launchers: Readonly<Record<string, string>> = {
+  kubelet: kubeletLauncher,
+  containerd: runtimeLauncher,
+  ...Object.fromEntries(kmsPluginNames.map((name) => [name, launcher(name)])),
+};
 
 /** What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are fakes. */
 const archives: Readonly<Record<string, (version: string) => Readonly<Record<string, string>>>> = {

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { ControlAnswer } from "../cluster/control.ts";
 import { pathInMachine, readMachineFile } from "../host/machineFiles.ts";
 import type { Machine } from "../host/network.ts";
-import { type MachineProcess, startInMachine } from "../host/processes.ts";
+import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
 import {
   commandLine,
   parseEnvironmentFile,
@@ -133,6 +133,12 @@ export class Systemd {
 
   async #run(name: string, unit: Unit): Promise<number> {
     this.#mark(name, { active: true, starts: this.state(name).starts + 1 });
+    const folders = settings(unit, "Service", "RuntimeDirectory").flatMap(splitWords);
+    const inRun = folders.map((folder) => `/run/${folder}`);
+    if (inRun.length > 0) {
+      const mode = setting(unit, "Service", "RuntimeDirectoryMode") ?? "0755";
+      await runInMachine(this.#options.machine, ["install", "--directory", `--mode=${mode}`, ...inRun]);
+    }
     let code = 0;
     for (const argv of [
       ...(await this.#commands(unit, "ExecStartPre")),
@@ -149,6 +155,8 @@ export class Systemd {
       code = await process.exited;
       if (code !== 0) break;
     }
+    if (inRun.length > 0 && setting(unit, "Service", "RuntimeDirectoryPreserve") !== "yes")
+      await runInMachine(this.#options.machine, ["rm", "--recursive", "--force", ...inRun]);
     const replaced = !this.#running.has(name);
     this.#running.delete(name);
     this.#mark(name, { active: setting(unit, "Service", "RemainAfterExit") === "yes" && code === 0, lastCode: code });

@@ -11,6 +11,7 @@ import {
   credentialsStage,
   encryptedStage,
   encryptionStage,
+  kmsStage,
   linuxWorkerStages,
   scriptsStage,
   trustStage,
@@ -138,7 +139,7 @@ export function ownFlagsTable(): string {
 /** Stages of a Linux machine with their exit codes. */
 export function linuxStagesTable(): string {
   const ofNetworks = Object.values(podNetworks).flatMap(({ linux }) => linux.stages);
-  const ofKeys = [encryptionStage, encryptedStage];
+  const ofKeys = [kmsStage, encryptionStage, encryptedStage];
   const ownControlPlane = withCredentials({ credentials: { proxy: true, registries: [] } }, controlPlaneStages);
   const all = [trustStage, scriptsStage, ...ownControlPlane, ...ofKeys, ...linuxWorkerStages, ...ofNetworks];
   const names = [...new Set(all.map(({ name }) => name))];

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { MachinePayload } from "../../components/machine/payload.ts";
+import { createProgress } from "../../rehearsal/host/progress.ts";
+import { obtainKmsPlugin } from "../../rehearsal/programs/kmsPlugin.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -14,8 +16,13 @@ const secrets: Readonly<Record<string, string>> = {
   "/fenestra/aws-prod/encryption-key-key2": randomBytes(32).toString("base64"),
 };
 
-const payloadOf = (keys: readonly string[]): MachinePayload =>
-  exampleControlPlane({ ...exampleSpec("aws-prod"), secretsEncryption: { keys } });
+const kmsKey = { name: "kms-1", key: "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d-0000-4000-8000-000000000001" };
+const plugin = { url: "https://files.test/aws-encryption-provider", sha256: "0".repeat(64) };
+
+function payloadOf(keys: readonly string[]): MachinePayload {
+  const kms = keys.includes(kmsKey.name) ? [kmsKey] : [];
+  return exampleControlPlane({ ...exampleSpec("aws-prod"), secretsEncryption: { keys, kms, plugin } });
+}
 
 function fileOf({ files }: MachinePayload, name: string): string {
   const found = files.find((file) => file.path.endsWith(name));
@@ -23,13 +30,13 @@ function fileOf({ files }: MachinePayload, name: string): string {
   return found.content;
 }
 
-/** The configuration of a machine with these keys, filled in as the machine does. */
-function configurationOf(keys: readonly string[]): string {
+/** The configuration of a machine with these keys, filled in as the machine does; sockets are in another folder. */
+function configurationOf(keys: readonly string[], sockets: string): string {
   const payload = payloadOf(keys);
-  const text = fileOf(payload, "/encryption.yaml");
+  const text = fileOf(payload, "/encryption.yaml").replace("/run/fenestra-kms", sockets);
   const key1 = secrets["/fenestra/aws-prod/encryption-key"] ?? "";
   if (keys.join() === "key1") return text.replace("@ENCRYPTION_KEY@", key1);
-  const rows = fileOf(payload, "/encryption-keys.tsv").trim().split("\n");
+  const rows = fileOf(payload, "/encryption-keys.tsv").split("\n").slice(0, -1);
   return rows.reduce((filled, row) => {
     const [name = "", secret = ""] = row.split("\t");
     return filled.replace(`@${name}@`, secrets[secret] ?? "");
@@ -42,9 +49,10 @@ describe("the key of Secrets", function () {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-keys-"));
   const configuration = path.join(folder, "encryption.yaml");
   let api: ApiServer;
+  let running: ChildProcess | undefined;
 
   const run = async (keys: readonly string[], wait = true): Promise<void> => {
-    writeFileSync(configuration, configurationOf(keys));
+    writeFileSync(configuration, configurationOf(keys, folder));
     await api.restart(undefined, wait);
   };
   const made = async (name: string): Promise<void> => {
@@ -77,12 +85,28 @@ describe("the key of Secrets", function () {
     return spawnSync("bash", ["-c", machine.join("\n")], { encoding: "utf8" }).stdout;
   };
 
+  /** Writes every Secret anew with the first key. */
+  const rewrite = async (): Promise<void> => {
+    const { stdout } = await api.kubectl(["get", "secrets", "--all-namespaces", "--output=json"]);
+    const { code, stderr } = await api.kubectl(["replace", "--filename=-"], stdout);
+    assert.equal(code, 0, stderr);
+  };
+  /** The plug-in as the machine's unit starts it, with its socket in another folder. */
+  const startPlugin = async (): Promise<void> => {
+    const unit = fileOf(payloadOf(["kms-1"]), "/fenestra-kms-kms-1.service").replace("/run/fenestra-kms", folder);
+    const [, ...args] = /^ExecStart=(.*)$/m.exec(unit)?.[1]?.split(" ") ?? [];
+    const program = await obtainKmsPlugin(createProgress());
+    running = spawn(program, args, { argv0: "aws-encryption-provider", stdio: "ignore" });
+    await until("the plug-in", async () => existsSync(path.join(folder, "kms-1.sock")));
+  };
+
   before(async () => {
-    writeFileSync(configuration, configurationOf(["key1"]));
+    writeFileSync(configuration, configurationOf(["key1"], folder));
     api = await startApiServer(undefined, [`--encryption-provider-config=${configuration}`]);
     await made("old");
   });
   after(async () => {
+    running?.kill();
     await api?.stop();
     rmSync(folder, { recursive: true });
   });
@@ -109,12 +133,40 @@ describe("the key of Secrets", function () {
   it("goes only when nothing in etcd needs it", async () => {
     assert.match(compared(["key2"]), /no longer lists.*2 secretbox:v1:key1$/);
     await run(["key2", "key1"]);
-    const { stdout } = await api.kubectl(["get", "secrets", "--all-namespaces", "--output=json"]);
-    const { code, stderr } = await api.kubectl(["replace", "--filename=-"], stdout);
-    assert.equal(code, 0, stderr);
+    await rewrite();
     assert.deepEqual(["old", "joined", "new"].map(prefix), Array(3).fill("k8s:enc:secretbox:v1:key2"));
     assert.equal(compared(["key2"]), "");
     await run(["key2"]);
     assert.deepEqual([await read("old"), await read("new")], ["old", "new"]);
+  });
+
+  it("is followed by one of KMS, in the same steps", async () => {
+    await startPlugin();
+    await run(["key2", "kms-1"]);
+    await made("before");
+    assert.equal(prefix("before"), "k8s:enc:secretbox:v1:key2");
+    await run(["kms-1", "key2"]);
+    await made("after");
+    assert.equal(prefix("after"), "k8s:enc:kms:v2:kms-1");
+    assert.match(compared(["kms-1"]), / secretbox:v1:key2$/);
+    await rewrite();
+    assert.equal(compared(["kms-1"]), "");
+    await run(["kms-1"]);
+    assert.deepEqual(["old", "after"].map(prefix), Array(2).fill("k8s:enc:kms:v2:kms-1"));
+    assert.deepEqual([await read("old"), await read("after")], ["old", "after"]);
+  });
+
+  it("of KMS keeps an API server from becoming ready as long as its plug-in is away", async () => {
+    running?.kill();
+    rmSync(path.join(folder, "kms-1.sock"), { force: true });
+    await run(["kms-1"], false);
+    const readyz = () => api.kubectl(["get", "--raw", "/readyz?verbose"]);
+    await until("the API server to name the plug-in", async () =>
+      (await readyz()).stderr.includes("[-]kms-providers failed"),
+    );
+    assert.notEqual(await read("old"), "old");
+    await startPlugin();
+    await until("the API server to be ready", async () => (await readyz()).code === 0);
+    assert.equal(await read("old"), "old");
   });
 });

@@ -20,18 +20,26 @@ const placements: Readonly<Record<string, Placement>> = {
   "cni-plugins": { kind: "tar", destination: "/opt/cni/bin" },
 };
 
+/** A program that only the stack file names. */
+interface OwnProgram {
+  readonly name: string;
+  readonly url: string;
+  readonly sha256: string;
+  readonly folder: string;
+}
+
 /**
  * `/etc/fenestra/artifacts.tsv`: name, URL, algorithm, digest or `-`, URL of the publisher's checksum file or `-`, `binary` or `tar`, folder,
  * path components to strip, files to extract or `-`. With a mirror, URLs are the mirror's and digests stay the publisher's.
  */
-export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux"): string {
+export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux", more?: OwnProgram): string {
   const mirror = spec.mirror.artifacts;
   const network = podNetwork(spec);
   const artifacts = Object.entries({
     ...machineArtifacts(spec.artifacts, spec.kubernetes.version, role),
     ...network.artifacts(spec, role),
   });
-  const plugin = role === "linux" ? credentialPlugin(spec, "linux") : undefined;
+  const plugin = role === "linux" ? credentialPlugin(spec, "linux") : more;
   return tsvFile([
     ...artifacts.map(([name, { url, algorithm, digest, checksumUrl }]) => {
       const place = placements[name] ?? network.linux.places[name];

@@ -11,6 +11,7 @@ import { artifactTable } from "./artifacts.ts";
 import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } from "./controlPlaneFiles.ts";
 import { encryptionEnv, encryptionFiles, withEncryption, withoutFirstKey } from "./encryption.ts";
 import { linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
+import { kmsArtifact, kmsFiles } from "./kmsPlugin.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, type ServiceAccountTokens, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import type { Stage } from "./stage.ts";
@@ -58,7 +59,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
     unitFile(approver.unit, daemonUnit(approver.does, `/opt/fenestra/${approver.file}`)),
-    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
+    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane", kmsArtifact(spec)) },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     auditPolicy === undefined
       ? rootFile(controlPlanePaths.auditPolicy)
@@ -70,6 +71,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     ...(severalKeys(args.tokens)
       ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }]
       : []),
+    ...kmsFiles(spec, args.access.cloud),
     ...encryptionFiles(spec, secretName(args.access), args.access.secrets.encryptionKey),
     rootFile("/etc/fenestra/bindings.yaml"),
   ]);

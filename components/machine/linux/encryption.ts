@@ -1,12 +1,13 @@
 import { stringify } from "yaml";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
-import { encryptionSecret, isFirstKeyAlone, type SecretsEncryption } from "../../model/secretsEncryption.ts";
+import { encryptionSecret, isFirstKeyAlone, localKeys, type SecretsEncryption } from "../../model/secretsEncryption.ts";
 import type { PayloadFile } from "../payload.ts";
 import { rootFile } from "./files.ts";
+import { kmsSocket } from "./kmsPlugin.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { tsvFile } from "./shell.ts";
 import type { Stage } from "./stage.ts";
-import { encryptedStage, encryptionStage, stageScript } from "./stages.ts";
+import { encryptedStage, encryptionStage, kmsStage, stageScript } from "./stages.ts";
 
 /*
  * Keys of the encryption of Secrets other than the first one alone. A cluster without `secretsEncryption` has the files that it always had: any
@@ -19,19 +20,42 @@ const table = "/etc/fenestra/encryption-keys.tsv";
 /** What `@NAME@` of a key in the configuration is called; the stage `encryption` fills it in. */
 const placeholder = (index: number): string => `ENCRYPTION_KEY_${index}`;
 
-/** The keys in their order for the API server (EncryptionConfiguration, apiserver.config.k8s.io/v1). */
-function encryptionConfiguration({ keys }: SecretsEncryption): string {
+/** A key as the API server's configuration has it within a provider. */
+interface ConfiguredKey {
+  readonly name: string;
+  readonly secret: string;
+}
+
+/** The keys as providers, in their order: those of the secret store that stand together are one. */
+function providers(encryption: SecretsEncryption): readonly object[] {
+  const local = localKeys(encryption);
+  const all: object[] = [];
+  let box: ConfiguredKey[] | undefined;
+  for (const name of encryption.keys) {
+    if (!local.includes(name)) {
+      all.push({ kms: { apiVersion: "v2", name, endpoint: `unix://${kmsSocket(name)}`, timeout: "3s" } });
+      box = undefined;
+      continue;
+    }
+    if (box === undefined) {
+      box = [];
+      all.push({ secretbox: { keys: box } });
+    }
+    box.push({ name, secret: `@${placeholder(local.indexOf(name))}@` });
+  }
+  return all;
+}
+
+/** The keys for the API server (EncryptionConfiguration, apiserver.config.k8s.io/v1). */
+function encryptionConfiguration(encryption: SecretsEncryption): string {
   const document = {
     apiVersion: "apiserver.config.k8s.io/v1",
     kind: "EncryptionConfiguration",
     resources: [
       {
         resources: ["secrets"],
-        providers: [
-          { secretbox: { keys: keys.map((name, index) => ({ name, secret: `@${placeholder(index)}@` })) } },
-          // Reads what was written before there was a key; nothing is written by it.
-          { identity: {} },
-        ],
+        // The last one reads what was written before there was a key; nothing is written by it.
+        providers: [...providers(encryption), { identity: {} }],
       },
     ],
   };
@@ -50,7 +74,10 @@ export function encryptionFiles(
   first: string,
 ): readonly PayloadFile[] {
   if (isFirstKeyAlone(secretsEncryption)) return [rootFile(configuration)];
-  const rows = secretsEncryption.keys.map((key, index) => [placeholder(index), secret(encryptionSecret(first, key))]);
+  const rows = localKeys(secretsEncryption).map((key, index) => [
+    placeholder(index),
+    secret(encryptionSecret(first, key)),
+  ]);
   return [
     { path: configuration, content: encryptionConfiguration(secretsEncryption) },
     { path: table, content: tsvFile(rows) },
@@ -65,7 +92,12 @@ export function encryptionEnv(
 ): MachineEnv {
   return isFirstKeyAlone(secretsEncryption)
     ? { SECRET_ENCRYPTION_KEY: secret(first) }
-    : { ENCRYPTION_PREFIXES: secretsEncryption.keys.map((key) => `k8s:enc:secretbox:v1:${key}:`).join("|") };
+    : { ENCRYPTION_PREFIXES: prefixes(secretsEncryption).join("|") };
+}
+
+/** What values of these keys begin with in etcd (k8s.io/apiserver, pkg/server/options/encryptionconfig). */
+function prefixes({ keys, kms }: SecretsEncryption): readonly string[] {
+  return keys.map((name) => `k8s:enc:${kms.some((key) => key.name === name) ? "kms:v2" : "secretbox:v1"}:${name}:`);
 }
 
 /**
@@ -83,6 +115,7 @@ export function withEncryption(
       case "secrets":
         return [
           { ...stage, reads: [] },
+          ...(secretsEncryption.kms.length === 0 ? [] : [kmsStage]),
           { ...encryptionStage, reads: [configuration, table] },
         ];
       case "manifests":

@@ -274,7 +274,7 @@ describe("bootstrap of a Linux machine", function () {
   });
 
   it("places the keys of Secrets in their order, and refuses to go on where etcd has another one", () => {
-    const here = machine(exampleControlPlane({ ...spec, secretsEncryption: { keys: ["key2", "key1"] } }));
+    const here = machine(exampleControlPlane({ ...spec, secretsEncryption: { keys: ["key2", "key1"], kms: [] } }));
     const key2 = Buffer.alloc(32, 9).toString("base64");
     here.secret(`${secretPrefix}/encryption-key-key2`, key2);
     here.write("/store/members", `b1, started, cp-1, https://10.20.224.74:2380, https://10.20.224.74:2379, false\n`);

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { controlPlanePolicy } from "../../components/aws/policies.ts";
+import { roles } from "../../components/azure/roles.ts";
+import type { Cloud } from "../../components/config/schema.ts";
+import { textOf } from "../../plan/program/values.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { exampleControlPlane } from "../machine/linux/examples.ts";
+import { ofType, resource, specOf, withMocks } from "../support/mocks.ts";
+
+const vaultKey =
+  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/security/providers/Microsoft.KeyVault/vaults/corp-keys/keys/secrets";
+const keys = {
+  aws: "arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d-0000-4000-8000-000000000001",
+  azure: `${vaultKey}/versions/0123456789abcdef0123456789abcdef`,
+};
+const commands = {
+  aws: `/usr/local/bin/aws-encryption-provider --key=${keys.aws} --region=eu-west-1 --listen=/run/fenestra-kms/kms-1.sock --health-port=127.0.0.1:8083 --health-kms-version=v2`,
+  azure:
+    "/usr/local/bin/kubernetes-kms --keyvault-name=corp-keys --key-name=secrets --key-version=0123456789abcdef0123456789abcdef --listen-addr=unix:///run/fenestra-kms/kms-1.sock --config-file-path=/etc/fenestra/kms-azure.json --healthz-port=8787 --metrics-addr=8095",
+};
+
+const specWith = (cloud: Cloud) =>
+  specOf(`${cloud}-dev`, {
+    secretsEncryption: JSON.stringify({
+      keys: ["kms-1"],
+      kms: [{ name: "kms-1", key: keys[cloud] }],
+      plugin: { url: "https://files.test/plugin", sha256: "a".repeat(64) },
+    }),
+  });
+
+describe("a key of KMS alone", () => {
+  for (const cloud of ["aws", "azure"] as const) {
+    it(`leaves no key of Secrets with the program, the store or the machine on ${cloud}`, async () => {
+      const spec = specWith(cloud);
+      const recorded = await withMocks(() => (cloud === "aws" ? deployAws : deployAzure)(spec), {
+        region: spec.region,
+      });
+      const { resources } = recorded.program;
+      assert.deepEqual(
+        resources.filter(({ name }) => name.includes("encryption-key")).map(({ name }) => name),
+        [],
+      );
+      const files = exampleControlPlane(spec).files.map(({ path, content }) => [path, content] as const);
+      const text = new Map(files);
+      assert.doesNotMatch(text.get("/opt/fenestra/stages/secrets.sh") ?? "", /ENCRYPTION/);
+      assert.doesNotMatch(text.get("/etc/fenestra/machine.env") ?? "", /SECRET_ENCRYPTION/);
+      assert.equal(text.get("/etc/fenestra/encryption-keys.tsv"), "");
+    });
+
+    it(`is used by a program of the stack file's, which the API server reaches, on ${cloud}`, () => {
+      const text = new Map(exampleControlPlane(specWith(cloud)).files.map(({ path, content }) => [path, content]));
+      const unit = text.get("/etc/systemd/system/fenestra-kms-kms-1.service") ?? "";
+      assert.equal(/^ExecStart=(.*)$/m.exec(unit)?.[1], commands[cloud]);
+      const program = cloud === "aws" ? "aws-encryption-provider" : "kubernetes-kms";
+      const line = `${program}\thttps://files.test/plugin\tsha256\t${"a".repeat(64)}\t-\tbinary\t/usr/local/bin\t0\t-\n`;
+      assert.ok(text.get("/etc/fenestra/artifacts.tsv")?.endsWith(line));
+      assert.match(text.get("/etc/fenestra/kubeadm.yaml") ?? "", /hostPath: \/run\/fenestra-kms\n/);
+      assert.match(
+        text.get("/etc/fenestra/encryption.yaml") ?? "",
+        /endpoint: unix:\/\/\/run\/fenestra-kms\/kms-1\.sock/,
+      );
+    });
+  }
+
+  it("is all that the control plane may use of AWS KMS beside the cluster's own", () => {
+    const scope = { cluster: "demo", region: "eu-central-1", accountId: "123456789012", keyArn: "arn:own" };
+    const without = controlPlanePolicy(scope, { read: [], write: [] }, { snapshots: "s", scripts: "c" });
+    const { Statement } = controlPlanePolicy(scope, { read: [], write: [] }, { snapshots: "s", scripts: "c" }, [
+      keys.aws,
+    ]);
+    const known = new Set(without.Statement.map(({ Sid }) => Sid));
+    assert.deepEqual(
+      Statement.filter(({ Sid }) => !known.has(Sid)),
+      [{ Sid: "EncryptSecrets", Effect: "Allow", Action: ["kms:Decrypt", "kms:Encrypt"], Resource: [keys.aws] }],
+    );
+  });
+
+  it("is all that the control plane may use of the user's vault", async () => {
+    const spec = specWith("azure");
+    const recorded = await withMocks(() => deployAzure(spec), { mode: "known-outputs", region: spec.region });
+    const type = "azure-native:authorization:RoleAssignment";
+    const { inputs } = resource(recorded, type, "azure-dev-control-plane-identity-secrets-kms-1");
+    assert.equal(textOf(inputs.scope), vaultKey);
+    assert.match(textOf(inputs.roleDefinitionId) ?? "", new RegExp(`${roles.keyVaultCryptoUser}$`));
+    const all = [...ofType(recorded, type).values()].filter((each) => textOf(each.inputs.scope)?.includes("corp-keys"));
+    assert.equal(all.length, 1);
+  });
+});
