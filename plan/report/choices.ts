@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { isFirstKeyAlone, keyIdentities } from "../../components/model/secretsEncryption.ts";
 
 /** What a stack file chooses beyond nodes and network, a line each; what it leaves at its default is left out. Pure. */
 export function choicesInWords(spec: ClusterSpec): readonly string[] {
@@ -17,6 +18,10 @@ export function choicesInWords(spec: ClusterSpec): readonly string[] {
     [
       "rights in the cloud for pods of",
       (workloadIdentity?.serviceAccounts ?? []).map(({ namespace, name }) => `${namespace}/${name}`),
+    ],
+    [
+      "Secrets in etcd have the keys",
+      isFirstKeyAlone(spec.secretsEncryption) ? [] : keyIdentities(spec.secretsEncryption),
     ],
     ["images by the nodes' identity from", spec.registryAccess?.resources ?? []],
     [
