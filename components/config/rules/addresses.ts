@@ -1,0 +1,187 @@
+import { networkPrefixes } from "../../model/addressPlan.ts";
+import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../../model/cidr.ts";
+import { poolGroups } from "../../model/pools.ts";
+import { podNetworkRules, whereNodesHaveRanges } from "../../podNetworks/rules.ts";
+import type { Problem } from "../problem.ts";
+import type { StackConfig } from "../schema.ts";
+import { roomInSubnets } from "./existingNetwork.ts";
+import { type Rule, rule } from "./rule.ts";
+
+const key = (path: string): string => `config.fenestra:${path}`;
+
+/** Ranges that a cluster's networks must not overlap, with the reason. */
+const reservedRanges = [
+  { range: "0.0.0.0/8", reason: "addresses that mean this host" },
+  { range: "127.0.0.0/8", reason: "the loopback range" },
+  { range: "168.63.129.16/32", reason: "Azure's platform address" },
+  { range: "169.254.0.0/16", reason: "the link-local range of metadata services" },
+  { range: "224.0.0.0/3", reason: "multicast and reserved addresses" },
+] as const;
+
+/** A network of the config: its setting, and the shortest and longest prefix in bits. */
+interface NetworkField {
+  readonly setting: "network.cidr" | "kubernetes.podCidr" | "kubernetes.serviceCidr";
+  readonly least: number;
+  readonly most: number | Readonly<Record<StackConfig["cloud"], number>>;
+}
+
+const machines: NetworkField = {
+  setting: "network.cidr",
+  least: networkPrefixes.largest,
+  most: networkPrefixes.smallest,
+};
+/** The first range of an existing network is not divided; its subnets have rules of their own. */
+const existingMachines: NetworkField = { setting: "network.cidr", least: 8, most: 28 };
+/** Each node takes a /24; the controller manager splits a range by at most 16 bits (kubernetes/kubernetes, node-cidr-mask-size). */
+const pods: NetworkField = { setting: "kubernetes.podCidr", least: 8, most: 22 };
+/** The API server takes at most 20 host bits (kubernetes/kubernetes, service-cluster-ip-range). */
+const services: NetworkField = { setting: "kubernetes.serviceCidr", least: 12, most: 24 };
+
+/** The network of a field if its size is allowed, else what is wrong with it. */
+function sized(field: NetworkField, value: string, cloud: StackConfig["cloud"]): Cidr | Problem {
+  const { setting, least, most: limit } = field;
+  const path = key(setting);
+  const most = typeof limit === "number" ? limit : limit[cloud];
+  const parsed = parseCidr(value);
+  const allowed = `an IPv4 network whose host bits are zero, /${least} to /${most}`;
+  if (parsed === undefined) return { path, value, message: notANetwork(value), allowed };
+  if (parsed.prefix >= least && parsed.prefix <= most) return parsed;
+  return { path, value, message: `is too ${parsed.prefix < least ? "large" : "small"} a network`, allowed };
+}
+
+function fieldOf(field: NetworkField, existing: StackConfig["network"]["existing"]): NetworkField {
+  return existing !== undefined && field === machines ? existingMachines : field;
+}
+
+/** Distinguishes a network with host bits set from text that is no network at all. */
+export function notANetwork(value: string): string {
+  const [address, prefix] = value.split("/");
+  const parts = (address ?? "").split(".").map(Number);
+  return parts.every((part) => part <= 255) && Number(prefix) <= 32
+    ? "has host bits that are not zero"
+    : "is not a network";
+}
+
+const isNetwork = (found: Cidr | Problem): found is Cidr => "prefix" in found;
+
+const oneNetwork = (own: NetworkField): Rule =>
+  rule(["cloud", own.setting, "network.existing"], (settings) => {
+    const value = settings[own.setting];
+    const found = sized(fieldOf(own, settings["network.existing"]), value, settings.cloud);
+    if (!isNetwork(found)) return [found];
+    return reservedRanges
+      .filter(({ range }) => overlaps(found, cidr(range)))
+      .map(({ range, reason }) => ({
+        path: key(own.setting),
+        value,
+        message: `overlaps ${range}, ${reason}`,
+        allowed: "a range that touches no reserved one, such as a part of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+      }));
+  });
+
+const disjoint = (a: NetworkField, b: NetworkField): Rule =>
+  rule(["cloud", a.setting, b.setting, "network.existing"], (settings) => {
+    const [first, second] = [a, b].map((field) =>
+      sized(fieldOf(field, settings["network.existing"]), settings[field.setting], settings.cloud),
+    );
+    if (first === undefined || second === undefined) return [];
+    if (!isNetwork(first) || !isNetwork(second) || !overlaps(first, second)) return [];
+    return [
+      {
+        path: key(b.setting),
+        value: settings[b.setting],
+        message: `overlaps ${key(a.setting)}, ${settings[a.setting]}`,
+        allowed: "three networks without a common address",
+        remedy: "move one of the two",
+      },
+    ];
+  });
+
+/** Most machines that the pools may have at once, including the extra one of a rolling replacement. */
+function mostMachines(pools: StackConfig["pools"], zones: readonly string[]): number {
+  return pools
+    .map((pool) => {
+      const groups = pool.perZone ? poolGroups(pool, zones).length : 1;
+      const wanted = pool.autoscale === undefined ? (pool.count ?? 1) : pool.autoscale.max * groups;
+      return wanted === 0 ? 0 : wanted + groups;
+    })
+    .reduce((sum, most) => sum + most, 0);
+}
+
+/**
+ * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out, nodes come up without a pod
+ * network or not at all, so it is checked here.
+ */
+const roomForPods = rule(
+  ["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"],
+  (settings) =>
+    tooFew(
+      pods,
+      settings["kubernetes.podCidr"],
+      settings.cloud,
+      mostMachines(settings.pools, settings["network.zones"]) + settings["controlPlane.replicas"],
+      (prefix) => 2 ** (24 - prefix),
+    ),
+);
+
+/** A private subnet is a quarter of the network; the clouds reserve five addresses, and load balancers and endpoints take some. */
+const roomForMachines = rule(["cloud", "network.cidr", "network.existing", "network.zones", "pools"], (settings) => {
+  const zones = settings["network.zones"];
+  const existing = settings["network.existing"];
+  const wanted = mostMachines(settings.pools, zones);
+  if (existing !== undefined) {
+    const room = roomInSubnets(existing);
+    return wanted <= room
+      ? []
+      : [
+          {
+            path: key("network.existing.subnets"),
+            value: room,
+            message: `has room for ${room} machines in private subnets, but the pools may grow to ${wanted}`,
+            allowed: "subnets with room for every machine, and one more per group for replacements",
+            remedy: "name larger subnets, or lower count or autoscale.max",
+          },
+        ];
+  }
+  return tooFew(
+    machines,
+    settings["network.cidr"],
+    settings.cloud,
+    wanted,
+    (prefix) => zones.length * (addressCount(prefix + 2) - 30),
+  );
+});
+
+/** A network of the wrong size is reported by its own rule only. */
+function tooFew(
+  field: NetworkField,
+  value: string,
+  cloud: StackConfig["cloud"],
+  wanted: number,
+  capacity: (prefix: number) => number,
+): readonly Problem[] {
+  const network = sized(field, value, cloud);
+  if (!isNetwork(network) || wanted <= capacity(network.prefix)) return [];
+  return [
+    {
+      path: key(field.setting),
+      value,
+      message: `has room for ${capacity(network.prefix)} machines, but the pools may grow to ${wanted}`,
+      allowed: "a range with room for every machine, control plane and one more per group for replacements included",
+      remedy: "choose a larger range, or lower count or autoscale.max",
+    },
+  ];
+}
+
+/** The rules on the sizes of networks, and on what has room in them. */
+export const addressRules: readonly Rule[] = [
+  oneNetwork(machines),
+  whereNodesHaveRanges(oneNetwork(pods)),
+  oneNetwork(services),
+  whereNodesHaveRanges(disjoint(machines, pods)),
+  disjoint(machines, services),
+  whereNodesHaveRanges(disjoint(pods, services)),
+  whereNodesHaveRanges(roomForPods),
+  ...podNetworkRules,
+  roomForMachines,
+];
