@@ -205,13 +205,18 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       image: fc.constantFrom(...facts.images),
       osDiskGb: fc.integer({ min: 30, max: 1024 }),
       etcdDiskGb: fc.integer({ min: 8, max: 256 }),
+      osDisk: fc.constantFrom(...placements[cloud].any.map((any) => ("disk" in any ? any.disk : {}))),
+      backup: some({ everyHours: fc.integer({ min: 1, max: 4 }), keepDays: fc.integer({ min: 1, max: 400 }) }),
       extraArgs: some({
         apiServer: some({ "max-requests-inflight": fc.constant("800"), "event-ttl": fc.constant("2h0m0s") }),
         etcd: some({ "heartbeat-interval": fc.constant("200") }),
       }),
       auditPolicy: fc.constant({ rules: [{ level: "Metadata", verbs: ["delete"] }] }),
     }),
-    access: some({ public: fc.constant({ allow: ["203.0.113.0/24", "198.51.100.7/32"] }) }),
+    access: some({
+      public: fc.constant({ allow: ["203.0.113.0/24", "198.51.100.7/32"] }),
+      private: fc.constant({ allow: ["172.20.0.0/14"] }),
+    }),
     addons: some({
       samples: fc.boolean(),
       smb: fc.constantFrom({}, { shares: [{ name: "files", source: "//files.test/pods", secret: "smb-files" }] }),
@@ -269,6 +274,9 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       pools: list,
       mirror: own,
       ...rest,
+      ...(rest.httpProxy !== undefined && rest.registryCredentials !== undefined
+        ? { proxyCredentials: { username: "[secret]", password: "[secret]" } }
+        : {}),
     }));
 }
 
