@@ -2,11 +2,18 @@ import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { InCluster } from "../../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { logsAccount } from "../../components/model/logs.ts";
+import { accountKey } from "../../components/model/workloadIdentity.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { mapOf, type PropertyValue, Secret, secretsIn } from "../../plan/program/values.ts";
 import { type Recorded, resource, shape, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, gmsa, withoutWindows, withPools } from "./switches.ts";
+import { combinations, gmsa, logEnvironment, withoutWindows, withPools } from "./switches.ts";
+
+const podIdentities = (spec: ClusterSpec) => ({
+  environments: pulumi.output({ [accountKey(logsAccount)]: logEnvironment(spec) }),
+  sampleUrl: pulumi.output("https://objects.test/hello.txt"),
+});
 
 const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "known-outputs"): Promise<Recorded> =>
   withMocks(
@@ -25,6 +32,7 @@ const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "
         apiGate,
         pools,
         nodeEndpoint: "api.internal.test",
+        ...(spec.addons.logs === undefined ? {} : { workloadIdentity: podIdentities(spec) }),
         ...(spec.cloud === "azure" ? { azureCloudConfig: "{}", gmsaObjectId: "object-of-identity" } : {}),
       });
     },

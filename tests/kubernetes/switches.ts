@@ -138,6 +138,13 @@ export const combinations: readonly Combination[] = (
   ];
 });
 
+/** Variables of the identity that writes logs. */
+export function logEnvironment({ cloud, region }: Pick<ClusterSpec, "cloud" | "region">) {
+  return cloud === "aws"
+    ? awsEnvironment(region, "arn:aws:iam::123456789012:role/logs")
+    : azureEnvironment("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-000000000000");
+}
+
 /** The plan of a cluster with fakes for the outputs of a cloud. */
 export function planOf(spec: ClusterSpec): readonly PlannedAddOn[] {
   return inClusterPlan(spec, {
@@ -148,10 +155,7 @@ export function planOf(spec: ClusterSpec): readonly PlannedAddOn[] {
       spec.workloadIdentity === undefined
         ? undefined
         : { environments: '{"fenestra-samples/object-reader": []}', sampleUrl: "https://objects.test/hello.txt" },
-    logIdentity:
-      spec.cloud === "aws"
-        ? awsEnvironment(spec.region, "arn:aws:iam::123456789012:role/logs")
-        : azureEnvironment("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-000000000000"),
+    logIdentity: logEnvironment(spec),
     gmsaObjectId: spec.cloud === "azure" ? "object-of-identity" : undefined,
   });
 }
