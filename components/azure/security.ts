@@ -2,6 +2,7 @@ import { ApplicationSecurityGroup } from "@pulumi/azure-native/network/applicati
 import { NetworkSecurityGroup } from "@pulumi/azure-native/network/networkSecurityGroup.js";
 import { SecurityRule as AzureSecurityRule } from "@pulumi/azure-native/network/securityRule.js";
 import * as pulumi from "@pulumi/pulumi";
+import { outermost } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { type GroupName, type SecurityRule, type SecuritySettings, securityRules } from "./securityRules.ts";
@@ -98,7 +99,8 @@ export class Security extends pulumi.ComponentResource {
 
   #source(peer: SecurityRule["peer"]) {
     if ("tag" in peer) return { sourceAddressPrefix: peer.tag };
-    if ("cidrs" in peer) return { sourceAddressPrefixes: [...peer.cidrs] };
+    // Prefixes that overlap are refused (kubernetes-sigs/cloud-provider-azure#6775: OverlappingSubnetsNotPermittedInSecurityRule).
+    if ("cidrs" in peer) return { sourceAddressPrefixes: [...outermost(peer.cidrs)] };
     return { sourceApplicationSecurityGroups: [{ id: this.#groups[peer.group].members.id }] };
   }
 

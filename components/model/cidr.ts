@@ -64,3 +64,9 @@ export function contains(outer: Cidr, inner: Cidr): boolean {
     inner.prefix >= outer.prefix && inner.first >= outer.first && inner.first < outer.first + addressCount(outer.prefix)
   );
 }
+
+/** The networks of a list that are inside no other one of it, each once. */
+export function outermost(texts: readonly string[]): readonly string[] {
+  const unique = [...new Set(texts)];
+  return unique.filter((inner) => !unique.some((outer) => outer !== inner && contains(cidr(outer), cidr(inner))));
+}

@@ -1,5 +1,5 @@
 import type { KubeletSettings } from "../config/flagSchema.ts";
-import type { PoolConfig, StackConfig } from "../config/schema.ts";
+import type { Cloud, PoolConfig, StackConfig } from "../config/schema.ts";
 import { awsMachineSize, azureMachineSize, type MachineSize } from "./machineSizes.ts";
 import { type LinuxFacts, type OperatingSystem, operatingSystem, type WindowsFacts } from "./operatingSystems.ts";
 import { type Reservations, reservations, withOwn } from "./reservations.ts";
@@ -125,6 +125,11 @@ export const defaultSizes = { aws: "m7i.large", azure: "Standard_D2s_v5" } as co
 const windowsDiskGb = { aws: 120, azure: 128 } as const;
 const linuxDiskGb = 50;
 
+/** Size of a pool's system disk in GiB where the stack file gives none. */
+export function defaultDiskGb(cloud: Cloud, os: PoolConfig["os"]): number {
+  return os === "linux" ? linuxDiskGb : windowsDiskGb[cloud];
+}
+
 /** A size with its capacity, from its name or else from `capacity`. `undefined` when neither gives it. */
 export function machineSize(
   cloud: StackConfig["cloud"],
@@ -233,7 +238,7 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
         count: Math.floor(wanted / groups.length) + (position < wanted % groups.length ? 1 : 0),
         autoscale: pool.autoscale,
         image: pool.image,
-        diskGb: pool.diskGb ?? (release.family === "windows" ? windowsDiskGb[config.cloud] : linuxDiskGb),
+        diskGb: pool.diskGb ?? defaultDiskGb(config.cloud, pool.os),
         nodeLogQuery: pool.nodeLogQuery,
         waitForNodes: pool.waitForNodes,
         spot: pool.spot,

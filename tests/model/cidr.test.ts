@@ -8,6 +8,7 @@ import {
   contains,
   formatAddress,
   formatCidr,
+  outermost,
   overlaps,
   parseCidr,
   subnet,
@@ -80,6 +81,17 @@ describe("IPv4 networks", () => {
         assert.equal(overlaps(a, b), shared > 0);
         assert.equal(overlaps(b, a), shared > 0);
         assert.equal(contains(a, b), shared === right.size);
+      }),
+    );
+  });
+
+  it("leaves of a list what is inside no other, with the same addresses", () => {
+    fc.assert(
+      fc.property(fc.array(neighbours), (pairs) => {
+        const all = pairs.flat();
+        const left = outermost(all.map(formatCidr)).map((text) => cidr(text));
+        assert.ok(left.every((one, index) => left.every((other, at) => at === index || !overlaps(one, other))));
+        assert.ok(all.every((one) => left.some((outer) => contains(outer, one))));
       }),
     );
   });

@@ -35,6 +35,22 @@ export const placementRows: readonly Row[] = [
     ],
   ],
   [
+    "more speed than disks of that size have",
+    "aws",
+    {
+      "controlPlane.etcdDisk": { iops: 12_000 },
+      "pools.0.disk": { throughput: 1000 },
+      "pools.0.diskGb": 30,
+      "pools.1.disk": { type: "io2", iops: 64_000 },
+      "pools.1.diskGb": 60,
+    },
+    [
+      ["controlPlane.etcdDisk.iops", 12_000, "is more than gp3 gives a disk of 20 GiB", "at most 10000"],
+      ["pools[0].disk.throughput", 1000, "is more than gp3 gives with 3000 operations per second", "at most 750"],
+      ["pools[1].disk.iops", 64_000, "is more than io2 gives a disk of 60 GiB", "at most 60000"],
+    ],
+  ],
+  [
     "settings that only AWS has",
     "azure",
     {
