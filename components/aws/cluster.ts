@@ -19,7 +19,7 @@ import { LoadBalancer } from "./loadBalancer.ts";
 import { Logs } from "./logs.ts";
 import { type ClusterNetwork, Network } from "./network.ts";
 import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
-import { controlPlanePolicy, scriptsArn } from "./policies.ts";
+import { controlPlanePolicy, keyPolicies, scriptsArn } from "./policies.ts";
 import type { PolicyScope } from "./policyDocument.ts";
 import { Pool, poolPayload } from "./pool.ts";
 import { type MachineScripts, Scripts } from "./scripts.ts";
@@ -269,19 +269,21 @@ export class Cluster extends pulumi.ComponentResource {
       {
         iam: this.#spec.iam,
         policies: {
-          machine: pulumi.all([scope, snapshots.bucketArn, scripts.bucketArn]).apply(([known, bucket, scriptsBucket]) =>
-            controlPlanePolicy(
-              known,
-              { read, write },
-              { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") },
-              this.#spec.secretsEncryption.kms.map(({ key }) => key),
+          machine: pulumi
+            .all([scope, snapshots.bucketArn, scripts.bucketArn])
+            .apply(([known, bucket, scriptsBucket]) =>
+              controlPlanePolicy(
+                known,
+                { read, write },
+                { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") },
+              ),
             ),
-          ),
           "cloud-controller": pulumi
             .all([scope, network.vpcId, network.ownerId])
             .apply(([known, vpcId, ownerId]) => cloudControllerPolicy(known, vpcId, ownerId)),
           "ebs-driver": scope.apply(ebsDriverPolicy),
           autoscaler: scope.apply(autoscalerPolicy),
+          ...keyPolicies(this.#spec.secretsEncryption),
         },
       },
       { parent: this },

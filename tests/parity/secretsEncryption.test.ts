@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { controlPlanePolicy } from "../../components/aws/policies.ts";
 import { roles } from "../../components/azure/roles.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { textOf } from "../../plan/program/values.ts";
@@ -63,17 +62,31 @@ describe("a key of KMS alone", () => {
     });
   }
 
-  it("is all that the control plane may use of AWS KMS beside the cluster's own", () => {
-    const scope = { cluster: "demo", region: "eu-central-1", accountId: "123456789012", keyArn: "arn:own" };
-    const without = controlPlanePolicy(scope, { read: [], write: [] }, { snapshots: "s", scripts: "c" });
-    const { Statement } = controlPlanePolicy(scope, { read: [], write: [] }, { snapshots: "s", scripts: "c" }, [
-      keys.aws,
-    ]);
-    const known = new Set(without.Statement.map(({ Sid }) => Sid));
-    assert.deepEqual(
-      Statement.filter(({ Sid }) => !known.has(Sid)),
-      [{ Sid: "EncryptSecrets", Effect: "Allow", Action: ["kms:Decrypt", "kms:Encrypt"], Resource: [keys.aws] }],
+  it("is all that the control plane may use of AWS KMS beside the cluster's own, by a policy that goes with the key", async () => {
+    const policies = async (spec: ReturnType<typeof specOf>) => {
+      const recorded = await withMocks(() => deployAws(spec), { mode: "known-outputs", region: spec.region });
+      const all = [...ofType(recorded, "aws:iam/policy:Policy")];
+      const attached = [...ofType(recorded, "aws:iam/rolePolicyAttachment:RolePolicyAttachment").values()].map(
+        ({ inputs }) => textOf(inputs.policyArn),
+      );
+      assert.ok(all.every(([, { outputs }]) => attached.includes(textOf(outputs.arn))));
+      return new Map(all.map(([name, { inputs }]) => [name, textOf(inputs.policy) ?? ""]));
+    };
+    const without = await policies(specOf("aws-dev"));
+    const machine = "aws-dev-control-plane-identity-machine";
+    const more = [...(await policies(specWith("aws")))].filter(
+      ([name, text]) => name !== machine && without.get(name) !== text,
     );
+    assert.deepEqual(
+      more.map(([name, text]) => [name, JSON.parse(text).Statement]),
+      [
+        [
+          "aws-dev-control-plane-identity-secrets-kms-1",
+          [{ Sid: "EncryptSecrets", Effect: "Allow", Action: ["kms:Decrypt", "kms:Encrypt"], Resource: [keys.aws] }],
+        ],
+      ],
+    );
+    assert.doesNotMatch((await policies(specWith("aws"))).get(machine) ?? "", /key\/0a1b2c3d/);
   });
 
   it("is all that the control plane may use of the user's vault", async () => {
