@@ -13,6 +13,7 @@ import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { type LogSettings, logCollectors } from "../../components/model/logs.ts";
 import { runCommand } from "../../rehearsal/host/command.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "../machine/linux/examples.ts";
 import { obtainCollector } from "../support/collector.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, logs, manifest, manifestsOf } from "./switches.ts";
@@ -42,6 +43,8 @@ const received = z.object({
   ),
 });
 
+const followed = z.object({ receivers: z.object({ journald: z.object({ units: z.array(z.string()) }) }) });
+
 describe("log collectors", () => {
   it("mount what they read, read-only, and only those of control-plane machines see the audit log", () => {
     for (const { title, spec } of combinations.filter(({ title }) => title.endsWith("everything on"))) {
@@ -60,6 +63,24 @@ describe("log collectors", () => {
       assert.deepEqual(hostPaths(worker), common, title);
       assert.deepEqual(hostPaths(controlPlane), [...common, "/var/log/kubernetes/audit"], title);
     }
+  });
+
+  it("follow every service that a Linux machine installs, by its whole name", () => {
+    const kms = [
+      { name: "kms-1", key: "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d-0000-4000-8000-000000000001" },
+    ];
+    const plugin = { url: "https://files.test/plugin", sha256: "0".repeat(64) };
+    const aws = exampleSpec("aws-dev");
+    const keyed = { ...aws, secretsEncryption: { keys: ["kms-1", "key1"], kms, plugin } };
+    for (const spec of [keyed, exampleSpec("aws-prod"), exampleSpec("azure-prod")])
+      for (const [collector, { files }] of [
+        ["control-plane", exampleControlPlane(spec)],
+        ["linux", exampleLinuxWorker(spec)],
+      ] as const) {
+        const { receivers } = followed.parse(parse(logConfiguration(spec, collector, logs(spec.cloud))));
+        const installed = files.flatMap(({ path: file }) => (file.endsWith(".service") ? [path.basename(file)] : []));
+        assert.deepEqual(receivers.journald.units.toSorted(), installed.toSorted(), `${collector} of ${spec.name}`);
+      }
   });
 
   it("start again when their configuration changes, and take headers from Secrets", () => {

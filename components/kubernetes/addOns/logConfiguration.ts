@@ -1,12 +1,14 @@
 import { stringify } from "yaml";
+import { controlPlaneUnits } from "../../machine/linux/controlPlane.ts";
 import { controlPlanePaths } from "../../machine/linux/kubeadm.ts";
+import { workerUnits } from "../../machine/linux/worker.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type LogCollector, type LogSettings, logGroupName, logsAccount } from "../../model/logs.ts";
 import { tokenFacts } from "../../model/workloadIdentity.ts";
 
 /** What the configuration of a collector is made from. */
-export type LogSpec = Pick<ClusterSpec, "cloud" | "name" | "region">;
+export type LogSpec = Pick<ClusterSpec, "cloud" | "name" | "region" | "secretsEncryption">;
 
 /** Name of the workloads. Their own logs are not read: a failed request that is logged would be the next thing to send. */
 export const collectorName = "log-collector";
@@ -107,26 +109,42 @@ const audit = files(
   ],
 );
 
-/** The journal of what makes a machine a node. The image has no journalctl: the node's own runs, below a root with little more than it. */
-const journal = {
-  root_path: journalRoot,
-  journalctl_path: "/usr/bin/journalctl",
-  directory: journalFolder,
-  units: ["kubelet.service", "containerd.service", "fenestra-*"],
-  ...reading,
-  attributes: { "fenestra.log": "journal" },
-  operators: [
-    { type: "move", from: "body._SYSTEMD_UNIT", to: 'attributes["systemd.unit"]', if: "body._SYSTEMD_UNIT != nil" },
-    { type: "move", from: "body.MESSAGE", to: "body", if: "body.MESSAGE != nil" },
-  ],
-};
+/** Severities of syslog, as the collector's own parser of syslog maps them (pkg/stanza: operator/parser/syslog). */
+const severities = { fatal: 0, error3: 1, error2: 2, error: 3, warn: 4, info2: 5, info: 6, debug: 7 };
+
+/**
+ * The journal of what makes a machine a node. The image has no journalctl: the node's own runs, below a root with little more than it. Each unit by
+ * its whole name: a pattern is only compared with the units that the journal has when journalctl starts (systemd: src/journal/journalctl-filter.c).
+ */
+function journal(units: readonly string[]) {
+  return {
+    root_path: journalRoot,
+    journalctl_path: "/usr/bin/journalctl",
+    directory: journalFolder,
+    units,
+    ...reading,
+    attributes: { "fenestra.log": "journal" },
+    operators: [
+      { type: "move", from: "body._SYSTEMD_UNIT", to: 'attributes["systemd.unit"]', if: "body._SYSTEMD_UNIT != nil" },
+      {
+        type: "severity_parser",
+        parse_from: "body.PRIORITY",
+        preset: "none",
+        mapping: severities,
+        overwrite_text: true,
+        if: "body.PRIORITY != nil",
+      },
+      { type: "move", from: "body.MESSAGE", to: "body", if: "body.MESSAGE != nil" },
+    ],
+  };
+}
 
 function channel(name: string) {
   return { channel: name, ignore_channel_errors: true, ...reading, attributes: { "fenestra.log": "event" } };
 }
 
 /** What a collector reads, by the receivers' names. */
-function receivers(collector: LogCollector, settings: LogSettings): Readonly<Record<string, object>> {
+function receivers(spec: LogSpec, collector: LogCollector, settings: LogSettings): Readonly<Record<string, object>> {
   if (collector === "windows")
     return {
       "file_log/containers": containers("C:\\var\\log\\pods", "\\"),
@@ -144,7 +162,7 @@ function receivers(collector: LogCollector, settings: LogSettings): Readonly<Rec
   return {
     "file_log/containers": containers("/var/log/pods", "/"),
     ...(collector === "control-plane" ? { "file_log/audit": audit } : {}),
-    journald: journal,
+    journald: journal(collector === "control-plane" ? controlPlaneUnits(spec) : workerUnits(spec)),
   };
 }
 
@@ -206,7 +224,7 @@ function destination(spec: LogSpec, collector: LogCollector, settings: LogSettin
 export function logConfiguration(spec: LogSpec, collector: LogCollector, settings: LogSettings): string {
   const os = collector === "windows" ? "windows" : "linux";
   const { extension, exporter } = destination(spec, collector, settings);
-  const read = receivers(collector, settings);
+  const read = receivers(spec, collector, settings);
   const common = ["memory_limiter", "resource"];
   const exporters = ["otlp_http"];
   const ofContainers = Object.keys(read).filter((name) => name === "file_log/containers");

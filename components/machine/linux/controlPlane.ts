@@ -10,8 +10,9 @@ import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } from "./controlPlaneFiles.ts";
 import { encryptionEnv, encryptionFiles, withEncryption, withoutFirstKey } from "./encryption.ts";
-import { linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
-import { kmsArtifact, kmsFiles } from "./kmsPlugin.ts";
+import { commonUnits, linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
+import { approver, type Job, scheduledJobs } from "./jobs.ts";
+import { kmsArtifact, kmsFiles, kmsUnits } from "./kmsPlugin.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, type ServiceAccountTokens, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import type { Stage } from "./stage.ts";
@@ -23,7 +24,7 @@ import {
   withPodNetwork,
   withTrust,
 } from "./stages.ts";
-import { daemonUnit, type JobSettings, jobUnit, timerUnit } from "./systemdUnits.ts";
+import { daemonUnit, jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
 export interface ControlPlanePayloadArgs {
@@ -55,7 +56,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     ...withoutFirstKey(spec, linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount })),
     ...ownScripts(args.access.snapshots !== undefined, jobs),
     ...jobs.flatMap(({ name, does, file, first, interval, settings }) => [
-      unitFile(`${name}.service`, jobUnit(does, `/opt/fenestra/${file}`, settings)),
+      unitFile(jobService(name), jobUnit(does, `/opt/fenestra/${file}`, settings)),
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
     unitFile(approver.unit, daemonUnit(approver.does, `/opt/fenestra/${approver.file}`)),
@@ -80,6 +81,14 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     files: [...files, { path: stageTablePath, content: stageTable(stages, files) }],
     entry: linuxEntry,
   };
+}
+
+const jobService = (name: string): string => `${name}.service`;
+
+/** Services of a control-plane machine, as systemd names them; that of snapshots of etcd too when no machine takes any. */
+export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud" | "secretsEncryption">): readonly string[] {
+  const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
+  return [...commonUnits(spec.cloud), ...jobs, approver.unit, ...kmsUnits(spec)];
 }
 
 /** The stages, of which one also depends on a file that not every stack has. */
@@ -126,75 +135,6 @@ function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadF
     script("etcd.sh"),
     ...(snapshots ? [script("etcd-restore.sh")] : []),
     ...jobs.map(({ file }) => script(file)),
-  ];
-}
-
-/** Approves the workers' first certificates as long as the machine runs. */
-const approver = {
-  unit: "fenestra-approve-nodes.service",
-  does: "gives workers their first certificates",
-  file: "approve-nodes.sh",
-} as const;
-
-/** A script that a timer starts. */
-interface Job {
-  readonly name: string;
-  readonly does: string;
-  /** Script below `linux/`. */
-  readonly file: string;
-  /** Seconds until the first run and between runs. */
-  readonly first: number;
-  readonly interval: number;
-  readonly settings?: JobSettings;
-}
-
-const hour = 3600;
-
-/** @param snapshotsEvery hours between snapshots of etcd; none without it. */
-function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[] {
-  return [
-    {
-      name: "fenestra-join-secret",
-      does: "publishes a fresh join secret",
-      file: "publish-join-secret.sh",
-      first: joinSecretSeconds,
-      interval: joinSecretSeconds,
-      // After an outage, machines waiting to join must not wait for the next run.
-      settings: { retrySeconds: 30 },
-    },
-    ...(snapshotsEvery !== undefined
-      ? [
-          {
-            name: "fenestra-etcd-snapshot",
-            does: "sends a snapshot of etcd away",
-            file: "etcd-snapshot.sh",
-            first: hour / 2,
-            interval: snapshotsEvery * hour,
-            settings: { retrySeconds: 600, background: true },
-          },
-        ]
-      : []),
-    {
-      name: "fenestra-etcd-defrag",
-      does: "gives back room in etcd's database, and tells of its alarms",
-      file: "etcd-defrag.sh",
-      first: 2 * hour,
-      interval: 24 * hour,
-    },
-    {
-      name: "fenestra-certificates",
-      does: "renews the certificates of the control plane",
-      file: "renew-certificates.sh",
-      first: hour,
-      interval: 24 * hour,
-    },
-    {
-      name: "fenestra-replace-notready",
-      does: "reports nodes that stay NotReady",
-      file: "replace-notready.sh",
-      first: 900,
-      interval: 120,
-    },
   ];
 }
 

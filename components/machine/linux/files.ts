@@ -34,9 +34,23 @@ export function rootFile(path: string): PayloadFile {
   return { path, content: withoutComments(new URL(`rootfs${path}`, import.meta.url)) };
 }
 
+const kubelet = "kubelet.service";
+
+/**
+ * Services of every Linux machine, each a file of `rootfs`. Nothing guards the metadata service on AWS, whose answers live for one hop only and
+ * never reach a pod.
+ */
+export function commonUnits(cloud: Cloud): readonly string[] {
+  return [
+    "containerd.service",
+    kubelet,
+    "fenestra-bootstrap.service",
+    ...(cloud === "aws" ? [] : ["fenestra-metadata-guard.service"]),
+  ];
+}
+
 /** The kubelet's unit; only a control-plane machine has a mount that it waits for. */
-function kubeletUnit(requiresMount: string | undefined): PayloadFile {
-  const unit = rootFile("/etc/systemd/system/kubelet.service");
+function kubeletUnit(unit: PayloadFile, requiresMount: string | undefined): PayloadFile {
   const line = "RequiresMountsFor=@REQUIRED_MOUNT@\n";
   const own = requiresMount === undefined ? "" : line.replace("@REQUIRED_MOUNT@", requiresMount);
   return { ...unit, content: unit.content.replace(line, own) };
@@ -98,10 +112,10 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
       content: stringify(kubeletConfiguration(args), { lineWidth: 0 }),
     },
     { path: "/etc/fenestra/kubelet.env", content: kubeletEnv(spec, pool) },
-    rootFile("/etc/systemd/system/containerd.service"),
-    kubeletUnit(requiresMount),
-    rootFile("/etc/systemd/system/fenestra-bootstrap.service"),
-    ...metadataGuard(spec.cloud),
+    ...commonUnits(spec.cloud).map((name) => {
+      const unit = rootFile(`/etc/systemd/system/${name}`);
+      return name === kubelet ? kubeletUnit(unit, requiresMount) : unit;
+    }),
     ...podNetwork(spec).linux.files(),
   ];
 }
@@ -132,10 +146,4 @@ function downloadFiles(spec: NodeSettings): readonly PayloadFile[] {
     ...(proxy + curl === "" ? [] : [{ path: "/etc/fenestra/proxy.env", content: proxy + curl }]),
     ...(login === undefined ? [] : [{ path: `${curlHome}/.curlrc`, content: login }]),
   ];
-}
-
-/** Not needed on AWS, where answers of the metadata service live for one hop only and never reach a pod. */
-function metadataGuard(cloud: Cloud): readonly PayloadFile[] {
-  if (cloud === "aws") return [];
-  return [rootFile("/etc/systemd/system/fenestra-metadata-guard.service")];
 }

@@ -27,6 +27,11 @@ export function kmsSocket(name: string): string {
 
 const unitName = (name: string): string => `fenestra-kms-${name}.service`;
 
+/** Services of the keys. */
+export function kmsUnits({ secretsEncryption: { kms } }: Pick<ControlPlaneSettings, "secretsEncryption">) {
+  return kms.map(({ name }) => unitName(name));
+}
+
 /** Ports of loopback on AWS, of the machine on Azure, which nothing is allowed to reach; each key has its own. */
 const healthPorts = { aws: 8083, azure: 8787 } as const;
 const metricsPort = 8095;

@@ -10,7 +10,7 @@ import { withTemplates } from "../loginFiles.ts";
 import { annotationPatch } from "../ownSteps.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
-import { linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
+import { commonUnits, linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
 import {
   ownFiles,
@@ -30,10 +30,17 @@ export interface LinuxWorkerPayloadArgs {
   readonly access: PoolAccess;
 }
 
+const drainUnit = "fenestra-drain.service";
+
+/** Services of a Linux pool's machines, as systemd names them. */
+export function workerUnits({ cloud }: Pick<NodeSettings, "cloud">): readonly string[] {
+  return [...commonUnits(cloud), drainUnit];
+}
+
 /** Payload of a Linux pool's machines. */
 export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): WorkerPayload {
   const env: MachineEnv = {
-    ...commonEnv(spec, access.cloud, ["fenestra-drain.service"]),
+    ...commonEnv(spec, access.cloud, [drainUnit]),
     ...lifecycleEnv(access),
     ...drainTimes(spec, pool),
     ...workerAttempts,
@@ -44,7 +51,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
   const files = withTemplates("linux", [
     ...linuxFiles({ spec, pool, stages, env }),
     drain,
-    unitFile("fenestra-drain.service", daemonUnit("moves the pods before this machine is taken away", drain.path)),
+    unitFile(drainUnit, daemonUnit("moves the pods before this machine is taken away", drain.path)),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux") },
     ...credentialFiles(spec, "linux", access),
     { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },

@@ -1,0 +1,75 @@
+import { joinSecretSeconds } from "../../model/timings.ts";
+import type { JobSettings } from "./systemdUnits.ts";
+
+/** Approves the workers' first certificates as long as the machine runs. */
+export const approver = {
+  unit: "fenestra-approve-nodes.service",
+  does: "gives workers their first certificates",
+  file: "approve-nodes.sh",
+} as const;
+
+/** A script that a timer starts. */
+export interface Job {
+  readonly name: string;
+  readonly does: string;
+  /** Script below `linux/`. */
+  readonly file: string;
+  /** Seconds until the first run and between runs. */
+  readonly first: number;
+  readonly interval: number;
+  readonly settings?: JobSettings;
+}
+
+const hour = 3600;
+
+/**
+ * What the timers of a control-plane machine start.
+ *
+ * @param snapshotsEvery hours between snapshots of etcd; none without it.
+ */
+export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[] {
+  return [
+    {
+      name: "fenestra-join-secret",
+      does: "publishes a fresh join secret",
+      file: "publish-join-secret.sh",
+      first: joinSecretSeconds,
+      interval: joinSecretSeconds,
+      // After an outage, machines waiting to join must not wait for the next run.
+      settings: { retrySeconds: 30 },
+    },
+    ...(snapshotsEvery !== undefined
+      ? [
+          {
+            name: "fenestra-etcd-snapshot",
+            does: "sends a snapshot of etcd away",
+            file: "etcd-snapshot.sh",
+            first: hour / 2,
+            interval: snapshotsEvery * hour,
+            settings: { retrySeconds: 600, background: true },
+          },
+        ]
+      : []),
+    {
+      name: "fenestra-etcd-defrag",
+      does: "gives back room in etcd's database, and tells of its alarms",
+      file: "etcd-defrag.sh",
+      first: 2 * hour,
+      interval: 24 * hour,
+    },
+    {
+      name: "fenestra-certificates",
+      does: "renews the certificates of the control plane",
+      file: "renew-certificates.sh",
+      first: hour,
+      interval: 24 * hour,
+    },
+    {
+      name: "fenestra-replace-notready",
+      does: "reports nodes that stay NotReady",
+      file: "replace-notready.sh",
+      first: 900,
+      interval: 120,
+    },
+  ];
+}
