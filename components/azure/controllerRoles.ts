@@ -15,9 +15,15 @@ export function controllerGrants({ id }: ClusterResourceGroup): Readonly<Record<
   };
 }
 
-/** The use of keys of Secrets, each alone and not its whole vault. Versions of a key have no roles of their own. */
+/**
+ * The use of keys of Secrets, each alone and not its whole vault. Versions of a key share one: Azure refuses a second assignment of the same role
+ * at the same scope, whose case it ignores ("RoleAssignmentExists").
+ */
 export function keyGrants({ kms }: SecretsEncryption): Readonly<Record<string, Grant>> {
   return Object.fromEntries(
-    kms.map(({ name, key }) => [`secrets-${name}`, { role: "keyVaultCryptoUser", scope: vaultKey(key).id }]),
+    kms.map(({ key: version }) => {
+      const { vault, key, id } = vaultKey(version.toLowerCase());
+      return [`secrets-${vault}.${key}`, { role: "keyVaultCryptoUser", scope: id }];
+    }),
   );
 }

@@ -34,6 +34,16 @@ const outputs: Readonly<Record<string, Outputs>> = {
     if (audiences.join() !== "api://AzureADTokenExchange") throw new Error(`audiences ${audiences} of a credential`);
     return {};
   },
+  "authorization:RoleAssignment": (request, { made }) => {
+    const wanted = assignment(request);
+    const twice = [...made()].some(
+      ({ request: other }) => other.type === request.type && other.urn !== request.urn && assignment(other) === wanted,
+    );
+    // Azure RBAC, "Troubleshoot Azure RBAC": one assignment per principal, role and scope.
+    if (wanted !== undefined && twice)
+      throw new Error(`RoleAssignmentExists: The role assignment already exists. ${wanted}`);
+    return {};
+  },
   "keyvault:Vault": ({ inputs }, { place }, { name }) => ({
     properties: {
       tenantId: tenantOf(place.accountId),
@@ -110,6 +120,12 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
     },
   };
 };
+
+/** What no two role assignments have in common, without regard to case; `undefined` while a part is unknown. */
+function assignment({ inputs }: ResourceRequest): string | undefined {
+  const parts = [inputs.principalId, inputs.roleDefinitionId, inputs.scope].map(textOf);
+  return parts.includes(undefined) ? undefined : parts.join(" ").toLowerCase();
+}
 
 /** Tenant of a simulated subscription. */
 function tenantOf(subscription: string): string {

@@ -39,7 +39,7 @@ const providers: Readonly<Record<string, SimulatedProvider>> = {
  */
 export function simulatedCloud(place: SimulatedPlace, certificates: CertificateMode): SimulatedCloud {
   const made = new Map<string, MadeResource>();
-  const context: SimulatedContext = { place, certificates, find: (id) => made.get(id) };
+  const context: SimulatedContext = { place, certificates, find: (id) => made.get(id), made: () => made.values() };
   return (request) => {
     const [provider = "", module = ""] = request.type.split(":");
     const simulate = providers[provider === "pulumi" ? `pulumi:${module}` : provider];

@@ -26,6 +26,8 @@ export interface SimulatedContext {
   readonly certificates: CertificateMode;
   /** A resource that was made before in this run, by its id; with the resources it was made from. */
   readonly find: (id: string) => MadeResource | undefined;
+  /** Every resource that was made before in this run. */
+  readonly made: () => Iterable<MadeResource>;
 }
 
 /** A resource that the simulated cloud has made. */

@@ -5,7 +5,7 @@ import { textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
-import { ofType, resource, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, specOf, withMocks } from "../support/mocks.ts";
 
 const vaultKey =
   "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/security/providers/Microsoft.KeyVault/vaults/corp-keys/keys/secrets";
@@ -89,14 +89,29 @@ describe("a key of KMS alone", () => {
     assert.doesNotMatch((await policies(specWith("aws"))).get(machine) ?? "", /key\/0a1b2c3d/);
   });
 
-  it("is all that the control plane may use of the user's vault", async () => {
-    const spec = specWith("azure");
-    const recorded = await withMocks(() => deployAzure(spec), { mode: "known-outputs", region: spec.region });
-    const type = "azure-native:authorization:RoleAssignment";
-    const { inputs } = resource(recorded, type, "azure-dev-control-plane-identity-secrets-kms-1");
-    assert.equal(textOf(inputs.scope), vaultKey);
-    assert.match(textOf(inputs.roleDefinitionId) ?? "", new RegExp(`${roles.keyVaultCryptoUser}$`));
-    const all = [...ofType(recorded, type).values()].filter((each) => textOf(each.inputs.scope)?.includes("corp-keys"));
-    assert.equal(all.length, 1);
+  it("is all that the control plane may use of the user's vault, whatever its versions and their spelling", async () => {
+    const second = `${vaultKey.replace("/security", "/Security").replace("/corp", "/Corp")}/versions/${"1".repeat(32)}`;
+    const encryption = (...all: readonly string[]) =>
+      JSON.stringify({
+        keys: all.map((_, index) => `kms-${index}`),
+        kms: all.map((key, index) => ({ name: `kms-${index}`, key })),
+        plugin: { url: "https://files.test/plugin", sha256: "a".repeat(64) },
+      });
+    for (const versions of [[keys.azure], [keys.azure, second], [second]]) {
+      const spec = specOf("azure-dev", { secretsEncryption: encryption(...versions) });
+      const recorded = await withMocks(() => deployAzure(spec), { mode: "known-outputs", region: spec.region });
+      const type = "azure-native:authorization:RoleAssignment";
+      const all = [...ofType(recorded, type)].filter(([, { inputs }]) => textOf(inputs.scope)?.includes("corp-keys"));
+      assert.deepEqual(
+        all.map(([name, { inputs }]) => [name, inputs.scope, textOf(inputs.roleDefinitionId)?.split("/").at(-1)]),
+        [
+          [
+            "azure-dev-control-plane-identity-secrets-corp-keys.secrets",
+            vaultKey.toLowerCase(),
+            roles.keyVaultCryptoUser,
+          ],
+        ],
+      );
+    }
   });
 });

@@ -218,6 +218,16 @@ describe("the simulated Azure", () => {
     assert.equal(Object(outputs.properties).secretUri, "https://v.vault.azure.net/secrets/ca");
   });
 
+  it("refuses a second assignment of a role to the same principal at the same scope", () => {
+    const all = recording();
+    const assign = (name: string, roleDefinitionId: string, scope: string) =>
+      all.add("azure-native:authorization:RoleAssignment", name, { principalId: "p", roleDefinitionId, scope });
+    assign("one", "r", "/subscriptions/s/resourceGroups/a");
+    assign("other-role", "q", "/subscriptions/s/resourceGroups/a");
+    assign("other-scope", "r", "/subscriptions/s/resourceGroups/b");
+    assert.throws(() => assign("two", "R", "/subscriptions/s/resourcegroups/A"), /^Error: RoleAssignmentExists/);
+  });
+
   it("refuses a kind whose id it does not know", () => {
     assert.throws(
       () => recording().add("azure-native:cdn:Profile", "x", {}),
