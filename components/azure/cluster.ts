@@ -288,7 +288,7 @@ export class Cluster extends pulumi.ComponentResource {
       { spec: this.#spec, resourceGroup: network.resourceGroup, controlPlane: identity, subnetIds },
       { parent: this },
     );
-    const { caVault, joinVault } = secrets;
+    const { caVault, joinVault, credentialsId } = secrets;
     return new ControlPlane(
       `${this.#name}-control-plane`,
       {
@@ -301,7 +301,7 @@ export class Cluster extends pulumi.ComponentResource {
         group: security.controlPlane,
         poolIds: balancer.poolIds,
         identityId: identity.id,
-        access: { clientId: identity.clientId, caVault, joinVault, snapshots: snapshots.containerUrl },
+        access: { clientId: identity.clientId, caVault, joinVault, credentialsId, snapshots: snapshots.containerUrl },
         sshKey,
         after: [
           ...network.egress,

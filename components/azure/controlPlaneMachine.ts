@@ -34,6 +34,8 @@ export interface MachineAccess {
   readonly caVault: pulumi.Input<string>;
   /** Base URI of the vault with the join data. */
   readonly joinVault: pulumi.Input<string>;
+  /** Resource id of the secret with logins for what machines fetch; `undefined` without one. */
+  readonly credentialsId: pulumi.Input<string> | undefined;
   /** URL of the container for etcd snapshots. */
   readonly snapshots: pulumi.Input<string>;
 }
@@ -168,17 +170,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   #payload(): pulumi.Output<MachinePayload> {
     const { spec, member, endpoint, access, resourceGroup, tokens } = this.#args;
     return pulumi
-      .all([
-        endpoint,
-        resourceGroup.subscriptionId,
-        resourceGroup.name,
-        access.clientId,
-        access.caVault,
-        access.joinVault,
-        access.snapshots,
-        tokens,
-      ])
-      .apply(([known, subscriptionId, resourceGroup, clientId, caVault, joinVault, target, knownTokens]) =>
+      .all([endpoint, resourceGroup.subscriptionId, resourceGroup.name, pulumi.output(access), tokens])
+      .apply(([known, subscriptionId, resourceGroup, { clientId, caVault, joinVault, ...stored }, knownTokens]) =>
         controlPlanePayload({
           spec,
           member,
@@ -192,12 +185,12 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
               resourceGroup,
               clientId,
               joinVault,
-              ...workerSecrets(spec),
+              ...workerSecrets(stored.credentialsId),
             },
             secrets: controlPlaneSecrets,
             caVault,
             etcdDevice,
-            snapshots: { target },
+            snapshots: { target: stored.snapshots },
           },
         }),
       );

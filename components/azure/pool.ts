@@ -246,10 +246,17 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #payload(identity: Identity): pulumi.Output<WorkerPayload> {
-    const { spec, pool, joinVault } = this.#args;
+    const { spec, pool, joinVault, credentialsId } = this.#args;
     return pulumi
-      .all([this.#args.subscriptionId, this.#args.resourceGroup, identity.clientId, joinVault, identity.tenantId])
-      .apply(([subscriptionId, resourceGroup, clientId, vault, tenantId]) =>
+      .all([
+        this.#args.subscriptionId,
+        this.#args.resourceGroup,
+        identity.clientId,
+        joinVault,
+        credentialsId,
+        identity.tenantId,
+      ])
+      .apply(([subscriptionId, resourceGroup, clientId, vault, logins, tenantId]) =>
         poolPayload(
           spec,
           pool,
@@ -260,7 +267,7 @@ export class Pool extends pulumi.ComponentResource {
             resourceGroup,
             clientId,
             joinVault: vault,
-            ...workerSecrets(spec),
+            ...workerSecrets(logins),
           },
           tenantId,
         ),

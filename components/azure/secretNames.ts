@@ -1,16 +1,25 @@
 import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
-import { hasCredentials } from "../model/credentials.ts";
-import type { NodeSettings } from "../model/nodeSettings.ts";
 
 /** Name of the secret with the join data. */
 export const joinSecret = "join";
 
-/** Name of the secret with logins for what machines fetch, in the same vault. It exists where a stack has any. */
-export const credentialsSecret = "credentials";
+/**
+ * Name of the secret with logins for what machines fetch, in the same vault. It exists where a stack has any.
+ *
+ * @param suffix random, because the secret stays in the vault when the logins are removed, and cannot be made a second time.
+ */
+export function credentialsSecret(suffix: string): string {
+  return `credentials-${suffix}`;
+}
 
-/** Names of the secrets that workers read. */
-export function workerSecrets({ credentials }: Pick<NodeSettings, "credentials">): WorkerSecrets {
-  return { joinSecret, ...(hasCredentials(credentials) ? { credentials: credentialsSecret } : {}) };
+/**
+ * Names of the secrets that workers read.
+ *
+ * @param credentialsId resource id of the secret with logins; `undefined` without one
+ */
+export function workerSecrets(credentialsId: string | undefined): WorkerSecrets {
+  const credentials = credentialsId?.split("/").at(-1);
+  return { joinSecret, ...(credentials === undefined ? {} : { credentials }) };
 }
 
 /** Names of the secrets of the control plane in its vault. */

@@ -73,14 +73,13 @@ export class Secrets extends pulumi.ComponentResource {
     const fixed = [
       ...controlPlaneKeys(args.pki).map(([role, value]) => this.#makeFixed(controlPlaneSecrets[role], value, ca)),
       ...args.pki.encryptionKeys.map(([key, value]) =>
-        this.#makeFixed(encryptionSecret(controlPlaneSecrets.encryptionKey, key), value, ca),
+        this.#makeRemovable(encryptionSecret(controlPlaneSecrets.encryptionKey, key), value, ca),
       ),
     ];
     const marker = this.#makeWritten("initialised", controlPlaneSecrets.initialised, ca);
     this.join = this.#makeWritten("join", joinSecret, join);
     this.joinSecretId = this.join.id;
-    const credentials =
-      args.credentials === undefined ? undefined : this.#makeFixed(credentialsSecret, args.credentials, join);
+    const credentials = args.credentials === undefined ? undefined : this.#makeCredentials(args.credentials, join);
     this.credentialsId = credentials?.id;
     this.controlPlane = [
       ...fixed,
@@ -130,9 +129,33 @@ export class Secrets extends pulumi.ComponentResource {
     );
   }
 
-  #makeFixed(name: string, value: pulumi.Output<string>, vault: Vault): Secret {
+  #makeCredentials(value: pulumi.Output<string>, vault: Vault): Secret {
+    const suffix = new random.RandomString(
+      `${this.#name}-credentials-suffix`,
+      { length: suffixLength, upper: false, special: false },
+      { parent: this },
+    );
+    return this.#makeRemovable("credentials", value, vault, suffix.result.apply(credentialsSecret));
+  }
+
+  /**
+   * A secret that another stack file may no longer have. It stays in the vault then: azure-native deletes a secret through the vault's endpoint
+   * (pulumi-azure-native, custom_keyvault.go), which the deployer can neither reach nor use. Its name is never used again, since azure-native refuses
+   * to create what is there.
+   */
+  #makeRemovable(role: string, value: pulumi.Output<string>, vault: Vault, name: pulumi.Input<string> = role): Secret {
+    return this.#makeFixed(role, value, vault, name, { retainOnDelete: true });
+  }
+
+  #makeFixed(
+    role: string,
+    value: pulumi.Output<string>,
+    vault: Vault,
+    name: pulumi.Input<string> = role,
+    opts: pulumi.CustomResourceOptions = {},
+  ): Secret {
     return new Secret(
-      `${this.#name}-${name}`,
+      `${this.#name}-${role}`,
       {
         resourceGroupName: this.#args.resourceGroup.name,
         vaultName: vault.name,
@@ -140,8 +163,7 @@ export class Secrets extends pulumi.ComponentResource {
         properties: { value: pulumi.secret(value) },
         tags: { ...this.#args.resourceGroup.tags },
       },
-      // azure-native deletes a secret through the vault's own endpoint, which the deployer can neither reach nor use.
-      { parent: this, deletedWith: vault },
+      { parent: this, deletedWith: vault, ...opts },
     );
   }
 

@@ -108,14 +108,16 @@ describe("the secrets on Azure", () => {
         value === secretPlaceholder,
         options.ignoreChanges.join(),
         nameOfUrn(options.deletedWith ?? ""),
+        ...(options.retainOnDelete === true ? ["retained"] : []),
       ];
     });
-    const fixed = ["encryption-key", "etcd-ca", "front-proxy-ca", "kubernetes-ca", "service-account"];
+    const fixed = ["etcd-ca", "front-proxy-ca", "kubernetes-ca", "service-account"];
     assert.deepEqual(secrets.sort(), [
-      ...fixed.map((name) => [name, "ca", false, "", "azure-prod-secrets-ca"]).slice(0, 3),
+      ["encryption-key", "ca", false, "", "azure-prod-secrets-ca", "retained"],
+      ...fixed.map((name) => [name, "ca", false, "", "azure-prod-secrets-ca"]).slice(0, 2),
       ["initialised", "ca", true, "properties,tags", "azure-prod-secrets-ca"],
       ["join", "join", true, "properties,tags", "azure-prod-secrets-join"],
-      ...fixed.map((name) => [name, "ca", false, "", "azure-prod-secrets-ca"]).slice(3),
+      ...fixed.map((name) => [name, "ca", false, "", "azure-prod-secrets-ca"]).slice(2),
     ]);
     const purge = [...ofType(recorded, azureType("keyvault:Vault")).values()].map(
       ({ inputs }) => mapOf(inputs.properties).enablePurgeProtection,
