@@ -62,6 +62,16 @@ describe("findings", () => {
     const alone = { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "none" };
     const ways = found(input({ addons, mirror, network: alone, access: {} })).filter((text) => text.includes("logs-"));
     assert.deepEqual(ways, [`note logs-without-a-way ${key("addons.logs")}`]);
+    const subnet = { private: { id: "subnet-0a00000000000000a", cidr: "10.0.0.0/22" } };
+    const controlPlane = { id: "subnet-0c00000000000000a", cidr: "10.0.4.0/28" };
+    const existing = { id: "vpc-0a1b2c3d4e5f60718", subnets: { "eu-central-1a": { ...subnet, controlPlane } } };
+    const cloudwatch = { addons: { logs: { cloudwatch: {} } }, mirror, access: { workloadIdentity: {} } };
+    const remedies = [{}, { existing }].map((where) =>
+      findings(input({ ...cloudwatch, network: { zones: ["eu-central-1a"], nat: "none", ...where } })).flatMap(
+        ({ id, remedy }) => (id === "logs-without-a-way" ? [remedy] : []),
+      ),
+    );
+    assert.deepEqual(remedies, [[], ["Make interface endpoints with private names for logs and sts in the network."]]);
   });
 
   it("name what is a value of documentation", () => {

@@ -66,7 +66,8 @@ export const addOnRules: readonly Rule[] = [
       : [],
   ({ spec: { addons, network, httpProxy } }) =>
     addons.logs !== undefined &&
-    addons.logs.cloudwatch === undefined &&
+    // The program makes the endpoints of CloudWatch in a network of its own.
+    (addons.logs.cloudwatch === undefined || network.existing !== undefined) &&
     network.nat === "none" &&
     httpProxy === undefined
       ? [
@@ -75,7 +76,10 @@ export const addOnRules: readonly Rule[] = [
             level: "note",
             path: key("addons.logs"),
             message: "There is no way to the internet: the endpoint must be reachable inside the network.",
-            remedy: "Give its name a private address, by a private endpoint or a route of your own.",
+            remedy:
+              addons.logs.cloudwatch === undefined
+                ? "Give its name a private address, by a private endpoint or a route of your own."
+                : "Make interface endpoints with private names for logs and sts in the network.",
           },
         ]
       : [],
