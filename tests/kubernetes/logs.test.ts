@@ -38,11 +38,15 @@ const received = z.object({
   resourceLogs: z.array(
     z.object({
       resource: z.object({ attributes: z.array(z.unknown()) }),
-      scopeLogs: z.array(z.object({ logRecords: z.array(z.unknown()) })),
+      scopeLogs: z.array(z.object({ logRecords: z.array(z.looseObject({ timeUnixNano: z.string() })) })),
     }),
   ),
 });
 
+const program = z.looseObject({
+  receivers: z.record(z.string(), z.unknown()),
+  service: z.looseObject({ pipelines: z.unknown() }),
+});
 const followed = z.object({ receivers: z.object({ journald: z.object({ units: z.array(z.string()) }) }) });
 
 describe("log collectors", () => {
@@ -157,9 +161,13 @@ describe("configuration of the log collectors, as the real program reads it", ()
       /invalid keys: start_from/,
     );
     assert.match(await validate(text.replace("sizer: bytes", "sizer: lines")), /sizer/);
+    assert.match(
+      await validate(text.replace("FormatTime(", "Formatted(")),
+      /does not support the function "Formatted"/,
+    );
   });
 
-  it("sends a container's line and a request of the audit log, each with what it is and where it is from", async function () {
+  it("sends lines of containers and requests of the audit log, with what they are and where from, the old ones as of now", async function () {
     this.timeout(60_000);
     const requests: { readonly token: string | undefined; readonly body: z.infer<typeof received> }[] = [];
     server = createServer((request, response) => {
@@ -181,14 +189,16 @@ describe("configuration of the log collectors, as the real program reads it", ()
       "pods/fenestra-monitoring_log-collector-x_0a1b2c3d-0000-4000-8000-000000000002/log-collector",
     );
     for (const place of [pod, own, path.join(folder, "audit")]) mkdirSync(place, { recursive: true });
+    const now = Date.now();
+    const hoursAgo = (hours: number): string => new Date(now - hours * 3_600_000).toISOString();
     // As containerd writes them: time, stream, P for a part of a line and F for its end.
-    appendFileSync(path.join(pod, "0.log"), "2026-11-22T08:00:00.5Z stdout P half of \n");
-    appendFileSync(path.join(pod, "0.log"), "2026-11-22T10:00:00.5+02:00 stdout F a line\n");
-    appendFileSync(path.join(pod, "0.log.20261122-075900"), "2026-11-22T07:58:59Z stderr F rotated before\n");
-    appendFileSync(path.join(own, "0.log"), "2026-11-22T08:00:01Z stderr F its own\n");
+    appendFileSync(path.join(pod, "0.log"), `${hoursAgo(3)} stdout P half of \n`);
+    appendFileSync(path.join(pod, "0.log"), `${hoursAgo(1).replace("Z", "+02:00")} stdout F a line\n`);
+    appendFileSync(path.join(pod, "0.log.20261122-075900"), `${hoursAgo(48)} stderr F rotated before\n`);
+    appendFileSync(path.join(own, "0.log"), `${hoursAgo(3)} stderr F its own\n`);
     appendFileSync(
       path.join(folder, "audit/audit.log"),
-      '{"kind":"Event","level":"Metadata","verb":"get","stageTimestamp":"2026-11-22T08:00:02.250000Z"}\n',
+      `{"kind":"Event","level":"Metadata","verb":"get","stageTimestamp":"${hoursAgo(2)}"}\n`,
     );
     writeFileSync(
       path.join(folder, "kubeconfig"),
@@ -201,19 +211,27 @@ describe("configuration of the log collectors, as the real program reads it", ()
       }),
     );
     const endpoint = `http://127.0.0.1:${address.port}/v1/logs`;
-    const text = logConfiguration(exampleSpec("aws-dev"), "control-plane", {
-      ...otlp,
-      otlp: { ...otlp.otlp, endpoint },
-    })
-      .replaceAll("/var/log/pods", path.join(folder, "pods"))
-      .replaceAll("/var/log/kubernetes/audit", path.join(folder, "audit"))
-      .replaceAll("/var/lib/otelcol", path.join(folder, "state"))
-      .replace("auth_type: serviceAccount", "auth_type: kubeConfig")
-      .replace("timeout: 30s", "timeout: 30s\n    encoding: json");
-    const { receivers, ...rest } = z.record(z.string(), z.unknown()).parse(parse(text));
-    const { journald, ...readers } = z.record(z.string(), z.unknown()).parse(receivers);
+    const parsed = (settings: LogSettings) =>
+      program.parse(
+        parse(
+          logConfiguration(exampleSpec("aws-dev"), "control-plane", settings)
+            .replaceAll("/var/log/pods", path.join(folder, "pods"))
+            .replaceAll("/var/log/kubernetes/audit", path.join(folder, "audit"))
+            .replaceAll("/var/lib/otelcol", path.join(folder, "state"))
+            .replace("auth_type: serviceAccount", "auth_type: kubeConfig")
+            .replace("timeout: 30s", "timeout: 30s\n    encoding: json"),
+        ),
+      );
+    const { receivers, service, ...rest } = parsed({ ...otlp, otlp: { ...otlp.otlp, endpoint } });
+    const { journald, ...readers } = receivers;
     assert.ok(journald !== undefined);
-    const config = stringify({ ...rest, receivers: readers }).replace(/\n\s+- journald\n/, "\n");
+    const { processors, service: signed } = parsed(logs("aws"));
+    const config = stringify({
+      ...rest,
+      receivers: readers,
+      processors,
+      service: { ...service, pipelines: signed.pipelines },
+    }).replace(/\n\s+- journald\n/, "\n");
     child = spawn(collector, ["--config", `file:${write("run", config)}`], {
       env: { ...process.env, ...variables, KUBECONFIG: path.join(folder, "kubeconfig") },
       stdio: ["ignore", "ignore", "pipe"],
@@ -242,10 +260,15 @@ describe("configuration of the log collectors, as the real program reads it", ()
       "log.iostream": "stdout",
     }))
       assert.ok(line?.includes(attribute(key, value)), `${key} in ${line}`);
-    assert.ok(group("rotated before")?.includes(attribute("k8s.pod.name", "web-1")));
+    const rotated = group("rotated before");
+    assert.ok(rotated?.includes(attribute("k8s.pod.name", "web-1")));
+    assert.ok(rotated?.includes(attribute("log.time.original", hoursAgo(48))), rotated);
     const audit = group('"stringValue":"Metadata"');
     assert.ok(audit?.includes(attribute("fenestra.log", "audit")), audit);
     assert.ok(audit?.includes(attribute("k8s.node.name", "node-1")), audit);
-    assert.ok(audit?.includes(`"timeUnixNano":"${Date.parse("2026-11-22T08:00:02.250Z")}000000"`), audit);
+    const times = records().map(({ timeUnixNano }) =>
+      Math.abs(Math.round((now - Number(timeUnixNano) / 1e6) / 3_600_000)),
+    );
+    assert.deepEqual(times.toSorted(), [0, 2, 3], audit);
   });
 });

@@ -6,7 +6,7 @@ import { obtainOwnPrograms } from "../../rehearsal/programs/ownPrograms.ts";
 export async function obtainCollector(progress: Progress): Promise<string> {
   const found = await obtainOwnPrograms({
     progress,
-    programs: [{ name: "otelcol", goPackage: ".", buildSeconds: 120 }],
+    programs: [{ name: "otelcol", goPackage: ".", buildSeconds: 140 }],
     module: fileURLToPath(new URL("../../tools/collector", import.meta.url)),
     label: "tools/collector",
   });

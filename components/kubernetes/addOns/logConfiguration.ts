@@ -4,8 +4,8 @@ import { controlPlanePaths } from "../../machine/linux/kubeadm.ts";
 import { workerUnits } from "../../machine/linux/worker.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { type LogCollector, type LogSettings, logGroupName, logsAccount } from "../../model/logs.ts";
-import { tokenFacts } from "../../model/workloadIdentity.ts";
+import { type LogCollector, type LogSettings, logsAccount } from "../../model/logs.ts";
+import { destination, variable } from "./logDestination.ts";
 
 /** What the configuration of a collector is made from. */
 export type LogSpec = Pick<ClusterSpec, "cloud" | "name" | "region" | "secretsEncryption">;
@@ -34,21 +34,6 @@ const channels = [
   "Microsoft-Windows-Containers-CCG/Admin",
 ] as const;
 
-/** Variable with the value of a header. */
-export function headerVariable(index: number): string {
-  return `HEADER_${index}`;
-}
-
-/** The value of a variable. */
-function variable(name: string): string {
-  return `\${env:${name}}`;
-}
-
-/** A text of the stack file as the collector's configuration takes it: a dollar sign begins a variable there. */
-function literal(text: string): string {
-  return text.replaceAll("$", "$$$$");
-}
-
 /**
  * Keeps positions on the node's disk, and reads on where the pod before it stopped. `retry_on_failure` without an end: what cannot be sent waits in
  * its file.
@@ -58,6 +43,9 @@ const reading = {
   start_at: "beginning",
   retry_on_failure: { enabled: true, max_elapsed_time: "0s" },
 } as const;
+
+/** Longest record. Of a batch with one that is longer than the batch may be, the rest is dropped (exporterhelper: queuebatch/logs_batch.go). */
+const longest = { max_log_size: "100KiB" } as const;
 
 /** Files of a kind. `fenestra.log` says which kind of log a record is from. */
 function files(
@@ -70,6 +58,7 @@ function files(
     include,
     ...(exclude.length === 0 ? {} : { exclude }),
     include_file_path: true,
+    ...longest,
     ...reading,
     attributes: { "fenestra.log": kind },
     operators,
@@ -85,7 +74,7 @@ function containers(folder: string, separator: string) {
   const found = files(
     "container",
     [of("*/*/*.log"), of("*/*/*.log.????????-??????")],
-    [{ type: "container" }],
+    [{ type: "container", ...longest }],
     [of(`${logsAccount.namespace}_${collectorName}-*/*/*`)],
   );
   // A long line comes in parts, and a part may end with a space.
@@ -166,73 +155,20 @@ function receivers(spec: LogSpec, collector: LogCollector, settings: LogSettings
   };
 }
 
-interface Destination {
-  /** How requests are signed; none with headers alone. */
-  readonly extension?: { readonly name: string; readonly settings: object };
-  readonly exporter: object;
-}
-
-/** Where the logs go. Every destination takes OTLP; they differ in how a request is signed. */
-function destination(spec: LogSpec, collector: LogCollector, settings: LogSettings): Destination {
-  const { cloudwatch, azureMonitor, otlp } = settings;
-  if (cloudwatch !== undefined) {
-    const domain = spec.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
-    return {
-      // Takes the role that the variables name (github.com/aws/aws-sdk-go-v2: config).
-      extension: { name: "sigv4auth", settings: { region: spec.region, service: "logs" } },
-      exporter: {
-        logs_endpoint: `https://logs.${spec.region}.${domain}/v1/logs`,
-        headers: { "x-aws-log-group": logGroupName(spec.name), "x-aws-log-stream": collector },
-        auth: { authenticator: "sigv4auth" },
-      },
-    };
-  }
-  if (azureMonitor !== undefined)
-    return {
-      extension: {
-        name: "azureauth",
-        settings: {
-          workload_identity: {
-            client_id: variable("AZURE_CLIENT_ID"),
-            tenant_id: variable("AZURE_TENANT_ID"),
-            federated_token_file: variable(tokenFacts.azure.fileVariable),
-          },
-          scopes: ["https://monitor.azure.com/.default"],
-        },
-      },
-      exporter: { logs_endpoint: literal(azureMonitor.endpoint), auth: { authenticator: "azureauth" } },
-    };
-  if (otlp === undefined) throw new RangeError("addons.logs names no destination");
-  const { endpoint, headers, certificateAuthority } = otlp;
-  return {
-    exporter: {
-      logs_endpoint: literal(endpoint),
-      ...(headers.length === 0
-        ? {}
-        : {
-            headers: Object.fromEntries(headers.map(({ name }, index) => [name, variable(headerVariable(index))])),
-          }),
-      ...(certificateAuthority === undefined ? {} : { tls: { ca_pem: certificateAuthority } }),
-    },
-  };
-}
-
-/**
- * Configuration of the collector of some nodes, as YAML. Requests have less than a megabyte, which is what both clouds take
- * (CloudWatch, "OTLP endpoints", limits of logs; Azure Monitor service limits, "Logs ingestion API").
- */
+/** Configuration of the collector of some nodes, as YAML. */
 export function logConfiguration(spec: LogSpec, collector: LogCollector, settings: LogSettings): string {
   const os = collector === "windows" ? "windows" : "linux";
-  const { extension, exporter } = destination(spec, collector, settings);
+  const { extension, exporter, batch, processors = {} } = destination(spec, collector, settings);
   const read = receivers(spec, collector, settings);
-  const common = ["memory_limiter", "resource"];
+  const last = ["resource", ...Object.keys(processors)];
   const exporters = ["otlp_http"];
   const ofContainers = Object.keys(read).filter((name) => name === "file_log/containers");
   const others = Object.keys(read).filter((name) => name !== "file_log/containers");
   return stringify(
     {
       extensions: {
-        file_storage: { directory: stateFolders[os], create_directory: true },
+        // Nothing is synced to the disk (bbolt, NoSync): after a power failure a file may be beyond reading, and a new one is begun.
+        file_storage: { directory: stateFolders[os], create_directory: true, recreate: true },
         ...(extension === undefined ? {} : { [extension.name]: extension.settings }),
       },
       receivers: read,
@@ -264,6 +200,7 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
             "os.type": os,
           }).map(([key, value]) => ({ key, value, action: "upsert" })),
         },
+        ...processors,
       },
       exporters: {
         otlp_http: {
@@ -275,7 +212,7 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
             sizer: "bytes",
             queue_size: 256 * 1024 * 1024,
             block_on_overflow: true,
-            batch: { flush_timeout: "5s", min_size: 200_000, max_size: 900_000 },
+            batch: { flush_timeout: "5s", ...batch },
           },
         },
       },
@@ -286,10 +223,10 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
         pipelines: {
           "logs/containers": {
             receivers: ofContainers,
-            processors: ["memory_limiter", "k8s_attributes", "resource"],
+            processors: ["memory_limiter", "k8s_attributes", ...last],
             exporters,
           },
-          "logs/node": { receivers: others, processors: common, exporters },
+          "logs/node": { receivers: others, processors: ["memory_limiter", ...last], exporters },
         },
       },
     },

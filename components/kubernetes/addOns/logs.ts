@@ -22,13 +22,13 @@ import {
 import {
   collectorMegabytes,
   collectorName,
-  headerVariable,
   journalFolder,
   journalRoot,
   type LogSpec,
   logConfiguration,
   stateFolders,
 } from "./logConfiguration.ts";
+import { headerVariable } from "./logDestination.ts";
 import { windowsAgent } from "./nodeAgents.ts";
 import { identityFolders, identityTokenSeconds } from "./workloadIdentity.ts";
 
