@@ -44,7 +44,6 @@ const received = z.object({
 });
 
 const program = z.looseObject({
-  receivers: z.record(z.string(), z.unknown()),
   service: z.looseObject({ pipelines: z.unknown() }),
 });
 const followed = z.object({ receivers: z.object({ journald: z.object({ units: z.array(z.string()) }) }) });
@@ -84,6 +83,20 @@ describe("log collectors", () => {
         const { receivers } = followed.parse(parse(logConfiguration(spec, collector, logs(spec.cloud))));
         const installed = files.flatMap(({ path: file }) => (file.endsWith(".service") ? [path.basename(file)] : []));
         assert.deepEqual(receivers.journald.units.toSorted(), installed.toSorted(), `${collector} of ${spec.name}`);
+      }
+  });
+
+  it("make no record of a file that is larger than a request may be", () => {
+    // KiB of a part of a long line, as containerd writes them.
+    const part = 16;
+    for (const settings of [logs("aws"), logs("azure"), otlp])
+      for (const collector of ["control-plane", "windows"] as const) {
+        const text = logConfiguration(exampleSpec("aws-dev"), collector, settings);
+        const longest = [...text.matchAll(/max_log_size: (\d+)KiB/g)].map(([, size]) => Number(size) + part);
+        const request = Number(/max_size: (\d+)$/m.exec(text)?.[1]) / 1024;
+        // Of both kinds of files, and of a container's line that comes in parts.
+        assert.equal(longest.length, 3);
+        assert.ok(Math.max(...longest) < request, `${longest} of ${request}`);
       }
   });
 
@@ -210,6 +223,17 @@ describe("configuration of the log collectors, as the real program reads it", ()
         contexts: [{ name: "c", context: { cluster: "c", user: "" } }],
       }),
     );
+    // Fake of journalctl 255 with --output=json (systemd: src/shared/logs-show.c), which gives a message with a control character as bytes.
+    const journalctl = path.join(folder, "journalctl");
+    const entry = { __CURSOR: "c", __REALTIME_TIMESTAMP: `${now - 3_600_000}000`, _SYSTEMD_UNIT: "kubelet.service" };
+    const warning = JSON.stringify({
+      ...entry,
+      PRIORITY: "4",
+      MESSAGE: [...Buffer.from("\u001b[33mthe disk is slow")],
+    });
+    writeFileSync(journalctl, `#!/bin/sh\necho '${warning}'\nexec tail --pid=$PPID --follow /dev/null\n`, {
+      mode: 0o755,
+    });
     const endpoint = `http://127.0.0.1:${address.port}/v1/logs`;
     const parsed = (settings: LogSettings) =>
       program.parse(
@@ -218,20 +242,14 @@ describe("configuration of the log collectors, as the real program reads it", ()
             .replaceAll("/var/log/pods", path.join(folder, "pods"))
             .replaceAll("/var/log/kubernetes/audit", path.join(folder, "audit"))
             .replaceAll("/var/lib/otelcol", path.join(folder, "state"))
+            .replace(/root_path: .*\n\s+journalctl_path: .*/, `journalctl_path: ${journalctl}`)
             .replace("auth_type: serviceAccount", "auth_type: kubeConfig")
             .replace("timeout: 30s", "timeout: 30s\n    encoding: json"),
         ),
       );
-    const { receivers, service, ...rest } = parsed({ ...otlp, otlp: { ...otlp.otlp, endpoint } });
-    const { journald, ...readers } = receivers;
-    assert.ok(journald !== undefined);
+    const { service, ...rest } = parsed({ ...otlp, otlp: { ...otlp.otlp, endpoint } });
     const { processors, service: signed } = parsed(logs("aws"));
-    const config = stringify({
-      ...rest,
-      receivers: readers,
-      processors,
-      service: { ...service, pipelines: signed.pipelines },
-    }).replace(/\n\s+- journald\n/, "\n");
+    const config = stringify({ ...rest, processors, service: { ...service, pipelines: signed.pipelines } });
     child = spawn(collector, ["--config", `file:${write("run", config)}`], {
       env: { ...process.env, ...variables, KUBECONFIG: path.join(folder, "kubeconfig") },
       stdio: ["ignore", "ignore", "pipe"],
@@ -242,9 +260,9 @@ describe("configuration of the log collectors, as the real program reads it", ()
     });
     const groups = () => requests.flatMap(({ body }) => body.resourceLogs);
     const records = () => groups().flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords));
-    for (let round = 0; round < 300 && records().length < 3 && child.exitCode === null; round++)
+    for (let round = 0; round < 300 && records().length < 4 && child.exitCode === null; round++)
       await new Promise((resolve) => setTimeout(resolve, 100));
-    assert.equal(records().length, 3, said);
+    assert.equal(records().length, 4, said);
     assert.equal(requests[0]?.token, variables.HEADER_0);
 
     const group = (part: string) => JSON.stringify(groups().find((each) => JSON.stringify(each).includes(part)));
@@ -266,9 +284,12 @@ describe("configuration of the log collectors, as the real program reads it", ()
     const audit = group('"stringValue":"Metadata"');
     assert.ok(audit?.includes(attribute("fenestra.log", "audit")), audit);
     assert.ok(audit?.includes(attribute("k8s.node.name", "node-1")), audit);
+    const journal = group("the disk is slow");
+    assert.ok(journal?.includes('"severityNumber":13,"severityText":"WARN","body":{"stringValue":'), journal);
+    assert.ok(journal?.includes(attribute("systemd.unit", "kubelet.service")), journal);
     const times = records().map(({ timeUnixNano }) =>
       Math.abs(Math.round((now - Number(timeUnixNano) / 1e6) / 3_600_000)),
     );
-    assert.deepEqual(times.toSorted(), [0, 2, 3], audit);
+    assert.deepEqual(times.toSorted(), [0, 1, 2, 3], audit);
   });
 });

@@ -111,6 +111,9 @@ function journal(units: readonly string[]) {
     journalctl_path: "/usr/bin/journalctl",
     directory: journalFolder,
     units,
+    // Without these, a message of more than 4 KiB is empty, and one with a control character a list of numbers (journalctl(1), --output=json).
+    all: true,
+    convert_message_bytes: true,
     ...reading,
     attributes: { "fenestra.log": "journal" },
     operators: [
