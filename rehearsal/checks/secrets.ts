@@ -16,7 +16,7 @@ export const secretChecks: readonly RehearsalCheck[] = [
     title: "a worker's identity reads the join secret and no other secret of the cluster",
     run: async ({ cloud, note }) => {
       // Logins for downloads are for workers too, where a stack has any.
-      const [join = "", ...others] = cloud.secretNames.filter((name) => !name.endsWith("/credentials"));
+      const [join = "", ...others] = cloud.secretNames.filter((name) => !/\/credentials(-[a-z0-9]{8})?$/.test(name));
       const workers = cloud.machines.filter(({ group }) => group !== undefined);
       expect(workers.length > 0 && others.length > 0, "there are no workers or no other secrets");
       for (const worker of workers) {
