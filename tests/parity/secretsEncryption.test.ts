@@ -51,6 +51,7 @@ describe("a key of KMS alone", () => {
       const text = new Map(exampleControlPlane(specWith(cloud)).files.map(({ path, content }) => [path, content]));
       const unit = text.get("/etc/systemd/system/fenestra-kms-kms-1.service") ?? "";
       assert.equal(/^ExecStart=(.*)$/m.exec(unit)?.[1], commands[cloud]);
+      assert.doesNotMatch(unit, /proxy/, "the cloud is never reached through the proxy");
       const program = cloud === "aws" ? "aws-encryption-provider" : "kubernetes-kms";
       const line = `${program}\thttps://files.test/plugin\tsha256\t${"a".repeat(64)}\t-\tbinary\t/usr/local/bin\t0\t-\n`;
       assert.ok(text.get("/etc/fenestra/artifacts.tsv")?.endsWith(line));

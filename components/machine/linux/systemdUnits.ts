@@ -71,7 +71,6 @@ export function pluginUnit(description: string, command: string, folder: string)
       "StartLimitIntervalSec=0",
     ],
     Service: [
-      "EnvironmentFile=-/etc/fenestra/proxy.env",
       `ExecStart=${command}`,
       "Restart=always",
       "RestartSec=2",
