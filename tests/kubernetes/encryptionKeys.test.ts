@@ -79,6 +79,7 @@ describe("the key of Secrets", function () {
       fileOf(payload, "/machine.env"),
       `PEER_ADDRESSES= scratch=${folder}`,
       'die() { printf "%s" "$*"; exit 1; }',
+      'poll() { shift; "$@"; }',
       `etcd_peers() { ${api.etcdctl.join(" ")} "$@"; }`,
       fileOf(payload, "/stages/encrypted.sh").replaceAll(/^\. .*$/gm, ""),
     ];

@@ -102,7 +102,7 @@ function prefixes({ keys, kms }: SecretsEncryption): readonly string[] {
 
 /**
  * Stages with those of the keys. What etcd holds is compared before the API server starts where another member can be asked, and else as soon as
- * the own one runs.
+ * the own etcd runs: an API server that cannot decrypt a Secret is never ready.
  */
 export function withEncryption(
   { secretsEncryption, controlPlane }: Pick<ControlPlaneSettings, "secretsEncryption" | "controlPlane">,
@@ -121,7 +121,7 @@ export function withEncryption(
       case "manifests":
         return alone ? [stage] : [encryptedStage, stage];
       case "ready":
-        return alone ? [stage, encryptedStage] : [stage];
+        return alone ? [encryptedStage, stage] : [stage];
       default:
         return [stage];
     }

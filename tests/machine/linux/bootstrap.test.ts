@@ -299,6 +299,22 @@ describe("bootstrap of a Linux machine", function () {
     assert.equal(code, 0, output);
   });
 
+  it("looks for other keys before the API server must be ready, where there is but one", () => {
+    const [first] = spec.controlPlane.members;
+    assert.ok(first !== undefined);
+    const alone = { ...spec, controlPlane: { ...spec.controlPlane, members: [first] } };
+    const here = machine(exampleControlPlane({ ...alone, secretsEncryption: { keys: ["key2", "key1"], kms: [] } }));
+    here.secret(`${secretPrefix}/encryption-key-key2`, Buffer.alloc(32, 9).toString("base64"));
+    here.write("/store/etcd", "/registry/secrets/a/b\nk8s:enc:secretbox:v1:key0:x\n");
+    here.write("/store/fail", "/readyz\n");
+    const refused = here.run(entry);
+    assert.equal(refused.code, 33, refused.output);
+    assert.match(refused.output, /Number and key: +1 secretbox:v1:key0$/m);
+    here.write("/store/fail", "get up\n");
+    const silent = here.run(entry);
+    assert.deepEqual([silent.code, /etcd does not answer/.test(silent.output)], [33, true], silent.output);
+  });
+
   it("brings up machines on Azure by Key Vault and the managed identity", () => {
     const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
     const here = machine(exampleControlPlane(azure));

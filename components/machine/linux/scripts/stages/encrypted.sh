@@ -7,6 +7,9 @@
 
 if [[ -z $PEER_ADDRESSES ]]; then
   answering=https://127.0.0.1:2379
+  # Not its health, which an alarm of a full disk spoils.
+  up() { etcd_peers get up >/dev/null 2>"$scratch/etcd"; }
+  poll "$READY_ATTEMPTS" up || die "etcd does not answer: $(tail -n 1 "$scratch/etcd")"
 elif ! ask_peers; then
   log "no other member of etcd answers: the Secrets in it are not compared with the keys"
   exit 0
