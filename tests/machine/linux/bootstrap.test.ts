@@ -315,6 +315,24 @@ describe("bootstrap of a Linux machine", function () {
     assert.deepEqual([silent.code, /etcd does not answer/.test(silent.output)], [33, true], silent.output);
   });
 
+  it("restarts what read the proxy's login at its start when the login is another one", () => {
+    const credentials = { proxy: true, registries: [] };
+    const here = machine(exampleLinuxWorker({ ...spec, httpProxy: "http://proxy.example.com:3128", credentials }));
+    here.set({ CREDENTIALS_SECRET: `${secretPrefix}/credentials` });
+    const restarted = (password: string): readonly string[] => {
+      here.secret(`${secretPrefix}/credentials`, JSON.stringify({ LOGIN_PROXY: `svc:${password}` }));
+      const { code, output, calls } = here.run("/opt/fenestra/stages/credentials.sh");
+      assert.equal(code, 0, output);
+      return calls.filter((call) => call.startsWith("systemctl"));
+    };
+    assert.deepEqual(restarted("a"), []);
+    for (const name of ["containerd-started", "kubelet-started"]) here.write(`/var/lib/fenestra/${name}`, "");
+    assert.deepEqual(restarted("a"), []);
+    assert.deepEqual(restarted("b"), ["systemctl restart containerd.service"]);
+    here.write("/etc/fenestra/credential-providers.yaml", "");
+    assert.deepEqual(restarted("c"), ["systemctl restart containerd.service", "systemctl try-restart kubelet.service"]);
+  });
+
   it("brings up machines on Azure by Key Vault and the managed identity", () => {
     const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
     const here = machine(exampleControlPlane(azure));

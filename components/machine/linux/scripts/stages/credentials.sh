@@ -26,4 +26,6 @@ done < <(find "$templates" -type f)
 # Its environment has the proxy's login from when it was started.
 if [[ -e $state/containerd-started && $(sha256sum /etc/fenestra/proxy.env 2>/dev/null || true) != "$before" ]]; then
   systemctl restart containerd.service
+  # The kubelet has it too, for its credential providers, from when it read their configuration.
+  if [[ -e $state/kubelet-started && -e /etc/fenestra/credential-providers.yaml ]]; then systemctl try-restart kubelet.service; fi
 fi
