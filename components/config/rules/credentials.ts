@@ -31,6 +31,10 @@ export const credentialRules: readonly Rule[] = [
       const path = childPath(key("registryCredentials"), value);
       if (!registryHost.test(value) || value === "_default")
         return [{ path, value, message: "is no host", allowed: "mirror.corp.example or mirror.corp.example:5000" }];
+      if (/:(443|80)$/.test(value)) {
+        const allowed = value.replace(/:\d+$/, "");
+        return [{ path, value, message: "names the scheme's own port, which URLs do without", allowed }];
+      }
       const open = mirrors.find((url) => url.startsWith("http:") && new URL(url).host === value);
       return open === undefined
         ? []

@@ -30,7 +30,7 @@ export const registryRows: readonly Row[] = [
       proxyCredentials: { username: "[secret]", password: "[secret]" },
       mirror: { artifacts: "http://mirror.corp.example/files" },
       registryCredentials: Object.fromEntries(
-        ["https://a.example", "mirror.corp.example"].map((host) => [
+        ["https://a.example", "mirror.corp.example", "mirror.corp.example:443"].map((host) => [
           host,
           { username: "[secret]", password: "[secret]" },
         ]),
@@ -43,6 +43,12 @@ export const registryRows: readonly Row[] = [
         "https://a.example",
         "is no host",
         "mirror.corp.example or mirror.corp.example:5000",
+      ],
+      [
+        'registryCredentials["mirror.corp.example:443"]',
+        "mirror.corp.example:443",
+        "names the scheme's own port, which URLs do without",
+        "mirror.corp.example",
       ],
       [
         'registryCredentials["mirror.corp.example"]',
