@@ -27,22 +27,36 @@ export interface RegistryMirrorArgs {
 /**
  * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself; a mirror cannot serve other content for
  * a digest. A mirror whose path already includes the API root (`https://host/v2/project`) is used as it is: containerd appends `/v2` to every
- * other path (containerd: docs/hosts.md, `override_path`). A registry with a login and without a mirror has a file of its own.
+ * other path (containerd: docs/hosts.md, `override_path`). A registry with a login has a file of its own, which then names the mirror for all
+ * registries too, since containerd reads no other one.
  *
  * A login is a header of the host that wants it and of no other, so it also serves the pause image, which the kubelet's credential providers do
  * not. A registry that answers with its token service gets it there (containerd: core/remotes/docker/config/hosts.go, WithAuthHeader).
  */
 export function registryMirrorFiles({ os, registries, credentials }: RegistryMirrorArgs): readonly PayloadFile[] {
   const separator = os === "windows" ? "\\" : "/";
-  const own = credentials.registries
-    .filter((host) => registries[host] === undefined)
-    .map((host): [string, string] => [host, `https://${apiHost(host)}`]);
-  return [...Object.entries(registries), ...own]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([registry, mirror]) => ({
-      path: [registryConfigDir[os], registryFolder(os, registry), "hosts.toml"].join(separator),
-      content: hostsToml(registry, mirror, loginFor(credentials, registry, mirror)),
-    }));
+  return [...new Set([...Object.keys(registries), ...credentials.registries])].sort().map((registry) => ({
+    path: [registryConfigDir[os], registryFolder(os, registry), "hosts.toml"].join(separator),
+    content: [
+      ...serverLines(registry),
+      ...hostsOf(registries, credentials, registry).flatMap((url) =>
+        hostLines(url, loginFor(credentials, registry, url)),
+      ),
+      "",
+    ].join("\n"),
+  }));
+}
+
+/** URLs that containerd asks for a registry's images before it asks the registry without a login, in order. */
+function hostsOf(
+  registries: RegistryMirrorArgs["registries"],
+  credentials: Credentials,
+  registry: string,
+): readonly string[] {
+  const itself = `https://${apiHost(registry)}`;
+  const mirror = mirrorOf(registries, registry);
+  if (mirror !== undefined && new URL(mirror).host === apiHost(registry)) return [registries[registry] ?? itself];
+  return [...(mirror === undefined ? [] : [mirror]), ...(credentials.registries.includes(registry) ? [itself] : [])];
 }
 
 /** Placeholder of the login that a host wants; `undefined` when it wants none. */
@@ -57,17 +71,15 @@ function registryFolder(os: "linux" | "windows", registry: string): string {
   return os === "windows" ? registry.replace(/:(\d+)$/, "_$1_") : registry;
 }
 
-function hostsToml(registry: string, mirror: string, login: string | undefined): string {
-  const { pathname } = new URL(mirror);
-  const host = `host."${mirror.replace(/\/+$/, "")}"`;
+function hostLines(url: string, login: string | undefined): readonly string[] {
+  const { pathname } = new URL(url);
+  const host = `host."${url.replace(/\/+$/, "")}"`;
   return [
-    ...serverLines(registry),
     `[${host}]`,
     'capabilities = ["pull", "resolve"]',
     ...(/^\/v2\/./.test(pathname) ? ["override_path = true"] : []),
     ...(login === undefined ? [] : [`[${host}.header]`, `Authorization = "Basic ${login}"`]),
-    "",
-  ].join("\n");
+  ];
 }
 
 /** The upstream tried after the mirror. With a mirror for all registries it is the one that the image names, which is containerd's default. */

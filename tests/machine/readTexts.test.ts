@@ -60,7 +60,7 @@ describe("texts as the code of the programs reads them that they are for", () =>
 
   it("have no problem and mean what they should", function () {
     const registries = [...Object.keys(mirrors), "mirror.example.com:8443", "own.example.com"].toSorted();
-    const [, mirrorLogin, ownLogin] = credentials.registries.map((host) => `Basic @${registryLogin(host)}@`);
+    const [hubLogin, mirrorLogin, ownLogin] = credentials.registries.map((host) => `Basic @${registryLogin(host)}@`);
     const found = read(
       this,
       { kind: "azure.json", text: azureJson },
@@ -80,15 +80,28 @@ describe("texts as the code of the programs reads them that they are for", () =>
       { read: ["flannel.4096", "1.0.0", "flannel"] },
       { read: ["10.244.0.0/16", "vxlan", '{"Type":"vxlan","VNI":4096,"Port":4789}'] },
       { read: [`https://all.example.com/v2 ${both}`, `https://quay.io/v2 ${all}`] },
-      { read: [`https://mirror.example.com/v2/hub ${both}`, `https://registry-1.docker.io/v2 ${all}`] },
+      {
+        read: [
+          `https://mirror.example.com/v2/hub ${both}`,
+          `https://registry-1.docker.io/v2 ${both} ${hubLogin}`,
+          `https://registry-1.docker.io/v2 ${all}`,
+        ],
+      },
       { read: [`https://mirror.example.com:8443/v2 ${both} ${mirrorLogin}`, `https://mcr.microsoft.com/v2 ${all}`] },
       {
         read: [
+          `https://all.example.com/v2 ${both}`,
           `https://mirror.example.com:8443/v2 ${both} ${mirrorLogin}`,
           `https://mirror.example.com:8443/v2 ${all}`,
         ],
       },
-      { read: [`https://own.example.com/v2 ${both} ${ownLogin}`, `https://own.example.com/v2 ${all}`] },
+      {
+        read: [
+          `https://all.example.com/v2 ${both}`,
+          `https://own.example.com/v2 ${both} ${ownLogin}`,
+          `https://own.example.com/v2 ${all}`,
+        ],
+      },
       { read: [`http://mirror.example.com/path/v2 ${both}`, `https://registry.example.com:5000/v2 ${all}`] },
     ]);
   });
