@@ -10,6 +10,7 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
       id: "snapshot and restore",
       title: "a snapshot in the object store brings the objects back after all data is destroyed",
       run: async (context) => {
+        await lab.untilBooted();
         const good = await writes(context, "kept", 3);
         expectEqual(good, 3, "writes before the snapshot");
         await lab.script(0, "etcd-snapshot.sh");
