@@ -181,7 +181,7 @@ describe("configuration of the log collectors, as the real program reads it", ()
   });
 
   it("sends lines of containers and requests of the audit log, with what they are and where from, the old ones as of now", async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const requests: { readonly token: string | undefined; readonly body: z.infer<typeof received> }[] = [];
     server = createServer((request, response) => {
       const chunks: Buffer[] = [];
@@ -260,7 +260,7 @@ describe("configuration of the log collectors, as the real program reads it", ()
     });
     const groups = () => requests.flatMap(({ body }) => body.resourceLogs);
     const records = () => groups().flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords));
-    for (let round = 0; round < 300 && records().length < 4 && child.exitCode === null; round++)
+    for (let round = 0; round < 1500 && records().length < 4 && child.exitCode === null; round++)
       await new Promise((resolve) => setTimeout(resolve, 100));
     assert.equal(records().length, 4, said);
     assert.equal(requests[0]?.token, variables.HEADER_0);
