@@ -36,8 +36,11 @@ const outputs: Readonly<Record<string, Outputs>> = {
   },
   "authorization:RoleAssignment": (request, { made }) => {
     const wanted = assignment(request);
+    // What replaces a resource has its URN and a number (plan/providers/cloud.ts).
+    const resource = ({ urn }: { readonly urn: string }): string => urn.replace(/#\d+$/, "");
     const twice = [...made()].some(
-      ({ request: other }) => other.type === request.type && other.urn !== request.urn && assignment(other) === wanted,
+      ({ request: other }) =>
+        other.type === request.type && resource(other) !== resource(request) && assignment(other) === wanted,
     );
     // Azure RBAC, "Troubleshoot Azure RBAC": one assignment per principal, role and scope.
     if (wanted !== undefined && twice)

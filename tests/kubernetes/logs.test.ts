@@ -202,7 +202,8 @@ describe("configuration of the log collectors, as the real program reads it", ()
       "pods/fenestra-monitoring_log-collector-x_0a1b2c3d-0000-4000-8000-000000000002/log-collector",
     );
     for (const place of [pod, own, path.join(folder, "audit")]) mkdirSync(place, { recursive: true });
-    const now = Date.now();
+    // The collector leaves out zeros at the end of a second's part.
+    const now = Math.floor(Date.now() / 1000) * 1000 + 123;
     const hoursAgo = (hours: number): string => new Date(now - hours * 3_600_000).toISOString();
     // As containerd writes them: time, stream, P for a part of a line and F for its end.
     appendFileSync(path.join(pod, "0.log"), `${hoursAgo(3)} stdout P half of \n`);
