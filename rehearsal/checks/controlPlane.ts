@@ -2,7 +2,7 @@ import { expect, expectEqual, inOrder } from "../../checks/check.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { ports } from "../../components/model/ports.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
-import { type Cluster, hasBooted } from "../cluster/cluster.ts";
+import type { Cluster } from "../cluster/cluster.ts";
 import type { CommandResult } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
@@ -135,14 +135,11 @@ export class ControlPlaneLab {
   }
 
   /**
-   * Waits until the bootstraps of all machines have ended: kubeadm restarts the kubelet in one of the last stages, and who takes manifests away
+   * Waits until the bootstraps of all machines have ended well: kubeadm restarts the kubelet in one of the last stages, and who takes manifests away
    * from one that just starts waits for two minutes (etcd-restore.sh). In an update they end when all machines have its release.
    */
   async untilBooted(): Promise<void> {
-    await waitFor("the bootstraps to end", () => this.indices.every((index) => hasBooted(this.machine(index))), {
-      timeoutMs: backLimitMs,
-      intervalMs: 500,
-    });
+    await this.#cluster.untilBooted();
   }
 }
 

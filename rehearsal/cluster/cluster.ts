@@ -281,19 +281,18 @@ export class Cluster {
       [...this.#machines.values()].map((machine) =>
         explained(
           [machine],
-          waitFor(`the bootstrap of ${machine.name} to end well`, () => hasBooted(machine), {
-            timeoutMs: 120_000,
-            intervalMs: 500,
-          }),
+          waitFor(
+            `the bootstrap of ${machine.name} to end well`,
+            () => machine.systemd.state(bootstrapUnit).lastCode === 0,
+            {
+              timeoutMs: 120_000,
+              intervalMs: 500,
+            },
+          ),
         ),
       ),
     );
   }
-}
-
-/** Whether the last bootstrap of a machine has ended well. */
-export function hasBooted({ systemd }: LinuxMachine): boolean {
-  return systemd.state(bootstrapUnit).lastCode === 0;
 }
 
 /** Adds the ends of the machines' bootstrap logs to an error. */
