@@ -1,12 +1,12 @@
 import { NOTFOUND } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
-import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { requireMinorFacts } from "../../components/model/releases.ts";
 import { servingSigner } from "../clouds/csrApprover.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import { auditEventOf, auditLogs, inMachines } from "../cluster/inspect.ts";
 import { waitFor } from "../host/processes.ts";
 import { programOf } from "../programs/addOns.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
@@ -222,24 +222,15 @@ async function lastWords(cluster: Cluster, { pod, name }: RealContainer): Promis
   return (last ?? lines.at(-1) ?? "it said nothing").slice(0, 500);
 }
 
-const auditEvent = z.looseObject({
-  verb: z.string(),
-  user: z.looseObject({ username: z.string() }),
-  objectRef: z.looseObject({ apiGroup: z.string().optional(), resource: z.string().optional() }).optional(),
-  responseStatus: z.looseObject({ code: z.number().optional() }).optional(),
-});
-
 /** What service accounts were refused, each once. */
 async function refusals(cluster: Cluster): Promise<readonly string[]> {
   const audited = await inMachines(
     cluster,
-    `grep -h '"code":403' /var/log/kubernetes/audit/*.log | grep '"username":"system:serviceaccount:'`,
+    `grep --text --no-filename '"code":403' ${auditLogs} | grep '"username":"system:serviceaccount:'`,
   );
   const said = await inMachines(cluster, "grep -rhiE 'is forbidden|403 Forbidden' /var/log/pods");
-  const found = audited.flatMap((line) => {
-    const event = auditEvent.safeParse(JSON.parse(line));
-    if (!event.success) return [];
-    const { user, verb, objectRef } = event.data;
+  const found = audited.map((line) => {
+    const { user, verb, objectRef } = auditEventOf(line);
     return `${user.username} may not ${verb} ${[objectRef?.resource, objectRef?.apiGroup].filter(Boolean).join(".")}`;
   });
   // Lines of logs differ by their times, the rest repeats itself.
@@ -248,12 +239,4 @@ async function refusals(cluster: Cluster): Promise<readonly string[]> {
   );
   // The audit policy leaves leases and events out; of the rest it knows more than a log.
   return [...new Set([...found, ...(found.length > 0 ? [] : words)])];
-}
-
-/** Lines that a shell command prints in the machines; a machine in which it fails has none. */
-async function inMachines(cluster: Cluster, command: string): Promise<readonly string[]> {
-  const outputs = await Promise.all(
-    [...cluster.machines.values()].map(({ run }) => run(["bash", "-c", `${command} 2>/dev/null || true`])),
-  );
-  return outputs.flatMap(({ stdout }) => stdout.split("\n").filter((line) => line !== ""));
 }

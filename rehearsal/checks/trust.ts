@@ -3,6 +3,7 @@ import { ports } from "../../components/model/ports.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import { apiFor, kubeconfig } from "../cluster/api.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import { auditLogs, inMachines } from "../cluster/inspect.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
@@ -55,12 +56,8 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
           `kubectl ${node} get secret audit-check; kubectl ${node} create token audit-check`,
         ]);
         expectEqual(stderr.match(/forbidden/g)?.length, 2, `refusals (${stderr})`);
-        const logs = await Promise.all(
-          [...Array(lab.size).keys()].map((index) =>
-            lab.machine(index).run(["bash", "-c", "grep -h audit-check /var/log/kubernetes/audit/*.log || true"]),
-          ),
-        );
-        const seen = logs.flatMap(({ stdout }) => stdout.match(/"user":{"username":"system:node:[^"]+"/g) ?? []);
+        const lines = await inMachines(cluster, `grep --text --no-filename audit-check ${auditLogs}`);
+        const seen = lines.flatMap((line) => line.match(/"user":{"username":"system:node:[^"]+"/g) ?? []);
         expect(seen.length >= 2, `${seen.length} of 2 requests are in the audit logs`);
       },
     },

@@ -3,19 +3,18 @@ import { ports } from "../../components/model/ports.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { Cluster } from "./cluster.ts";
 
+/** Lines that a shell command prints in the Linux machines; a machine in which it fails has none. */
+export async function inMachines(cluster: Cluster, command: string): Promise<readonly string[]> {
+  const outputs = await Promise.all(
+    [...cluster.machines.values()].map(({ run }) => run(["bash", "-c", `${command} 2>/dev/null || true`])),
+  );
+  return outputs.flatMap(({ stdout }) => stdout.split("\n").filter((line) => line !== ""));
+}
+
 /** Who created each Node, by the audit logs of the API servers: node name to user. */
 export async function creators(cluster: Cluster): Promise<ReadonlyMap<string, string>> {
-  const logs = await Promise.all(
-    [...cluster.machines.values()].map(async ({ run }) => {
-      const { stdout } = await run([
-        "bash",
-        "-c",
-        'cat /var/log/kubernetes/audit/*.log 2>/dev/null | grep --text \'"verb":"create"\' | grep --text \'"resource":"nodes"\' || true',
-      ]);
-      return stdout.split("\n").filter((text) => text.startsWith("{"));
-    }),
-  );
-  return creatorsIn(logs.flat());
+  const created = `grep --text --no-filename '"verb":"create"' ${auditLogs} | grep --text '"resource":"nodes"'`;
+  return creatorsIn(await inMachines(cluster, created));
 }
 
 /**
@@ -26,24 +25,37 @@ export async function creators(cluster: Cluster): Promise<ReadonlyMap<string, st
  * (tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go, 1.36.3). What was refused created nothing.
  */
 export function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string> {
-  const events = lines
-    .map((line) => auditEvent.parse(JSON.parse(line)))
-    .map(({ objectRef, user: { username }, responseStatus }) => ({
-      node: objectRef.name ?? username.replace("system:node:", ""),
-      username,
-      code: responseStatus?.code ?? 500,
-    }));
+  const events = lines.map(auditEventOf).map(({ objectRef, user: { username }, responseStatus }) => ({
+    node: objectRef?.name ?? username.replace("system:node:", ""),
+    username,
+    code: responseStatus?.code ?? 500,
+  }));
   const possible = events.filter(({ code }) => code === 409 || code >= 500);
   const certain = events.filter(({ code }) => code === 201);
   return new Map([...possible, ...certain].map(({ node, username }) => [node, username]));
 }
 
+/** Where the API servers write their audit logs, as a shell pattern. */
+export const auditLogs = "/var/log/kubernetes/audit/*.log";
+
 const auditEvent = z.looseObject({
-  objectRef: z.looseObject({ name: z.string().optional() }),
+  verb: z.string(),
   /** Nobody in the event of a request whose credentials were refused. */
   user: z.looseObject({ username: z.string().default("") }),
-  responseStatus: z.looseObject({ code: z.number() }).optional(),
+  objectRef: z
+    .looseObject({
+      apiGroup: z.string().optional(),
+      resource: z.string().optional(),
+      name: z.string().optional(),
+    })
+    .optional(),
+  responseStatus: z.looseObject({ code: z.number().optional() }).optional(),
 });
+
+/** The event of a line of an audit log. @throws Error when the line is none */
+export function auditEventOf(line: string): z.output<typeof auditEvent> {
+  return auditEvent.parse(JSON.parse(line));
+}
 
 /** What etcd of a machine holds under a key, as text. @throws Error when etcd does not answer */
 export async function rawEtcd(machine: LinuxMachine, key: string): Promise<string> {
