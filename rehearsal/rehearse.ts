@@ -241,18 +241,24 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
             ...(hasWindows ? [windowsDrainCheck(options.wine, cluster)] : []),
             ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster, spec)),
             ...(worker === undefined || !spec.addons.samples ? [] : identityChecks(stackConfig, program, cluster)),
-            ...(worker === undefined ? [] : [...trustChecks(cluster, lab), lateJoinCheck(cluster, lab, worker)]),
+            ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)]),
           ],
           cloud.nodeTemplates,
         ),
     selection,
     progress,
   );
+  // They mostly wait and take nothing away from the others.
   const beside = selected(
-    hasWindows && updateTo === undefined
+    updateTo === undefined
       ? needing(broughtUp, [
-          windowsKubeletCheck(options.wine),
-          ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
+          ...(hasWindows
+            ? [
+                windowsKubeletCheck(options.wine),
+                ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
+              ]
+            : []),
+          ...(worker === undefined ? [] : trustChecks(cluster, lab)),
         ])
       : [],
     selection,
