@@ -2,10 +2,10 @@ import { parse, stringify } from "yaml";
 import { z } from "zod";
 import type { DecodedFile } from "../plan/decode/machine.ts";
 import { newAuthority } from "../plan/fakes/certificates.ts";
+import type { Breakage } from "./breakage.ts";
 import { nameOf } from "./cluster/apply.ts";
 import type { DecodedMachine } from "./cluster/bringUp.ts";
 import { uninitializedTaintKey } from "./cluster/facts.ts";
-import type { Breakage } from "./rehearse.ts";
 
 type Changed = (machine: DecodedMachine) => boolean;
 

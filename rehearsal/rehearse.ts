@@ -5,15 +5,11 @@ import { loadConfig } from "../components/config/load.ts";
 import type { StackConfig } from "../components/config/schema.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { minorOf } from "../components/model/releases.ts";
-import type { DecodedUserData } from "../plan/decode/machine.ts";
-import { decodeUserData } from "../plan/decode/userData.ts";
-import type { KeyAndCertificate } from "../plan/fakes/certificates.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
 import type { SimulatedMachine } from "../plan/fakes/machines.ts";
 import { runProgramWithHooks } from "../plan/program/runProgram.ts";
 import { textOf } from "../plan/program/values.ts";
-import { makePlan } from "../plan/report/makePlan.ts";
-import { type MirrorList, mirrorList } from "../plan/report/mirrorList.ts";
+import { type Breakage, decodeMachine, withPlatform } from "./breakage.ts";
 import { addOnChecks } from "./checks/addOns.ts";
 import { acceptanceChecks, expectedPools } from "./checks/all.ts";
 import { bringUpChecks } from "./checks/bringUp.ts";
@@ -30,11 +26,8 @@ import { updateChecks } from "./checks/update.ts";
 import { windowsDrainCheck } from "./checks/windowsDrain.ts";
 import { containerdExeCheck, windowsKubeletCheck } from "./checks/windowsNodes.ts";
 import { windowsProgramChecks } from "./checks/windowsPrograms.ts";
-import type { CloudSimulation } from "./clouds/cloud.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
-import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
-import type { EndpointHandler } from "./clouds/server.ts";
-import { type Applied, isGate, type KubernetesObject } from "./cluster/apply.ts";
+import { type Applied, isGate } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster, type Release } from "./cluster/cluster.ts";
 import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
@@ -43,6 +36,7 @@ import { callHook } from "./hooks.ts";
 import type { Progress } from "./host/progress.ts";
 import { keepLogs } from "./logs.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
+import { mirrorLine, mirrorSettings } from "./mirrorSettings.ts";
 import { nodesText } from "./nodeTable.ts";
 import { withOwnAuthority } from "./ownAuthority.ts";
 import { podAddressesOf } from "./podNetworks.ts";
@@ -51,18 +45,6 @@ import type { Programs } from "./programs/obtain.ts";
 import type { Wine } from "./programs/wine.ts";
 import { releasesText, withPatchOf } from "./releases.ts";
 import { Updates } from "./update.ts";
-
-/** Breaks something on purpose: a negative control expects that this is seen. */
-export interface Breakage {
-  /** Changes a machine's decoded files before it boots. What a Linux machine fetches comes to it unchanged. */
-  readonly payload?: (machine: DecodedMachine) => DecodedUserData;
-  /** Changes the list by which the mirror is filled. */
-  readonly mirror?: (list: MirrorList) => MirrorList;
-  /** Changes an object before it is applied. */
-  readonly object?: (object: KubernetesObject) => KubernetesObject;
-  /** Changes what the cloud's platform tells machines of their network interface. */
-  readonly platform?: (answer: string) => string;
-}
 
 /** Longest that a check of files or a step to a running cluster may take, in milliseconds: what it needs may still be built. */
 const buildLimitMs = 1_800_000;
@@ -128,7 +110,8 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   });
   progress.line(`program: ${program.resources.length} resources registered, outputs simulated`);
   const cloud = withPlatform(simulateCloud(program, spec), options.breakage?.platform);
-  const decodeOne = (machine: SimulatedMachine): DecodedMachine => decode(machine, cloud, options.breakage);
+  const decodeOne = (machine: SimulatedMachine): DecodedMachine =>
+    decodeMachine(machine, cloud, options.breakage?.payload);
   const decoded = cloud.machines.map(decodeOne);
   const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode: decodeOne, progress });
   const { updateTo } = options;
@@ -138,7 +121,12 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
   );
 
-  const settings = await mirrorSettings(stack, config, stackConfig, own?.authority, options.breakage);
+  const settings = await mirrorSettings(
+    { entry, stack, config },
+    stackConfig,
+    own?.authority,
+    options.breakage?.mirror,
+  );
   const surroundings = await buildSurroundings(
     cloud,
     [...decoded, ...coming],
@@ -306,62 +294,4 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {
   return new Map(pools.map(({ image, os }) => [image, os.replace("windows-", "")]));
-}
-
-/** A cloud whose platform gives changed answers. */
-function withPlatform(cloud: CloudSimulation, change: Breakage["platform"]): CloudSimulation {
-  const { platform } = cloud;
-  if (platform === undefined || change === undefined) return cloud;
-  const handle: EndpointHandler = async (request) => {
-    const answer = await platform.handle(request);
-    return { ...answer, body: change(String(answer.body)) };
-  };
-  return { ...cloud, platform: { ...platform, handle } };
-}
-
-function decode(
-  machine: DecodedMachine["machine"],
-  cloud: CloudSimulation,
-  breakage: Breakage | undefined,
-): DecodedMachine {
-  const decoded = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
-  return breakage?.payload === undefined ? decoded : { machine, payload: breakage.payload(decoded) };
-}
-
-/** What `fenestra mirror --list` tells of a stack with a mirror of files; nothing for a stack without. */
-async function mirrorSettings(
-  stack: string,
-  config: Readonly<Record<string, string>>,
-  stackConfig: StackConfig,
-  authority: KeyAndCertificate | undefined,
-  breakage: Breakage | undefined,
-): Promise<MirrorSettings | undefined> {
-  const { httpProxy, proxyCredentials, registryCredentials = {}, mirror, access } = stackConfig;
-  const { artifacts } = mirror;
-  if (artifacts === undefined) {
-    if (breakage?.mirror === undefined) return undefined;
-    throw new Error(`${stack} has no fenestra:mirror.artifacts, so nothing can be left out of its mirror`);
-  }
-  const list = mirrorList(await makePlan({ stack, config, entry }), clusterSpec(stackConfig));
-  const issuers = access.signIn.map(({ issuer }) => new URL(issuer).hostname);
-  return {
-    artifacts,
-    httpProxy,
-    proxyLogin: basicLogin(proxyCredentials),
-    mirrorLogin: basicLogin(registryCredentials[new URL(artifacts).host]),
-    authority,
-    issuers,
-    list: breakage?.mirror?.(list) ?? list,
-  };
-}
-
-/** A login in the form in which basic authentication has it. */
-function basicLogin(login: StackConfig["proxyCredentials"]): string | undefined {
-  return login === undefined ? undefined : `${login.username}:${login.password}`;
-}
-
-function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSettings): string {
-  const way = httpProxy === undefined ? "" : ` by the proxy ${httpProxy}`;
-  const trust = authority === undefined ? "" : ", certified by an authority of the stack file,";
-  return `mirror: ${artifacts}${trust}${way} holds the ${list.files.length} files of \`fenestra mirror --list\`; no publisher can be reached`;
 }

@@ -4,6 +4,7 @@ import { loadConfig } from "../components/config/load.ts";
 import type { Cloud } from "../components/config/schema.ts";
 import { minorOf } from "../components/model/releases.ts";
 import { withoutExamples } from "../plan/providers/engineProject.ts";
+import type { Breakage } from "./breakage.ts";
 import type { Release } from "./cluster/cluster.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
 import { RehearsalError } from "./host/errors.ts";
@@ -22,7 +23,7 @@ import { obtainKmsPlugin } from "./programs/kmsPlugin.ts";
 import { obtainPrograms, type Programs } from "./programs/obtain.ts";
 import { pendingWindowsPrograms } from "./programs/windowsPrograms.ts";
 import { findWine, obtainWine } from "./programs/wine.ts";
-import { type Breakage, rehearse } from "./rehearse.ts";
+import { rehearse } from "./rehearse.ts";
 import { summary } from "./summary.ts";
 import { untilEngineIsDone, untilInterrupted } from "./untilInterrupted.ts";
 

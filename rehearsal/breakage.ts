@@ -1,0 +1,41 @@
+import type { DecodedUserData } from "../plan/decode/machine.ts";
+import { decodeUserData } from "../plan/decode/userData.ts";
+import type { SimulatedMachine } from "../plan/fakes/machines.ts";
+import type { MirrorList } from "../plan/report/mirrorList.ts";
+import type { CloudSimulation } from "./clouds/cloud.ts";
+import type { EndpointHandler } from "./clouds/server.ts";
+import type { KubernetesObject } from "./cluster/apply.ts";
+import type { DecodedMachine } from "./cluster/bringUp.ts";
+
+/** Breaks something on purpose: a negative control expects that this is seen. */
+export interface Breakage {
+  /** Changes a machine's decoded files before it boots. What a Linux machine fetches comes to it unchanged. */
+  readonly payload?: (machine: DecodedMachine) => DecodedUserData;
+  /** Changes the list by which the mirror is filled. */
+  readonly mirror?: (list: MirrorList) => MirrorList;
+  /** Changes an object before it is applied. */
+  readonly object?: (object: KubernetesObject) => KubernetesObject;
+  /** Changes what the cloud's platform tells machines of their network interface. */
+  readonly platform?: (answer: string) => string;
+}
+
+/** A cloud whose platform gives changed answers. */
+export function withPlatform(cloud: CloudSimulation, change: Breakage["platform"]): CloudSimulation {
+  const { platform } = cloud;
+  if (platform === undefined || change === undefined) return cloud;
+  const handle: EndpointHandler = async (request) => {
+    const answer = await platform.handle(request);
+    return { ...answer, body: change(String(answer.body)) };
+  };
+  return { ...cloud, platform: { ...platform, handle } };
+}
+
+/** What a machine's user data holds, changed by a breakage. */
+export function decodeMachine(
+  machine: SimulatedMachine,
+  cloud: CloudSimulation,
+  change: Breakage["payload"],
+): DecodedMachine {
+  const decoded = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
+  return change === undefined ? decoded : { machine, payload: change(decoded) };
+}

@@ -1,0 +1,45 @@
+import type { StackConfig } from "../components/config/schema.ts";
+import { clusterSpec } from "../components/model/clusterSpec.ts";
+import type { KeyAndCertificate } from "../plan/fakes/certificates.ts";
+import { makePlan, type PlanRequest } from "../plan/report/makePlan.ts";
+import { mirrorList } from "../plan/report/mirrorList.ts";
+import type { Breakage } from "./breakage.ts";
+import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
+
+/** What `fenestra mirror --list` tells of a stack with a mirror of files; nothing for a stack without. */
+export async function mirrorSettings(
+  { entry, stack, config }: PlanRequest,
+  stackConfig: StackConfig,
+  authority: KeyAndCertificate | undefined,
+  change: Breakage["mirror"],
+): Promise<MirrorSettings | undefined> {
+  const { httpProxy, proxyCredentials, registryCredentials = {}, mirror, access } = stackConfig;
+  const { artifacts } = mirror;
+  if (artifacts === undefined) {
+    if (change === undefined) return undefined;
+    throw new Error(`${stack} has no fenestra:mirror.artifacts, so nothing can be left out of its mirror`);
+  }
+  const list = mirrorList(await makePlan({ stack, config, entry }), clusterSpec(stackConfig));
+  const issuers = access.signIn.map(({ issuer }) => new URL(issuer).hostname);
+  return {
+    artifacts,
+    httpProxy,
+    proxyLogin: basicLogin(proxyCredentials),
+    mirrorLogin: basicLogin(registryCredentials[new URL(artifacts).host]),
+    authority,
+    issuers,
+    list: change?.(list) ?? list,
+  };
+}
+
+/** A login in the form in which basic authentication has it. */
+function basicLogin(login: StackConfig["proxyCredentials"]): string | undefined {
+  return login === undefined ? undefined : `${login.username}:${login.password}`;
+}
+
+/** What a user is told of a mirror before it is used. */
+export function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSettings): string {
+  const way = httpProxy === undefined ? "" : ` by the proxy ${httpProxy}`;
+  const trust = authority === undefined ? "" : ", certified by an authority of the stack file,";
+  return `mirror: ${artifacts}${trust}${way} holds the ${list.files.length} files of \`fenestra mirror --list\`; no publisher can be reached`;
+}
