@@ -236,7 +236,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     selection,
     progress,
   );
-  // They mostly wait and take nothing away from the others.
+  // They mostly wait, and need only what no quick check takes away.
   const beside = selected(
     updateTo === undefined
       ? needing(broughtUp, [
@@ -283,8 +283,19 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };
   const besideRun = session.run(beside, context);
-  await session.run(acceptance, context, updateTo === undefined ? {} : { limitMs: updateLimitMs });
+  const limit = updateTo === undefined ? {} : { limitMs: updateLimitMs };
+  await session.run(
+    acceptance.filter(({ slow }) => slow !== true),
+    context,
+    limit,
+  );
   await Promise.all([filesRead, besideRun]);
+  // Some of these take a machine, a secret or the whole control plane away.
+  await session.run(
+    acceptance.filter(({ slow }) => slow === true),
+    context,
+    limit,
+  );
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   progress.line(await nodesText(cluster.api));
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
