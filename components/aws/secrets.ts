@@ -75,11 +75,16 @@ export class Secrets extends pulumi.ComponentResource {
     return key;
   }
 
+  /**
+   * A parameter that only the program writes. Another value makes another parameter: an update in place leaves the key out, and Parameter Store
+   * then takes that of the account (`resourceParameterUpdate` in the file below; AWS Systems Manager API Reference, PutParameter, `KeyId`).
+   * Machines that read in between try again.
+   */
   #makeFixed(role: string, name: string, value: pulumi.Output<string>, key: Key): Parameter {
     return new Parameter(
       `${this.#name}-${role}`,
       { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(value) },
-      { parent: this },
+      { parent: this, replaceOnChanges: ["value"], deleteBeforeReplace: true },
     );
   }
 

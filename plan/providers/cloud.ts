@@ -5,7 +5,7 @@ import type { RecordedResource } from "../program/recorded.ts";
 import { plainRequest, type ResourceRequest } from "../program/request.ts";
 import { type PropertyMap, type PropertyValue, unknown } from "../program/values.ts";
 import { declaredResource } from "./declared.ts";
-import { type DiffQuestion, difference, differentPaths, refusedInputs } from "./diff.ts";
+import { type DiffQuestion, difference, differentPaths, refusedInputs, resetInputs } from "./diff.ts";
 
 /** Which resource a call is about. */
 export interface Subject {
@@ -126,6 +126,7 @@ export class ServedCloud {
       {
         ...inputs,
         ...made.outputs,
+        ...resetInputs({ type: subject.type, ...question }),
         ...(counter === undefined || typeof count !== "number" ? {} : { [counter]: count + more }),
       },
       "create",

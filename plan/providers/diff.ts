@@ -38,11 +38,24 @@ export interface DiffQuestion {
 }
 
 /**
+ * Inputs that the cloud sets back with an update in place, since the provider sends them only where they change. Tags alone are another call.
+ */
+export function resetInputs(question: DiffQuestion): PropertyMap {
+  const changed = difference(question).changes.map(({ path }) => path);
+  if (changed.every((path) => concerns(path, "tags"))) return {};
+  const resets = Object.entries(replacementRow(question.type)?.resets ?? {});
+  return Object.fromEntries(resets.filter(([key]) => key in question.oldInputs && !changed.includes(key)));
+}
+
+/**
  * What changes, and what it replaces. New inputs are compared with old ones, as azure-native does; what the bridge of AWS finds beyond it by
- * comparing with the state is an optional input that was read back and that the program does not give: it would be taken away.
+ * comparing with the state is an optional input that was read back and that the program does not give: it would be taken away; and one that the
+ * cloud has set back.
  */
 export function difference({ type, oldInputs, oldOutputs, inputs, ignoreChanges }: DiffQuestion): Difference {
-  const [old, now] = [plain(oldInputs), plain(inputs)];
+  const [given, now] = [plain(oldInputs), plain(inputs)];
+  const reset = Object.entries(replacementRow(type)?.resets ?? {}).filter(([key, to]) => oldOutputs[key] === to);
+  const old = { ...given, ...Object.fromEntries(reset) };
   const field = readBack[type]?.field;
   const removed =
     field !== undefined && oldOutputs[field] !== undefined && now[field] === undefined && old[field] === undefined

@@ -5,7 +5,7 @@ import type { ResourceRequest } from "../program/request.ts";
 import { type PropertyValue, reveal } from "../program/values.ts";
 import { concerns } from "../replacement/table.ts";
 import { countedOutput } from "./cloud.ts";
-import { difference } from "./diff.ts";
+import { difference, resetInputs } from "./diff.ts";
 
 /** What another update does to a resource of the state. */
 export type Fate = "stays" | "changed" | "replaced";
@@ -57,6 +57,7 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
     const counter = countedOutput(type, question);
     const count = counter === undefined ? undefined : old.outputs[counter];
     const counted = counter === undefined || typeof count !== "number" ? {} : { [counter]: count + 1 };
-    return { id: old.id, outputs: { ...simulate(request).outputs, ...counted } };
+    const reset = resetInputs({ type, ...question });
+    return { id: old.id, outputs: { ...simulate(request).outputs, ...counted, ...reset } };
   };
 }

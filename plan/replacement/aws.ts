@@ -91,6 +91,7 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   ),
   "aws:ssm/parameter:Parameter": row("ssm/parameter.go", ["name", "tier"], {
     when: { tier: (old, now) => old === "Advanced" && now === "Standard" },
+    resets: { keyId: "alias/aws/ssm" },
   }),
   "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": rule,
   "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": rule,

@@ -6,6 +6,8 @@ export interface ReplacementRow {
   readonly when?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
   /** Inputs whose change a preview shows as an update and the cloud refuses, with the change that it refuses. Default: any. */
   readonly refuses?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
+  /** Inputs that an update in place sends only where they change themselves, with what the cloud takes otherwise. */
+  readonly resets?: Readonly<Record<string, string>>;
   /** What is gone for good with the resource, in words. */
   readonly data?: string;
   /** Where it is decided: file below the folder of the table's source. */

@@ -23,16 +23,26 @@ describe("secrets on AWS", () => {
     const recorded = await make("aws-dev");
     const key = resource(recorded, "aws:kms/key:Key", "s-key");
     const parameters = [...ofType(recorded, "aws:ssm/parameter:Parameter").values()];
-    assert.deepEqual(parameters.map(({ inputs, options }) => [inputs.name, options.ignoreChanges.join()]).sort(), [
-      ["/fenestra/aws-dev/control-plane/encryption-key", ""],
-      ["/fenestra/aws-dev/control-plane/encryption-key-key2", ""],
-      ["/fenestra/aws-dev/control-plane/etcd-ca", ""],
-      ["/fenestra/aws-dev/control-plane/front-proxy-ca", ""],
-      ["/fenestra/aws-dev/control-plane/initialised", "value,keyId,type,tier"],
-      ["/fenestra/aws-dev/control-plane/kubernetes-ca", ""],
-      ["/fenestra/aws-dev/control-plane/service-account", ""],
-      ["/fenestra/aws-dev/join", "value,keyId,type,tier"],
-    ]);
+    // Another value is another parameter, made with the key: an update in place would leave the key out.
+    const replaced = "replaced for value, deleted first";
+    assert.deepEqual(
+      parameters
+        .map(({ inputs, options: { ignoreChanges, replaceOnChanges, deleteBeforeReplace } }) => [
+          inputs.name,
+          deleteBeforeReplace ? `replaced for ${replaceOnChanges}, deleted first` : `keeps ${ignoreChanges}`,
+        ])
+        .sort(),
+      [
+        ["/fenestra/aws-dev/control-plane/encryption-key", replaced],
+        ["/fenestra/aws-dev/control-plane/encryption-key-key2", replaced],
+        ["/fenestra/aws-dev/control-plane/etcd-ca", replaced],
+        ["/fenestra/aws-dev/control-plane/front-proxy-ca", replaced],
+        ["/fenestra/aws-dev/control-plane/initialised", "keeps value,keyId,type,tier"],
+        ["/fenestra/aws-dev/control-plane/kubernetes-ca", replaced],
+        ["/fenestra/aws-dev/control-plane/service-account", replaced],
+        ["/fenestra/aws-dev/join", "keeps value,keyId,type,tier"],
+      ],
+    );
     for (const { name, inputs } of parameters) {
       assert.deepEqual([inputs.type, inputs.tier], ["SecureString", "Standard"], name);
       assert.equal(inputs.keyId, key.outputs.arn, name);

@@ -9,6 +9,7 @@ import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { mapFromWire, type PropertyMap, Secret, toWire, Unknown } from "../../plan/program/values.ts";
 import { ServedCloud } from "../../plan/providers/cloud.ts";
+import { difference } from "../../plan/providers/diff.ts";
 import { type ServedProviders, servedPackages, serveProviders } from "../../plan/providers/serve.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
@@ -363,8 +364,27 @@ for (const { stack, region, deploy } of clouds)
     });
   });
 
-describe("a launch template, served by the engine's protocol", () => {
-  it("has one version more after a change, which a preview cannot tell, and none for its tags", async () => {
+describe("AWS, served by the engine's protocol", () => {
+  it("forgets the key of a parameter that is written with another value, and the next update finds it so", () => {
+    const cloud = new ServedCloud(simulatedCloud({ region: "eu-central-1", accountId: testAccount }, "fake"));
+    const parameter = requestFor("aws:ssm/parameter:Parameter", "p", { name: "/a", value: "1", keyId: "own" });
+    const [old, other] = [parameter.inputs, { ...parameter.inputs, value: "2" }];
+    const { id, outputs } = cloud.create(parameter, old);
+    const update = (oldInputs: PropertyMap, oldOutputs: PropertyMap, inputs: PropertyMap) =>
+      cloud.update(parameter, id, { oldInputs, oldOutputs, inputs, ignoreChanges: [] });
+    const tagged = update(old, outputs, { ...old, tags: { a: "b" } });
+    assert.equal(tagged.keyId, "own");
+    const lost = update({ ...old, tags: { a: "b" } }, tagged, other);
+    assert.deepEqual([lost.keyId, lost.version], ["alias/aws/ssm", 2]);
+    const next = { type: parameter.type, oldInputs: other, oldOutputs: lost, inputs: other, ignoreChanges: [] };
+    assert.deepEqual(
+      difference(next).changes.map(({ path }) => path),
+      ["keyId"],
+    );
+    assert.equal(update(other, lost, other).keyId, "own");
+  });
+
+  it("makes one version of a launch template more after a change, which a preview cannot tell, and none for its tags", async () => {
     const served = await serveProviders(
       new ServedCloud(simulatedCloud({ region: "eu-central-1", accountId: testAccount }, "fake")),
     );
