@@ -126,6 +126,15 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       isLinuxWorker,
     ),
   },
+  "launch-hook": {
+    what: "Linux workers of AWS report their launch to a hook that their group does not have",
+    fails: "launch hooks",
+    ...inFiles(
+      ({ path, content }) =>
+        path === "/etc/fenestra/machine.env" ? content.replace(/^LAUNCH_HOOK=.*$/m, "LAUNCH_HOOK=another") : content,
+      isLinuxWorker,
+    ),
+  },
   "probe-port": {
     what: "the scheduler serves at another port than the one at which kubeadm has the kubelet probe it",
     fails: "static pods",

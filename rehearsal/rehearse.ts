@@ -30,7 +30,7 @@ import { simulateCloud } from "./clouds/clouds.ts";
 import { type Applied, isGate } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster, type Release } from "./cluster/cluster.ts";
-import { creators, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
+import { creators, listensOnItself, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
 import { type EngineAccess, serveEngine } from "./engine.ts";
 import { callHook } from "./hooks.ts";
 import type { Progress } from "./host/progress.ts";
@@ -278,6 +278,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     cloud,
     linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
     passGate,
+    listens: (id, port) => listensOnItself(cluster.machines.get(id), port),
     secretPrefix: secretPrefix(stackConfig),
     rawEtcd: (key) => rawEtcd(lab.machine(0), key),
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),

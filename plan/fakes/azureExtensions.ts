@@ -54,14 +54,17 @@ export function startCommandOf(extensions: readonly AzureExtension[], name: stri
   return hidden ?? open;
 }
 
-/** Whether an application health extension reports a machine's health to the scale set. */
-export function watchesHealth(extensions: readonly AzureExtension[]): boolean {
-  return extensions.some(({ publisher, type, settings }) => {
-    if (publisher !== "Microsoft.ManagedServices" || !/^ApplicationHealth(Linux|Windows)$/.test(type)) return false;
-    const path = textOf(settings.requestPath);
-    // A TCP probe takes a port and no path, the others a path (Azure, "Application Health extension").
-    return textOf(settings.protocol) === "tcp"
-      ? typeof settings.port === "number" && path === undefined
-      : path !== undefined;
-  });
+/**
+ * Port at which an application health extension looks after its own machine by TCP; `undefined` when none does. A TCP probe takes a port and
+ * no path (Azure documentation, "Application Health extension"). A probe by HTTP, whose answers it reads, is not imitated: nobody looks.
+ */
+export function healthPortOf(extensions: readonly AzureExtension[]): number | undefined {
+  const probe = extensions.find(
+    ({ publisher, type, settings }) =>
+      publisher === "Microsoft.ManagedServices" &&
+      /^ApplicationHealth(Linux|Windows)$/.test(type) &&
+      textOf(settings.protocol) === "tcp" &&
+      settings.requestPath === undefined,
+  );
+  return typeof probe?.settings.port === "number" ? probe.settings.port : undefined;
 }

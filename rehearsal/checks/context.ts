@@ -38,6 +38,8 @@ export interface RehearsalTools extends ApiTools {
   readonly passGate: (name: string, kept?: unknown) => Promise<void>;
   /** Instance ids of the workers that boot in namespaces. */
   readonly linuxWorkers: readonly string[];
+  /** Whether a machine that boots in a namespace, by its id, reaches a TCP port of its own by the name localhost. */
+  readonly listens: (id: string, port: number) => Promise<boolean>;
   /** What Secrets begin with in etcd, by the stack file. */
   readonly secretPrefix: string;
   /** The bytes that etcd holds under a key, as text. */

@@ -51,10 +51,15 @@ export const secretChecks: readonly RehearsalCheck[] = [
     id: "launch hooks",
     title:
       "every Linux worker's group learns when it is in service: by its report once it was Ready, or by a health extension",
-    run: async ({ cloud, linuxWorkers }) => {
-      const launched = cloud.launched();
+    run: async ({ cloud, linuxWorkers, listens }) => {
+      const known = await Promise.all(
+        linuxWorkers.map(async (id) => {
+          const machine = cloud.machines.find((one) => one.id === id);
+          return machine !== undefined && (await cloud.inService(machine, (port) => listens(id, port)));
+        }),
+      );
       expectEqual(
-        linuxWorkers.filter((id) => !launched.has(id)),
+        linuxWorkers.filter((_, index) => known[index] !== true),
         [],
         "workers of which their group learns nothing",
       );

@@ -74,6 +74,10 @@ export interface CloudSimulation {
   readonly nodeTemplates: readonly NodeTemplate[];
   /** Names of the secrets that exist; the first is the join secret. */
   readonly secretNames: readonly string[];
-  /** Machines of which their group knows how they are: their launch was reported as complete, or an extension watches their health. */
-  readonly launched: () => ReadonlySet<string>;
+  /**
+   * Whether a machine's group takes it for one in service: each launch hook was completed for it, or its health extension finds it healthy.
+   *
+   * @param listens whether the machine itself finds a TCP port of its own open
+   */
+  readonly inService: (machine: SimulatedMachine, listens: (port: number) => Promise<boolean>) => Promise<boolean>;
 }

@@ -74,6 +74,12 @@ export async function rawEtcd(machine: LinuxMachine, key: string): Promise<strin
   return stdout;
 }
 
+/** Whether a machine reaches a TCP port of its own by the name localhost; a machine that does not run does not. */
+export async function listensOnItself(machine: LinuxMachine | undefined, port: number): Promise<boolean> {
+  const connected = await machine?.run(["bash", "-c", `exec 3<>/dev/tcp/localhost/${port}`]);
+  return connected?.code === 0;
+}
+
 /** Runs the bootstrap once more on every machine. */
 export async function repeatBootstrap(
   machines: readonly LinuxMachine[],

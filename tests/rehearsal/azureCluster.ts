@@ -190,7 +190,7 @@ function health(system: "Linux" | "Windows"): PropertyMap {
     name: "health",
     publisher: "Microsoft.ManagedServices",
     type: `ApplicationHealth${system}`,
-    settings: { protocol: "http", port: 10248, requestPath: "/healthz" },
+    settings: { protocol: "tcp", port: 10250 },
   };
 }
 

@@ -108,6 +108,11 @@ describe("Azure's resource manager", () => {
     const { controlPlane, worker } = start();
     const audience = "https://management.azure.com";
     assert.equal((await controlPlane.call("POST", url, await controlPlane.token(audience))).status, 202);
+    const gone = url.replace("virtualMachines/1", "virtualMachines/7");
+    assert.deepEqual(codeOf(await controlPlane.call("POST", gone, await controlPlane.token(audience))), [
+      404,
+      "NotFound",
+    ]);
     assert.deepEqual(codeOf(await worker.call("POST", url, await worker.token(audience))), [
       403,
       "AuthorizationFailed",

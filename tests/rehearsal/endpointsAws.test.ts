@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type AwsCloud, awsApi } from "../../rehearsal/clouds/aws/api.ts";
+import { LifecycleActions } from "../../rehearsal/clouds/aws/lifecycle.ts";
 import { type AwsMachine, awsMetadata, newCredentials } from "../../rehearsal/clouds/aws/metadata.ts";
 import { sign } from "../../rehearsal/clouds/aws/sigv4.ts";
 import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";
@@ -35,6 +37,7 @@ const rights: Readonly<Record<string, readonly (readonly [action: string, resour
     ["ssm:GetParameter", parameterArn],
     ["kms:Decrypt", keyArn],
     ["autoscaling:CompleteLifecycleAction", groupArn],
+    ["autoscaling:RecordLifecycleActionHeartbeat", groupArn],
   ],
   "no-key": [["ssm:GetParameter", parameterArn]],
 };
@@ -57,7 +60,7 @@ function start() {
     },
     parameters: new Map([["/fenestra/dev/join", { arn: parameterArn, keyArn, value: "first", version: 1 }]]),
     objects: new Map(),
-    completedHooks: new Map(),
+    lifecycle: new LifecycleActions(),
     calls: [],
     groupArn: (name) => (name === "dev-linux" ? groupArn : ""),
   };
@@ -233,27 +236,86 @@ describe("the simulated endpoints of AWS", () => {
 });
 
 describe("the simulated Auto Scaling", () => {
-  const complete = (group: string): Call => ({
-    service: "autoscaling",
-    headers: { "content-type": "application/x-www-form-urlencoded" },
-    body: `Action=CompleteLifecycleAction&AutoScalingGroupName=${group}&LifecycleHookName=launch&InstanceId=i-worker&LifecycleActionResult=CONTINUE`,
+  /** A machine of a group that the program made. */
+  const worker: SimulatedMachine = {
+    cloud: "aws",
+    id: "i-worker",
+    name: "linux[0]",
+    urn: "urn:linux",
+    region,
+    zone: `${region}a`,
+    privateIp: "10.0.0.5",
+    size: "m7i.large",
+    image: "ami-1",
+    userData: Buffer.alloc(0),
+    startCommand: undefined,
+    role: "worker",
+    tags: {},
+    volumes: [],
+    group: { name: "dev-linux", min: 1, desired: 1, max: 1, launchHooks: ["join"], terminateHooks: ["drain"] },
+  };
+  const notWaiting = [400, "No active Lifecycle Action found with instance ID i-worker"];
+
+  function waiting() {
+    const world = start();
+    const { lifecycle } = world.cloud;
+    lifecycle.launch(worker);
+    const ask = async (change: Readonly<Record<string, string>> = {}, by = "i-worker") => {
+      const form = {
+        Action: "CompleteLifecycleAction",
+        AutoScalingGroupName: "dev-linux",
+        LifecycleHookName: "join",
+        InstanceId: "i-worker",
+        LifecycleActionResult: "CONTINUE",
+        ...change,
+      };
+      const body = new URLSearchParams(form).toString();
+      const answer = await world.send(by, { service: "autoscaling", body });
+      const message = /<Message>(.*)<\/Message>/.exec(String(answer.body))?.[1];
+      return message === undefined ? answer.status : [answer.status, message];
+    };
+    return { ...world, lifecycle, ask };
+  }
+
+  it("takes the end of a launch once, and from then on has the machine in service", async () => {
+    const { ask, lifecycle } = waiting();
+    assert.equal(await ask({ Action: "RecordLifecycleActionHeartbeat" }), 200);
+    assert.deepEqual([...lifecycle.launched], []);
+    assert.equal(await ask(), 200);
+    assert.deepEqual([...lifecycle.launched], ["i-worker"]);
+    assert.deepEqual(await ask(), notWaiting);
+    assert.deepEqual(await ask({ Action: "RecordLifecycleActionHeartbeat" }), notWaiting);
   });
 
-  it("keeps how a machine's launch ended", async () => {
-    const { send, cloud } = start();
-    assert.equal((await send("i-worker", complete("dev-linux"))).status, 200);
-    assert.deepEqual([...cloud.completedHooks], [["dev-linux/launch/i-worker", "CONTINUE"]]);
+  it("knows no action of another hook or instance, or of the end of a machine that may stay", async () => {
+    const { ask, lifecycle } = waiting();
+    assert.deepEqual(await ask({ LifecycleHookName: "launch" }), notWaiting);
+    assert.deepEqual(await ask({ LifecycleHookName: "drain" }), notWaiting);
+    assert.deepEqual(await ask({ InstanceId: "i-cp" }), [
+      400,
+      "No active Lifecycle Action found with instance ID i-cp",
+    ]);
+    assert.deepEqual(await ask({ LifecycleActionResult: "DONE" }), [400, "LifecycleActionResult DONE is invalid"]);
+    assert.equal(await ask({ LifecycleActionResult: "ABANDON" }), 200);
+    assert.deepEqual([...lifecycle.launched], []);
+  });
+
+  it("lets a machine go whose end was announced when its hook is completed, and not before", async () => {
+    const { ask, lifecycle } = waiting();
+    await ask();
+    lifecycle.terminate(worker);
+    assert.deepEqual(await ask(), notWaiting);
+    assert.equal(lifecycle.waits(worker), true);
+    assert.equal(await ask({ LifecycleHookName: "drain" }), 200);
+    assert.equal(lifecycle.waits(worker), false);
   });
 
   it("refuses another group, another role and another action", async () => {
-    const { send, cloud } = start();
-    assert.equal((await send("i-worker", complete("other"))).status, 403);
-    assert.equal((await send("i-cp", complete("dev-linux"))).status, 403);
-    assert.equal(
-      (await send("i-worker", { service: "autoscaling", body: "Action=DeleteAutoScalingGroup" })).status,
-      400,
-    );
-    assert.equal(cloud.completedHooks.size, 0);
+    const { ask, lifecycle } = waiting();
+    assert.equal(await ask({ AutoScalingGroupName: "other" }), 403);
+    assert.equal(await ask({}, "i-cp"), 403);
+    assert.equal(await ask({ Action: "DeleteAutoScalingGroup" }), 400);
+    assert.deepEqual([...lifecycle.launched], []);
   });
 });
 

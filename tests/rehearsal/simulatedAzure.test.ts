@@ -141,23 +141,23 @@ describe("Azure as the machines of a program see it", () => {
     assert.equal(cloud.replace(successor).id, "linux000006");
   });
 
-  it("sees machines whose health nobody watches", () => {
-    const all = [...start().cloud.launched()];
-    assert.deepEqual(all, ["linux000000", "linux000001", "win2022000000"]);
+  it("asks the port of a machine's health extension, and sees that there is none", async () => {
+    const inService = async ({ cloud, worker }: ReturnType<typeof start>, open: number) =>
+      await cloud.inService(worker.machine, (port) => Promise.resolve(port === open));
+    assert.deepEqual([await inService(start(), 10250), await inService(start(), 10251)], [true, false]);
     const probe = (settings: PropertyMap) => (inputs: PropertyMap) =>
       inside(
         inputs,
         ["virtualMachineProfile", "extensionProfile", "extensions"],
         [{ publisher: "Microsoft.ManagedServices", type: "ApplicationHealthLinux", settings }],
       );
-    const watched = (settings: PropertyMap) =>
-      [...start({ linux: probe(settings) }).cloud.launched()].includes("linux000000");
+    const watched = async (settings: PropertyMap) => await inService(start({ linux: probe(settings) }), 10250);
     assert.deepEqual(
       [
-        watched({ protocol: "tcp", port: 10250 }),
-        watched({ protocol: "tcp" }),
-        watched({ protocol: "tcp", port: 10250, requestPath: "/healthz" }),
-        watched({ protocol: "http", port: 10248 }),
+        await watched({ protocol: "tcp", port: 10250 }),
+        await watched({ protocol: "tcp" }),
+        await watched({ protocol: "tcp", port: 10250, requestPath: "/healthz" }),
+        await watched({ protocol: "http", port: 10250 }),
       ],
       [true, false, false, false],
     );

@@ -2,6 +2,7 @@ import { partition } from "../../../components/aws/policyDocument.ts";
 import type { CloudCall } from "../calls.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { describeInstances } from "./instances.ts";
+import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
 
@@ -27,8 +28,7 @@ export interface AwsCloud {
   readonly parameters: Map<string, StoredParameter>;
   /** Objects of the simulated S3, by `bucket/key`. */
   readonly objects: Map<string, Buffer>;
-  /** Lifecycle actions that machines completed: `<group>/<hook>/<instance>` to the result. */
-  readonly completedHooks: Map<string, string>;
+  readonly lifecycle: LifecycleActions;
   /** Every call, in order. */
   readonly calls: CloudCall[];
   /** ARN of an Auto Scaling group. */
@@ -138,12 +138,12 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
     return failure("InvalidAction", action);
   if (!allowed(cloud, machine, [[`autoscaling:${action}`, cloud.groupArn(group)]]))
     return { status: 403, body: "<Code>AccessDenied</Code>" };
-  if (action === "CompleteLifecycleAction") {
-    cloud.completedHooks.set(
-      `${group}/${form.get("LifecycleHookName")}/${form.get("InstanceId")}`,
-      form.get("LifecycleActionResult") ?? "",
-    );
-  }
+  const problem = cloud.lifecycle.act(form);
+  if (problem !== undefined)
+    return {
+      status: 400,
+      body: `<ErrorResponse><Error><Code>ValidationError</Code><Message>${problem}</Message></Error></ErrorResponse>`,
+    };
   return { status: 200, body: `<${action}Response/>` };
 }
 

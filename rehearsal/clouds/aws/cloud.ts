@@ -9,6 +9,7 @@ import { listOf, mapOf, textOf } from "../../../plan/program/values.ts";
 import type { CloudCall } from "../calls.ts";
 import type { CloudSimulation, NodeTemplate, SimulatedBalancer } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
+import { LifecycleActions } from "./lifecycle.ts";
 import { type AwsMachine, awsMetadata, newCredentials, privateDnsName } from "./metadata.ts";
 import { sign } from "./sigv4.ts";
 
@@ -32,15 +33,18 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   };
   const calls: CloudCall[] = [];
   const objects = new Map(storedObjects(program));
+  const lifecycle = new LifecycleActions();
+  for (const machine of machines) lifecycle.launch(machine);
   const launch = (machine: SimulatedMachine): void => {
     machines.push(machine);
+    lifecycle.launch(machine);
     byAddress.set(machine.privateIp, asAwsMachine(machine));
   };
   const terminate = (machine: SimulatedMachine): void => {
     machines.splice(machines.indexOf(machine), 1);
+    lifecycle.forget(machine);
     byAddress.delete(machine.privateIp);
   };
-  const completedHooks = new Map<string, string>();
   const endpoints = awsApi({
     region,
     machineAt: (address) => byAddress.get(address),
@@ -49,7 +53,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       allows([{ Statement: statementsOf(role) }], { action, resource, context }),
     parameters,
     objects,
-    completedHooks,
+    lifecycle,
     calls,
     groupArn: (name) =>
       textOf(
@@ -82,8 +86,8 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     announceEnd: (machine) => {
       const told = byAddress.get(machine.privateIp);
       if (told !== undefined) told.lifecycleState = "Terminated";
-      const { name = "", terminateHooks = [] } = machine.group ?? {};
-      return () => terminateHooks.every((hook) => completedHooks.has(`${name}/${hook}/${machine.id}`));
+      lifecycle.terminate(machine);
+      return () => !lifecycle.waits(machine);
     },
     metadata: awsMetadata((address) => byAddress.get(address)),
     // Amazon's resolver answers at the network's base plus two (AWS: "DHCP option sets in Amazon VPC").
@@ -122,10 +126,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       return nodeTemplate(new Map(tags.map(({ key, value }) => [textOf(key) ?? "", textOf(value) ?? ""])));
     }),
     secretNames: [...parameters.keys()].sort((a, b) => Number(b.endsWith("/join")) - Number(a.endsWith("/join"))),
-    launched: () =>
-      new Set(
-        [...completedHooks].filter(([, result]) => result === "CONTINUE").map(([key]) => key.split("/").at(-1) ?? ""),
-      ),
+    inService: (machine) => Promise.resolve(lifecycle.launched.has(machine.id)),
   };
 }
 

@@ -71,9 +71,12 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
   const action = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/reimage/action";
   if (!by.allowed({ action, plane: "control", resource: instance }))
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
+  if (![...cloud.hosts()].some(({ resourceId }) => same(resourceId, instance))) return notFound(instance);
   cloud.reimaged.push(instance);
   return { status: 202 };
 }
+
+const notFound = (id: string): EndpointAnswer => azureError(404, "NotFound", `The entity was not found: ${id}`);
 
 /** An instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs - Get), with what its readers use. */
 function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): EndpointAnswer {
@@ -81,7 +84,7 @@ function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): Endpoi
   if (!by.allowed({ action, plane: "control", resource: id }))
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
   const host = [...cloud.hosts()].find(({ resourceId }) => same(resourceId, id));
-  if (host === undefined) return azureError(404, "NotFound", `The entity was not found: ${id}`);
+  if (host === undefined) return notFound(id);
   return {
     status: 200,
     headers: { "content-type": "application/json; charset=utf-8" },

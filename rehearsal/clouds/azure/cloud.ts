@@ -9,7 +9,7 @@ import {
   rolesOf,
   same,
 } from "../../../plan/fakes/azureAccess.ts";
-import { watchesHealth } from "../../../plan/fakes/azureExtensions.ts";
+import { healthPortOf } from "../../../plan/fakes/azureExtensions.ts";
 import { type AzureHost, collectAzureHosts, successorOf } from "../../../plan/fakes/azureMachines.ts";
 import { uuid } from "../../../plan/fakes/identifiers.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
@@ -127,10 +127,11 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       nodeTemplate(Object.entries(mapOf(inputs.tags)).map(([key, value]) => [key, textOf(value) ?? ""])),
     ),
     secretNames: secretNames(machines, [...cloud.secrets.keys()]),
-    launched: () =>
-      new Set(
-        [...hosts.values()].filter(({ extensions }) => watchesHealth(extensions)).map(({ machine }) => machine.id),
-      ),
+    // The extension connects to the port from inside of its machine (Azure/applicationhealth-extension-linux v2.0.29: main/health.go).
+    inService: async (machine, listens) => {
+      const port = healthPortOf(hostOf(machine).extensions);
+      return port !== undefined && (await listens(port));
+    },
   };
 }
 
