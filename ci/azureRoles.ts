@@ -5,7 +5,7 @@ import { issuer, type Purpose } from "./environments.ts";
 export const ciRoles = {
   contributor: "b24988ac-6180-42a0-ab88-20f7382dd24c",
   keyVaultCryptoUser: clusterRoles.keyVaultCryptoUser,
-  reader: "acdd72a7-3385-48ef-bd42-f606fba81ae7",
+  reader: clusterRoles.reader,
   roleBasedAccessControlAdministrator: "f58310d9-a9f6-439a-9e8d-f62e7b41a168",
   storageBlobDataContributor: clusterRoles.storageBlobDataContributor,
   storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",

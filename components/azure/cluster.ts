@@ -10,7 +10,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { localKeys } from "../model/secretsEncryption.ts";
 import { Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
-import { controllerGrants, keyGrants } from "./controllerRoles.ts";
+import { controllerGrants, diskGrants, keyGrants } from "./controllerRoles.ts";
 import { ControlPlane } from "./controlPlane.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
@@ -175,7 +175,11 @@ export class Cluster extends pulumi.ComponentResource {
       `${this.#name}-control-plane-identity`,
       {
         resourceGroup: network.resourceGroup,
-        grants: { ...controllerGrants(network.resourceGroup), ...keyGrants(this.#spec.secretsEncryption) },
+        grants: {
+          ...controllerGrants(network.resourceGroup),
+          ...keyGrants(this.#spec.secretsEncryption),
+          ...diskGrants(this.#spec),
+        },
       },
       { parent: this },
     );

@@ -1,3 +1,4 @@
+import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { vaultKey } from "../model/kms.ts";
 import type { SecretsEncryption } from "../model/secretsEncryption.ts";
 import type { ClusterResourceGroup } from "./resourceGroup.ts";
@@ -24,6 +25,27 @@ export function keyGrants({ kms }: SecretsEncryption): Readonly<Record<string, G
     kms.map(({ key: version }) => {
       const { vault, key, id } = vaultKey(version.toLowerCase());
       return [`secrets-${vault}.${key}`, { role: "keyVaultCryptoUser", scope: id }];
+    }),
+  );
+}
+
+/**
+ * The reading of disk encryption sets, each alone. The disk driver attaches a volume that names no set by the set of the machine's system disk
+ * (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and azure_controller_standard.go, `AttachDisk`), and Azure refuses a write that
+ * names a set which the writer may not read ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609). The same holds for the
+ * autoscaler and its scale sets, and for the disk of etcd on a machine that gets a volume. Ids are compared without regard to case, as above.
+ */
+export function diskGrants({
+  pools,
+  controlPlane: { osDisk, etcdDisk },
+}: Pick<ClusterSpec, "pools" | "controlPlane">): Readonly<Record<string, Grant>> {
+  return Object.fromEntries(
+    [osDisk, etcdDisk, ...pools.map(({ disk }) => disk)].flatMap((disk) => {
+      const scope = disk?.encryptionKey?.toLowerCase();
+      if (scope === undefined) return [];
+      // All sets of a cluster are in its subscription, since disks and their sets must be.
+      const [, , , , group, , , , set] = scope.split("/");
+      return [[`disks-${group}.${set}`, { role: "reader", scope }]];
     }),
   );
 }

@@ -10,6 +10,7 @@ export const roles = {
   managedIdentityOperator: "f1a07417-d97a-45cb-824c-7a7467783830",
   monitoringMetricsPublisher: "3913510d-42f4-4e42-8a64-420c390055eb",
   networkContributor: "4d97b98b-1d4f-4787-a291-c67834d212e7",
+  reader: "acdd72a7-3385-48ef-bd42-f606fba81ae7",
   storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
   storageBlobDataContributor: "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
   virtualMachineContributor: "9980e02c-c2be-4d73-94e8-173b1dc7cf3c",

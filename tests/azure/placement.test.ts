@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { mapOf } from "../../plan/program/values.ts";
+import { rolesAllow, rolesOf } from "../../plan/fakes/azureAccess.ts";
+import { mapOf, textOf } from "../../plan/program/values.ts";
 import { type Recorded, resource } from "../support/mocks.ts";
 import { azureType, runAzure } from "./run.ts";
 
 const shared = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/shared/providers";
 const key = `${shared}/Microsoft.Compute/diskEncryptionSets/own`;
+const etcdKey = `${shared}/Microsoft.Compute/diskEncryptionSets/etcd`;
 const image = `${shared}/Microsoft.Compute/galleries/company/images/windows/versions/1.2.3`;
 const hosts = `${shared}/Microsoft.Compute/hostGroups/windows`;
 const reservation = `${shared}/Microsoft.Compute/capacityReservationGroups/windows`;
@@ -22,13 +24,16 @@ const pools = [
     securityGroups: [agents],
     disk: { type: "StandardSSD_LRS", encryptionKey: key },
   },
-  { name: "cheap", os: "linux", spot: true, spotMaxPrice: 0.05 },
+  { name: "cheap", os: "linux", spot: true, spotMaxPrice: 0.05, disk: { encryptionKey: key.replace("/own", "/OWN") } },
 ];
 
 describe("purchase and placement of pools on Azure", () => {
   let made: Recorded;
   before(async () => {
-    const controlPlane = { osDisk: { type: "StandardSSD_LRS", encryptionKey: key }, etcdDisk: { encryptionKey: key } };
+    const controlPlane = {
+      osDisk: { type: "StandardSSD_LRS", encryptionKey: key },
+      etcdDisk: { encryptionKey: etcdKey },
+    };
     made = await runAzure("azure-dev", { pools: JSON.stringify(pools), controlPlane: JSON.stringify(controlPlane) });
   });
   const group = (pool: string) =>
@@ -40,13 +45,26 @@ describe("purchase and placement of pools on Azure", () => {
     const { encryption, sku } = resource(made, azureType("compute:Disk"), `${name}-etcd`).inputs;
     assert.deepEqual(
       [encryption, sku],
-      [{ type: "EncryptionAtRestWithCustomerKey", diskEncryptionSetId: key }, { name: "Premium_LRS" }],
+      [{ type: "EncryptionAtRestWithCustomerKey", diskEncryptionSetId: etcdKey }, { name: "Premium_LRS" }],
     );
     const machine = resource(made, azureType("compute:VirtualMachine"), `${name}-instance`).inputs;
     assert.deepEqual(mapOf(mapOf(mapOf(machine.storageProfile).osDisk).managedDisk), {
       storageAccountType: "StandardSSD_LRS",
       diskEncryptionSet: { id: key },
     });
+  });
+
+  it("let the disk driver attach volumes, for which Azure asks that it may read the set of each disk of the machine", () => {
+    const identity = resource(
+      made,
+      azureType("managedidentity:UserAssignedIdentity"),
+      "azure-dev-control-plane-identity-identity",
+    );
+    const roles = rolesOf(made.program, textOf(identity.outputs.principalId) ?? "");
+    const may = (action: string, set: string) =>
+      rolesAllow(roles, { action: `Microsoft.Compute/diskEncryptionSets/${action}`, plane: "control", resource: set });
+    for (const set of [key, etcdKey]) assert.deepEqual([may("read", set), may("write", set)], [true, false], set);
+    assert.equal(may("read", `${key}-of-others`), false);
   });
 
   it("start from an own image on an own key, with own licences, hosts and reserved capacity", () => {
