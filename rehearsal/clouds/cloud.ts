@@ -2,6 +2,7 @@ import type { Cidr } from "../../components/model/cidr.ts";
 import type { ObjectStore } from "../../plan/decode/scriptsObject.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import type { HealthRules } from "../host/loadBalancer.ts";
 import type { CloudCall } from "./calls.ts";
 import type { CloudInstance } from "./cloudController.ts";
 import type { EndpointHandler } from "./server.ts";
@@ -11,8 +12,7 @@ export interface SimulatedBalancer {
   readonly dnsName: string;
   readonly port: number;
   readonly targets: readonly { readonly host: string; readonly port: number }[];
-  /** Path of its health check. */
-  readonly healthPath: string;
+  readonly health: HealthRules;
   /** Whether its own targets reach it too. A name that they do not reach, they must resolve to themselves by their payload. */
   readonly answersTargets: boolean;
 }

@@ -121,8 +121,8 @@ export async function buildSurroundings(
           },
         });
   const balancers = await Promise.all(
-    balancerAddresses.map(({ address, port, targets, healthPath }) =>
-      startLoadBalancer({ host: address, port, backends: targets, healthPath }),
+    balancerAddresses.map(({ address, port, targets, health }) =>
+      startLoadBalancer({ host: address, port, backends: targets, health }),
     ),
   );
   const endpointLines = [...names.map((name) => `${endpointAddress} ${name}`), ...(mirrorOnly?.hosts ?? [])];

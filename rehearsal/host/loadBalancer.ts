@@ -7,6 +7,28 @@ export interface Backend {
   readonly port: number;
 }
 
+/**
+ * How a load balancer checks its backends, and what it does with connections to unhealthy ones. The sources are the clouds' own pages, as of 2026:
+ *
+ * - `aws`, a Network Load Balancer ("Health checks for Network Load Balancer target groups", "Increase in TCP_ELB_Reset_Count metric"): connections
+ *   of an unhealthy target are reset, unless all are unhealthy; then it fails open.
+ * - `azure`, the Standard load balancer ("Azure Load Balancer health probes": "Probe threshold", "Probe down behavior"): any answer counts at once,
+ *   thresholds are for checks without one. An unhealthy backend gets no new connections; established ones go on, if the pool has another backend.
+ */
+export interface HealthRules {
+  readonly cloud: "aws" | "azure";
+  /** Path that must be answered with 200. */
+  readonly path: string;
+  /** Time limit of a check, milliseconds. */
+  readonly timeoutMs: number;
+  /** Checks in a row that must pass to make a backend healthy. */
+  readonly healthyThreshold: number;
+  /** Checks in a row that must fail to make a backend unhealthy. */
+  readonly unhealthyThreshold: number;
+  /** Whether all backends are used while none is healthy. */
+  readonly failsOpen: boolean;
+}
+
 /** Settings of {@link startLoadBalancer}. */
 export interface LoadBalancerOptions {
   /** An address of the bridge. */
@@ -14,12 +36,9 @@ export interface LoadBalancerOptions {
   /** Port; 0 picks a free one. */
   readonly port: number;
   readonly backends: readonly Backend[];
-  /** Path of the health check. Default: `/readyz`. */
-  readonly healthPath?: string;
-  /** Pause between two health checks of a backend, milliseconds. Default: 500. */
+  readonly health: HealthRules;
+  /** Pause between two health checks of a backend, milliseconds. Default: 500, shorter than a cloud's, so that nobody waits for them. */
   readonly intervalMs?: number;
-  /** Time limit of a health check, milliseconds. Default: 2,000. */
-  readonly timeoutMs?: number;
 }
 
 /** What the load balancer knows of a backend. */
@@ -44,12 +63,9 @@ interface Target extends Backend {
   readonly sockets: Set<Socket>;
 }
 
-/**
- * A TCP load balancer that behaves as an AWS Network Load Balancer with HTTPS health checks does: the check does not verify
- * the certificate; unhealthy targets get no new connections and lose their present ones; when all are unhealthy, all are used
- * (Elastic Load Balancing, "Health checks for your target groups"). Resolves after a first round of health checks.
- */
+/** A TCP load balancer with HTTPS health checks, which do not verify the certificate. Its backends are unhealthy until they are checked. */
 export async function startLoadBalancer(options: LoadBalancerOptions): Promise<LoadBalancer> {
+  const { health, intervalMs = 500 } = options;
   const targets: readonly Target[] = options.backends.map((backend) => ({
     ...backend,
     healthy: false,
@@ -62,8 +78,9 @@ export async function startLoadBalancer(options: LoadBalancerOptions): Promise<L
     clients.add(client);
     client.on("close", () => clients.delete(client));
     const healthy = targets.filter((target) => target.healthy);
-    const usable = healthy.length > 0 ? healthy : targets;
+    const usable = healthy.length === 0 && health.failsOpen ? targets : healthy;
     const target = usable[next++ % usable.length];
+    // Azure drops the first packet; here the caller sees sooner that nobody answers.
     if (target === undefined) client.destroy();
     else forward(client, target);
   });
@@ -71,20 +88,27 @@ export async function startLoadBalancer(options: LoadBalancerOptions): Promise<L
     server.once("error", reject);
     server.listen(options.port, options.host, resolve);
   });
-  const { healthPath = "/readyz", intervalMs = 500, timeoutMs = 2_000 } = options;
-  const checks = targets.map((target) => watch(target, () => probe(target, healthPath, timeoutMs), intervalMs));
-  await Promise.all(checks.map((check) => check.first));
+  const stops = targets.map((target) => watch(target, health, intervalMs, () => endConnections(targets, health)));
   const bound = server.address();
   return {
     port: typeof bound === "object" && bound !== null ? bound.port : options.port,
     backends: () => targets.map(({ host, port, healthy, connections }) => ({ host, port, healthy, connections })),
     async close() {
-      for (const check of checks) check.stop();
+      for (const stop of stops) stop();
       const closed = new Promise((resolve) => server.close(resolve));
       for (const socket of [...clients, ...targets.flatMap((target) => [...target.sockets])]) socket.destroy();
       await closed;
     },
   };
+}
+
+/** Ends the connections to unhealthy backends that do not outlive the change. */
+function endConnections(targets: readonly Target[], { cloud, failsOpen }: HealthRules): void {
+  if (failsOpen && !targets.some(({ healthy }) => healthy)) return;
+  for (const { healthy, sockets } of targets) {
+    if (healthy) continue;
+    for (const socket of sockets) if (cloud === "aws" || targets.length === 1 || socket.connecting) socket.destroy();
+  }
 }
 
 function forward(client: Socket, target: Target): void {
@@ -104,48 +128,47 @@ function forward(client: Socket, target: Target): void {
   upstream.pipe(client);
 }
 
-interface Watch {
-  readonly first: Promise<void>;
-  stop(): void;
-}
-
-/** Failed checks in a row that make a backend unhealthy, as the program asks both clouds for. */
-const unhealthyThreshold = 2;
-
-function watch(target: Target, isHealthy: () => Promise<boolean>, intervalMs: number): Watch {
+/** Checks a backend until the function that it returns is called. */
+function watch(target: Target, rules: HealthRules, intervalMs: number, changed: () => void): () => void {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
-  let failed = 0;
+  /** Checks with the same result in a row; failed ones count down. */
+  let row = 0;
   const check = async (): Promise<void> => {
-    failed = (await isHealthy()) ? 0 : failed + 1;
+    const answer = await probe(target, rules);
     if (stopped) return;
-    const healthy = failed === 0 || (target.healthy && failed < unhealthyThreshold);
-    // Only at the change: while all backends are unhealthy, their connections are meant to last.
-    if (target.healthy && !healthy) for (const socket of target.sockets) socket.destroy();
-    target.healthy = healthy;
+    const passed = answer === "ready";
+    row = passed ? Math.max(row, 0) + 1 : Math.min(row, 0) - 1;
+    const threshold = passed ? rules.healthyThreshold : rules.unhealthyThreshold;
+    const decides = (rules.cloud === "azure" && answer !== "none") || Math.abs(row) >= threshold;
+    if (decides && target.healthy !== passed) {
+      target.healthy = passed;
+      changed();
+    }
     timer = setTimeout(check, intervalMs);
   };
-  return {
-    first: check(),
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
+  void check();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
   };
 }
 
-function probe(target: Backend, path: string, timeoutMs: number): Promise<boolean> {
+/** What a health check meets: 200, another answer or a reset, or nothing within its time. */
+function probe(target: Backend, { path, timeoutMs }: HealthRules): Promise<"ready" | "refused" | "none"> {
   return new Promise((resolve) => {
     const attempt = request(
       { host: target.host, port: target.port, path, agent: false, rejectUnauthorized: false },
       (response) => {
         response.resume();
-        resolve(response.statusCode === 200);
+        resolve(response.statusCode === 200 ? "ready" : "refused");
       },
     );
-    // The request's own timeout counts idle time only.
-    const timer = setTimeout(() => attempt.destroy(new Error("time limit")), timeoutMs);
-    attempt.on("error", () => resolve(false));
+    // The request's own timeout counts idle time only. An answer that is there already counts, although this process comes to it late.
+    const timer = setTimeout(() => setImmediate(() => attempt.destroy(new Error("time limit"))), timeoutMs);
+    attempt.on("error", ({ code }: NodeJS.ErrnoException) =>
+      resolve(code === "ECONNREFUSED" || code === "ECONNRESET" ? "refused" : "none"),
+    );
     attempt.on("close", () => clearTimeout(timer));
     attempt.end();
   });

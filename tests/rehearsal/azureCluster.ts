@@ -79,7 +79,16 @@ export function azureCluster(changes: Changes = {}): RecordedProgram {
     loadBalancerName: "dev-api",
     frontendIPConfigurations: [{ name: "front", privateIPAddress: "10.0.224.250", subnet: { id: idOf(controlPlane) } }],
     backendAddressPools: [{ name: "machines" }],
-    probes: [{ name: "ready", protocol: "Https", port: 6443, requestPath: "/readyz" }],
+    probes: [
+      {
+        name: "ready",
+        protocol: "Https",
+        port: 6443,
+        requestPath: "/readyz",
+        intervalInSeconds: 5,
+        probeThreshold: 2,
+      },
+    ],
     loadBalancingRules: [
       {
         name: "api",

@@ -55,7 +55,14 @@ describe("Azure as the machines of a program see it", () => {
         dnsName: "api.dev.internal",
         port: 6443,
         targets: [{ host: "10.0.224.10", port: 6443 }],
-        healthPath: "/readyz",
+        health: {
+          cloud: "azure",
+          path: "/readyz",
+          timeoutMs: 5_000,
+          healthyThreshold: 1,
+          unhealthyThreshold: 2,
+          failsOpen: false,
+        },
         answersTargets: false,
       },
     ]);

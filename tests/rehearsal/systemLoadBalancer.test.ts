@@ -5,7 +5,12 @@ import { createServer, request, type Server } from "node:https";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Backend, type LoadBalancer, startLoadBalancer } from "../../rehearsal/host/loadBalancer.ts";
+import {
+  type Backend,
+  type HealthRules,
+  type LoadBalancer,
+  startLoadBalancer,
+} from "../../rehearsal/host/loadBalancer.ts";
 import { waitFor } from "../../rehearsal/host/processes.ts";
 
 describe("load balancer", () => {
@@ -31,22 +36,42 @@ describe("load balancer", () => {
     for (const server of servers.splice(0)) server.close().closeAllConnections();
   });
 
-  /** A backend whose readiness can be changed. */
-  async function backend(name: string, ready = true): Promise<Backend & { ready: boolean; server: Server }> {
-    const state = { ready, host: "127.0.0.1", port: 0 };
+  /** A backend that answers health checks as it is told to: well, with 500, or not at all. */
+  async function backend(name: string, state: "ready" | "unready" | "silent" = "ready") {
     const server = createServer(tls ?? {}, (incoming, response) => {
-      if (incoming.url === "/readyz") response.writeHead(state.ready ? 200 : 500).end();
-      else response.end(name);
+      if (incoming.url !== "/readyz") response.end(name);
+      else if (own.state !== "silent") response.writeHead(own.state === "ready" ? 200 : 500).end();
     });
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const address = server.address();
-    state.port = typeof address === "object" && address !== null ? address.port : 0;
-    return Object.assign(state, { server });
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const own = { state, host: "127.0.0.1", port, server };
+    return own;
   }
 
-  async function balance(backends: readonly Backend[]): Promise<LoadBalancer> {
-    const balancer = await startLoadBalancer({ host: "127.0.0.1", port: 0, backends, intervalMs: 20 });
+  /** As the program asks both clouds for, but faster. */
+  const rules: Readonly<Record<HealthRules["cloud"], HealthRules>> = {
+    aws: {
+      cloud: "aws",
+      path: "/readyz",
+      timeoutMs: 1_000,
+      healthyThreshold: 2,
+      unhealthyThreshold: 2,
+      failsOpen: true,
+    },
+    azure: {
+      cloud: "azure",
+      path: "/readyz",
+      timeoutMs: 1_000,
+      healthyThreshold: 1,
+      unhealthyThreshold: 2,
+      failsOpen: false,
+    },
+  };
+
+  async function balance(backends: readonly Backend[], health: HealthRules = rules.aws): Promise<LoadBalancer> {
+    const balancer = await startLoadBalancer({ host: "127.0.0.1", port: 0, backends, health, intervalMs: 20 });
     balancers.push(balancer);
     return balancer;
   }
@@ -73,10 +98,22 @@ describe("load balancer", () => {
       intervalMs: 5,
     });
 
+  /** An open connection to a backend, by the number of the backend. */
+  async function open(balancer: LoadBalancer, index: number): Promise<Socket> {
+    const count = (): number => balancer.backends()[index]?.connections ?? 0;
+    const before = count();
+    const socket = connect(balancer.port, "127.0.0.1").on("error", () => undefined);
+    await waitFor("the connection", () => count() === before + 1, { timeoutMs: 5_000, intervalMs: 5 });
+    return socket;
+  }
+
+  const closed = (socket: Socket): Promise<boolean> =>
+    waitFor("the end of the connection", () => socket.closed, { timeoutMs: 5_000, intervalMs: 5 });
+
   it("shares connections among healthy backends and counts them", async () => {
     const backends = await Promise.all([backend("a"), backend("b"), backend("c")]);
     const balancer = await balance(backends);
-    assert.deepEqual(health(balancer), [true, true, true]);
+    await until(balancer, [true, true, true]);
     assert.deepEqual(await askTimes(balancer.port, 6), ["a", "a", "b", "b", "c", "c"]);
     assert.deepEqual(
       balancer.backends().map(({ connections }) => connections),
@@ -84,67 +121,86 @@ describe("load balancer", () => {
     );
   });
 
-  it("skips a dead and an unready backend and takes them back", async () => {
-    const [a, b] = [await backend("a"), await backend("b", false)];
-    const balancer = await balance([a, b, { host: "127.0.0.1", port: 1 }]);
-    assert.deepEqual(health(balancer), [true, false, false]);
-    assert.deepEqual(await askTimes(balancer.port, 4), ["a", "a", "a", "a"]);
-    b.ready = true;
-    await until(balancer, [true, true, false]);
-    assert.deepEqual(await askTimes(balancer.port, 4), ["a", "a", "b", "b"]);
-    a.server.close().closeAllConnections();
-    await until(balancer, [false, true, false]);
-    assert.deepEqual(await askTimes(balancer.port, 2), ["b", "b"]);
-  });
+  for (const cloud of Object.values(rules)) {
+    it(`skips a dead and an unready backend and takes them back: ${cloud.cloud}`, async () => {
+      const [a, b] = [await backend("a"), await backend("b", "unready")];
+      const balancer = await balance([a, b, { host: "127.0.0.1", port: 1 }], cloud);
+      await until(balancer, [true, false, false]);
+      assert.deepEqual(await askTimes(balancer.port, 4), ["a", "a", "a", "a"]);
+      b.state = "ready";
+      await until(balancer, [true, true, false]);
+      assert.deepEqual(await askTimes(balancer.port, 4), ["a", "a", "b", "b"]);
+      a.server.close().closeAllConnections();
+      await until(balancer, [false, true, false]);
+      assert.deepEqual(await askTimes(balancer.port, 2), ["b", "b"]);
+    });
 
-  it("uses all backends when none is healthy", async () => {
-    const balancer = await balance(await Promise.all([backend("a", false), backend("b", false)]));
-    assert.deepEqual(health(balancer), [false, false]);
-    assert.deepEqual(await askTimes(balancer.port, 4), ["a", "a", "b", "b"]);
-  });
-
-  it("ends the connections of a backend that becomes unhealthy and those left at the end", async () => {
-    const a = await backend("a");
-    const balancer = await balance([a]);
-    const open = async (): Promise<{ socket: Socket; closed: Promise<unknown> }> => {
-      const before = balancer.backends()[0]?.connections ?? 0;
-      const socket = connect(balancer.port, "127.0.0.1").on("error", () => undefined);
-      const closed = new Promise((resolve) => socket.on("close", resolve));
-      await waitFor("the connection", () => balancer.backends()[0]?.connections === before + 1, {
-        timeoutMs: 5_000,
-        intervalMs: 5,
+    it(`keeps a backend and its connections through one check without an answer: ${cloud.cloud}`, async () => {
+      const a = await backend("a");
+      const balancer = await balance([a], { ...cloud, timeoutMs: 500 });
+      await until(balancer, [true]);
+      const socket = await open(balancer, 0);
+      let asked = 0;
+      a.state = "silent";
+      // Comes after the backend's own listener.
+      a.server.on("request", ({ url }) => {
+        asked += Number(url === "/readyz");
+        a.state = "ready";
       });
-      return { socket, closed };
-    };
-    const first = await open();
-    assert.equal(first.socket.closed, false);
-    a.ready = false;
-    await first.closed;
-    a.ready = true;
-    await until(balancer, [true]);
-    const second = await open();
+      await waitFor("two more checks", () => asked >= 3, { timeoutMs: 5_000, intervalMs: 5 });
+      assert.deepEqual([health(balancer), socket.closed], [[true], false]);
+      a.server.removeAllListeners("request");
+      await until(balancer, [false]);
+      socket.destroy();
+    });
+  }
+
+  it("aws: ends the connections of an unhealthy backend, but uses all and keeps theirs when none is healthy", async () => {
+    const [a, b] = [await backend("a"), await backend("b")];
+    const balancer = await balance([a, b]);
+    await until(balancer, [true, true]);
+    const sockets = [await open(balancer, 0), await open(balancer, 1)] as const;
+    a.state = "unready";
+    await until(balancer, [false, true]);
+    await closed(sockets[0]);
+    b.state = "unready";
+    await until(balancer, [false, false]);
+    assert.deepEqual(await askTimes(balancer.port, 4), ["a", "a", "b", "b"]);
+    assert.equal(sockets[1].closed, false);
     await balancer.close();
-    await second.closed;
+    await closed(sockets[1]);
     assert.equal(await ask(balancer.port).catch((error: NodeJS.ErrnoException) => error.code), "ECONNREFUSED");
   });
 
-  it("keeps a backend and its connections through one failed check", async () => {
-    const a = await backend("a");
-    const balancer = await balance([a]);
-    const socket = connect(balancer.port, "127.0.0.1").on("error", () => undefined);
-    let asked = 0;
-    a.ready = false;
-    // Comes after the answer of the backend itself.
-    a.server.on("request", ({ url }) => {
-      asked += Number(url === "/readyz");
-      a.ready = true;
-    });
-    await waitFor("two more checks", () => asked >= 3, { timeoutMs: 5_000, intervalMs: 5 });
-    assert.deepEqual([health(balancer), socket.closed], [[true], false]);
-    socket.destroy();
+  it("azure: one bad answer is enough; then no new connections, and established ones go on", async () => {
+    const [a, b] = [await backend("a"), await backend("b")];
+    const balancer = await balance([a, b], { ...rules.azure, unhealthyThreshold: 1_000 });
+    await until(balancer, [true, true]);
+    const sockets = [await open(balancer, 0), await open(balancer, 1)] as const;
+    [a.state, b.state] = ["unready", "unready"];
+    await until(balancer, [false, false]);
+    assert.deepEqual(await askTimes(balancer.port, 2), ["failed", "failed"]);
+    assert.deepEqual(
+      sockets.map(({ closed: ended }) => ended),
+      [false, false],
+    );
+  });
+
+  it("azure: the only backend of a pool loses its connections; with AllProbedUp it keeps them and gets new ones", async () => {
+    for (const failsOpen of [false, true]) {
+      const a = await backend("a");
+      const balancer = await balance([a], { ...rules.azure, failsOpen });
+      await until(balancer, [true]);
+      const socket = await open(balancer, 0);
+      a.state = "unready";
+      await until(balancer, [false]);
+      if (!failsOpen) await closed(socket);
+      assert.deepEqual([socket.closed, await askTimes(balancer.port, 1)], [!failsOpen, [failsOpen ? "a" : "failed"]]);
+    }
   });
 
   it("says why it cannot listen", async () => {
-    await assert.rejects(startLoadBalancer({ host: "192.0.2.1", port: 0, backends: [] }), /EADDRNOTAVAIL/);
+    const options = { host: "192.0.2.1", port: 0, backends: [], health: rules.aws };
+    await assert.rejects(startLoadBalancer(options), /EADDRNOTAVAIL/);
   });
 });

@@ -5,7 +5,8 @@ import { awsObjects, storedObjects } from "../../../plan/fakes/awsObjects.ts";
 import { allows, type PolicyStatement } from "../../../plan/fakes/iam.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
-import { listOf, mapOf, textOf } from "../../../plan/program/values.ts";
+import { listOf, mapOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
+import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { CloudCall } from "../calls.ts";
 import type { CloudSimulation, NodeTemplate, SimulatedBalancer } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
@@ -195,18 +196,30 @@ function simulatedBalancer(
     .filter(({ inputs }) => textOf(inputs.targetGroupArn) === arn)
     .map(({ inputs }) => ({
       host: textOf(inputs.targetId) ?? "",
-      port: portOf(inputs.port) ?? portOf(group?.inputs.port) ?? 0,
+      port: numberOf(inputs.port) ?? numberOf(group?.inputs.port) ?? 0,
     }));
   return {
     dnsName: textOf(balancer.outputs.dnsName) ?? "",
-    port: portOf(listener.inputs.port) ?? 0,
+    port: numberOf(listener.inputs.port) ?? 0,
     targets,
-    healthPath: textOf(mapOf(group?.inputs.healthCheck).path) ?? "/",
+    health: healthRules(mapOf(group?.inputs.healthCheck)),
     answersTargets: true,
   };
 }
 
-function portOf(value: unknown): number | undefined {
+/** Defaults are those that the provider documents for HTTPS checks (pulumi-aws: TargetGroupHealthCheck). */
+function healthRules(check: PropertyMap): HealthRules {
+  return {
+    cloud: "aws",
+    path: textOf(check.path) ?? "/",
+    timeoutMs: (numberOf(check.timeout) ?? 10) * 1000,
+    healthyThreshold: numberOf(check.healthyThreshold) ?? 3,
+    unhealthyThreshold: numberOf(check.unhealthyThreshold) ?? 3,
+    failsOpen: true,
+  };
+}
+
+function numberOf(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 

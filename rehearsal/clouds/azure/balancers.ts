@@ -1,6 +1,7 @@
 import { same } from "../../../plan/fakes/azureAccess.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../../plan/program/values.ts";
+import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { SimulatedBalancer } from "../cloud.ts";
 
 /**
@@ -28,9 +29,21 @@ function simulatedBalancer(program: RecordedProgram, balancer: RecordedResource,
       publicAddress === undefined ? privateName(program, frontend, name) : publicName(program, publicAddress, name),
     port: numberOf(rule.frontendPort),
     targets: members(program, textOf(pool.id)).map((host) => ({ host, port })),
-    healthPath: textOf(probe.requestPath) ?? "/",
+    health: healthRules(probe),
     // A connection that an internal load balancer sends back to its sender is lost (kubernetes/kubeadm#1685).
     answersTargets: publicAddress !== undefined,
+  };
+}
+
+/** Defaults are those of the API (Azure/azure-rest-api-specs: ProbePropertiesFormat). A probe ends with its interval, after 30 seconds at the latest. */
+function healthRules(probe: PropertyMap): HealthRules {
+  return {
+    cloud: "azure",
+    path: textOf(probe.requestPath) ?? "/",
+    timeoutMs: Math.min(numberOf(probe.intervalInSeconds) || 15, 30) * 1000,
+    healthyThreshold: 1,
+    unhealthyThreshold: numberOf(probe.probeThreshold) || 1,
+    failsOpen: textOf(probe.noHealthyBackendsBehavior) === "AllProbedUp",
   };
 }
 

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { simulateCloud } from "../../rehearsal/clouds/clouds.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { specOf, withMocks } from "../support/mocks.ts";
+
+describe("the API's load balancers, as the rehearsal has them", () => {
+  const path = "/readyz";
+  const wanted = {
+    aws: { cloud: "aws", path, timeoutMs: 6_000, healthyThreshold: 2, unhealthyThreshold: 2, failsOpen: true },
+    azure: { cloud: "azure", path, timeoutMs: 5_000, healthyThreshold: 1, unhealthyThreshold: 2, failsOpen: false },
+  };
+  for (const cloud of ["aws", "azure"] as const) {
+    it(`check health as the program asks ${cloud} for`, async () => {
+      const spec = specOf(`${cloud}-dev`, { access: JSON.stringify({ public: { allow: ["203.0.113.0/24"] } }) });
+      const deploy = cloud === "aws" ? deployAws : deployAzure;
+      const { program } = await withMocks(() => deploy(spec), { region: spec.region });
+      const { balancers } = simulateCloud(program, spec);
+      assert.deepEqual(
+        balancers.map(({ health }) => health),
+        [wanted[cloud], wanted[cloud]],
+      );
+    });
+  }
+});
