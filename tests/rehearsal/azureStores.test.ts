@@ -116,8 +116,15 @@ describe("Azure's blobs", () => {
       (await call("PUT", "/other/c.gz", write)).status,
     ];
     assert.deepEqual(statuses, [201, 201, 201]);
-    const list = String((await call("GET", "?restype=container&comp=list&prefix=dev%2F")).body);
-    assert.deepEqual(list.match(/<Name>[^<]*<\/Name>/g), ["<Name>dev/a.gz</Name>", "<Name>dev/b.gz</Name>"]);
+    assert.equal((await call("PUT", "/dev/c.gz", write)).status, 201);
+    const page = async (marker: string) => {
+      const { status, body } = await call("GET", `?restype=container&comp=list&prefix=dev%2F${marker}`);
+      return [status, String(body).match(/(?<=<(Name|NextMarker)>)[^<]+/g)];
+    };
+    const next = "1+/ZGV2L2IuZ3o==";
+    assert.deepEqual(await page(""), [200, ["dev/a.gz", "dev/b.gz", next]]);
+    assert.deepEqual(await page(`&marker=${encodeURIComponent(next)}`), [200, ["dev/c.gz"]]);
+    assert.deepEqual(await page(`&marker=${next}`), [400, null]);
     assert.equal(String((await call("GET", "/dev/a.gz")).body), "data");
     assert.equal((await call("DELETE", "/dev/a.gz")).status, 202);
     assert.equal((await call("GET", "/dev/a.gz")).status, 404);

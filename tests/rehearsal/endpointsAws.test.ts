@@ -360,17 +360,20 @@ describe("the simulated S3", () => {
   const object = (method: string, url: string, body = ""): Call => ({ service: "s3", host, method, url, body });
 
   it("keeps, lists and gives up objects, under both forms of its name", async () => {
-    const { send } = start();
+    const { send, cloud } = start();
     assert.equal((await send("i-cp", object("PUT", "/a/1", "data"))).status, 200);
     assert.equal(String((await send("i-cp", object("GET", "/a/1"))).body), "data");
     const path = { ...object("GET", "/snapshots/a/1"), host: `s3.${region}.amazonaws.com` };
     assert.equal(String((await send("i-cp", path)).body), "data");
-    const list = await send("i-cp", object("GET", "/?list-type=2&prefix=a%2F"));
-    assert.equal(String(list.body), "<ListBucketResult><Contents><Key>a/1</Key></Contents></ListBucketResult>");
-    assert.equal(
-      String((await send("i-cp", object("GET", "/?list-type=2&prefix=b"))).body),
-      "<ListBucketResult></ListBucketResult>",
-    );
+    for (const name of ["a/0", "a/2", "b/0"]) cloud.objects.set(`snapshots/${name}`, Buffer.from("x"));
+    const page = async (query: string) => {
+      const { status, body } = await send("i-cp", object("GET", `/?${query}&list-type=2&prefix=a%2F`));
+      return [status, String(body).match(/(?<=<(Key|IsTruncated|NextContinuationToken)>)[^<]+/g)];
+    };
+    const next = "1+/YS8x=";
+    assert.deepEqual(await page(""), [200, ["true", "a/0", "a/1", next]]);
+    assert.deepEqual(await page(`continuation-token=${encodeURIComponent(next)}`), [200, ["false", "a/2"]]);
+    assert.deepEqual(await page(`continuation-token=${next}`), [400, null]);
     assert.equal((await send("i-cp", object("DELETE", "/a/1"))).status, 204);
     assert.equal((await send("i-cp", object("GET", "/a/1"))).status, 404);
   });

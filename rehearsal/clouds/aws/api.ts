@@ -1,5 +1,6 @@
 import { partition } from "../../../components/aws/policyDocument.ts";
 import type { CloudCall } from "../calls.ts";
+import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { describeInstances } from "./instances.ts";
 import type { LifecycleActions } from "./lifecycle.ts";
@@ -183,19 +184,25 @@ function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
   }
   if (key === "") {
     if (!allowed(cloud, machine, [["s3:ListBucket", arn]])) return denied;
-    const prefix = new URLSearchParams(query).get("prefix") ?? "";
-    const keys = [...cloud.objects.keys()]
-      .filter((name) => name.startsWith(`${bucket}/${prefix}`))
-      .map((name) => name.slice(bucket.length + 1));
-    return {
-      status: 200,
-      body: `<ListBucketResult>${keys
-        .sort()
-        .map((name) => `<Contents><Key>${name}</Key></Contents>`)
-        .join("")}</ListBucketResult>`,
-    };
+    return listObjects(cloud, bucket, new URLSearchParams(query));
   }
   if (!allowed(cloud, machine, [["s3:GetObject", arn]])) return denied;
   const object = cloud.objects.get(id);
   return object === undefined ? { status: 404, body: "<Code>NoSuchKey</Code>" } : { status: 200, body: object };
+}
+
+/** S3's ListObjectsV2 (Amazon S3 API Reference). */
+function listObjects(cloud: AwsCloud, bucket: string, query: URLSearchParams): EndpointAnswer {
+  if (query.get("list-type") !== "2") return { status: 501, body: "no simulation of the first version of ListObjects" };
+  const keys = [...cloud.objects.keys()]
+    .filter((name) => name.startsWith(`${bucket}/`))
+    .map((name) => name.slice(bucket.length + 1));
+  const page = pageOf(keys, query.get("prefix") ?? "", query.get("continuation-token"));
+  if (page === undefined) return { status: 400, body: "<Code>InvalidArgument</Code>" };
+  const contents = page.names.map((name) => `<Contents><Key>${name}</Key></Contents>`).join("");
+  const next = page.next === "" ? "" : `<NextContinuationToken>${page.next}</NextContinuationToken>`;
+  return {
+    status: 200,
+    body: `<ListBucketResult><IsTruncated>${next !== ""}</IsTruncated>${contents}${next}</ListBucketResult>`,
+  };
 }

@@ -1,4 +1,5 @@
 import type { SimulatedAccount } from "../../../plan/fakes/azureAccess.ts";
+import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointRequest } from "../server.ts";
 import type { AzureCaller, AzureCloud } from "./state.ts";
 
@@ -33,7 +34,7 @@ export function blobStore(
     if (request.method !== "GET" || query.get("restype") !== "container" || query.get("comp") !== "list")
       return failure(404, "ResourceNotFound", `no simulation of ${request.method} ${request.url}`);
     if (!allowed("read")) return denied;
-    return known ? { status: 200, body: list(cloud, key, query.get("prefix") ?? "") } : missing;
+    return known ? list(cloud, key, query) : missing;
   }
   switch (request.method) {
     case "PUT":
@@ -56,13 +57,18 @@ export function blobStore(
   }
 }
 
-function list(cloud: AzureCloud, container: string, prefix: string): string {
+function list(cloud: AzureCloud, container: string, query: URLSearchParams): EndpointAnswer {
   const names = [...cloud.blobs.keys()]
-    .filter((key) => key.startsWith(`${container}${prefix}`))
-    .map((key) => key.slice(container.length))
-    .sort();
-  const blobs = names.map((name) => `<Blob><Name>${name}</Name></Blob>`).join("");
-  return `<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Prefix>${prefix}</Prefix><Blobs>${blobs}</Blobs><NextMarker /></EnumerationResults>`;
+    .filter((key) => key.startsWith(container))
+    .map((key) => key.slice(container.length));
+  const prefix = query.get("prefix") ?? "";
+  const page = pageOf(names, prefix, query.get("marker"));
+  if (page === undefined) return failure(400, "InvalidQueryParameterValue", "The marker is not that of a page.");
+  const blobs = page.names.map((name) => `<Blob><Name>${name}</Name></Blob>`).join("");
+  return {
+    status: 200,
+    body: `\ufeff<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Prefix>${prefix}</Prefix><Blobs>${blobs}</Blobs><NextMarker>${page.next}</NextMarker></EnumerationResults>`,
+  };
 }
 
 function failure(status: number, code: string, message: string): EndpointAnswer {

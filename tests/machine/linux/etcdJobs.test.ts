@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { afterEach, before, describe, it } from "mocha";
-import { bootedControlPlane as controlPlane, disposeMachine, needsNamespaces } from "./machine.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleControlPlane } from "./examples.ts";
+import { bootedControlPlane as controlPlane, disposeMachine, machine, needsNamespaces, spec } from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 describe("jobs around etcd", function () {
@@ -163,6 +165,41 @@ describe("jobs around etcd", function () {
       assert.equal(here.list("/var/lib/etcd-data").filter((name) => name.startsWith("before-restore.")).length, 1);
       assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
     });
+
+    const marker = "1a+b/c==";
+    const pages = {
+      aws: (names: string, next = "") =>
+        `<R xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>${next !== ""}</IsTruncated>${names}${next && `<NextContinuationToken>${next}</NextContinuationToken>`}</R>`,
+      azure: (names: string, next = "") =>
+        `\ufeff<R><Blobs>${names}</Blobs>${next === "" ? "<NextMarker />" : `<NextMarker>${next}</NextMarker>`}</R>`,
+    };
+    for (const cloud of ["aws", "azure"] as const) {
+      it(`finds the newest snapshot on any page of the object store of ${cloud}, and gives up where one is missing`, () => {
+        const of = { ...exampleSpec(`${cloud}-prod`), artifacts: spec.artifacts };
+        const here = machine(exampleControlPlane(of));
+        here.write("/var/lib/fenestra/identity.env", "NODE_NAME=n\nPROVIDER_ID=p\nNODE_IP=10.20.224.10\n");
+        here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
+        here.write("/var/lib/etcd-data/etcd/x", "");
+        const names = ["cp-0/2026-01-02T", "cp-0/2026-01-04T", "cp-1/2026-01-03T"].map(
+          (name) => `${of.name}/${name}.db.gz`,
+        );
+        const [first, ...others] = names.map((name) =>
+          cloud === "aws" ? `<Key>${name}</Key>` : `<Blob><Name>${name}</Name></Blob>`,
+        );
+        // A page may be empty and yet not the last (Blob service REST API, "List Blobs").
+        here.write("/store/list", pages[cloud](first ?? "", marker));
+        here.write("/store/list1a+b_c==", pages[cloud]("", "2"));
+        const broken = here.run(restore);
+        assert.equal(broken.code, 1);
+        assert.match(broken.output, new RegExp(`error: listing ${of.name}/ was answered with 400`));
+        assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
+        here.write("/store/list2", pages[cloud](others.join("")));
+        assert.equal(here.run(restore, "--list").output, names.map((name) => `${name}\n`).join(""));
+        const { code, output } = here.run(restore);
+        assert.equal(code, 0, output);
+        assert.match(output, new RegExp(`restored ${names[1]};`));
+      });
+    }
 
     it("works on a machine that waits with an empty volume, and lets its bootstrap go on", () => {
       const here = controlPlane();

@@ -127,7 +127,10 @@ case $url in
   https://*scripts*.s3.*/linux/*.json)
     if [ -e "$STORE/denied" ]; then status=403; echo '<Code>AccessDenied</Code>' | answer
     else answer <"$STORE/artifacts/\${url##*/}"; fi ;;
-  *.s3.*"list-type"*) cat "$STORE/list" | answer ;;
+  *.s3.*"list-type=2"* | *.blob.*"comp=list"*)
+    marker=$(sed -nE 's/.*[?&](continuation-token|marker)=([^&]*).*/\\2/p' <<<"\${url//+/ }")
+    page=$STORE/list$(printf %b "\${marker//%/\\\\x}" | tr / _)
+    if [ -e "$page" ]; then answer <"$page"; else status=400; echo '<Error/>' | answer; fi ;;
   *) if [ -e "$STORE/artifacts/\${url##*/}" ]; then answer <"$STORE/artifacts/\${url##*/}"; else status=404; answer </dev/null; fi ;;
 esac`,
 };

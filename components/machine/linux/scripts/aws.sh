@@ -167,10 +167,8 @@ blob_get() {
   [[ $status == 200 ]] || { log "error: reading $1 was answered with $status"; return 1; }
 }
 
-# blob_list <prefix>: names of the blobs with that prefix, oldest first; the names are plain, so nothing in the XML is escaped.
-blob_list() {
-  local status
-  status=$(bucket GET "$scratch/list" "?list-type=2&prefix=${1//\//%2F}") || return 1
-  [[ $status == 200 ]] || { log "error: listing $1 was answered with $status"; return 1; }
-  { grep -o '<Key>[^<]*</Key>' "$scratch/list" || true; } | sed 's/<[^>]*>//g' | sort
-}
+# blob_list <prefix>: names of the blobs with that prefix, in alphabetical order.
+blob_list() { blob_pages "$1" Key NextContinuationToken | sort; }
+
+# blob_page <file for the response> <prefix in a URL> <marker in a URL>: prints the HTTP status. The query is in the order in which it is signed.
+blob_page() { bucket GET "$1" "?${3:+continuation-token=$3&}list-type=2&prefix=$2"; }

@@ -159,10 +159,8 @@ blob_get() {
   [[ $status == 200 ]] || { log "error: reading $1 was answered with $status"; return 1; }
 }
 
-# blob_list <prefix>: names of the blobs with that prefix, oldest first.
-blob_list() {
-  local status
-  status=$(container GET "$scratch/list" "?restype=container&comp=list&prefix=${1//\//%2F}") || return 1
-  [[ $status == 200 ]] || { log "error: listing $1 was answered with $status"; return 1; }
-  { grep -o '<Name>[^<]*</Name>' "$scratch/list" || true; } | sed 's/<[^>]*>//g' | sort
-}
+# blob_list <prefix>: names of the blobs with that prefix, in alphabetical order.
+blob_list() { blob_pages "$1" Name NextMarker | sort; }
+
+# blob_page <file for the response> <prefix in a URL> <marker in a URL>: prints the HTTP status.
+blob_page() { container GET "$1" "?restype=container&comp=list&prefix=$2${3:+&marker=$3}"; }
