@@ -36,6 +36,9 @@ function names({ cluster, region, accountId, rolePath, record, pods }: StackScop
     buckets: `${all}:s3:::${cluster}-*`,
     logs: ["", ":*"].map((part) => `${all}:logs:${region}:${accountId}:log-group:${logGroupName(cluster)}${part}`),
     zone: `${all}:route53:::hostedzone/${record?.zone}`,
+    objects: ["scripts", ...(pods !== undefined && pods.issuer === undefined ? ["workload-identity-issuer"] : [])].map(
+      (bucket) => `${all}:s3:::${cluster}-${bucket}-*/*`,
+    ),
     // The cluster's own issuer is a bucket of its own.
     issuer: `${all}:iam::${accountId}:oidc-provider/${pods?.issuer?.replace("https://", "") ?? `${cluster}-*`}`,
   };
@@ -106,17 +109,18 @@ export function look(scope: StackScope): readonly Statement[] {
       },
     },
     {
-      // Settings of the buckets, and the scripts in one of them. Not the snapshots of etcd.
+      // Settings of the buckets, and what the program puts into them. Not the snapshots of etcd.
       Sid: "LookAtBuckets",
       Effect: "Allow",
       Action: ["s3:GetBucket*", "s3:Get*Configuration", "s3:ListBucket", "s3:ListTagsForResource"],
       Resource: [own.buckets],
     },
     {
-      Sid: "LookAtScripts",
+      Sid: "LookAtObjects",
       Effect: "Allow",
+      // Tags are read after each object (terraform-provider-aws, internal/provider/sdkv2/tags_interceptor.go).
       Action: ["s3:GetObject", "s3:GetObjectTagging"],
-      Resource: [`${own.buckets.replace(/\*$/, "scripts-")}*/*`],
+      Resource: own.objects,
     },
     ...(scope.record === undefined
       ? []

@@ -17,7 +17,8 @@ import type { OutputMode } from "../../plan/program/engine.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { inventory } from "../support/mocks.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { inventory, specOf, withMocks } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { texts } from "../workflows/read.ts";
 
@@ -216,6 +217,18 @@ describe("the rights of the workflows on AWS", () => {
       for (const { Sid, Resource, Condition } of document.Statement)
         if (Resource?.includes("*") === true)
           assert.ok(Condition !== undefined || Sid === "LookAtMachinesAndNetwork", `${Sid} on everything`);
+  });
+
+  it("let a comparison read every object that a stack makes, with its tags", async () => {
+    const spec = specOf("aws-dev", { access: JSON.stringify({ workloadIdentity: {} }) });
+    const { program } = await withMocks(() => deployAws(spec), { region: spec.region });
+    const objects = program.resources.filter(({ type }) => type === "aws:s3/bucketObjectv2:BucketObjectv2");
+    const unread = objects.filter(({ inputs }) => {
+      const resource = `arn:aws:s3:::${textOf(inputs.bucket)}/${textOf(inputs.key)}`;
+      const actions = ["s3:GetObject", "s3:GetObjectTagging"];
+      return !actions.every((action) => allows([policies.drift], { action, resource }));
+    });
+    assert.deepEqual([objects.length > 4, unread.map(({ name }) => name)], [true, []]);
   });
 
   const roles = {
