@@ -246,6 +246,8 @@ export class Cluster extends pulumi.ComponentResource {
           ...identity.ready,
           ...balancer.ready,
           ...scripts.ready,
+          // Where an account forbids public buckets, the update fails before it replaces a machine.
+          ...(this.workloadIdentity?.ready ?? []),
         ],
         reachable: balancer.ready,
       },

@@ -44,6 +44,8 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
   readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
   /** Variables of each service account's pods, by `namespace/name`. */
   readonly environments: pulumi.Output<Readonly<Record<string, Readonly<Record<string, string>>>>>;
+  /** What must exist before machines issue tokens that a cloud checks; nothing for an issuer that is published elsewhere. */
+  readonly ready: readonly pulumi.Resource[];
   /** URL of the object that the sample reads. */
   readonly sampleUrl: pulumi.Output<string> | undefined;
 
@@ -58,11 +60,12 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
         ? new Issuer(`${name}-issuer`, { spec, publicKeys, sample: settings.sample }, { parent: this })
         : undefined;
     this.issuer = own?.url ?? pulumi.output(settings.issuer ?? "");
+    this.ready = own?.ready ?? [];
     const provider = new OpenIdConnectProvider(
       `${name}-provider`,
       // Without thumbprints: IAM trusts the authorities of its own library (IAM User Guide, "Obtain the thumbprint").
       { url: this.issuer, clientIdLists: [tokenFacts.aws.audience], tags: { Name: `${name}-provider` } },
-      { parent: this, dependsOn: [...(own?.ready ?? [])] },
+      { parent: this, dependsOn: [...this.ready] },
     );
     const sample = own?.sample;
     this.sampleUrl = sample?.url;

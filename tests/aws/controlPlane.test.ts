@@ -120,6 +120,14 @@ describe("the control plane on AWS", () => {
     assert.deepEqual(dependencies(stashType, "aws-prod-control-plane-reached"), [`${stashType} ${api}`]);
   });
 
+  it("waits for the documents of its own issuer, which an account may refuse", async () => {
+    const spec = specOf("aws-dev", { access: JSON.stringify({ workloadIdentity: {} }) });
+    const recorded = await withMocks(() => deployAws(spec));
+    const { dependencies } = resource(recorded, instanceType, "aws-dev-control-plane-0-instance");
+    const issuer = dependencies.filter((urn) => urn.includes("aws-dev-workload-identity-issuer-")).map(shortUrn);
+    assert.deepEqual(issuer.map((urn) => urn.split("-").at(-1)).sort(), ["discovery", "keys", "readers"]);
+  });
+
   it("has gates that hold the machine's id and run before the state is saved", () => {
     for (const index of [0, 1, 2]) {
       const { inputs, options } = resource(prod, stashType, `aws-prod-control-plane-gate-${index}`);
