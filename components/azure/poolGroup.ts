@@ -51,10 +51,14 @@ export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, 
       `its last stage: az vmss get-instance-view ${set} --instance-id '*' --query "[].extensions[].substatuses[?contains(code, 'fenestra')].message[]"`,
     ].join(" "),
     oldHelp: (nodes) => {
-      const ids = nodes.map(({ providerId }) => instanceOf(providerId, group)).filter((id) => id !== undefined);
+      const ids = nodes.flatMap(({ name }) => instanceOf(name, pool) ?? []);
       return [
         "Azure updates machines in place, with their old custom data, when the quota has no room for one more: raise it for",
-        `${pool.size.name} in ${spec.region}, then drain and reimage one after the other: az vmss reimage ${set} --instance-id ID`,
+        `${pool.size.name} in ${spec.region}, then for one node after the other: kubectl drain NODE --ignore-daemonsets`,
+        // Only a mark of the last hour lets a machine that is not new have the name of its node again (approve-nodes.sh).
+        '--delete-emptydir-data; kubectl --namespace kube-system patch configmap fenestra-replaced --type merge --patch "{\\"data\\":{\\"NODE\\":\\"$(date +%s)\\"}}";',
+        // The older --instance-id reimages all machines in version 2.45 (Azure/azure-cli#25477).
+        `az vmss reimage ${set} --instance-ids ID`,
         ids.length === 0 ? "" : `(${ids.join(", ")})`,
       ]
         .join(" ")
@@ -63,11 +67,13 @@ export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, 
   };
 }
 
-/** Instance of a scale set that a node claims to be; a node may write anything there. */
-function instanceOf(providerId: string, set: string): string | undefined {
-  const [, name, id] =
-    /^azure:\/\/\/[\w./-]+\/virtualMachineScaleSets\/([\w-]+)\/virtualMachines\/(\d{1,6})$/.exec(providerId) ?? [];
-  return name === set ? id : undefined;
+/**
+ * Which instance of its scale set a node is: the last six characters of its name, in base 36 (kubernetes-sigs/cloud-provider-azure,
+ * pkg/provider/azure_vmss.go: getScaleSetVMInstanceID). Its provider id would say so too, but any node may write anything there.
+ */
+function instanceOf(node: string, pool: PoolSpec): string | undefined {
+  const digits = node.startsWith(computerNamePrefix(pool)) ? node.slice(computerNamePrefix(pool).length) : "";
+  return /^[0-9a-z]{6}$/.test(digits) ? `${node} is ${Number.parseInt(digits, 36)}` : undefined;
 }
 
 /** What the tags of a scale set tell of its cluster. */

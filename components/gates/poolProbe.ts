@@ -16,7 +16,6 @@ export interface WantedNodes {
 /** A node of a pool. A node may write all of this itself, so it is sanitised before it is shown, and decides nothing but this gate. */
 export interface PoolNode {
   readonly name: string;
-  readonly providerId: string;
   /** Release of its kubelet. */
   readonly release: string;
   /** Payload fingerprint that the node claims. */
@@ -39,7 +38,6 @@ export async function poolNodes(api: ApiClient, pool: string): Promise<readonly 
     const reason = `${text(field(ready, "reason"))} ${text(field(ready, "message"))}`;
     return {
       name: shown(field(metadata, "name")),
-      providerId: text(field(field(node, "spec"), "providerID")),
       release: shown(field(field(state, "nodeInfo"), "kubeletVersion")).replace(/^v/, ""),
       payload: shown(field(field(metadata, "labels"), payloadLabel)),
       sick: field(ready, "status") === "True" ? undefined : shown(reason.trim() || "it has not reported yet"),

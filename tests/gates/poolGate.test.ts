@@ -17,14 +17,13 @@ interface Node {
   readonly kubelet?: string;
   /** Message of a node that is not Ready. */
   readonly sick?: string;
-  readonly providerId?: string;
+  readonly name?: string;
 }
 
 const list = (nodes: readonly Node[]): string =>
   JSON.stringify({
-    items: nodes.map(({ payload = wanted, kubelet = "v1.36.4", sick, providerId = "" }, index) => ({
-      metadata: { name: `node-${index}`, labels: { "fenestra.dev/payload": payload } },
-      spec: { providerID: providerId },
+    items: nodes.map(({ payload = wanted, kubelet = "v1.36.4", sick, name }, index) => ({
+      metadata: { name: name ?? `node-${index}`, labels: { "fenestra.dev/payload": payload } },
       status: {
         nodeInfo: { kubeletVersion: kubelet },
         conditions: [{ type: "Ready", status: sick === undefined ? "True" : "False", reason: "NotYet", message: sick }],
@@ -99,19 +98,18 @@ describe("the gate behind a pool", () => {
     });
   });
 
-  it("names on Azure the quota and the machines that were updated in place, by numbers that are numbers", async () => {
-    const of = (id: string) =>
-      `azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/azure-prod-win25/virtualMachines/${id}`;
+  it("names on Azure the quota and the machines that were updated in place, by names that are those of the pool", async () => {
     const [pool] = azure.pools.filter(({ release }) => release.name === "windows-2025");
     assert.ok(pool !== undefined);
     const spec = { ...azure, pools: [{ ...pool, name: "win25", autoscale: undefined, count: 2 }] };
-    const nodes = [of("3"), of("7; rm -rf /")].map((providerId) => ({ payload: older, providerId }));
+    const names = ["win2500000z", "win25000010", "win2500001", "win25000!1a", "other00001a"];
+    const nodes = names.map((name) => ({ payload: older, name }));
     await assert.rejects(wait([nodes], { spec, pool: "win25", roll: azureRoll }), (error: Error) => {
-      assert.match(error.message, new RegExp(`node node-0 was made from payload ${older}, wanted is ${wanted}`));
+      assert.match(error.message, new RegExp(`node win2500000z was made from payload ${older}, wanted is ${wanted}`));
       assert.match(error.message, /quota has no room for one more: raise it for \S+ in westeurope/);
       assert.match(
         error.message,
-        /az vmss reimage --resource-group \S+ --name azure-prod-win25 --instance-id ID \(3\)\n/,
+        /az vmss reimage --resource-group \S+ --name azure-prod-win25 --instance-ids ID \(win2500000z is 35, win25000010 is 36\)\n/,
       );
       return true;
     });
@@ -126,7 +124,7 @@ describe("the gate behind a pool", () => {
   });
 
   it("sees progress in each node that comes and each that goes, whatever else is wrong", () => {
-    const node = (payload: string, sick?: string) => ({ name: "n", providerId: "", release: "1.36.4", payload, sick });
+    const node = (payload: string, sick?: string) => ({ name: "n", release: "1.36.4", payload, sick });
     const [good, old, coming] = [node(wanted), node(older), node(wanted, "starting")];
     const steps = [
       [old, old],

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { hostname } from "node:os";
 import { afterEach, before, describe, it } from "mocha";
+import { poolRoll } from "../../../components/azure/poolGroup.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "./examples.ts";
@@ -205,6 +206,24 @@ describe("approval of first certificates", function () {
         decisions([{ node: azureWorker }], { of: azure, files: { replaced: mark }, started: 9000 }).made,
         ["Denied node-csr-1"],
       );
+  });
+
+  it("follows the command that an update prints for machines that Azure has updated in place", () => {
+    const pool = azure.pools.find(({ name }) => name === "linux") ?? assert.fail("no pool");
+    const help = poolRoll(azure, pool).oldHelp([{ name: azureWorker, release: "", payload: "", sick: undefined }]);
+    const [, marking = ""] =
+      /; (kubectl [^;]* patch [^;]*); az vmss reimage .* --instance-ids ID \(linux00000a is 10\)$/.exec(help) ?? [];
+    const { calls } = machine(exampleControlPlane(azure)).run("bash", "-c", marking.replaceAll("NODE", azureWorker));
+    disposeMachine();
+    const [, where, patch = "{}"] = /^kubectl (.*) --type merge --patch (.*)$/.exec(calls.join("\n")) ?? [];
+    assert.equal(where, "--namespace kube-system patch configmap fenestra-replaced");
+    const files = { existing: `node/${azureWorker}\n`, replaced: JSON.parse(patch).data[azureWorker] };
+    const later = [{ node: azureWorker, age: -60 }];
+    const { made, calls: first } = decisions(later, { of: azure, files, started: 9000 });
+    assert.deepEqual([made, first.filter((call) => call.includes("delete node")).length], [[], 1]);
+    assert.deepEqual(decisions(later, { of: azure, files: { ...files, existing: "" }, started: 9000 }).made, [
+      "Approved node-csr-1",
+    ]);
   });
 
   const wellFormed = pem(subjectOf(worker));
