@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import { runOrFail } from "./command.ts";
 import { killMachineProcesses, startHolder } from "./holder.ts";
+import { waitFor } from "./processes.ts";
 
 /** Settings of {@link createNetwork}. */
 export interface NetworkOptions {
@@ -128,13 +128,15 @@ export function macOf(address: string): string {
  * second (net/core/link_watch.c); packets sent before that are lost, and their repetition takes another second.
  */
 async function untilForwarding(link: string): Promise<void> {
-  let state = "";
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    state = await runOrFail(["ip", "-details", "-oneline", "link", "show", link]);
-    if (/ state UP .* state forwarding /.test(state)) return;
-    await sleep(20);
-  }
-  throw new Error(`the bridge does not forward from ${link}: ${state.trim()}`);
+  await waitFor(
+    `the bridge to forward from ${link}`,
+    async () => {
+      const state = await runOrFail(["ip", "-details", "-oneline", "link", "show", link]);
+      if (!/ state UP .* state forwarding /.test(state)) throw new Error(state.trim());
+      return true;
+    },
+    { timeoutMs: 60_000, intervalMs: 20 },
+  );
 }
 
 async function ipBatch(lines: readonly string[], prefix: readonly string[] = []): Promise<void> {

@@ -1,7 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -41,17 +40,12 @@ export interface ApiServer {
   stop(): Promise<void>;
 }
 
-/** Ports of loopback that were free a moment ago, all different. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  const ports: number[] = [];
-  for (const server of servers) {
-    if (!server.listening) await new Promise((resolve) => server.once("listening", resolve));
-    const address = server.address();
-    if (address !== null && typeof address === "object") ports.push(address.port);
-  }
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+/** Ports below those that the kernel gives away (net.ipv4.ip_local_port_range), and unlike those that the programs have by themselves. */
+const ports = { etcdClient: 22_379, etcdPeer: 22_380, api: 26_443, controllers: 20_257 } as const;
+
+/** An address of loopback that nobody else has: tests of another process start the same programs. */
+function ownAddress(): string {
+  return `127.${[...randomBytes(3)].map((byte) => 1 + (byte % 254)).join(".")}`;
 }
 
 /**
@@ -93,7 +87,7 @@ async function startAll(
   authentication: string | undefined,
   flags: readonly string[],
 ): Promise<{ readonly etcd: string; readonly restart: ApiServer["restart"] }> {
-  const [etcdClient, etcdPeer, api, controllers] = await freePorts(4);
+  const host = ownAddress();
   const token = randomBytes(16).toString("hex");
   const file = (name: string): string => path.join(folder, name);
   const own = generateKeyPairSync("rsa", {
@@ -110,9 +104,9 @@ async function startAll(
     children.push(child);
     return child;
   };
-  const etcd = `http://127.0.0.1:${etcdClient}`;
-  const peer = `http://127.0.0.1:${etcdPeer}`;
-  start(programs.etcd, [
+  const etcd = `http://${host}:${ports.etcdClient}`;
+  const peer = `http://${host}:${ports.etcdPeer}`;
+  const store = start(programs.etcd, [
     `--data-dir=${file("etcd")}`,
     `--listen-client-urls=${etcd}`,
     `--advertise-client-urls=${etcd}`,
@@ -125,8 +119,8 @@ async function startAll(
     writeFileSync(file("sa.pub"), publicKeys);
     return start(programs["kube-apiserver"], [
       `--etcd-servers=${etcd}`,
-      "--bind-address=127.0.0.1",
-      `--secure-port=${api}`,
+      `--bind-address=${host}`,
+      `--secure-port=${ports.api}`,
       `--cert-dir=${file("certificates")}`,
       `--service-account-key-file=${file("sa.pub")}`,
       `--service-account-signing-key-file=${file("sa.key")}`,
@@ -151,7 +145,9 @@ async function startAll(
       apiVersion: "v1",
       kind: "Config",
       // The certificate is one that the server made for itself a moment ago.
-      clusters: [{ name: "test", cluster: { server: `https://127.0.0.1:${api}`, "insecure-skip-tls-verify": true } }],
+      clusters: [
+        { name: "test", cluster: { server: `https://${host}:${ports.api}`, "insecure-skip-tls-verify": true } },
+      ],
       users: [{ name: "admin", user: { token } }],
       contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
       "current-context": "test",
@@ -163,6 +159,7 @@ async function startAll(
       "the API server to be ready",
       async () => (await run(programs.kubectl.path, [...kubectl, "get", "--raw", "/readyz"])).stdout === "ok",
       () => readFileSync(path.join(folder, "logs", "kube-apiserver"), "utf8").slice(-2000),
+      () => store.exitCode !== null || server.exitCode !== null,
     );
   await ready();
   start(programs["kube-controller-manager"], [
@@ -170,7 +167,8 @@ async function startAll(
     `--service-account-private-key-file=${file("sa.key")}`,
     "--use-service-account-credentials",
     "--leader-elect=false",
-    `--secure-port=${controllers}`,
+    `--bind-address=${host}`,
+    `--secure-port=${ports.controllers}`,
     `--cert-dir=${file("certificates")}`,
   ]);
   const restart: ApiServer["restart"] = async (tokens = settings, wait = true) => {
@@ -184,10 +182,18 @@ async function startAll(
   return { etcd, restart };
 }
 
-/** Asks until the answer is yes. Throws after two minutes, with what `log` returns. */
-export async function until(what: string, ask: () => Promise<boolean>, log: () => string = () => ""): Promise<void> {
+/**
+ * Asks until the answer is yes. Throws after two minutes, or when it is pointless, with what `log` returns.
+ */
+export async function until(
+  what: string,
+  ask: () => Promise<boolean>,
+  log: () => string = () => "",
+  isPointless: () => boolean = () => false,
+): Promise<void> {
   const end = Date.now() + 120_000;
   while (!(await ask())) {
+    if (isPointless()) throw new Error(`waited for ${what}, but a program has ended\n${log()}`);
     if (Date.now() > end) throw new Error(`waited two minutes for ${what}\n${log()}`);
     await pause(200);
   }

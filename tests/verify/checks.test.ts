@@ -48,11 +48,14 @@ const groupOf = (id: string): NodeGroup => {
 };
 const closed = ended(7, "", "connection refused");
 
-/** Runs a check among probe pods that are all Ready; `answer` says how curl ends for a URL that a probe pod asks. What is noted comes back. */
-async function run(
-  check: VerifyCheck,
-  answer: (url: string, probePod: string) => ReturnType<typeof ended>,
-): Promise<readonly string[]> {
+/** How curl ends for a URL that a probe pod asks. */
+type Answer = (url: string, probePod: string) => ReturnType<typeof ended>;
+
+/** Runs a check that repeats what fails until its time is up. */
+const givesUp = (check: VerifyCheck, answer: Answer) => run(check, answer, 400);
+
+/** Runs a check among probe pods that are all Ready. What is noted comes back. */
+async function run(check: VerifyCheck, answer: Answer, limitMs = 60_000): Promise<readonly string[]> {
   const notes: string[] = [];
   const ip = (pod: string): string => `10.244.0.${pod}`;
   const probePods: VerifyContext["probePods"] = {
@@ -76,7 +79,7 @@ async function run(
     api,
     namespace: "n",
     probePods,
-    signal: AbortSignal.timeout(400),
+    signal: AbortSignal.timeout(limitMs),
     note: (text: string) => notes.push(text),
   };
   // None of these checks asks the API.
@@ -105,7 +108,7 @@ describe("checks of paths", () => {
     for (const start of ["control-plane", "linux"]) {
       await run(nodeToPodCheck(groupOf(start), groupOf("windows-2022"), podNetworks.flannel), open);
       await assert.rejects(
-        run(nodeToPodCheck(groupOf(start), groupOf("windows-2022"), podNetworks.flannel), (url) =>
+        givesUp(nodeToPodCheck(groupOf(start), groupOf("windows-2022"), podNetworks.flannel), (url) =>
           url.includes("b0") ? closed : ended(0),
         ),
         CheckFailure,
@@ -119,7 +122,7 @@ describe("checks of paths", () => {
     const notes = await run(nodeToPodCheck(w2022, w2022, podNetworks.flannel), farDeaf);
     assert.match(notes.join("\n"), /flannel#1096\), so that is not judged; windows-2022-b0 does not answer/);
     await assert.rejects(
-      run(nodeToPodCheck(w2022, w2022, podNetworks.flannel), (url) => (url.includes("a1") ? closed : ended(0))),
+      givesUp(nodeToPodCheck(w2022, w2022, podNetworks.flannel), (url) => (url.includes("a1") ? closed : ended(0))),
       /does not reach http:\/\/10\.244\.0\.windows-2022-a1/,
     );
     await assert.rejects(run(nodeToPodCheck(w2022, linux, podNetworks.flannel), farDeaf), CheckSkipped);
@@ -133,7 +136,7 @@ describe("checks of paths", () => {
     assert.equal(note, "asked from cp and l1: w1, w22");
     for (const deaf of ["control-plane-host", "linux-host"])
       await assert.rejects(
-        run(check, (_url, probePod) => (probePod === deaf ? closed : ended(0, "windows-2022-a0"))),
+        givesUp(check, (_url, probePod) => (probePod === deaf ? closed : ended(0, "windows-2022-a0"))),
         /does not reach http:\/\/10\.0\.0\.2:30123/,
       );
   });
@@ -148,11 +151,11 @@ describe("checks of paths", () => {
     assert.deepEqual(notes, ["cp -> w1, cp -> w22, w1 -> w22"]);
     assert.ok(asked.every((url) => url.endsWith(":9182/metrics")));
     await assert.rejects(
-      run(check, () => closed),
+      givesUp(check, () => closed),
       CheckFailure,
     );
     await assert.rejects(
-      run(check, () => ended(0, "node_load1 1")),
+      givesUp(check, () => ended(0, "node_load1 1")),
       /none of its metrics in "node_load1 1"/,
     );
   });
@@ -161,11 +164,11 @@ describe("checks of paths", () => {
     const check = outboundCheck(groupOf("linux"), "https://registry.test/", 0);
     await run(check, () => ended(0, "\n200"));
     await assert.rejects(
-      run(check, (url) => (url.includes("1.1.1.1") ? ended(0, "\n301") : closed)),
+      givesUp(check, (url) => (url.includes("1.1.1.1") ? ended(0, "\n301") : closed)),
       /does not reach https:\/\/registry\.test\/.*1\.1\.1\.1\/ does answer, so names or this one site/s,
     );
     await assert.rejects(
-      run(check, () => closed),
+      givesUp(check, () => closed),
       /nor does https:\/\/1\.1\.1\.1\/, which needs no name/,
     );
   });
