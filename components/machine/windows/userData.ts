@@ -11,7 +11,7 @@ import { windowsPaths, windowsScript } from "./paths.ts";
  *
  *   Azure: custom data = base64 of a script with all files. The extension copies CustomData.bin to a .ps1 file and runs that.
  *   AWS:   user data = "<powershell>\n" script "\n</powershell>\n". Its archive lacks the scripts that the machine fetches, and holds
- *          `C:\fenestra\scripts.json` with bucket, key and SHA-256 of their object.
+ *          `C:\fenestra\scripts.json` with bucket, key and SHA-256 of their object. Its entry starts a task for them and ends.
  */
 
 /** Where Azure leaves the custom data of a Windows machine, not executed. */

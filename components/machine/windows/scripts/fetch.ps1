@@ -1,6 +1,6 @@
-# AWS: fetches the scripts that do not fit into user data, verifies their digest, installs them and runs the entry.
+# AWS: in a task of its own, fetches the scripts that do not fit into user data, verifies their digest, installs them and runs the entry.
 param(
-    # At Windows start: resume an interrupted run, or do nothing when it had finished.
+    # In the task, which user data and each start of Windows start: fetch, or do nothing once that is done.
     [switch] $Resume
 )
 $ErrorActionPreference = 'Stop'
@@ -66,9 +66,15 @@ $machine = Get-Machine
 if ($Resume -and (Test-HandedOver $machine)) {
     exit 0
 }
+if (-not $Resume) {
+    # User data runs at the first start only, and the role's permissions may take minutes: a restart in between must not end the bootstrap. Nor may
+    # user data last until then: EC2Launch's task that starts the SSM agent comes after it, and tasks run one after another (EC2 User Guide,
+    # "EC2Launch v2 concepts"), so that nobody could look into a machine that fetches nothing.
+    Register-StartTask 'fenestra-fetch' "$PSScriptRoot\fetch.ps1 -Resume"
+    Start-ScheduledTask -TaskName 'fenestra-fetch'
+    exit 0
+}
 Start-Log $machine 'fetch'
-# User data runs at the first start only, and the role's permissions may take minutes: a restart in between must not end the bootstrap.
-Register-StartTask 'fenestra-fetch' "$PSScriptRoot\fetch.ps1 -Resume"
 Initialize-Web
 $object = Get-Content -Raw -Path "$PSScriptRoot/scripts.json" | ConvertFrom-Json
 $file = "$PSScriptRoot/archive.json"

@@ -70,6 +70,12 @@ function Register-ScheduledTask {
     $fake.tasks += $TaskName
     $fake.task = @($Action, $Trigger, $Principal, $Settings)
 }
+function Start-ScheduledTask {
+    param(
+        [string] $TaskName
+    )
+    $fake.order += "start $TaskName"
+}
 function Get-ScheduledTask {
     param(
         [string] $TaskName
@@ -111,13 +117,21 @@ function Reset-Fake {
     Remove-Item -Force -Path "$temp/archive.json", "$temp/bootstrap.ps1" -ErrorAction SilentlyContinue
 }
 
-Test 'the task that goes on after a restart is there before anything is fetched' {
+Test 'user data ends with its task, which starts with Windows too, and fetches nothing itself' {
     Reset-Fake
+    $fake.refuse = 1
     & "$temp/fetch.ps1"
-    Assert-Equal $fake.order @('task fenestra-fetch', 'fetch b k', 'bootstrap')
+    Assert-Equal $LASTEXITCODE 0
+    Assert-Equal $fake.order @('task fenestra-fetch', 'start fenestra-fetch')
     Assert-Equal ($fake.task[0] -like '* -File *fetch.ps1 -Resume') $true
     Assert-Equal @($fake.task[1]) @('at startup True')
     Assert-Equal @($fake.task[2], $fake.task[3]) @('SYSTEM', '0 4')
+}
+Test 'the task fetches, and runs what it fetched' {
+    Reset-Fake
+    $fake.tasks = @('fenestra-fetch')
+    & "$temp/fetch.ps1" -Resume
+    Assert-Equal $fake.order @('fetch b k', 'bootstrap')
 }
 Test 'a task that must come back when it died is started again and again, from a day that is past on every clock' {
     Reset-Fake
@@ -130,7 +144,7 @@ Test 'after a restart in the middle it goes on, and what was fetched is not fetc
     $fake.tasks = @('fenestra-fetch')
     Copy-Item -LiteralPath "$temp/right.json" -Destination "$temp/archive.json"
     & "$temp/fetch.ps1" -Resume
-    Assert-Equal $fake.order @('task fenestra-fetch', 'bootstrap')
+    Assert-Equal $fake.order @('bootstrap')
 }
 Test 'a bootstrap that was cut off between its tasks is begun again' {
     Reset-Fake
@@ -147,7 +161,7 @@ Test 'once the bootstrap has its tasks, a restart fetches nothing' {
 Test 'a refusal is told where both clouds show it, without what was answered, and tried again with growing pauses' {
     Reset-Fake
     $fake.refuse = 3
-    & "$temp/fetch.ps1"
+    & "$temp/fetch.ps1" -Resume
     Assert-Equal $fake.slept @(10, 20, 20)
     Assert-Equal $fake.told.Count 3
     Assert-Equal ("$($fake.told)" -match 'session') $false
@@ -159,8 +173,8 @@ Test 'scripts with another digest are never run' {
     function Start-Sleep {
         throw 'still not right'
     }
-    Assert-Throws { & "$temp/fetch.ps1" } 'still not right'
-    Assert-Equal $fake.order @('task fenestra-fetch', 'fetch b k')
+    Assert-Throws { & "$temp/fetch.ps1" -Resume } 'still not right'
+    Assert-Equal $fake.order @('fetch b k')
     Assert-Equal (Test-Path "$temp/bootstrap.ps1") $false
 }
 Complete-Tests
