@@ -14,6 +14,7 @@ import { VpcEndpoint } from "@pulumi/aws/ec2/vpcEndpoint.js";
 import { SecurityGroupIngressRule } from "@pulumi/aws/vpc/securityGroupIngressRule.js";
 import * as pulumi from "@pulumi/pulumi";
 import { addressPlan, type CreatedPlan } from "../model/addressPlan.ts";
+import { ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { zoneSuffix } from "../model/pools.ts";
 import { clusterTag } from "./policyDocument.ts";
@@ -258,7 +259,9 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     // With a proxy, images and the tokens for them come through it.
     const registry = registryAccess !== undefined && httpProxy === undefined ? ["ecr.api", "ecr.dkr"] : [];
     const logs = addons.logs?.cloudwatch !== undefined && httpProxy === undefined ? ["logs", "sts"] : [];
-    const interfaces = [...interfaceEndpoints, ...registry, ...logs].map(
+    // A plug-in on the machines reads these, and knows no proxy.
+    const accounts = ccgSecrets(addons.gmsa).length > 0 ? ["secretsmanager"] : [];
+    const interfaces = [...interfaceEndpoints, ...registry, ...logs, ...accounts].map(
       (service) =>
         new VpcEndpoint(
           `${this.#name}-${service}`,

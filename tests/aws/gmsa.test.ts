@@ -47,12 +47,15 @@ describe("secrets of gMSA accounts on AWS", () => {
     const [windows] = stack.pools.filter((pool) => pool.os === "windows");
     assert.ok(windows !== undefined);
     const pools = stack.pools.map((pool) => ({ ...pool, ccgPlugin: pool === windows }));
-    const spec = { ...stack, pools, addons: { ...stack.addons, gmsa: gmsa("aws") } };
+    const network = { ...stack.network, nat: "none" as const };
+    const spec = { ...stack, network, pools, addons: { ...stack.addons, gmsa: gmsa("aws") } };
     const recorded = await withMocks(() => deployAws(spec), { mode: "known-outputs", region: "eu-central-1" });
     for (const { name, ccgPlugin } of pools) {
       const { inputs } = resource(recorded, "aws:iam/policy:Policy", `aws-dev-pool-${name}-identity-worker`);
       assert.equal(textOf(inputs.policy)?.includes(gmsaSecrets.aws), ccgPlugin, name);
     }
+    const way = resource(recorded, "aws:ec2/vpcEndpoint:VpcEndpoint", "aws-dev-network-secretsmanager");
+    assert.equal(way.inputs.serviceName, "com.amazonaws.eu-central-1.secretsmanager");
     const account = resource(recorded, "kubernetes:windows.k8s.io/v1:GMSACredentialSpec", "aws-dev-in-gmsa-web");
     const host = mapOf(mapOf(mapOf(account.inputs.credspec).ActiveDirectoryConfig).HostAccountConfig);
     assert.equal(host.PluginInput, `{"credentialArn":"${gmsaSecrets.aws}"}`);
