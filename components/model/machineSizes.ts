@@ -15,12 +15,13 @@ export interface MachineSize extends Capacity {
   readonly nestedVirtualization: boolean;
 }
 
-/** AWS families with a fixed ratio of memory to processors in GiB, and the generation from which it holds. */
-const awsFamilies: Readonly<Record<string, { readonly ratio: number; readonly since: number }>> = {
-  c: { ratio: 2, since: 5 },
-  m: { ratio: 4, since: 4 },
-  r: { ratio: 8, since: 5 },
-};
+/** AWS families with a fixed ratio of memory to processors. GiB. */
+const awsFamilies: Readonly<Record<string, number>> = { c: 2, m: 4, r: 8 };
+/**
+ * First generation of these on Nitro. On those before, disks have other names than a control-plane machine looks for
+ * (Amazon EBS User Guide, "Amazon EBS volumes and NVMe"), and the ratio does not hold for all.
+ */
+const awsFamiliesSince = 5;
 /**
  * First burstable AWS generation on Nitro. A T2 machine is refused as EBS-optimised, and its disks have other names (Amazon EC2 User Guide,
  * "Amazon EBS-optimized instances", "Nitro-based instances").
@@ -37,9 +38,9 @@ const awsBurstable: Readonly<Record<string, Capacity>> = {
 const awsMostNestedVcpus = 192;
 
 /**
- * Reads an AWS instance type of the families c, m, r and t. `undefined` for any other, and for the few whose memory does not follow
- * the rule (c4, r4 and older, c5n): their capacity must then be given. Nested virtualisation without metal exists since 2026 on C8i, M8i
- * and R8i (Amazon EC2 User Guide, nested virtualization).
+ * Reads an AWS instance type of the families c, m, r and t. `undefined` for any other, for those before Nitro, and for c5n, whose memory does
+ * not follow the rule: their capacity must then be given. Nested virtualisation without metal exists since 2026 on C8i, M8i and R8i (Amazon
+ * EC2 User Guide, nested virtualization).
  */
 export function awsMachineSize(name: string): MachineSize | undefined {
   const match = /^([cmrt])(\d)([a-z]*)(-flex)?\.(medium|large|(?:[2-9]|[1-9]\d)?xlarge)$/.exec(name);
@@ -50,22 +51,22 @@ export function awsMachineSize(name: string): MachineSize | undefined {
     const capacity = Number(generation) < awsBurstableSince ? undefined : awsBurstable[size];
     return capacity === undefined ? undefined : { name, arch, nestedVirtualization: false, ...capacity };
   }
-  const facts = awsFamilies[family];
+  const ratio = awsFamilies[family];
   const vcpus = awsVcpus(size, attributes);
-  if (facts === undefined || vcpus === undefined || Number(generation) < facts.since || name.startsWith("c5n."))
+  if (ratio === undefined || vcpus === undefined || Number(generation) < awsFamiliesSince || name.startsWith("c5n."))
     return undefined;
   return {
     name,
     arch,
     vcpus,
-    memoryGib: vcpus * facts.ratio,
+    memoryGib: vcpus * ratio,
     nestedVirtualization: generation === "8" && attributes.startsWith("i") && vcpus <= awsMostNestedVcpus,
   };
 }
 
 /** The sizes known by name, in words. */
 export const sizesInWords = {
-  aws: "c5, m4, r5 and later from large on, t3 and later from medium to 2xlarge",
+  aws: "c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge",
   azure: "B, F, and D and E from version 3 on",
 } as const;
 

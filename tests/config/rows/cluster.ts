@@ -229,7 +229,7 @@ export const clusterRows: readonly Row[] = [
         "controlPlane.size",
         "m7g.large",
         "is an Arm size",
-        "an x86 size: c5, m4, r5 and later from large on, t3 and later from medium to 2xlarge",
+        "an x86 size: c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge",
       ],
     ],
   ],

@@ -11,7 +11,7 @@ export const machineRows: readonly Row[] = [
         "pools[0].size",
         "g5.xlarge",
         "is not a machine size that Fenestra knows",
-        "c5, m4, r5 and later from large on, t3 and later from medium to 2xlarge; or any with capacity",
+        "c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge; or any with capacity",
       ],
     ],
   ],
