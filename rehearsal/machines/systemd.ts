@@ -33,13 +33,16 @@ export interface ServiceState {
 }
 
 const unitFolders = ["/etc/systemd/system", "/usr/local/lib/systemd/system"];
-const verbsWithoutEffect = new Set(["daemon-reload", "mask", "unmask", "reset-failed", "preset"]);
+/** Verbs that do nothing here but read the units again, as systemctl(1) has it for those that change how units are enabled. */
+const reloads = new Set(["daemon-reload", "mask", "unmask", "preset"]);
 
 /** The part of systemd that a machine's payload uses: it reads the payload's own unit files and runs their commands in the machine. */
 export class Systemd {
   readonly #options: SystemdOptions;
   readonly #running = new Map<string, MachineProcess>();
   readonly #states = new Map<string, ServiceState>();
+  /** Units as they were first read: what has changed since is not seen before the next reload (systemctl(1), daemon-reload). */
+  readonly #units = new Map<string, Unit>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   /** What waits for a service of Type=notify to say that it is ready. */
   readonly #starting = new Map<string, () => void>();
@@ -64,12 +67,19 @@ export class Systemd {
     const [verb = "", ...units] = args.filter((arg) => !arg.startsWith("-"));
     const names = units.map((unit) => (/\.[a-z]+$/.test(unit) ? unit : `${unit}.service`));
     const now = args.includes("--now");
-    if (verbsWithoutEffect.has(verb)) return { code: 0 };
+    if (reloads.has(verb)) await this.#reload();
+    if (reloads.has(verb) || verb === "reset-failed") return { code: 0 };
     if (verb === "is-active") {
       const active = names.every((unit) => this.state(unit).active || this.#timers.has(unit));
       return { code: active ? 0 : 3, text: args.includes("--quiet") ? "" : active ? "active" : "inactive" };
     }
     const enables = verb === "enable" || verb === "reenable";
+    if (enables || verb === "disable") {
+      const found = await Promise.all(names.map((unit) => this.#unit(unit)));
+      const missing = names.filter((_, index) => found[index] === undefined);
+      if (missing.length > 0) return { code: 1, text: `Unit file ${missing.join(", ")} does not exist.` };
+      await this.#reload();
+    }
     if (verb === "start" || (enables && now)) {
       const started = this.#all(names, (unit) => this.start(unit));
       return args.includes("--no-block") ? { code: 0 } : await started;
@@ -78,7 +88,8 @@ export class Systemd {
     if (verb === "disable") return now ? await this.#all(names, (unit) => this.stop(unit)) : { code: 0 };
     if (verb === "stop") return await this.#all(names, (unit) => this.stop(unit));
     if (verb === "restart" || verb === "try-restart" || verb === "reload-or-restart") {
-      return await this.#all(names, async (unit) => {
+      const these = verb === "try-restart" ? names.filter((unit) => this.state(unit).active) : names;
+      return await this.#all(these, async (unit) => {
         await this.stop(unit);
         return await this.start(unit);
       });
@@ -99,7 +110,9 @@ export class Systemd {
     const unit = await this.#unit(name);
     if (name.endsWith(".timer")) return this.#startTimer(name, unit);
     if (unit === undefined) return 5;
-    if (this.#running.has(name)) return 0;
+    // A service that remains after its end is active, and nothing starts it again (systemd.service(5), RemainAfterExit=).
+    if (this.#running.has(name) || this.state(name).active) return 0;
+    if ((await this.#lackingFiles(unit)).length > 0) return 1;
     const type = setting(unit, "Service", "Type");
     const ready = new Promise<number>((resolve) => this.#starting.set(name, () => resolve(0)));
     const ended = this.#run(name, unit);
@@ -159,7 +172,8 @@ export class Systemd {
       await runInMachine(this.#options.machine, ["rm", "--recursive", "--force", ...inRun]);
     const replaced = !this.#running.has(name);
     this.#running.delete(name);
-    this.#mark(name, { active: setting(unit, "Service", "RemainAfterExit") === "yes" && code === 0, lastCode: code });
+    const remains = !replaced && setting(unit, "Service", "RemainAfterExit") === "yes" && code === 0;
+    this.#mark(name, { active: remains, lastCode: code });
     const restart = setting(unit, "Service", "Restart") ?? "no";
     if (!replaced && !this.#stopped && (restart === "always" || (restart === "on-failure" && code !== 0))) {
       const pause = timeSpanSeconds(setting(unit, "Service", "RestartSec") ?? "100ms") * this.#scale * 1000;
@@ -201,8 +215,16 @@ export class Systemd {
     this.#states.set(name, { ...this.state(name), ...change });
   }
 
+  async #reload(): Promise<void> {
+    const loaded = [...this.#units.keys()];
+    this.#units.clear();
+    await Promise.all(loaded.map((name) => this.#unit(name)));
+  }
+
   /** A unit with its drop-ins; `undefined` when the machine has none of that name. */
   async #unit(name: string): Promise<Unit | undefined> {
+    const loaded = this.#units.get(name);
+    if (loaded !== undefined) return loaded;
     const { pid } = this.#options.machine;
     for (const folder of unitFolders) {
       const main = await readMachineFile(pid, `${folder}/${name}`).catch(() => undefined);
@@ -211,7 +233,9 @@ export class Systemd {
         .filter((file) => file.endsWith(".conf"))
         .sort();
       const texts = await Promise.all(dropIns.map((file) => readMachineFile(pid, `${folder}/${name}.d/${file}`)));
-      return parseUnit([main, ...texts]);
+      const unit = parseUnit([main, ...texts]);
+      this.#units.set(name, unit);
+      return unit;
     }
     return undefined;
   }
@@ -219,6 +243,20 @@ export class Systemd {
   async #commands(unit: Unit, key: string): Promise<readonly (readonly string[])[]> {
     const environment = await this.#environment(unit);
     return settings(unit, "Service", key).map((text) => commandLine(text, environment));
+  }
+
+  /** Environment files that do not exist although they are not optional: systemd then does not start the service (systemd.exec(5)). */
+  async #lackingFiles(unit: Unit): Promise<readonly string[]> {
+    const files = settings(unit, "Service", "EnvironmentFile").filter((file) => !file.startsWith("-"));
+    const found = await Promise.all(
+      files.map((file) =>
+        readMachineFile(this.#options.machine.pid, file).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    );
+    return files.filter((_, index) => found[index] === false);
   }
 
   async #environment(unit: Unit): Promise<Readonly<Record<string, string>>> {

@@ -52,6 +52,34 @@ for (const user of scenarioUsers) {
       });
     });
 
+    it("start units once, when all that they need is there, and as they were at the last reload", async () => {
+      assert.deepEqual(await seenBy("units", user), {
+        started: [
+          [0, 1],
+          [0, 1],
+        ],
+        stopped: [
+          [0, 1],
+          [0, 1],
+          [0, 2],
+        ],
+        environment: [
+          [1, 0],
+          [0, 1],
+        ],
+        enabled: [
+          [0, 2],
+          [1, 0],
+          [1, 0],
+        ],
+        reloaded: [
+          [0, 3],
+          [0, 3],
+          [1, 4],
+        ],
+      });
+    });
+
     it("have a root of their own, with the host's programs, and volumes that outlive them", async () => {
       const { capabilities, ...seen } = await seenBy("roots", user);
       const ca = "-----BEGIN CERTIFICATE-----\nZmVuZXN0cmE=\n-----END CERTIFICATE-----\n";

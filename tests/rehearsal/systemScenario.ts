@@ -11,6 +11,7 @@ import { createMachineRoot } from "../../rehearsal/host/machineRoot.ts";
 import { type Inside, insideNamespaces, ownCommand, runInsideNamespaces } from "../../rehearsal/host/namespaces.ts";
 import { createNetwork } from "../../rehearsal/host/network.ts";
 import { runInMachine, startInMachine, waitFor } from "../../rehearsal/host/processes.ts";
+import { Systemd } from "../../rehearsal/machines/systemd.ts";
 
 const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> = {
   exit,
@@ -19,6 +20,7 @@ const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> 
   machines,
   processes,
   roots,
+  units,
 };
 
 /** Ends with a distinct exit code, leaving a background process behind. */
@@ -241,6 +243,36 @@ async function roots(inside: Inside): Promise<unknown> {
   return facts;
 }
 
+/** What systemctl does with units of a machine. */
+async function units(inside: Inside): Promise<unknown> {
+  const machine = await aMachine(inside);
+  const systemd = new Systemd({ machine, logFolder: inside.workFolder });
+  const unit = (name: string, ...lines: readonly string[]) =>
+    writeMachineFile(
+      machine.pid,
+      `/etc/systemd/system/${name}.service`,
+      `[Service]\nType=oneshot\n${lines.join("\n")}\n`,
+    );
+  const remaining = "RemainAfterExit=yes";
+  await unit("once", remaining, "ExecStart=/bin/true");
+  await unit("lacking", "EnvironmentFile=/etc/none.env", "ExecStart=/bin/true");
+  await unit("optional", "EnvironmentFile=-/etc/none.env", "ExecStart=/bin/true");
+  /** Exit code of systemctl and how often the unit was started by then. */
+  const ask = async (verb: string, name = "once") => [
+    (await systemd.systemctl([verb, name])).code,
+    systemd.state(`${name}.service`).starts,
+  ];
+  const facts: Record<string, unknown> = {
+    started: [await ask("start"), await ask("start")],
+    stopped: [await ask("stop"), await ask("try-restart"), await ask("start")],
+    environment: [await ask("start", "lacking"), await ask("start", "optional")],
+    enabled: [await ask("enable"), await ask("enable", "missing"), await ask("disable", "missing")],
+  };
+  await unit("once", remaining, "ExecStart=/bin/false");
+  facts.reloaded = [await ask("restart"), await ask("daemon-reload"), await ask("restart")];
+  return facts;
+}
+
 /** Takes the CA bundle and /usr/local away from what later machines see of the host. */
 const leanHost = `
 set -e
@@ -265,5 +297,5 @@ if (inside === undefined) {
   if (scenario === undefined) throw new Error(`scenarios: ${Object.keys(scenarios).join(", ")}`);
   const result = await scenario(inside);
   process.stdout.write(`${JSON.stringify(result)}\n`);
-  if (["machines", "processes", "roots"].includes(process.argv[2] ?? "")) process.exit(0); // The rest must end by itself.
+  if (["machines", "processes", "roots", "units"].includes(process.argv[2] ?? "")) process.exit(0); // The rest must end by itself.
 }

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 
 /** The scenarios of systemScenario.ts. */
-export type Scenario = "exit" | "hang" | "orderly" | "machines" | "processes" | "roots";
+export type Scenario = "exit" | "hang" | "orderly" | "machines" | "processes" | "roots" | "units";
 
 /** Who runs a scenario. */
 export interface ScenarioUser {
