@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type AwsCloud, awsApi } from "../../rehearsal/clouds/aws/api.ts";
 import { LifecycleActions } from "../../rehearsal/clouds/aws/lifecycle.ts";
@@ -91,6 +92,13 @@ function signedRequest(by: AwsMachine, from: AwsMachine, call: Call): EndpointRe
     host,
     "x-amz-date": time,
     "x-amz-security-token": by.credentials.sessionToken,
+    ...(call.service === "s3"
+      ? {
+          "x-amz-content-sha256": createHash("sha256")
+            .update(call.body ?? "")
+            .digest("hex"),
+        }
+      : {}),
     ...call.headers,
   };
   const names = Object.keys(headers).sort();

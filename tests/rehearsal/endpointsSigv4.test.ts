@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { type AwsCredentials, type SignedRequest, sign, signatureProblem } from "../../rehearsal/clouds/aws/sigv4.ts";
@@ -48,11 +49,16 @@ function scope(service: string, names: readonly string[]) {
 }
 
 /** A request as a machine signs it, with what a test changes in it afterwards. */
-function signed(changes: Partial<SignedRequest> = {}, names?: readonly string[]): SignedRequest {
-  const request = requestOf(getParameter);
+function signed(
+  changes: Partial<SignedRequest> = {},
+  names?: readonly string[],
+  service = "ssm",
+  extra: Readonly<Record<string, string>> = {},
+): SignedRequest {
+  const request = requestOf({ ...getParameter, headers: { ...getParameter.headers, ...extra } });
   const signedNames = names ?? Object.keys(request.headers).sort();
-  const signature = sign(request, scope("ssm", signedNames));
-  const authorization = `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/${date}/us-east-1/ssm/aws4_request, SignedHeaders=${signedNames.join(";")}, Signature=${signature}`;
+  const signature = sign(request, scope(service, signedNames));
+  const authorization = `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/${date}/us-east-1/${service}/aws4_request, SignedHeaders=${signedNames.join(";")}, Signature=${signature}`;
   const whole = { ...request, headers: { ...request.headers, authorization } };
   return { ...whole, ...changes, headers: { ...whole.headers, ...changes.headers } };
 }
@@ -74,13 +80,14 @@ describe("Signature Version 4", () => {
     assert.equal(sign(request("  a   b "), scope("service", names)), sign(request("a b"), scope("service", names)));
   });
 
-  it("takes the body's hash from the header where S3 wants it", () => {
-    const body = "data";
-    const hash = "3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7";
-    const plain = requestOf({ method: "PUT", url: "/a", headers: example, body });
-    const named = requestOf({ method: "PUT", url: "/a", headers: { ...example, "x-amz-content-sha256": hash } });
+  it("leaves the body out where S3 is asked to", () => {
     const names = ["host", "x-amz-date"];
-    assert.equal(sign(named, scope("s3", names)), sign(plain, scope("s3", names)));
+    const signatureOf = (service: string, body: string) => {
+      const headers = { ...example, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
+      return sign(requestOf({ method: "PUT", url: "/a", headers, body }), scope(service, names));
+    };
+    assert.equal(signatureOf("s3", "a"), signatureOf("s3", "b"));
+    assert.notEqual(signatureOf("ssm", "a"), signatureOf("ssm", "b"));
   });
 });
 
@@ -117,6 +124,22 @@ describe("a signature", () => {
     assert.equal(without("x-amz-target"), "SignatureDoesNotMatch: x-amz-target not signed");
     assert.equal(without("host"), "SignatureDoesNotMatch: host is not signed");
     assert.equal(problem(signed({ headers: { "x-amz-extra": "1" } })), "SignatureDoesNotMatch: x-amz-extra not signed");
+  });
+
+  it("is refused by S3 without the hash of what was sent, or with another one", () => {
+    const toS3 = (extra: Readonly<Record<string, string>>, body?: string) =>
+      signatureProblem(
+        signed(body === undefined ? {} : { body: Buffer.from(body) }, undefined, "s3", extra),
+        credentials,
+        "s3",
+        "us-east-1",
+        now,
+      );
+    const hash = createHash("sha256").update(getParameter.body).digest("hex");
+    assert.equal(toS3({}), "MissingContentSHA256");
+    assert.equal(toS3({ "x-amz-content-sha256": hash }), undefined);
+    assert.equal(toS3({ "x-amz-content-sha256": hash }, "other"), "XAmzContentSHA256Mismatch");
+    assert.equal(toS3({ "x-amz-content-sha256": "UNSIGNED-PAYLOAD" }, "other"), undefined);
   });
 
   it("is refused without the header, or in another form", () => {

@@ -52,9 +52,17 @@ export function signatureProblem(
     return "UnrecognizedClientException: session token";
   const unsigned = Object.keys(request.headers).filter((name) => name.startsWith("x-amz-") && !names.includes(name));
   if (unsigned.length > 0) return `SignatureDoesNotMatch: ${unsigned.join(", ")} not signed`;
+  const payload = service === "s3" ? request.headers["x-amz-content-sha256"] : undefined;
+  // S3 API Reference, "Error responses": these two have status 400.
+  if (service === "s3" && payload === undefined) return "MissingContentSHA256";
+  if (payload !== undefined && payload !== unsignedPayload && payload !== sha256(request.body))
+    return "XAmzContentSHA256Mismatch";
   const expected = sign(request, { names, time, date, region, service, secret: credentials.secretAccessKey });
   return timingSafeEqual(Buffer.from(expected), Buffer.from(signature)) ? undefined : "SignatureDoesNotMatch";
 }
+
+/** In place of a body's hash: S3 API Reference, "Signature Calculations for the Authorization Header". Chunked uploads are not imitated. */
+const unsignedPayload = "UNSIGNED-PAYLOAD";
 
 interface Scope {
   readonly names: readonly string[];
@@ -80,7 +88,9 @@ export function sign(request: SignedRequest, scope: Scope): string {
     ...scope.names.map((name) => `${name}:${(request.headers[name] ?? "").trim().replaceAll(/ +/g, " ")}`),
     "",
     scope.names.join(";"),
-    request.headers["x-amz-content-sha256"] ?? sha256(request.body),
+    scope.service === "s3" && request.headers["x-amz-content-sha256"] === unsignedPayload
+      ? unsignedPayload
+      : sha256(request.body),
   ].join("\n");
   const scopeText = `${scope.date}/${scope.region}/${scope.service}/aws4_request`;
   const toSign = ["AWS4-HMAC-SHA256", scope.time, scopeText, sha256(canonical)].join("\n");

@@ -146,17 +146,18 @@ drained() {
   if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$TERMINATE_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
-# bucket <method> <file for the response> <path and query> [curl arguments...]
+# bucket <method> <file for the response> <path and query> [file to send]: S3 wants the hash of what is sent, which curl adds from 8.0 on only.
 bucket() {
   local method=$1 answer=$2 path=$3
   shift 3
-  signed s3 "$answer" --request "$method" "$@" "https://$SNAPSHOT_TARGET.s3.$REGION.amazonaws.com/$path"
+  signed s3 "$answer" --request "$method" --header "x-amz-content-sha256: $(cat "$@" </dev/null | sha256sum | cut -d' ' -f1)" \
+    ${1:+--upload-file "$1"} "https://$SNAPSHOT_TARGET.s3.$REGION.amazonaws.com/$path"
 }
 
 # blob_put <file> <name>
 blob_put() {
   local status
-  status=$(bucket PUT "$scratch/blob" "$2" --header "x-amz-content-sha256: $(sha256sum "$1" | cut -d' ' -f1)" --upload-file "$1") || return 1
+  status=$(bucket PUT "$scratch/blob" "$2" "$1") || return 1
   [[ $status == 200 ]] || { log "error: writing $2 was answered with $status"; return 1; }
 }
 
