@@ -12,6 +12,7 @@ import type { Cluster, Release } from "./cluster/cluster.ts";
 import { callHook } from "./hooks.ts";
 import { waitFor } from "./host/processes.ts";
 import type { Progress } from "./host/progress.ts";
+import { takeFromKwok } from "./machines/kwokStages.ts";
 import { withRelease } from "./releases.ts";
 
 /** Longest that a worker may take to be Ready, and to drain, in milliseconds. */
@@ -193,6 +194,7 @@ async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster
     const drain = ["drain", nodeName, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=100s"];
     const { code, stderr } = await cluster.kubectl(drain);
     if (code !== 0) throw new Error(`${machine.name} does not drain: ${stderr.trim()}`);
+    await takeFromKwok(cluster.api, nodeName);
   }
   await cluster.powerOffMachine(machine);
   cloud.terminate(machine);

@@ -127,7 +127,8 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
             throw new Error(`${nodes.length} nodes, ${before} before, with ${[...new Set(versions)].join(", ")}`);
           return true;
         };
-        await waitFor("the nodes of old machines to be gone", look, { timeoutMs: 60_000 });
+        // The controller-manager gives a node up after 50 s without a lease, and only then the cloud controller looks for its machine.
+        await waitFor("the nodes of old machines to be gone", look, { timeoutMs: 180_000 });
         expectEqual(cloud.machines.length, before, "machines in the cloud");
         note(`${before} nodes`);
       },

@@ -16,13 +16,29 @@ export async function giveToKwok(
   name: string,
   more: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  const give = async () => {
+  await relabel(core, name, (labels) => ({ ...labels, ...more, [label]: "fake" }));
+}
+
+/**
+ * Takes a node from KWOK, as when its machine ends: nobody renews its lease, and the controller-manager finds it lost after its grace period
+ * (kwok v0.8.0: pkg/kwok/controllers/node_controller.go; to a watch by label the node is deleted).
+ */
+export async function takeFromKwok({ core }: ApiClients, name: string): Promise<void> {
+  await relabel(core, name, ({ [label]: _, ...others }) => others);
+}
+
+async function relabel(
+  core: ApiClients["core"],
+  name: string,
+  change: (labels: Readonly<Record<string, string>>) => Readonly<Record<string, string>>,
+): Promise<void> {
+  const write = async () => {
     const node = await core.readNode({ name });
-    const labels = { ...node.metadata?.labels, ...more, [label]: "fake" };
+    const labels = change(node.metadata?.labels ?? {});
     return await core.replaceNode({ name, body: { ...node, metadata: { ...node.metadata, labels } } });
   };
-  // Controllers write to a new node, too.
-  await waitFor(`node ${name} to be KWOK's`, give, { timeoutMs: 10_000 });
+  // Controllers write to a node, too.
+  await waitFor(`the labels of node ${name} to be written`, write, { timeoutMs: 10_000 });
 }
 
 /** A rule of KWOK: objects that match the selector get the next status, or are deleted. */
