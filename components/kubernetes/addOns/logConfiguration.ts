@@ -20,8 +20,12 @@ export const journalFolder = "/var/log/journal";
 /** Where each system keeps positions and what is not sent yet. */
 export const stateFolders = { linux: "/var/lib/otelcol", windows: "C:\\var\\lib\\fenestra\\log-collector" } as const;
 
-/** Megabytes of the collectors' containers, and the part of it above which they read nothing new. */
-export const collectorMegabytes = { limit: 512, used: 400 } as const;
+/**
+ * Mebibytes of the collectors' heap above which they read nothing new, and of their containers. On Windows that is the commit of a job object, in
+ * which the PowerShell that waits for the collector is too, and the cmd.exe that started it (hcsshim: internal/jobobject/limits.go, SetMemoryLimit;
+ * internal/jobcontainers/jobcontainer.go, CreateProcess).
+ */
+export const collectorMebibytes = { heap: 400, container: { linux: 512, windows: 768 } } as const;
 
 /**
  * Channels of Windows: the second pair has what the runtime says of containers and Hyper-V, and what the agent for gMSA says of accounts. A
@@ -176,7 +180,7 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
       },
       receivers: read,
       processors: {
-        memory_limiter: { check_interval: "1s", limit_mib: collectorMegabytes.used, spike_limit_mib: 80 },
+        memory_limiter: { check_interval: "1s", limit_mib: collectorMebibytes.heap, spike_limit_mib: 80 },
         k8s_attributes: {
           auth_type: os === "windows" ? "kubeConfig" : "serviceAccount",
           filter: { node_from_env_var: "NODE_NAME" },

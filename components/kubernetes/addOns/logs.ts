@@ -20,7 +20,7 @@ import {
   serviceAccount,
 } from "../workload.ts";
 import {
-  collectorMegabytes,
+  collectorMebibytes,
   collectorName,
   journalFolder,
   journalRoot,
@@ -65,7 +65,7 @@ export function logManifests(
     ...clusterRights(logsAccount, "fenestra:log-collector", [rule("", ["pods"], ["get", "list", "watch"])]),
     ...collectors.flatMap((collector): Manifest[] => {
       const configuration = logConfiguration(spec, collector, settings);
-      const common = containerParts(spec, settings, configuration, identity);
+      const common = containerParts(spec, collector, settings, configuration, identity);
       return [
         {
           apiVersion: "v1",
@@ -103,11 +103,13 @@ interface ContainerParts {
 
 function containerParts(
   spec: CollectorSpec,
+  collector: LogCollector,
   { otlp }: LogSettings,
   configuration: string,
   identity: LogIdentity | undefined,
 ): ContainerParts {
   const headers = otlp?.headers ?? [];
+  const limit = collectorMebibytes.container[collector === "windows" ? "windows" : "linux"];
   return {
     env: [
       // A collector reads its configuration once, at its start.
@@ -135,7 +137,7 @@ function containerParts(
               ],
             },
           },
-    resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: `${collectorMegabytes.limit}Mi` } },
+    resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: `${limit}Mi` } },
   };
 }
 
