@@ -44,7 +44,7 @@ class AwsStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
 
   constructor(
-    { stack, cluster, rolePath, record, pods }: CiStack,
+    { stack, cluster, rolePath, permissionsBoundary, record, pods }: CiStack,
     { spec, oidc }: AwsStackArgs,
     opts: pulumi.ComponentResourceOptions,
   ) {
@@ -60,6 +60,7 @@ class AwsStack extends pulumi.ComponentResource {
         // The fifth part of an ARN.
         accountId: keyArn.split(":")[4] ?? "",
         rolePath,
+        permissionsBoundary,
         bucketArn,
         keyArn,
         record,

@@ -11,6 +11,8 @@ export interface StackScope {
   readonly accountId: string;
   /** Path of the cluster's roles: `/` or `/kubernetes/`. */
   readonly rolePath: string;
+  /** ARN of the policy that bounds its roles. */
+  readonly permissionsBoundary?: string | undefined;
   /** ARN of the bucket that holds the stack's state, and nothing else. */
   readonly bucketArn: string;
   /** ARN of the key that encrypts the secrets in it, and nothing else. */
@@ -210,6 +212,18 @@ export function change(scope: StackScope): readonly Statement[] {
         ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] },
       },
     },
+    ...(scope.permissionsBoundary === undefined
+      ? []
+      : [
+          {
+            // Another one for roles that exist. Taking it away is not allowed: a role without it would have all that its policies say.
+            Sid: "BoundRoles",
+            Effect: "Allow",
+            Action: ["iam:PutRolePermissionsBoundary"],
+            Resource: [own.roles],
+            Condition: { StringEquals: { "iam:PermissionsBoundary": scope.permissionsBoundary } },
+          } as const,
+        ]),
     {
       Sid: "HandRolesToMachines",
       Effect: "Allow",

@@ -12,6 +12,8 @@ export interface CiStack {
   readonly cluster: string;
   /** Path of its roles on AWS. */
   readonly rolePath: string;
+  /** ARN of the policy that bounds its roles on AWS. */
+  readonly permissionsBoundary: string | undefined;
   /** Record of the API that it makes in a zone, which is not its own. */
   readonly record: DnsRecord | undefined;
   /** What it gives to pods; `undefined` without workload identity. */
@@ -99,7 +101,7 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
   const overlaps = overlapping(clusters);
   if (overlaps.length > 0)
     throw new CiConfigError([
-      `${prefix}stacks: the cluster ${overlaps.join(", ")} has a name with which other names begin; allowed: names that can be told apart by their beginning. Give it an account of its own, or another name`,
+      `${prefix}stacks: the cluster ${overlaps.join(", ")} has a name with which other names begin, or one of this program's; allowed: names that can be told apart by their beginning, and do not begin with fenestra-. Give it another name, or an account of its own`,
     ]);
   return {
     cloud: first.config.cloud,
@@ -110,6 +112,7 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
       stack,
       cluster,
       rolePath: iam.rolePath,
+      permissionsBoundary: iam.permissionsBoundary,
       record: recordOf(access),
       pods: grantsOf(access),
     })),
@@ -129,11 +132,13 @@ function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | unde
 }
 
 /**
- * Clusters whose name is a prefix of another name. Rights are limited by prefixes of names, and those of this program begin with
- * `fenestra-`.
+ * Clusters whose name is a prefix of another name, or could be one of this program, which all begin with `fenestra-`: rights are limited by
+ * prefixes of names, and such a cluster's identity would own the identities of the workflows or the states.
  */
 export function overlapping(clusters: readonly string[]): readonly string[] {
-  return clusters.filter((name) => ["fenestra-ci", ...clusters].some((other) => other.startsWith(`${name}-`)));
+  return clusters.filter(
+    (name) => `${name}-`.startsWith("fenestra-") || clusters.some((other) => other.startsWith(`${name}-`)),
+  );
 }
 
 /** A text that is not JSON is left as it is, for the schema to refuse. */

@@ -187,6 +187,7 @@ const scope = {
   region: "eu-central-1",
   accountId: "123456789012",
   rolePath: "/",
+  permissionsBoundary: "arn:aws:iam::123456789012:policy/boundary",
   bucketArn: "arn:aws:s3:::fenestra-state-aws-dev",
   keyArn: "arn:aws:kms:eu-central-1:123456789012:key/1",
   record: { zone: "Z0123456789ABCDEFGHIJ", name: "api.shop.example.com" },
@@ -243,6 +244,8 @@ describe("the rights of the workflows on AWS", () => {
     "route53:ChangeResourceRecordSetsNormalizedRecordNames": name,
     "route53:ChangeResourceRecordSetsRecordTypes": "A",
   });
+  const podRole = `arn:aws:iam::${account}:role/aws-dev-shop-orders-1`;
+  const bounds = (name: string) => ({ "iam:PermissionsBoundary": `arn:aws:iam::${account}:policy/${name}` });
   const tagged = (cluster: string) => ({ "aws:ResourceTag/fenestra:cluster": cluster });
   const calls: readonly (readonly [Call, readonly (keyof typeof roles)[]])[] = [
     [
@@ -350,15 +353,19 @@ describe("the rights of the workflows on AWS", () => {
       },
       [],
     ],
-    [{ action: "iam:PutRolePolicy", resource: `arn:aws:iam::${account}:role/aws-dev-shop-orders-1` }, ["deploy"]],
+    [{ action: "iam:PutRolePolicy", resource: podRole }, ["deploy"]],
     [
       {
         action: "iam:AttachRolePolicy",
-        resource: `arn:aws:iam::${account}:role/aws-dev-shop-orders-1`,
+        resource: podRole,
         context: { "iam:PolicyARN": "arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess" },
       },
       ["deploy"],
     ],
+    // The boundary of the stack file and no other, and never none.
+    [{ action: "iam:PutRolePermissionsBoundary", resource: podRole, context: bounds("boundary") }, ["deploy"]],
+    [{ action: "iam:PutRolePermissionsBoundary", resource: podRole, context: bounds("wider") }, []],
+    [{ action: "iam:DeleteRolePermissionsBoundary", resource: podRole }, []],
     [{ action: "iam:CreateUser", resource: `arn:aws:iam::${account}:user/x` }, []],
   ];
 
@@ -415,7 +422,16 @@ describe("the config of the setup", () => {
       region: "eu-central-1",
       accountId: undefined,
       repository: { name: "o/r", ids: undefined },
-      stacks: [{ stack: "aws-dev", cluster: "aws-dev", rolePath: "/", record: undefined, pods: undefined }],
+      stacks: [
+        {
+          stack: "aws-dev",
+          cluster: "aws-dev",
+          rolePath: "/",
+          permissionsBoundary: undefined,
+          record: undefined,
+          pods: undefined,
+        },
+      ],
       oidcProviderArn: undefined,
     });
   });
@@ -445,7 +461,9 @@ describe("the config of the setup", () => {
   it("knows clusters whose names the rights could not tell apart", () => {
     assert.deepEqual(overlapping(["aws-dev", "aws-prod", "aws-development"]), []);
     assert.deepEqual(overlapping(["aws", "aws-prod"]), ["aws"]);
-    assert.deepEqual(overlapping(["fenestra"]), ["fenestra"]);
+    // Roles and states of this program begin with fenestra-ci- and fenestra-state-.
+    const own = ["fenestra", "fenestra-ci", "fenestra-state", "fenestra-x"];
+    assert.deepEqual(overlapping([...own, "fenestral"]), own);
   });
 
   it("refuses stacks of different places", () => {

@@ -10,6 +10,7 @@ const scope: StackScope = {
   region: "REGION",
   accountId: "ACCOUNT",
   rolePath: "/",
+  permissionsBoundary: "BOUNDARY",
   bucketArn: "arn:aws:s3:::STATE_BUCKET",
   keyArn: "arn:aws:kms:REGION:ACCOUNT:key/STATE_KEY",
   record: { zone: "ZONE", name: "API_NAME" },
