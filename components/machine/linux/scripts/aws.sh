@@ -146,25 +146,25 @@ drained() {
   if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$TERMINATE_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
-# bucket <method> <file for the response> <path and query> [file to send]: S3 wants the hash of what is sent, which curl adds from 8.0 on only.
-bucket() {
-  local method=$1 answer=$2 path=$3
-  shift 3
+# s3 <method> <file for the response> <bucket> <path and query> [file to send]: it wants the hash of what is sent, which curl adds from 8.0 on only.
+s3() {
+  local method=$1 answer=$2 url=https://$3.s3.$REGION.amazonaws.com/$4
+  shift 4
   signed s3 "$answer" --request "$method" --header "x-amz-content-sha256: $(cat "$@" </dev/null | sha256sum | cut -d' ' -f1)" \
-    ${1:+--upload-file "$1"} "https://$SNAPSHOT_TARGET.s3.$REGION.amazonaws.com/$path"
+    ${1:+--upload-file "$1"} "$url"
 }
 
 # blob_put <file> <name>
 blob_put() {
   local status
-  status=$(bucket PUT "$scratch/blob" "$2" "$1") || return 1
+  status=$(s3 PUT "$scratch/blob" "$SNAPSHOT_TARGET" "$2" "$1") || return 1
   [[ $status == 200 ]] || { log "error: writing $2 was answered with $status"; return 1; }
 }
 
 # blob_get <name> <file>
 blob_get() {
   local status
-  status=$(bucket GET "$2" "$1") || return 1
+  status=$(s3 GET "$2" "$SNAPSHOT_TARGET" "$1") || return 1
   [[ $status == 200 ]] || { log "error: reading $1 was answered with $status"; return 1; }
 }
 
@@ -172,4 +172,4 @@ blob_get() {
 blob_list() { blob_pages "$1" Key NextContinuationToken | sort; }
 
 # blob_page <file for the response> <prefix in a URL> <marker in a URL>: prints the HTTP status. The query is in the order in which it is signed.
-blob_page() { bucket GET "$1" "?${3:+continuation-token=$3&}list-type=2&prefix=$2"; }
+blob_page() { s3 GET "$1" "$SNAPSHOT_TARGET" "?${3:+continuation-token=$3&}list-type=2&prefix=$2"; }

@@ -10,7 +10,7 @@ archive=$scratch/scripts.json
 
 get_scripts() {
   local status digest
-  status=$(signed s3 "$archive" "https://$SCRIPTS_BUCKET.s3.$REGION.amazonaws.com/$SCRIPTS_KEY") || return 1
+  status=$(s3 GET "$archive" "$SCRIPTS_BUCKET" "$SCRIPTS_KEY") || return 1
   if [[ $status != 200 ]]; then
     log "error: reading $SCRIPTS_KEY from $SCRIPTS_BUCKET was answered with $status"
     return 1
