@@ -90,7 +90,7 @@ export function acceptanceChecks(
     ),
     refusedFieldsCheck,
     ...guardRailChecks([...builds.keys()], mutates),
-    ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass)]),
+    ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass, lab.size)]),
     ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
     ...onNodes(
       autoscalerCheck(templates),

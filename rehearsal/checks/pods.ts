@@ -1,6 +1,8 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { admittedWindowsPod, runtimeClassPolicy } from "../../checks/cluster/placement.ts";
+import { windowsBuilds } from "../cluster/facts.ts";
+import { staysShut } from "../hooks.ts";
 import { waitFor } from "../host/processes.ts";
 import { podNetworkDaemonSets } from "../podNetworks.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
@@ -157,13 +159,9 @@ export function poolGateCheck(gate: string, pool: string): RehearsalCheck {
       };
       await label("older");
       try {
-        let opened = false;
-        const passing = passGate(gate).then(() => {
-          opened = true;
-        });
-        passing.catch(() => undefined);
-        await new Promise((resolve) => setTimeout(resolve, 3_000));
-        expect(!opened, `the gate is open although ${name} was made from another payload`);
+        const passing = passGate(gate);
+        const shut = await staysShut(passing, new RegExp(`/nodes\\?labelSelector=fenestra.dev%2Fpool%3D${pool}$`), 1);
+        expect(shut, `the gate is open although ${name} was made from another payload`);
         await label(labels["fenestra.dev/payload"]);
         await passing;
       } finally {
@@ -177,7 +175,7 @@ export function poolGateCheck(gate: string, pool: string): RehearsalCheck {
  * The gate behind the policy is shut while no API server enforces the policy, and open when all of them do: its binding is taken away and
  * made again under the eyes of the program's own hook.
  */
-export function policyGateCheck(gate: string, runtimeClass: string): RehearsalCheck {
+export function policyGateCheck(gate: string, runtimeClass: string, apiServers: number): RehearsalCheck {
   return {
     id: "policy gate",
     slow: true,
@@ -207,14 +205,11 @@ export function policyGateCheck(gate: string, runtimeClass: string): RehearsalCh
           },
           { timeoutMs: 30_000, intervalMs: 100 },
         );
-        let opened = false;
-        const passing = passGate(gate).then(() => {
-          opened = true;
-        });
-        // Its failure is reported where it is awaited.
-        passing.catch(() => undefined);
-        await new Promise((resolve) => setTimeout(resolve, 3_000));
-        expect(!opened, "the gate is open although the policy has no binding");
+        const passing = passGate(gate);
+        // A gate that were content would ask for a pod of each build and one of none, and of several API servers in eight rounds.
+        const answers = (Object.keys(windowsBuilds).length + 1) * (apiServers > 1 ? 8 : 1);
+        const shut = await staysShut(passing, /^\/api\/v1\/namespaces\/default\/pods\?dryRun=All$/, answers);
+        expect(shut, "the gate is open although the policy has no binding");
         const made = performance.now();
         await restore();
         await passing;

@@ -137,13 +137,14 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       id: "update: seen from outside",
       title:
         "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
-      run: async ({ note }) => {
-        const { longestMs, failed, fewest, tooNew } = watch.seen;
+      run: async ({ cloud, note }) => {
+        const { longestMs, failed, looks, fewest, tooNew } = watch.seen;
+        expect(looks >= cloud.machines.length, `${looks} looks while ${cloud.machines.length} machines were replaced`);
         expect(longestMs < outageLimitMs, `no write succeeded for ${(longestMs / 1000).toFixed(1)} s`);
         expect(fewest >= 1, `${fewest} copies of the workload were ready`);
         expectEqual(tooNew, [], "workers with a kubelet newer than a control-plane machine");
         note(
-          `longest time without a write ${(longestMs / 1000).toFixed(1)} s, ${failed} writes failed; at least ${fewest} of 2 copies ready`,
+          `longest time without a write ${(longestMs / 1000).toFixed(1)} s, ${failed} writes failed; at least ${fewest} of 2 copies ready in ${looks} looks`,
         );
       },
     },

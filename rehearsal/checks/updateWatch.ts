@@ -49,6 +49,7 @@ export class UpdateWatch {
   #lastWrite = performance.now();
   #longestMs = 0;
   #failed = 0;
+  #looks = 0;
   #fewest = Number.POSITIVE_INFINITY;
   #tooNew = new Set<string>();
 
@@ -83,6 +84,8 @@ export class UpdateWatch {
       /** Longest time without a write that succeeded, in milliseconds. */
       longestMs: Math.max(this.#longestMs, open),
       failed: this.#failed,
+      /** How often the workload and the nodes were seen. One that fails is no look: the API may be away for a moment. */
+      looks: this.#looks,
       /** Fewest copies of the workload that were ready. */
       fewest: this.#fewest,
       /** Workers whose kubelet was newer than a control-plane machine. */
@@ -120,6 +123,7 @@ export class UpdateWatch {
     }));
     const oldest = Math.min(...nodes.filter(({ works }) => !works).map(({ minor }) => minor));
     for (const node of nodes) if (node.works && node.minor > oldest) this.#tooNew.add(node.name);
+    this.#looks += 1;
   }
 
   async #ready(): Promise<number> {

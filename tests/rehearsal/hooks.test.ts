@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, get } from "node:http";
+import { staysShut } from "../../rehearsal/hooks.ts";
+
+describe("a gate under the eyes of a check", () => {
+  const server = createServer((_, response) => response.end());
+  before(async () => await once(server.listen(0, "127.0.0.1"), "listening"));
+  after(() => server.close());
+
+  const ask = async (path: string): Promise<void> => {
+    const address = server.address();
+    assert.ok(typeof address === "object" && address !== null);
+    const [answer] = await once(get({ host: "127.0.0.1", port: address.port, path, agent: false }), "response");
+    answer.resume();
+  };
+
+  it("stays shut when it was answered so often, others' requests aside", async () => {
+    const opening = Promise.withResolvers<void>();
+    const shut = staysShut(opening.promise, /^\/looks$/, 2);
+    for (const path of ["/looks", "/other", "/other"]) await ask(path);
+    assert.equal(
+      await Promise.race([shut, new Promise((resolve) => setTimeout(resolve, 1_500, "not yet"))]),
+      "not yet",
+    );
+    await ask("/looks");
+    assert.equal(await shut, true);
+  });
+
+  it("is open as soon as it opens, and its failure is the check's", async () => {
+    assert.equal(await staysShut(Promise.resolve(), /./, 1), false);
+    await assert.rejects(staysShut(Promise.reject(new Error("no API")), /./, 1), /no API/);
+  });
+});
