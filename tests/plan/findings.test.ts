@@ -95,9 +95,14 @@ describe("findings", () => {
 
   const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
   const linux = { name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" };
+  const networks = (count: number) => ({
+    public: { allow: Array.from({ length: count }, (_, index) => `100.64.${index}.0/24`) },
+  });
   const cases: readonly (readonly [given: FindingInput, expected: readonly string[]])[] = [
     [input({ pools: [{ ...linux, count: 48 }] }), [`warning size-tier-too-small ${key("kubernetes.sizeTier")}`]],
     [input({ pools: [{ ...linux, count: 47 }] }), []],
+    [input({ access: networks(61) }), [`warning more-networks-than-rules ${key("access.public.allow")}`]],
+    [input({ access: networks(60) }), []],
     [
       input({
         kubernetes: { sizeTier: "medium", podCidr: "10.192.0.0/14" },
