@@ -18,8 +18,12 @@ const recovery = ["reset=", "600", "actions=", "restart/5000/restart/10000/resta
 /** Seconds to wait for what kube-proxy needs before the kubelet restarts its pod. */
 const podSeconds = 300;
 
-/** containerd's log, and its maximum size before the health task rotates it: the same as the kubelet's. */
-export const containerdLog = { path: `${windowsPaths.logs}\\containerd.log`, bytes: 100 * 1024 * 1024 } as const;
+/** Logs of the services, and the size above which the health task copies and empties them. */
+export const serviceLogs = {
+  containerd: `${windowsPaths.logs}\\containerd.log`,
+  kubelet: `${windowsPaths.logs}\\kubelet.log`,
+  bytes: 100 * 1024 * 1024,
+} as const;
 
 /** What decides whether containerd uses a proxy. */
 type ProxySettings = Pick<NodeSettings, "httpProxy" | "credentials" | "noProxy" | "network" | "kubernetes">;
@@ -35,7 +39,7 @@ export function containerdService(spec: ProxySettings) {
       "info",
       // Without a file its log is lost.
       "--log-file",
-      containerdLog.path,
+      serviceLogs.containerd,
     ],
     pipe: containerdPaths.windows.address,
     recovery,
@@ -51,17 +55,13 @@ export function containerdEnvironment(spec: ProxySettings): readonly string[] {
 }
 
 /**
- * The kubelet's service. kube-log-runner starts it as its child and rotates its log; the kubelet itself talks to the service manager
- * (kubernetes/kubernetes, pkg/windows/service).
+ * The kubelet's service. kube-log-runner starts it as its child and appends to its log; the kubelet itself talks to the service manager
+ * (kubernetes/kubernetes, pkg/windows/service). kube-log-runner is not asked to rotate: where someone reads the file without sharing its deletion, as
+ * the kubelet does for /logs, it cannot be renamed, and the kubelet's next lines are lost until a restart (component-base:
+ * logs/kube-log-runner/internal/logrotation/logrotation.go, rotate).
  */
 export const kubeletService = {
-  command: [
-    windowsPrograms.kubeLogRunner,
-    `-log-file=${windowsPaths.logs}\\kubelet.log`,
-    "-log-file-size=100Mi",
-    "-log-file-age=168h",
-    windowsPrograms.kubelet,
-  ],
+  command: [windowsPrograms.kubeLogRunner, `-log-file=${serviceLogs.kubelet}`, windowsPrograms.kubelet],
   recovery,
 } as const;
 

@@ -26,7 +26,7 @@ import { logCollectorArtifacts, logCollectorData } from "./logs.ts";
 import { windowsNetwork } from "./network.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
-import { containerdLog, containerdService, kubeletArguments, kubeletService, kubeProxyProgram } from "./services.ts";
+import { containerdService, kubeletArguments, kubeletService, kubeProxyProgram, serviceLogs } from "./services.ts";
 import {
   hashedStages,
   pauseSeconds,
@@ -281,7 +281,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       sickRounds: 10,
       kubeletHealth: "http://127.0.0.1:10248/healthz",
       proxyHealth: `http://127.0.0.1:${ports.kubeProxyHealth}/livez`,
-      containerdLog,
+      logs: serviceLogs,
     },
     // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.
     prePull: { images: [windowsImage(spec.artifacts, "servercore", pool.release)], afterSeconds: prePullSeconds },

@@ -100,6 +100,14 @@ describe("the payload of a Windows worker", () => {
     }
   });
 
+  it("leaves both services' logs to the health task: kube-log-runner may end the kubelet's when it rotates", () => {
+    for (const { payload } of windowsExamples("aws")) {
+      const { services, watch } = JSON.parse(fileOf(payload, machinePath));
+      assert.ok(services.containerd.arguments.includes(watch.logs.containerd));
+      assert.deepEqual(services.kubelet.command.slice(1, -1), [`-log-file=${watch.logs.kubelet}`]);
+    }
+  });
+
   it("adds a pool's own taints behind those of Windows", () => {
     const spec = exampleSpec("aws-prod");
     const [pool] = spec.pools.filter((pool) => pool.os === "windows");

@@ -71,7 +71,7 @@ function Repair-Proxy {
     }
 }
 
-# containerd does not rotate its log (containerd/containerd#12888) and keeps it open for appending: the file is copied and truncated.
+# containerd (containerd/containerd#12888) and kube-log-runner keep their logs open for appending and do not rotate them: copied and truncated.
 function Limit-Log {
     param(
         [string] $Path,
@@ -104,7 +104,8 @@ function Invoke-Repairs {
         { Repair-Services }
         { Repair-Kubelet $Machine $Memory }
         { Repair-Proxy $Machine $Memory }
-        { Limit-Log $Machine.watch.containerdLog.path $Machine.watch.containerdLog.bytes }
+        { Limit-Log $Machine.watch.logs.containerd $Machine.watch.logs.bytes }
+        { Limit-Log $Machine.watch.logs.kubelet $Machine.watch.logs.bytes }
         { Repair-PodNetwork $Machine $BootId $Memory }
     )
     foreach ($repair in $repairs) {

@@ -144,7 +144,7 @@ $machine = ConvertTo-Data @{
     programs        = @{ crictl = 'crictl.exe' }
     paths           = @{ state = "$temp/state" }
     network         = @{ name = 'flannel.4096'; routes = @('169.254.169.254/32') }
-    watch           = @{ lostRounds = 2; sickRounds = 3; containerdLog = @{ path = "$temp/none.log"; bytes = 10 }; kubeletHealth = 'http://127.0.0.1:10248/healthz'; proxyHealth = 'http://127.0.0.1:10256/livez' }
+    watch           = @{ lostRounds = 2; sickRounds = 3; logs = @{ containerd = "$temp/none.log"; kubelet = "$temp/nor-this.log"; bytes = 10 }; kubeletHealth = 'http://127.0.0.1:10248/healthz'; proxyHealth = 'http://127.0.0.1:10256/livez' }
 }
 
 Test 'services that stopped are started, running and missing ones are left alone' {
@@ -340,15 +340,21 @@ Test 'a repair that fails keeps no other from its turn' {
     function Repair-Services {
         throw 'access is denied'
     }
-    $seen = @{ log = $false; network = $false }
+    $seen = @{ logs = @(); network = $false }
     function Limit-Log {
-        $seen.log = $true
+        param(
+            [string] $Path,
+            [long] $Bytes
+        )
+        $seen.logs += $Path
+        throw 'the file is in use'
     }
     function Repair-PodNetwork {
         $seen.network = $true
         throw 'HNS GET /networks/: no answer within 60000 ms'
     }
     Invoke-Repairs $machine 'boot-1' @{ lost = 0 }
-    Assert-Equal @($seen.log, $seen.network) @($true, $true)
+    Assert-Equal $seen.logs @("$temp/none.log", "$temp/nor-this.log")
+    Assert-Equal $seen.network $true
 }
 Complete-Tests
