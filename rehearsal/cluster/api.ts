@@ -1,9 +1,11 @@
 import { get, type RequestOptions } from "node:https";
 import {
   AppsV1Api,
+  AuthorizationV1Api,
   CertificatesV1Api,
   CoordinationV1Api,
   CoreV1Api,
+  CustomObjectsApi,
   KubeConfig,
   NodeV1Api,
 } from "@kubernetes/client-node";
@@ -13,18 +15,35 @@ import type { ApiClients } from "../../checks/cluster/api.ts";
 export interface Api extends ApiClients {
   readonly certificates: CertificatesV1Api;
   readonly coordination: CoordinationV1Api;
+  readonly authorization: AuthorizationV1Api;
+  readonly custom: CustomObjectsApi;
+  /** The same API server, with a token of somebody else. */
+  readonly withToken: (token: string) => Api;
 }
 
 /** Clients for the identity of a kubeconfig's current context. */
 export function apiFor(kubeconfig: string): Api {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
+  return clients(config);
+}
+
+function clients(config: KubeConfig): Api {
   return {
     core: config.makeApiClient(CoreV1Api),
     apps: config.makeApiClient(AppsV1Api),
     node: config.makeApiClient(NodeV1Api),
     certificates: config.makeApiClient(CertificatesV1Api),
     coordination: config.makeApiClient(CoordinationV1Api),
+    authorization: config.makeApiClient(AuthorizationV1Api),
+    custom: config.makeApiClient(CustomObjectsApi),
+    withToken: (token) => {
+      const cluster = config.getCurrentCluster();
+      if (cluster === null) throw new Error("the kubeconfig has no cluster");
+      const other = new KubeConfig();
+      other.loadFromClusterAndUser(cluster, { name: "token", token });
+      return clients(other);
+    },
   };
 }
 
