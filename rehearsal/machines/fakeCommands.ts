@@ -42,6 +42,7 @@ export const kernelAndDisk: Readonly<Record<string, string>> = {
   hostnamectl: nothing("the harness has named the machine"),
   timedatectl: nothing("the clock is the host's"),
   journalctl: nothing("there is no journal"),
+  networkctl: nothing("the harness gives the interface its addresses"),
   iptables: script("packets are simulated, and no rule is there yet", '[[ "$*" != *--check* ]]'),
   "iptables-nft": nothing("packets are simulated"),
   nft: nothing("packets are simulated"),

@@ -1,4 +1,4 @@
-import { readScript } from "../../machine/script.ts";
+import { readScript, withoutComments } from "../../machine/script.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import { addressAt, cidr } from "../../model/cidr.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
@@ -31,6 +31,7 @@ const controlPlane = { pods: 15, prefix: 26, firstAddress: 16 } as const;
 const paths = {
   linuxConflist: "/etc/cni/net.d/10-azure.conflist",
   stage: "/opt/fenestra/stages/pod-network.sh",
+  interface: "/etc/systemd/network/05-fenestra.network",
   template: `${windowsPaths.root}\\10-azure.conflist`,
   conflist: `${windowsPaths.cniConf}\\10-azure.conflist`,
 } as const;
@@ -143,9 +144,10 @@ export const azureCni: PodNetwork = {
   linux: {
     files: () => [
       { path: paths.linuxConflist, content: linuxConflist() },
+      { path: paths.interface, content: withoutComments(new URL("05-fenestra.network", import.meta.url)) },
       { path: paths.stage, content: readScript(new URL("pod-network.sh", import.meta.url)), mode: "0755" },
     ],
-    stages: [{ name: "pod-network", exitCode: 18, reads: [paths.linuxConflist], mode: "always" }],
+    stages: [{ name: "pod-network", exitCode: 18, reads: [paths.linuxConflist, paths.interface], mode: "always" }],
     // Patterns, since an archive may have its files below `./`. The other programs in it are for other modes.
     places: {
       "azure-vnet": { kind: "tar", destination: "/opt/cni/bin", members: ["*azure-vnet", "*azure-vnet-ipam"] },
