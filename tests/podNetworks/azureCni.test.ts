@@ -238,43 +238,23 @@ describe("a Linux machine with Azure CNI", function () {
   before(needsNamespaces);
   afterEach(disposeMachine);
 
-  it("leaves the interface of a Linux machine its own address, which networkd takes away and asks for again", () => {
-    const { files } = exampleLinuxWorker(specOf());
-    const interfaceFile = files.find(({ path }) => path === "/etc/systemd/network/05-fenestra.network");
-    // Of netplan 1.1.2 for cloud-init's configuration without `addresses` (src/networkd.c), but any interface of that driver.
-    const lines = ["[Match]", "Driver=hv_netvsc", "[Network]", "DHCP=ipv4", "LinkLocalAddressing=ipv6"];
-    assert.deepEqual(interfaceFile?.content.split("\n").filter(Boolean), [
-      ...lines,
-      ...["[DHCPv4]", "RouteMetric=100", "UseMTU=true"],
-    ]);
+  it("leaves the interface its own address, which networkd takes away and asks for again", () => {
     const here = machine(exampleLinuxWorker({ ...specOf(), artifacts: spec.artifacts }));
-    here.write("/var/lib/fenestra/identity.env", "NODE_IP=10.0.0.5\n");
-    const stage = "bash /opt/fenestra/stages/pod-network.sh";
-    const address = (word: string) => `ip address ${word} 10.0.0.5/24 dev eth0`;
-    const run = () =>
-      here.run(
-        ...["unshare", "--net", "bash", "-c"],
-        `ip link add eth0 type veth peer name other; ${address("add")}; for each in 6 7; do ip address add 10.0.0.$each/24 dev eth0; done
-${stage} && ${stage} && ip -4 -oneline address show dev eth0 | awk '{ print $4 }'`,
-      );
-    const still = run();
     assert.match(
-      still.output,
-      /10\.0\.0\.6\/24 of eth0 is for pods\n.* 10\.0\.0\.7\/24 of eth0 is for pods\n10\.0\.0\.5\/24\n$/,
+      here.read("/etc/systemd/network/05-fenestra.network"),
+      /^\[Match\]\nDriver=hv_netvsc\n\n\[Network\]\nDHCP=ipv4\n/m,
     );
-    assert.deepEqual(
-      still.calls.filter((call) => call.startsWith("networkctl")),
-      ["networkctl reload"],
-    );
-    // What networkd 252 was seen to do within a second: no address at all, then that of DHCP.
-    const twice = `[ -e /store/gone ] && ${address("add")} || { touch /store/gone; ip address flush dev eth0; }`;
-    here.writeScript("/store/on-sleep", `#!/bin/bash\n${twice}\n`);
-    const { code, output, calls } = run();
-    assert.equal(code, 0, output);
-    assert.equal(output, "10.0.0.5/24\n");
-    assert.deepEqual(
-      calls.filter((call) => /^(networkctl|sleep)/.test(call)),
-      ["networkctl reload", "sleep 1", "sleep 1"],
-    );
+    here.write("/var/lib/fenestra/identity.env", "NODE_IP=10.0.0.5\n");
+    const add = (last: number) => `ip address add 10.0.0.${last}/24 dev eth0`;
+    // What networkd 252 was seen to do within a second, no address at all and then that of DHCP, and one that it leaves.
+    const again = `[ -e /store/gone ] && { ${add(5)}; ${add(7)}; } || { touch /store/gone; ip address flush dev eth0; }`;
+    here.writeScript("/store/on-sleep", `#!/bin/bash\n${again}\n`);
+    const stage = "bash /opt/fenestra/stages/pod-network.sh";
+    const link = `ip link add eth0 type veth peer name other; ${[5, 6, 7].map(add).join("; ")}`;
+    const shown = "ip -4 -oneline address show dev eth0 | awk '{ print $4 }'";
+    const { output, calls } = here.run("unshare", "--net", "bash", "-c", `${link}; ${stage} && ${stage} && ${shown}`);
+    assert.match(output, /^\S+ 10\.0\.0\.7\/24 of eth0 is for pods\n10\.0\.0\.5\/24\n$/);
+    const waits = calls.filter((call) => /^(networkctl|sleep)/.test(call));
+    assert.deepEqual(waits, ["networkctl reload", "sleep 1", "sleep 1"]);
   });
 });
