@@ -20,6 +20,11 @@ function clusterOf(cloud: ClusterSpec["cloud"], labels = 0): ClusterSpec {
 
 describe("the autoscaler", () => {
   for (const cloud of ["aws", "azure"] as const) {
+    it(`on ${cloud} raises a group to its least number, for which the gate of the pool waits`, () => {
+      const { containers } = podSpec(manifest(manifestsOf(clusterOf(cloud)), "Deployment", "cluster-autoscaler")) ?? {};
+      assert.ok(containers?.[0]?.args?.includes("--enforce-node-group-min-size=true"));
+    });
+
     it(`on ${cloud} takes the groups of a divided pool for similar`, () => {
       const spec = clusterOf(cloud);
       const { containers } = podSpec(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler")) ?? {};
