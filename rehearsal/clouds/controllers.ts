@@ -1,4 +1,4 @@
-import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
+import type { V1PersistentVolumeClaim, V1Service } from "@kubernetes/client-node";
 import { statusOf } from "../../checks/cluster/api.ts";
 import type { Api } from "../cluster/api.ts";
 
@@ -6,11 +6,31 @@ import type { Api } from "../cluster/api.ts";
 const firstBalancer = 10;
 
 /**
- * Fake of the service controller of the cloud controller manager: gives every Service of type LoadBalancer an address. No packet gets
- * there.
+ * Why a Service of type LoadBalancer gets no load balancer; `undefined` when it does. What the cloud would refuse is not imitated: subnets without
+ * a route or tag, quotas, rights, annotations of ports and certificates.
+ *
+ * Sources: kubernetes/cloud-provider v0.36.2, controllers/service/controller.go, `wantsLoadBalancer`; kubernetes/cloud-provider-aws v1.35.2,
+ * pkg/providers/v1/aws.go, `EnsureLoadBalancer`. Azure refuses none of these fields (kubernetes-sigs/cloud-provider-azure v1.36.2,
+ * pkg/provider/azure_loadbalancer.go).
  */
-export async function giveBalancers({ core }: Api): Promise<void> {
-  const services = (await core.listServiceForAllNamespaces()).items.filter(({ spec }) => spec?.type === "LoadBalancer");
+export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "azure"): string | undefined {
+  if (spec?.loadBalancerClass !== undefined) return "a loadBalancerClass is for another controller";
+  if (cloud === "azure") return undefined;
+  if (/^(nlb-ip|external)$/.test(metadata?.annotations?.["service.beta.kubernetes.io/aws-load-balancer-type"] ?? ""))
+    return "a load balancer of this type is for another controller";
+  if ((spec?.sessionAffinity ?? "None") !== "None")
+    return `unsupported load balancer affinity: ${spec?.sessionAffinity}`;
+  return (spec?.loadBalancerIP ?? "") === "" ? undefined : "LoadBalancerIP cannot be specified for AWS ELB";
+}
+
+/**
+ * Fake of the service controller of the cloud controller manager: gives a Service of type LoadBalancer an address. No packet gets there, and the
+ * finalizer by which the original deletes a load balancer is not set, as there is none.
+ */
+export async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<void> {
+  const services = (await core.listServiceForAllNamespaces()).items.filter(
+    (service) => service.spec?.type === "LoadBalancer" && balancerRefusal(service, cloud) === undefined,
+  );
   for (const [index, service] of services.entries()) {
     if ((service.status?.loadBalancer?.ingress ?? []).length > 0) continue;
     const { name = "", namespace = "" } = service.metadata ?? {};

@@ -11,10 +11,11 @@ import { answerForWebhook } from "./webhooks.ts";
  * certificates, the gMSA webhook, new nodes and gone ones.
  */
 export function playCloud(api: Api, cloud: CloudSimulation, network: Network): void {
+  const kind = cloud.machines[0]?.cloud;
   let answersForWebhook = false;
   const round = async (): Promise<void> => {
     if (!answersForWebhook) answersForWebhook = await answerForWebhook(api, network);
-    await giveBalancers(api);
+    if (kind !== undefined) await giveBalancers(api, kind);
     await provideVolumes(api);
     await approveServing(api);
     await initialiseNodes(api, cloud.machines.map(cloud.instance));
