@@ -23,6 +23,13 @@ describe("the end of a rehearsal", () => {
     });
   });
 
+  it("is a failure when every check was skipped", () => {
+    assert.deepEqual(summary([skipped, skipped], "slow"), {
+      lines: ["no check has passed: each one was skipped", "0 passed, 0 failed, 2 skipped"],
+      passed: false,
+    });
+  });
+
   it("is a failure when no check was run", () => {
     const { lines, passed } = summary([], "none");
     assert.equal(passed, false);
