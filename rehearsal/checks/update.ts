@@ -37,9 +37,9 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
     {
       id: "update: begun",
       title: `the program runs again for ${releaseOf(to)}; the control plane is healthy and a workload runs`,
-      run: async ({ kubectl, note }) => {
+      run: async ({ kubectl, cloud, note }) => {
         await lab.untilHealthy();
-        await watch.start(kubectl);
+        await watch.start(kubectl, cloud);
         update = await updates.begin(to);
         note(update.steps.join(", "));
       },
@@ -118,7 +118,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       id: "update: pools",
       title: `every machine of every pool is replaced by one with kubelet ${releaseOf(to)}, and every gate opens`,
       run: async ({ api, cloud, note }) => {
-        const before = (await api.core.listNode()).items.length;
+        const before = cloud.machines.length;
         await begun().run(cluster, lab);
         const look = async (): Promise<boolean> => {
           const nodes = (await api.core.listNode()).items;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import { minorOf } from "../../components/model/releases.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { Api } from "../cluster/api.ts";
 import type { Kubectl } from "../cluster/apply.ts";
 import { waitFor } from "../host/processes.ts";
@@ -59,14 +60,14 @@ export class UpdateWatch {
     this.#api = api;
   }
 
-  /** Starts the workload, and looks from then on. */
-  async start(kubectl: Kubectl): Promise<void> {
+  /** Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which ones run. */
+  async start(kubectl: Kubectl, cloud: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
     const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
     if (code !== 0) throw new Error(stderr.trim());
     await waitFor("the workload to be ready", async () => (await this.#ready()) === 2, { timeoutMs: 60_000 });
     this.#lastWrite = performance.now();
     void this.#repeat(() => this.#write());
-    void this.#repeat(() => this.#look());
+    void this.#repeat(() => this.#look(cloud));
   }
 
   /** Ids of the workload's pods with their restarts. */
@@ -114,14 +115,16 @@ export class UpdateWatch {
     this.#lastWrite = now;
   }
 
-  async #look(): Promise<void> {
+  async #look({ machines, identity }: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
     this.#fewest = Math.min(this.#fewest, await this.#ready());
     const nodes = (await this.#api.core.listNode()).items.map(({ metadata, status }) => ({
       name: metadata?.name ?? "",
       works: "fenestra.dev/pool" in (metadata?.labels ?? {}),
       minor: Number(minorOf(status?.nodeInfo?.kubeletVersion ?? "").split(".")[1]),
     }));
-    const oldest = Math.min(...nodes.filter(({ works }) => !works).map(({ minor }) => minor));
+    const running = new Set(machines.map((machine) => identity(machine).nodeName));
+    const controlPlane = nodes.filter(({ works, name: node }) => !works && running.has(node));
+    const oldest = Math.min(...controlPlane.map(({ minor }) => minor));
     for (const node of nodes) if (node.works && node.minor > oldest) this.#tooNew.add(node.name);
     this.#looks += 1;
   }
