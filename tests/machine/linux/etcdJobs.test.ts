@@ -143,14 +143,15 @@ describe("jobs around etcd", function () {
   describe("restoring a snapshot", () => {
     const restore = "/opt/fenestra/etcd-restore.sh";
 
-    it("puts the newest snapshot of any member in place of the data, which is kept", () => {
+    it("puts the newest snapshot of any running member in place of the data, which is kept", () => {
       const here = controlPlane();
       here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
       here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
       here.write("/etc/kubernetes/manifests/kube-apiserver.yaml", "api");
       here.write(
         "/store/list",
-        "<R><Key>aws-prod/cp-0/2026-01-02T.db.gz</Key><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>",
+        "<R><Key>aws-prod/cp-0/2026-01-02T.db.gz</Key><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key>" +
+          "<Key>aws-prod/cp-2/2026-01-04T-before-start.db.gz</Key></R>",
       );
       const { code, output, calls } = here.run(restore);
       assert.equal(code, 0, output);
@@ -235,10 +236,10 @@ describe("jobs around etcd", function () {
     it("changes nothing while there is no snapshot", () => {
       const here = controlPlane();
       here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
-      here.write("/store/list", "<R></R>");
+      here.write("/store/list", "<R><Key>aws-prod/cp-0/2026-01-04T-before-start.db.gz</Key></R>");
       const { code, output } = here.run(restore);
       assert.equal(code, 1);
-      assert.match(output, /there is no snapshot in aws-prod-etcd-123456789012/);
+      assert.match(output, /there is no snapshot in aws-prod-etcd-123456789012; a copy from before a start/);
       assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
     });
   });

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Starts the cluster over from a snapshot. Usage: etcd-restore.sh [name], as `etcd-restore.sh --list` shows them; default the newest. Run it with
-# the same name on every control-plane machine, after `etcd-restore.sh --stop` on all of them: each restores its own member of the same new
-# cluster. Writes since the snapshot are lost.
+# Starts the cluster over from a snapshot. Usage: etcd-restore.sh [name], as `etcd-restore.sh --list` shows them; default the newest that a running
+# member took. Run it with the same name on every control-plane machine, after `etcd-restore.sh --stop` on all of them: each restores its own
+# member of the same new cluster. Writes since the snapshot are lost.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
@@ -30,9 +30,10 @@ case ${1:-} in
     ;;
 esac
 
-# Names end with the time, so the newest of all members is the last by that part.
-snapshot=${1:-$(blob_list "$CLUSTER/" | awk -F / '{ print $NF, $0 }' | sort | tail -n 1 | cut -d' ' -f2)}
-[[ -n $snapshot ]] || die "there is no snapshot in $SNAPSHOT_TARGET"
+# Names end with the time, so the newest of all members is the last by that part. A copy from before a start has the time of the copy: the database
+# may be of a member that had been away for days.
+snapshot=${1:-$(blob_list "$CLUSTER/" | awk -F / '!/-before-start\.db\.gz$/ { print $NF, $0 }' | sort | tail -n 1 | cut -d' ' -f2)}
+[[ -n $snapshot ]] || die "there is no snapshot in $SNAPSHOT_TARGET; a copy from before a start is only restored by its name, see --list"
 stop
 
 umask 077
