@@ -148,6 +148,7 @@ describe("jobs around etcd", function () {
       here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
       here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
       here.write("/etc/kubernetes/manifests/kube-apiserver.yaml", "api");
+      here.write("/var/lib/fenestra/done/node", "hash");
       here.write(
         "/store/list",
         "<R><Key>aws-prod/cp-0/2026-01-02T.db.gz</Key><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key>" +
@@ -165,6 +166,12 @@ describe("jobs around etcd", function () {
       assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
       assert.equal(here.list("/var/lib/etcd-data").filter((name) => name.startsWith("before-restore.")).length, 1);
       assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
+      // The data may be from before this machine registered.
+      assert.equal(here.has("/var/lib/fenestra/done/node"), false);
+      assert.deepEqual(
+        calls.filter((made) => made.startsWith("systemctl")).map((made) => made.split(" ").slice(1).join(" ")),
+        ["stop fenestra-bootstrap.service", "restart kubelet.service", "start --no-block fenestra-bootstrap.service"],
+      );
     });
 
     const marker = "1a+b/c==";

@@ -68,6 +68,10 @@ shopt -s nullglob
 files=("$stopped"/*.yaml)
 if ((${#files[@]} > 0)); then
   mv "${files[@]}" "$manifests/"
+  # The data may be from before this machine joined, and a kubelet registers its node once in its life (kubernetes: pkg/kubelet/
+  # kubelet_node_status.go, registrationCompleted). The bootstrap labels the new node.
+  rm -f "$state/done/node"
+  systemctl restart kubelet.service
   log "restored $snapshot; the members find each other once a majority of the machines is done"
 else
   log "restored $snapshot; this machine has waited for data, and its bootstrap goes on by itself"
