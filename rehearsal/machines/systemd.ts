@@ -87,8 +87,8 @@ export class Systemd {
     if (enables) return { code: 0 };
     if (verb === "disable") return now ? await this.#all(names, (unit) => this.stop(unit)) : { code: 0 };
     if (verb === "stop") return await this.#all(names, (unit) => this.stop(unit));
-    if (verb === "restart" || verb === "try-restart" || verb === "reload-or-restart") {
-      const these = verb === "try-restart" ? names.filter((unit) => this.state(unit).active) : names;
+    if (/^(try-)?(reload-or-)?restart$/.test(verb)) {
+      const these = verb.startsWith("try-") ? names.filter((unit) => this.state(unit).active) : names;
       return await this.#all(these, async (unit) => {
         await this.stop(unit);
         return await this.start(unit);

@@ -16,7 +16,7 @@ import { trustFiles } from "../trust.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { envFile } from "./shell.ts";
 import type { Stage } from "./stage.ts";
-import { sharedStages, stageScript } from "./stages.ts";
+import { logindDelay, sharedStages, stageScript } from "./stages.ts";
 
 /** Folder of curl's configuration with the login of the mirror. */
 const curlHome = "/etc/fenestra/curl";
@@ -96,6 +96,7 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
     rootFile("/etc/modules-load.d/fenestra.conf"),
     rootFile("/etc/sysctl.d/90-fenestra.conf"),
     rootFile("/etc/apt/apt.conf.d/99-fenestra"),
+    rootFile(logindDelay),
     {
       path: containerdPaths.linux.config,
       content: containerdConfig({ os: "linux", pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version) }),

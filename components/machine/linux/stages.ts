@@ -56,10 +56,13 @@ export function withCredentials(
   return stages.flatMap((stage) => (stage.name === "identity" ? [stage, credentialsStage] : [stage]));
 }
 
+/** Drop-in of logind with the longest delay of a shutdown. */
+export const logindDelay = "/etc/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf";
+
 /** First stages of every Linux machine. */
 const common: readonly Stage[] = [
   always("identity", 10),
-  always("os", 11, "/etc/modules-load.d/fenestra.conf", "/etc/sysctl.d/90-fenestra.conf"),
+  always("os", 11, "/etc/modules-load.d/fenestra.conf", "/etc/sysctl.d/90-fenestra.conf", logindDelay),
   once("artifacts", 12, "/etc/fenestra/artifacts.tsv"),
   once("containerd", 13, "/etc/containerd/config.toml", "/etc/systemd/system/containerd.service"),
 ];

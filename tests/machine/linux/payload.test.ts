@@ -108,6 +108,16 @@ describe("payloads of Linux machines", () => {
     }
   });
 
+  it("let the kubelet delay a shutdown for as long as its pods may take, whatever the image says", () => {
+    for (const [kind, of] of kinds) {
+      const { files } = of(exampleSpec("aws-prod"));
+      const content = (file: string) => files.find(({ path }) => path === file)?.content ?? "";
+      const grace = /^shutdownGracePeriod: (\d+)s$/m.exec(content("/etc/fenestra/kubelet.yaml"))?.[1];
+      const ofLogind = content("/etc/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf");
+      assert.equal(ofLogind, `[Login]\nInhibitDelayMaxSec=${grace}\n`, kind);
+    }
+  });
+
   it("of a control plane do not depend on the pools", () => {
     const spec = exampleSpec("aws-prod");
     assert.deepEqual(exampleControlPlane({ ...spec, pools: spec.pools.slice(0, 1) }), exampleControlPlane(spec));

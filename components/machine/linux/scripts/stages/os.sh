@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kernel modules, kernel settings, no swap, host names. Files of the payload keep these settings after a restart.
+# Kernel modules, kernel settings, delay of a shutdown, no swap, host names. Files of the payload keep these settings after a restart.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
@@ -7,6 +7,9 @@ while read -r module; do
   modprobe "$module"
 done </etc/modules-load.d/fenestra.conf
 sysctl --quiet --load /etc/sysctl.d/90-fenestra.conf
+
+# logind may have started before cloud-init wrote its file, and the kubelet asks it once, at its start.
+systemctl try-reload-or-restart systemd-logind.service
 
 swapoff --all
 if grep -Eq '^[^#].*[[:space:]]swap[[:space:]]' /etc/fstab 2>/dev/null; then
