@@ -36,7 +36,7 @@ export function changeGuard(
 export function reachedGuard(name: string, to: ReachedState, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseMove(oldInputs?.input, to), { onDryRun: true });
   // As it was before there was more to keep.
-  const input = to.encryptionKeys === undefined ? to.version : to;
+  const input = to.serviceAccountKeys === undefined && to.encryptionKeys === undefined ? to.version : to;
   return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }
 

@@ -23,7 +23,7 @@ interface ChainMachine {
 
 /** What `controlPlaneChain` is made from. */
 export interface ChainArgs {
-  readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane" | "secretsEncryption">;
+  readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption">;
   /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before the API can be reached: listeners and targets. */

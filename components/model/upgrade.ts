@@ -5,7 +5,7 @@ import type { ExistingNetwork } from "./addressPlan.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
 import { encryptionList, keyProblems, reusedNames, serviceAccountList } from "./keyLists.ts";
 import { compareVersions, minorOf } from "./releases.ts";
-import { isFirstKeyAlone, keyIdentities, type SecretsEncryption } from "./secretsEncryption.ts";
+import { isFirstKeyAlone, keyIdentities } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
 /**
@@ -71,23 +71,24 @@ export function stateOf({
     serviceCidr: kubernetes.serviceCidr,
     etcdDiskGb: controlPlane.etcdDiskGb,
     ...etcdDiskKey(controlPlane.etcdDisk?.encryptionKey),
-    ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
-    ...keptKeys(secretsEncryption),
+    ...keptKeys({ serviceAccountKeys, secretsEncryption }),
     ...(workloadIdentity === undefined ? {} : { issuer: workloadIdentity.issuer ?? "own" }),
   } satisfies ClusterState;
 }
 
 /** What a cluster of this description reaches with its last control-plane machine. */
-export function reachedOf({
-  kubernetes,
-  secretsEncryption,
-}: Pick<ClusterSpec, "kubernetes" | "secretsEncryption">): ReachedState {
-  return { version: kubernetes.version, ...keptKeys(secretsEncryption) };
+export function reachedOf(spec: Pick<ClusterSpec, "kubernetes"> & KeySettings): ReachedState {
+  return { version: spec.kubernetes.version, ...keptKeys(spec) };
 }
 
-/** The keys of Secrets where they are not the first one alone. */
-function keptKeys(encryption: SecretsEncryption): { readonly encryptionKeys?: readonly string[] } {
-  return isFirstKeyAlone(encryption) ? {} : { encryptionKeys: keyIdentities(encryption) };
+type KeySettings = Pick<ClusterSpec, "serviceAccountKeys" | "secretsEncryption">;
+
+/** The keys of service accounts and of Secrets, each where they are not the first one alone. */
+function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): ReachedKeys {
+  return {
+    ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
+    ...(isFirstKeyAlone(secretsEncryption) ? {} : { encryptionKeys: keyIdentities(secretsEncryption) }),
+  };
 }
 
 function etcdDiskKey(key: string | undefined): Pick<ClusterState, "etcdDiskKey"> {
@@ -166,16 +167,18 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
 }
 
 /** What all control-plane machines have reached. */
-const reachedState = z.object({ version: z.string(), encryptionKeys: z.array(z.string()).readonly().optional() });
+const reachedState = clusterState.pick({ version: true, serviceAccountKeys: true, encryptionKeys: true });
 export type ReachedState = z.infer<typeof reachedState>;
+type ReachedKeys = Omit<ReachedState, "version">;
 
 /** Why the control plane may not move on from what all its machines have reached, as the engine passes it to a hook; `undefined` for anything else. */
 export function movingProblems(reached: unknown, to: ReachedState): readonly Problem[] | undefined {
-  // The release alone stands for a cluster with the first key.
+  // The release alone stands for a cluster with the first keys.
   const from = reachedState.safeParse(typeof reached === "string" ? { version: reached } : reached).data;
   if (from === undefined) return undefined;
   return [
     ...reachedProblems(from.version, to.version),
+    ...keyProblems(serviceAccountList, from.serviceAccountKeys, to.serviceAccountKeys),
     ...keyProblems(encryptionList, from.encryptionKeys, to.encryptionKeys),
   ];
 }

@@ -8,6 +8,7 @@ import { memberGate } from "../../components/gates/memberGate.ts";
 import { othersGate } from "../../components/gates/othersGate.ts";
 import type { Clock } from "../../components/gates/poll.ts";
 import { waitFor } from "../../components/gates/waitFor.ts";
+import { type ReachedState, reachedOf } from "../../components/model/upgrade.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { resource, withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -333,18 +334,39 @@ describe("the guards of changes", () => {
   };
   const asked = (old: unknown): Promise<void> =>
     guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
-  const reached = (old: unknown, encryptionKeys?: readonly string[]): Promise<void> =>
-    guarded(() => reachedGuard("guard", { version: "1.36.4", encryptionKeys }, {}), old);
+  const reached = (old: unknown, keys: Omit<ReachedState, "version"> = {}): Promise<void> =>
+    guarded(() => reachedGuard("guard", { version: "1.36.4", ...keys }, {}), old);
 
   it("refuse in a preview", async () => {
     await asked({ version: "1.35.1", replicas: 1 });
     await assert.rejects(asked({ version: "1.34.1", replicas: 5 }), /2 problems(.|\n)*smaller(.|\n)*skips a minor/);
     await reached("1.35.9");
     await assert.rejects(reached("1.37.0"), /goes back from 1\.37\.0, which all control-plane machines have reached/);
-    // The key was asked for by an update that was cut off before all machines had it.
-    await reached("1.36.4", ["key1", "key2"]);
-    await reached({ version: "1.36.4", encryptionKeys: ["key1", "key2"] }, ["key2", "key1"]);
-    await assert.rejects(reached("1.36.4", ["key2", "key1"]), /encrypts with key2, which no API server has yet/);
+  });
+
+  for (const [list, first, second, verb] of [
+    ["encryptionKeys", "key1", "key2", "encrypts"],
+    ["serviceAccountKeys", "ecdsa", "rsa-1", "signs"],
+  ] as const)
+    it(`refuse to begin with a key of ${list} that was asked for by an update which was cut off`, async () => {
+      const [asked, begun] = [{ [list]: [first, second] }, { [list]: [second, first] }];
+      await reached("1.36.4", asked);
+      await reached({ version: "1.36.4", ...asked }, begun);
+      await assert.rejects(reached("1.36.4", begun), new RegExp(`${verb} with ${second}, which no API server`));
+      await assert.rejects(
+        reached({ version: "1.36.4", ...asked }, { [list]: [second] }),
+        new RegExp(`drops ${first}, which ${verb} until now`),
+      );
+    });
+
+  it("keep what was reached as it was, a release, as long as there are only the first keys", async () => {
+    for (const keys of [["ecdsa"], ["ecdsa", "rsa-1"]] as const) {
+      const state = reachedOf({ ...exampleSpec("aws-prod"), serviceAccountKeys: keys });
+      const recorded = await withMocks(() => void reachedGuard("guard", state, {}));
+      const { version } = exampleSpec("aws-prod").kubernetes;
+      const kept = keys.length === 1 ? version : { version, serviceAccountKeys: [...keys] };
+      assert.deepEqual(resource(recorded, "pulumi:index:Stash", "guard").inputs.input, kept);
+    }
   });
 
   it("refuse the first update of an example, and leave it alone in a preview", async () => {
