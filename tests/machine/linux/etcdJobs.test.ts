@@ -1,10 +1,42 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { afterEach, before, describe, it } from "mocha";
+import { createProgress } from "../../../rehearsal/host/progress.ts";
+import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
+import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "./examples.ts";
 import { bootedControlPlane as controlPlane, disposeMachine, machine, needsNamespaces, spec } from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";
+
+/** Fills a real etcd until it refuses to write, and has the job give it room. */
+const fullEtcd = `
+set -eu
+exec 2>&1
+chmod +x /store/artifacts/etcd*
+ln -sf /store/artifacts/etcdctl ${commandFolder}/etcdctl
+ip link set lo up
+cd /etc/kubernetes/pki
+mkdir -p etcd
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=etcd -days 2 -addext subjectAltName=IP:127.0.0.1 \
+  -keyout etcd/healthcheck-client.key -out etcd/ca.crt
+cp etcd/ca.crt etcd/healthcheck-client.crt
+/store/artifacts/etcd --data-dir /var/lib/etcd --quota-backend-bytes 4194304 --listen-client-urls https://127.0.0.1:2379 \
+  --advertise-client-urls https://127.0.0.1:2379 --client-cert-auth --trusted-ca-file etcd/ca.crt --cert-file etcd/ca.crt \
+  --key-file etcd/healthcheck-client.key >/store/etcd.log 2>&1 &
+. /opt/fenestra/lib.sh
+. /opt/fenestra/etcd.sh
+here() { etcd_at https://127.0.0.1:2379 "$@" 2>&1; }
+up() { here get health || { /bin/sleep 0.2; false; }; }
+poll 100 up
+head -c 500000 /dev/zero | tr '\\0' x >/tmp/value
+while here put key </tmp/value; do :; done
+! here endpoint health
+/opt/fenestra/etcd-defrag.sh
+here put key </tmp/value
+kill %1
+`;
 
 describe("jobs around etcd", function () {
   this.timeout(60_000);
@@ -122,8 +154,12 @@ describe("jobs around etcd", function () {
       // The first of three machines begins where the clock is a multiple of three turns.
       const off = (asked + turn) % 2700;
       assert.ok(off < 30 || off > 2698, `${asked} ${turn}`);
-      assert.ok(calls.findIndex((call) => call.includes("endpoint health --cluster")) > calls.indexOf(`sleep ${turn}`));
-      here.write("/store/fail", "endpoint health\n");
+      const asks = calls.filter((call, at) => at > calls.indexOf(`sleep ${turn}`) && call.endsWith(" get health"));
+      assert.deepEqual(
+        asks.map((call) => /https:\S+/.exec(call)?.[0]),
+        spec.controlPlane.members.map(({ address }) => `https://${address}:2379`),
+      );
+      here.write("/store/fail", "get health\n");
       const sick = here.run(defrag);
       assert.equal(sick.code, 1);
       assert.match(sick.output, /a member of etcd is not well/);
@@ -132,11 +168,39 @@ describe("jobs around etcd", function () {
 
     it("fails while etcd has raised an alarm", () => {
       const here = controlPlane();
-      here.write("/store/status", status(1, 1));
+      here.write("/store/status", status(1_000_000_000, 1));
+      here.write("/store/alarms", "memberID:1 alarm:CORRUPT\n");
+      const { code, output, calls } = here.run(defrag);
+      assert.equal(code, 1);
+      assert.match(output, /members of etcd hold different data: memberID:1 alarm:CORRUPT/);
+      assert.equal(calls.filter((call) => /defrag|compaction|disarm/.test(call)).length, 0);
+    });
+
+    it("leaves a full etcd its alarm until the last member has room", () => {
+      const here = controlPlane();
+      const of = (size: number) => ({
+        Status: { header: { revision: 7 }, dbSize: size, dbSizeInUse: 5, dbSizeQuota: 100 },
+      });
+      here.write("/store/status", JSON.stringify([of(10), of(95)]));
       here.write("/store/alarms", "memberID:1 alarm:NOSPACE\n");
-      const { code, output } = here.run(defrag);
+      const { code, output, calls } = here.run(defrag);
       assert.equal(code, 1);
       assert.match(output, /etcd has raised an alarm and may refuse to write: memberID:1 alarm:NOSPACE/);
+      assert.deepEqual(
+        calls.flatMap((call) => /(compaction|defrag|disarm).*/.exec(call)?.[1] ?? []),
+        ["compaction", "defrag"],
+      );
+    });
+
+    it("gives a full etcd, a real one, room to write again", async function () {
+      this.timeout(30 * 60_000);
+      const programs = await obtainPrograms({ progress: createProgress() });
+      const here = controlPlane();
+      for (const name of ["etcd", "etcdctl"] as const) here.artifact(name, readFileSync(programs[name].path));
+      here.set({ MEMBER_ADDRESSES: "127.0.0.1" });
+      const { code, output } = here.run("bash", "-c", fullEtcd);
+      assert.equal(code, 0, output);
+      assert.match(output, /unhealthy: .*NOSPACE.*etcd's database had \d+ bytes.*etcd was full; it has room again/s);
     });
   });
 
@@ -274,11 +338,12 @@ describe("jobs around etcd", function () {
         ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"],
       );
       assert.equal(calls.filter((call) => call === "sleep 25").length, 4);
+      const all = ["health", "health", "health"];
       // All members are well before the first is taken away, and again before the API server is.
-      const order = calls.filter((call) => /^(kubeadm|sleep|etcdctl.*endpoint health)/.test(call));
+      const order = calls.filter((call) => /^(kubeadm|sleep|etcdctl.*get health)/.test(call));
       assert.deepEqual(
         order.slice(1).map((call) => /health|kubeadm|sleep/.exec(call)?.[0]),
-        ["health", "kubeadm", "sleep", "health", "sleep", "sleep", "sleep"],
+        [...all, "kubeadm", "sleep", ...all, "sleep", "sleep", "sleep"],
       );
       assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
     });
@@ -286,7 +351,7 @@ describe("jobs around etcd", function () {
     it("touches nothing while a member of etcd is not well", () => {
       const here = ready();
       here.set({ CA_WARNING_DAYS: 1 });
-      here.write("/store/fail", "endpoint health\n");
+      here.write("/store/fail", "get health\n");
       const { code, output, calls } = here.run(renew);
       assert.equal(code, 1, output);
       assert.match(output, /a member of etcd is not well/);

@@ -29,16 +29,27 @@ ask_peers() {
 
 etcd_peers() { etcd_at "$answering" "$@"; }
 
-# members_well: every member answers with a quorum.
-members_well() { etcd_at https://127.0.0.1:2379 --command-timeout 20s endpoint health --cluster >/dev/null 2>"$scratch/health"; }
+# members_well: every member answers with a quorum. `etcdctl endpoint health` would fail during an alarm, which maintenance is to end (etcd-io/etcd:
+# etcdctl/ctlv3/command/ep_command.go).
+members_well() {
+  local address
+  for address in $MEMBER_ADDRESSES; do
+    etcd_at "https://$address:2379" get health >/dev/null 2>"$scratch/health" || return 1
+  done
+}
 
-# own_turn: waits for this machine's time slot, so that two members are never away at the same time, and then for all of them to be healthy.
-# Fails when one is not.
-own_turn() {
+# own_slot: waits for this machine's time slot, so that two members are never away at the same time.
+own_slot() {
   local machines period
   machines=$(wc -w <<<"$MEMBER_ADDRESSES")
+  if ((machines == 1)); then return 0; fi
   period=$((machines * TURN_SECONDS))
   sleep "$(((${ETCD_NAME##*-} * TURN_SECONDS - $(date +%s) % period + period) % period))"
+}
+
+# own_turn: waits for the slot and then for all members to be well. Fails when one is not.
+own_turn() {
+  own_slot
   retry 6 5 members_well || { log "error: a member of etcd is not well: $(tail -n 1 "$scratch/health")"; return 1; }
 }
 
