@@ -21,6 +21,8 @@ export interface Check<Context = object> {
   readonly needs?: readonly string[];
   /** Waits on purpose for what takes its time, such as the end of a token's life. Default: not slow. */
   readonly slow?: boolean;
+  /** Longest that it may take, in milliseconds. Default: the limit of the run. */
+  readonly limitMs?: number;
   /** Throws {@link CheckFailure} or any other error when it does not hold, {@link CheckSkipped} when there turns out to be no answer. */
   readonly run: (context: Context & CheckRun) => Promise<void>;
 }
@@ -89,6 +91,11 @@ export function inOrder<Context>(checks: readonly Check<Context>[]): readonly Ch
     ...check,
     needs: [...(check.needs ?? []), ...checks.slice(0, index).map(({ id }) => id)],
   }));
+}
+
+/** The same checks, each of which may take that long, in milliseconds. */
+export function within<Context>(limitMs: number, checks: readonly Check<Context>[]): readonly Check<Context>[] {
+  return checks.map((check) => ({ ...check, limitMs }));
 }
 
 /** The same checks, each of which needs these as well. */

@@ -4,7 +4,7 @@ import { type Check, CheckFailure, type CheckResult, CheckSkipped, type Position
 
 /** Settings of a run. */
 export interface RunOptions {
-  /** Longest that one check may take, in milliseconds. */
+  /** Longest that a check may take that has no limit of its own, in milliseconds. */
   readonly limitMs: number;
   /** Called with each result as soon as it is there. */
   readonly onResult: (result: CheckResult, position: Position) => void;
@@ -65,13 +65,13 @@ async function runOne<Context extends object>(
   options: RunOptions,
   position: Position,
 ): Promise<CheckResult> {
-  const { id, title } = check;
+  const { id, title, limitMs = options.limitMs } = check;
   options.onBegin?.(id, position);
   const started = performance.now();
   const seconds = (): number => (performance.now() - started) / 1000;
   const notes: string[] = [];
   const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), options.limitMs);
+  const timer = setTimeout(() => limit.abort(), limitMs);
   const beat = setInterval(() => options.onWaiting?.(id, position, seconds()), options.heartbeatMs ?? 15_000);
   const signal = AbortSignal.any([limit.signal, ...(options.interrupted === undefined ? [] : [options.interrupted])]);
   const outcome = await Promise.race([
@@ -79,7 +79,7 @@ async function runOne<Context extends object>(
       (): Outcome => ({ outcome: "passed" }),
       (error: unknown) => problem(error, options),
     ),
-    overdue(signal, options),
+    overdue(signal, limitMs, options),
   ]).finally(() => {
     clearTimeout(timer);
     clearInterval(beat);
@@ -97,7 +97,7 @@ function problem(error: unknown, { interrupted, skipsFail = false }: RunOptions)
   return { outcome: "failed", reason: message, ...(lookAt === undefined ? {} : { lookAt }) };
 }
 
-async function overdue(signal: AbortSignal, { limitMs, interrupted }: RunOptions): Promise<Outcome> {
+async function overdue(signal: AbortSignal, limitMs: number, { interrupted }: RunOptions): Promise<Outcome> {
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });

@@ -27,23 +27,21 @@ function inWindowsFiles(change: (file: DecodedFile) => string): Breakage {
 
 const isLinuxWorker: Changed = ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined;
 
-const clusterConfiguration = z.looseObject({
-  kind: z.string(),
-  scheduler: z.looseObject({ extraArgs: z.array(z.unknown()).default([]) }).optional(),
-});
+const patches = "/etc/fenestra/patches";
+/** kubeadm's patch of the scheduler's manifest (kubernetes: cmd/kubeadm/app/util/patches). A start that cannot succeed is given up soon. */
+const schedulerPatch = {
+  path: `${patches}/kube-scheduler+json.yaml`,
+  mode: "0644",
+  content: stringify([
+    { op: "add", path: "/spec/containers/0/command/-", value: "--secure-port=10260" },
+    { op: "replace", path: "/spec/containers/0/startupProbe/failureThreshold", value: 3 },
+  ]),
+};
 
-/** kubeadm's documents with another port of the scheduler. */
-function withSchedulerPort(documents: string, port: string): string {
-  return documents
-    .split(/^---$/m)
-    .map((text) => {
-      const document = clusterConfiguration.safeParse(parse(text));
-      if (!document.success || document.data.kind !== "ClusterConfiguration") return text;
-      const { scheduler } = document.data;
-      const extraArgs = [...(scheduler?.extraArgs ?? []), { name: "secure-port", value: port }];
-      return `\n${stringify({ ...document.data, scheduler: { ...scheduler, extraArgs } })}`;
-    })
-    .join("---");
+/** kubeadm's configuration with a folder of patches. */
+function withPatches({ path, content }: DecodedFile): string {
+  if (path !== "/etc/fenestra/kubeadm.yaml") return content;
+  return content.replace(/^kind: InitConfiguration$/m, `$&\npatches:\n  directory: ${patches}`);
 }
 
 function withDuplicateTaint(content: string): string {
@@ -138,9 +136,11 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   "probe-port": {
     what: "the scheduler serves at another port than the one at which kubeadm has the kubelet probe it",
     fails: "static pods",
-    ...inFiles(({ path, content }) =>
-      path === "/etc/fenestra/kubeadm.yaml" ? withSchedulerPort(content, "10260") : content,
-    ),
+    payload: ({ machine, payload }) => {
+      if (machine.group !== undefined) return payload;
+      const files = payload.files.map((file) => ({ ...file, content: withPatches(file) }));
+      return { ...payload, files: [...files, schedulerPatch] };
+    },
   },
   "kubelet-unknown-field": {
     what: "every kubelet is given a field that it does not know, which a real one passes over with a warning",

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type CheckResult, needing } from "../checks/check.ts";
+import { type CheckResult, needing, within } from "../checks/check.ts";
 import { type Paint, plain } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
 import type { StackConfig } from "../components/config/schema.ts";
@@ -14,7 +14,7 @@ import { addOnChecks } from "./checks/addOns.ts";
 import { acceptanceChecks, expectedPools } from "./checks/all.ts";
 import { bringUpChecks } from "./checks/bringUp.ts";
 import type { RehearsalTools } from "./checks/context.ts";
-import { ControlPlaneLab } from "./checks/controlPlane.ts";
+import { ControlPlaneLab, firstOfAvailability } from "./checks/controlPlane.ts";
 import { fileChecks } from "./checks/files.ts";
 import { identityChecks } from "./checks/identity.ts";
 import { lateJoinCheck } from "./checks/joining.ts";
@@ -30,10 +30,11 @@ import { simulateCloud } from "./clouds/clouds.ts";
 import { type Applied, isGate } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
 import { Cluster, type Release } from "./cluster/cluster.ts";
-import { creators, listensOnItself, rawEtcd, repeatBootstrap } from "./cluster/inspect.ts";
+import { creators, listensOnItself, repeatBootstrap } from "./cluster/inspect.ts";
 import { type EngineAccess, serveEngine } from "./engine.ts";
 import { callHook } from "./hooks.ts";
 import type { Progress } from "./host/progress.ts";
+import { limitsMs } from "./limits.ts";
 import { keepLogs } from "./logs.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
 import { mirrorLine, mirrorSettings } from "./mirrorSettings.ts";
@@ -46,10 +47,6 @@ import type { Wine } from "./programs/wine.ts";
 import { releasesText, withPatchOf } from "./releases.ts";
 import { Updates } from "./update.ts";
 
-/** Longest that a check of files or a step to a running cluster may take, in milliseconds: what it needs may still be built. */
-const buildLimitMs = 1_800_000;
-/** Longest that a part of an update may take, in milliseconds. */
-const updateLimitMs = 1_200_000;
 const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
 
 /** Settings of a rehearsal. */
@@ -163,7 +160,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const worker = workers.find(({ payload }) => payload.system === "linux");
   const selection = { only: options.only ?? "", full: options.full === true };
   const files = selected(
-    [
+    within(limitsMs.steps, [
       ...fileChecks({
         machines: decoded,
         checkers: options.checkers,
@@ -173,7 +170,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
       ...(decoded.some(({ payload }) => payload.system === "windows")
         ? [containerdExeCheck(options.wine, decoded)]
         : []),
-    ],
+    ]),
     selection,
     progress,
   );
@@ -208,7 +205,10 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const broughtUp = bringUp.map(({ id }) => id);
   const acceptance = selected(
     updateTo !== undefined
-      ? needing(broughtUp, updateChecks({ cluster, lab, updates, kubeconfig, from: options, to: updateTo }))
+      ? needing(
+          broughtUp,
+          within(limitsMs.steps, updateChecks({ cluster, lab, updates, kubeconfig, from: options, to: updateTo })),
+        )
       : acceptanceChecks(
           broughtUp,
           pools,
@@ -258,12 +258,8 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     files.length + beside.length + bringUp.filter(isAsked).length + acceptance.length,
   );
   // The readers of the files may still be built, and a cluster that comes up mostly waits.
-  const filesRead = session.run(files, {}, { limitMs: buildLimitMs });
-  await session.run(
-    bringUp,
-    {},
-    { limitMs: buildLimitMs, isShown: (result) => isAsked(result) || result.outcome === "failed" },
-  );
+  const filesRead = session.run(files, {});
+  await session.run(bringUp, {}, { isShown: (result) => isAsked(result) || result.outcome === "failed" });
   const context: RehearsalTools = {
     creators: await creators(cluster),
     callsOfBoot: [...cloud.calls],
@@ -280,23 +276,16 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     passGate,
     listens: (id, port) => listensOnItself(cluster.machines.get(id), port),
     secretPrefix: secretPrefix(stackConfig),
-    rawEtcd: (key) => rawEtcd(lab.machine(0), key),
+    rawEtcd: (key) => lab.etcdctl(0, "get", key, "--print-value-only"),
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };
   const besideRun = session.run(beside, context);
-  const limit = updateTo === undefined ? {} : { limitMs: updateLimitMs };
-  await session.run(
-    acceptance.filter(({ slow }) => slow !== true),
-    context,
-    limit,
-  );
+  // From here on some take a machine, a secret or the whole control plane away; they need the order that they are in.
+  const taking = acceptance.findIndex(({ id, slow }) => slow === true || id === firstOfAvailability);
+  const looking = taking === -1 ? acceptance.length : taking;
+  await session.run(acceptance.slice(0, looking), context);
   await Promise.all([filesRead, besideRun]);
-  // Some of these take a machine, a secret or the whole control plane away.
-  await session.run(
-    acceptance.filter(({ slow }) => slow === true),
-    context,
-    limit,
-  );
+  await session.run(acceptance.slice(looking), context);
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   progress.line(await nodesText(cluster.api));
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));

@@ -12,11 +12,9 @@ import type { Cluster, Release } from "./cluster/cluster.ts";
 import { callHook } from "./hooks.ts";
 import { waitFor } from "./host/processes.ts";
 import type { Progress } from "./host/progress.ts";
+import { limitsMs } from "./limits.ts";
 import { takeFromKwok } from "./machines/kwokStages.ts";
 import { withRelease } from "./releases.ts";
-
-/** Longest that a worker may take to be Ready, and to drain, in milliseconds. */
-const workerLimitMs = 180_000;
 
 /** What updates of a stack begin with. */
 export interface UpdateParts {
@@ -176,7 +174,7 @@ async function untilReady(name: string, { api, refusals }: Cluster): Promise<voi
       throw new Error("it is not Ready");
     return true;
   };
-  await waitFor(`node ${name} to be Ready`, look, { timeoutMs: workerLimitMs, intervalMs: 500 }).catch(
+  await waitFor(`node ${name} to be Ready`, look, { timeoutMs: limitsMs.machine, intervalMs: 500 }).catch(
     async (error: unknown) => {
       throw new Error([messageOf(error), ...(await refusals.lasting())].join("; "));
     },
@@ -189,7 +187,7 @@ async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster
   if (cluster.machines.has(machine.id)) {
     const mayGo = cloud.announceEnd(machine);
     const look = async (): Promise<boolean> => mayGo();
-    await waitFor(`${machine.name} to drain`, look, { timeoutMs: workerLimitMs, intervalMs: 500 });
+    await waitFor(`${machine.name} to drain`, look, { timeoutMs: limitsMs.machine, intervalMs: 500 });
   } else {
     const drain = ["drain", nodeName, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=100s"];
     const { code, stderr } = await cluster.kubectl(drain);

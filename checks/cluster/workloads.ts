@@ -163,8 +163,6 @@ async function allWorkloads({ core, apps }: ApiClients): Promise<Workloads> {
 interface WantedWorkloads {
   /** Default: `workloads`. */
   readonly id?: string;
-  /** Default: as long as a check may take. */
-  readonly limitMs?: number;
   readonly slow?: boolean;
   /** Whether pods may still wait for the first time that their readiness probe is asked. Default: they must be Ready. */
   readonly beforeProbes?: boolean;
@@ -173,7 +171,6 @@ interface WantedWorkloads {
 /** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */
 export function workloadsCheck({
   id = "workloads",
-  limitMs,
   slow = false,
   beforeProbes = false,
 }: WantedWorkloads = {}): Check<ApiTools> {
@@ -201,7 +198,6 @@ export function workloadsCheck({
         {
           signal,
           intervalMs: 1_000,
-          ...(limitMs === undefined ? {} : { limitMs }),
           get lookAt() {
             return lookAt ?? "kubectl get deployments,statefulsets,daemonsets -A";
           },

@@ -8,11 +8,9 @@ import { servingSigner } from "../clouds/csrApprover.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { auditEventOf, auditLogs, inMachines } from "../cluster/inspect.ts";
 import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 import { programOf } from "../programs/addOns.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
-
-/** Longest that a real add-on may take to be ready by its own probes, in milliseconds. metrics-server answers after two rounds of 15 s. */
-const readyLimitMs = 90_000;
 
 /** Longest that a program takes to end when something is wrong with its start, in milliseconds: without a probe it counts as ready at once. */
 const settledMs = 10_000;
@@ -35,7 +33,7 @@ export const servingCertificates: RehearsalCheck = {
           all.every(({ status }) => (status?.conditions ?? []).length > 0)
         );
       },
-      { timeoutMs: 30_000, intervalMs: 500 },
+      { timeoutMs: limitsMs.answer, intervalMs: 500 },
     );
     const all = await requests();
     const denied = all.flatMap(({ spec, status }) =>
@@ -60,6 +58,7 @@ export function addOnChecks(
       id: "add-ons: programs",
       title:
         "every add-on whose program runs is ready by its own probes, with the arguments, the token and the rights that it is given",
+      limitMs: limitsMs.steps,
       run: async (context) => await untilReady(cluster, context),
     },
     {
@@ -68,7 +67,7 @@ export function addOnChecks(
         "CoreDNS knows the cluster's Services, asks the cloud's name server for other hosts, and neither knows what there is not",
       run: async (context) =>
         void (await waitFor("CoreDNS to answer as it should", () => askClusterDns(context), {
-          timeoutMs: 30_000,
+          timeoutMs: limitsMs.answer,
           intervalMs: 1_000,
         })),
       ...(hasCoreDns(release) ? {} : { skip: `the program of CoreDNS is another version than that of ${release}` }),
@@ -184,7 +183,7 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
       const ready = await Promise.all(containers.map((container) => isReady(cluster, container, measured)));
       return containers.length > 0 && ready.every((each) => each);
     },
-    { timeoutMs: readyLimitMs, intervalMs: 1_000 },
+    { timeoutMs: limitsMs.program, intervalMs: 1_000 },
   ).catch(() => undefined);
   expect(refused.length === 0, refused.join("; "));
   const unready = await Promise.all(

@@ -77,7 +77,7 @@ export function acceptanceChecks(
     objectsAccepted,
     ...(csrApprover ? [servingCertificates] : []),
     ...onNodes(
-      workloadsCheck({ limitMs: 60_000, beforeProbes: true }),
+      workloadsCheck({ beforeProbes: true }),
       daemonSetNodes,
       noPodPending(pools),
       podAddresses,
@@ -96,7 +96,7 @@ export function acceptanceChecks(
       autoscalerCheck(templates),
       ...(samples ? [...builds.values()].map(sampleCheck) : []),
       staticPods,
-      workloadsCheck({ id: "workloads, ready", slow: true, limitMs: 90_000 }),
+      workloadsCheck({ id: "workloads, ready", slow: true }),
       ...verifyChecks(pools, samples, mutates),
     ),
     ...later,

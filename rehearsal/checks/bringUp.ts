@@ -1,11 +1,11 @@
-import { type Check, expect, inOrder } from "../../checks/check.ts";
+import { type Check, inOrder, within } from "../../checks/check.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { defineServiceMonitors } from "../clouds/monitoring.ts";
 import { type Applied, applyAll, isKubernetesObject, type KubernetesObject } from "../cluster/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
+import { limitsMs } from "../limits.ts";
 
 /** What a cluster is brought up from. */
 export interface BringUp {
@@ -39,7 +39,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
     await of.passGate(name);
   };
   let applying: Promise<Applied> | undefined;
-  return inOrder<object>([
+  const steps: readonly Check[] = [
     {
       id: "control plane",
       title: "the control plane boots from its user data and answers through its load balancer",
@@ -61,7 +61,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
         applying = applyAll(program, cluster.kubectl, passGate, of.change);
         // Its failure is seen where it is awaited, if the nodes come so far.
         applying.catch(() => undefined);
-        await unlessLacking(untilRegistered(cluster, count));
+        await unlessLacking(cluster.untilRegistered(count));
         note(`${count} Nodes`);
       },
     },
@@ -93,21 +93,6 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
         progress.line("bootstraps: every stage of every machine has ended well");
       },
     },
-  ]);
-}
-
-/** Waits until the API server has taken the Nodes of all kubelets; fails as soon as one of them is refused for good. */
-async function untilRegistered(cluster: Cluster, count: number): Promise<void> {
-  const refused = await waitFor(
-    `${count} nodes to be registered`,
-    async () => {
-      const lasting = await cluster.refusals.lasting();
-      if (lasting.length > 0) return lasting;
-      const { items } = await cluster.api.core.listNode();
-      if (items.length < count) throw new Error(`${items.length} are`);
-      return [];
-    },
-    { timeoutMs: 110_000, intervalMs: 500 },
-  );
-  expect(refused.length === 0, refused.join("\n"));
+  ];
+  return within(limitsMs.steps, inOrder(steps));
 }

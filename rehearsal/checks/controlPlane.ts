@@ -1,15 +1,16 @@
-import { expect, expectEqual, inOrder } from "../../checks/check.ts";
+import { type ConfigurationOptions, IsomorphicFetchHttpLibrary } from "@kubernetes/client-node";
+import { expect, expectEqual, inOrder, within } from "../../checks/check.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { ports } from "../../components/model/ports.ts";
+import { answered } from "../cluster/answered.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { CommandResult } from "../host/command.ts";
 import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { CheckContext, RehearsalCheck, RehearsalTools } from "./context.ts";
 
-/** Longest that a machine may take to be a healthy member again, in milliseconds. */
-export const backLimitMs = 90_000;
 const pki = "/etc/kubernetes/pki/etcd";
 
 /** The control plane in the hands of the checks that break it. */
@@ -65,7 +66,7 @@ export class ControlPlaneLab {
 
   /** Runs a script of a machine's payload, which must end well. */
   async script(index: number, name: string, ...args: readonly string[]): Promise<CommandResult> {
-    const result = await this.machine(index).run([`/opt/fenestra/${name}`, ...args], { timeoutMs: 110_000 });
+    const result = await this.machine(index).run([`/opt/fenestra/${name}`, ...args], { timeoutMs: limitsMs.program });
     expectEqual(result.code, 0, `exit code of ${name} (${result.stderr.trim().split("\n").at(-1)})`);
     return result;
   }
@@ -90,20 +91,25 @@ export class ControlPlaneLab {
     return stdout;
   }
 
-  /** etcdctl on a machine. */
+  /** etcdctl on a machine, with its own member. */
   async etcdctl(index: number, ...args: readonly string[]): Promise<string> {
     const keys = [
       `--cacert=${pki}/ca.crt`,
       `--cert=${pki}/healthcheck-client.crt`,
       `--key=${pki}/healthcheck-client.key`,
     ];
-    const { code, stdout, stderr } = await this.machine(index).run([
+    const { run } = this.machine(index);
+    const argv = [
       "etcdctl",
       `--endpoints=https://127.0.0.1:${ports.etcdClient}`,
       "--command-timeout=5s",
       ...keys,
       ...args,
-    ]);
+    ];
+    const { code, stdout, stderr } = await answered(
+      () => run(argv),
+      (result) => result.code === 0,
+    );
     if (code !== 0) throw new Error(`etcdctl ${args.join(" ")}: ${stderr.trim().split("\n").at(-1)}`);
     return stdout;
   }
@@ -130,7 +136,7 @@ export class ControlPlaneLab {
         }
         return true;
       },
-      { timeoutMs: backLimitMs, intervalMs: 500 },
+      { timeoutMs: limitsMs.machine, intervalMs: 500 },
     );
   }
 
@@ -159,7 +165,7 @@ async function writesAfterLoss(context: CheckContext, name: string, inARow: numb
       passed() * 1000 < outageLimitMs,
       `${failed} writes failed, the last one ${last.toFixed(1)} s after the loss`,
     );
-    if ((await writes(context, `${name}-${round}`, 1)) === 1) row += 1;
+    if ((await writes(context, `${name}-${round}`, 1, once)) === 1) row += 1;
     else [row, failed, last] = [0, failed + 1, passed()];
   }
   context.note(
@@ -169,15 +175,26 @@ async function writesAfterLoss(context: CheckContext, name: string, inARow: numb
   );
 }
 
-/** Writes objects one after the other through the load balancer and counts what succeeds. */
-export async function writes({ api }: CheckContext, name: string, count: number): Promise<number> {
+/** A call that is made once, as it comes; the harness's own clients repeat theirs. */
+const once: ConfigurationOptions = { httpApi: new IsomorphicFetchHttpLibrary() };
+
+/**
+ * Writes objects one after the other through the load balancer and counts what succeeds.
+ * @param how how each call is made. Default: repeated while there is no answer.
+ */
+export async function writes(
+  { api }: CheckContext,
+  name: string,
+  count: number,
+  how?: ConfigurationOptions,
+): Promise<number> {
   let good = 0;
   for (let index = 0; index < count; index += 1) {
     const body = {
       metadata: { name: `${name}-${index}`, labels: { rehearsal: "write" } },
       data: { index: String(index) },
     };
-    good += await api.core.createNamespacedConfigMap({ namespace: "default", body }).then(
+    good += await api.core.createNamespacedConfigMap({ namespace: "default", body }, how).then(
       () => 1,
       () => 0,
     );
@@ -190,6 +207,9 @@ export async function readBack({ api }: CheckContext, name: string): Promise<num
   const { items } = await api.core.listNamespacedConfigMap({ namespace: "default", labelSelector: "rehearsal=write" });
   return items.filter(({ metadata }) => metadata?.name?.startsWith(`${name}-`)).length;
 }
+
+/** Id of the first check that looks at what the others then break. */
+export const firstOfAvailability = "quorum";
 
 /**
  * What a control plane of several machines must survive. Each check begins with what the one before has left, and leaves it healthy again.
@@ -221,7 +241,7 @@ export function availabilityChecks(
   };
   const checks = inOrder<RehearsalTools>([
     {
-      id: "quorum",
+      id: firstOfAvailability,
       title: "all machines are healthy voting members of etcd, and none is special",
       run: async ({ note }) => {
         await lab.untilHealthy();
@@ -299,5 +319,8 @@ export function availabilityChecks(
     ...later,
   ]);
   // The gate leaves nothing behind, so nothing needs it.
-  return checks.flatMap((check) => (check.id === lost ? [check, gateCheck] : [check]));
+  return within(
+    limitsMs.steps,
+    checks.flatMap((check) => (check.id === lost ? [check, gateCheck] : [check])),
+  );
 }

@@ -1,6 +1,7 @@
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { runtimeClassPolicyCheck } from "../../checks/cluster/placement.ts";
+import { limitsMs } from "../limits.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /** A pod and what the API server must answer to it. */
@@ -130,7 +131,7 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
   return [
     // Policies are in force a moment after they are made.
     ...classes.map((name) => ({
-      ...runtimeClassPolicyCheck({ name, imageTag: `ltsc${name.slice(-4)}` }, 20_000),
+      ...runtimeClassPolicyCheck({ name, imageTag: `ltsc${name.slice(-4)}` }, limitsMs.answer),
       ...skip,
     })),
     {

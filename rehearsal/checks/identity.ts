@@ -9,6 +9,7 @@ import { identitiesFor, publicBlob } from "../../plan/fakes/azureTokens.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 const clouds = {
@@ -90,7 +91,7 @@ async function tokenOfPod({ api, waitingImage, linuxWorkers }: CheckContext, clu
         }
         return undefined;
       },
-      { timeoutMs: 60_000, intervalMs: 1_000 },
+      { timeoutMs: limitsMs.answer, intervalMs: 1_000 },
     );
   } finally {
     await api.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 }).catch(() => undefined);

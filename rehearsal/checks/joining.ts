@@ -2,6 +2,7 @@ import { expect, expectEqual } from "../../checks/check.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { logTail, waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 import type { RehearsalCheck } from "./context.ts";
 import type { ControlPlaneLab } from "./controlPlane.ts";
 
@@ -17,12 +18,13 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
   return {
     id: "late worker",
     slow: true,
+    limitMs: limitsMs.steps,
     title:
       "a worker that finds only an expired join secret waits, and joins with the next one that the timer's script publishes",
     run: async ({ api, note }) => {
       const publisher = lab.machine(0);
       const run = async (script: string): Promise<void> => {
-        const { code, stderr } = await publisher.run(["bash", "-c", script], { timeoutMs: 60_000 });
+        const { code, stderr } = await publisher.run(["bash", "-c", script], { timeoutMs: limitsMs.answer });
         expectEqual(code, 0, `exit code of ${script} (${stderr.trim().split("\n").at(-1)})`);
       };
       await run(
@@ -40,7 +42,7 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
       await waitFor(
         "the worker to find the expired secret",
         async () => /has expired/.test(await machine.readFile("/var/log/fenestra/bootstrap.log")),
-        { timeoutMs: 60_000 },
+        { timeoutMs: limitsMs.machine },
       );
       const early = (await api.core.listNode()).items.some(({ metadata }) => metadata?.name === late.machine.id);
       expect(!early, "the worker joined with an expired secret");
@@ -51,7 +53,7 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
       await waitFor(
         `node ${late.machine.id} to be registered`,
         async () => (await api.core.readNode({ name: late.machine.id })).metadata !== undefined,
-        { timeoutMs: 60_000, intervalMs: 250 },
+        { timeoutMs: limitsMs.machine, intervalMs: 250 },
       );
       note(`${late.machine.name} waited for a fresh secret and joined as ${late.machine.id}`);
     },

@@ -1,6 +1,7 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
 import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
 /** A Windows pod whose build cannot be told waits. */
@@ -21,7 +22,7 @@ export const ambiguousPod: RehearsalCheck = {
           const { status } = await api.core.readNamespacedPod({ namespace, name: "ambiguous" });
           return status?.conditions?.find(({ type, status: value }) => type === "PodScheduled" && value === "False");
         },
-        { timeoutMs: 20_000 },
+        { timeoutMs: limitsMs.answer },
       );
       expectEqual(condition.reason, "Unschedulable", "reason");
       expect(

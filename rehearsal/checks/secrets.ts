@@ -1,5 +1,6 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
+import { limitsMs } from "../limits.ts";
 import type { RehearsalCheck } from "./context.ts";
 
 /** What Secrets begin with in etcd (Kubernetes documentation, "Encrypting Confidential Data at Rest" and "Using a KMS provider"). */
@@ -85,6 +86,7 @@ export const secretChecks: readonly RehearsalCheck[] = [
   },
   {
     id: "bootstrap is repeatable",
+    limitMs: limitsMs.steps,
     title: "the bootstrap of a machine can be run again: every stage that is done is skipped",
     run: async ({ repeatBootstrap }) => {
       for (const { name, code, output } of await repeatBootstrap()) {

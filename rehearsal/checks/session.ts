@@ -2,14 +2,10 @@ import type { Check, CheckResult, Position } from "../../checks/check.ts";
 import { type Paint, positionText, resultLines } from "../../checks/report.ts";
 import { runChecks } from "../../checks/run.ts";
 import type { Progress } from "../host/progress.ts";
-
-/** Longest that one check may take if nothing is said, in milliseconds. */
-const defaultLimitMs = 120_000;
+import { limitsMs } from "../limits.ts";
 
 /** Settings of a part of the checks. */
 export interface PartOptions {
-  /** Longest that one check may take, in milliseconds. Default: 120,000. */
-  readonly limitMs?: number;
   /** Whether a result is reported and counted. Default: every one is. */
   readonly isShown?: (result: CheckResult) => boolean;
 }
@@ -62,10 +58,10 @@ export class CheckSession {
   async run<Context extends object>(
     checks: readonly Check<Context>[],
     context: Context,
-    { limitMs = defaultLimitMs, isShown = () => true }: PartOptions = {},
+    { isShown = () => true }: PartOptions = {},
   ): Promise<readonly CheckResult[]> {
     return await runChecks(checks, context, {
-      limitMs,
+      limitMs: limitsMs.check,
       earlier: this.#results,
       // Where everything can be installed, a check that was skipped would be missed.
       skipsFail: process.env.CI === "true",

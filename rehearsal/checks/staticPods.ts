@@ -1,6 +1,7 @@
 import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
 import { expect } from "../../checks/check.ts";
 import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 import type { RehearsalCheck } from "./context.ts";
 
 /** The label that kubeadm gives the static pods of a control plane (kubernetes: cmd/kubeadm/app/constants, ControlPlaneTier). */
@@ -13,16 +14,23 @@ function isReady({ status }: V1Pod): boolean {
   return status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
 }
 
-/** A program that was not ready for this long does not get ready any more: kubeadm has its startup probe asked every 10 seconds, after the first 10. */
-const unreadyLimitMs = 40_000;
+/**
+ * Milliseconds that a pod's containers have to start, by their startup probes, which kubeadm writes (kubernetes: cmd/kubeadm/app/util/staticpod).
+ * One that times out delays the next (pkg/kubelet/prober/worker.go).
+ */
+function startMs({ spec }: V1Pod): number {
+  const seconds = (spec?.containers ?? []).map(({ startupProbe: probe }) => {
+    const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe ?? {};
+    return initialDelaySeconds + failureThreshold * Math.max(periodSeconds, timeoutSeconds);
+  });
+  return Math.max(...seconds) * 1000;
+}
 
-/** Whether a pod has not been ready for so long that waiting is pointless. Pure. */
-export function staysUnready({ status }: V1Pod, now: number): boolean {
-  return (status?.conditions ?? []).some(
-    (condition) =>
-      condition.type === "Ready" &&
-      condition.status === "False" &&
-      now - new Date(condition.lastTransitionTime ?? now).getTime() > unreadyLimitMs,
+/** Whether a pod has not been ready for longer than it may take to start, so that waiting is pointless. Pure. */
+export function staysUnready(pod: V1Pod, now: number): boolean {
+  return (pod.status?.conditions ?? []).some(
+    ({ type, status, lastTransitionTime = now }) =>
+      type === "Ready" && status === "False" && now - new Date(lastTransitionTime).getTime() > startMs(pod),
   );
 }
 
@@ -30,7 +38,10 @@ export function staysUnready({ status }: V1Pod, now: number): boolean {
 export function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
   const name = pod.metadata?.name ?? "";
   const last = events
-    .filter(({ involvedObject, type }) => involvedObject.name === name && type === "Warning")
+    // That the kubelet waits before it starts a program again says nothing of why.
+    .filter(
+      ({ involvedObject, type, reason }) => involvedObject.name === name && type === "Warning" && reason !== "BackOff",
+    )
     .sort((a, b) => Number(new Date(a.lastTimestamp ?? 0)) - Number(new Date(b.lastTimestamp ?? 0)))
     .at(-1);
   return `${name} is not ready: ${last?.message ?? "its kubelet says nothing"}`;
@@ -40,25 +51,30 @@ export function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): st
 export const staticPods: RehearsalCheck = {
   id: "static pods",
   title: "etcd and the programs of the control plane are static pods of their kubelets, ready by kubeadm's probes",
+  limitMs: limitsMs.steps,
   run: async ({ api, note }) => {
     const { items: nodes } = await api.core.listNode({ labelSelector: "node-role.kubernetes.io/control-plane" });
-    let pods: readonly V1Pod[] = [];
-    await waitFor(
+    const list = async (): Promise<readonly V1Pod[]> =>
+      (await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: selector })).items;
+    const wanted = nodes.length * perMachine;
+    const there = async (): Promise<readonly V1Pod[]> => {
+      const pods = await list();
+      if (pods.length !== wanted) throw new Error(`there are ${pods.length}`);
+      return pods;
+    };
+    const longest = (await waitFor(`${wanted} pods`, there, { timeoutMs: limitsMs.answer })).map(startMs);
+    const pods = await waitFor(
       "the static pods to be ready",
       async () => {
-        pods = (await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: selector })).items;
-        const now = Date.now();
-        return (
-          pods.some((pod) => staysUnready(pod, now)) ||
-          (pods.length === nodes.length * perMachine && pods.every(isReady))
-        );
+        const now = await list();
+        const ready = now.length === wanted && now.every(isReady);
+        return (ready || now.some((pod) => staysUnready(pod, Date.now()))) && now;
       },
-      { timeoutMs: unreadyLimitMs, intervalMs: 500 },
-    ).catch(() => undefined);
+      { timeoutMs: Math.max(...longest) + limitsMs.answer, intervalMs: 500 },
+    );
     const { items: events } = await api.core.listNamespacedEvent({ namespace: "kube-system" });
     const problems = pods.filter((pod) => !isReady(pod)).map((pod) => staticPodProblem(pod, events));
     expect(problems.length === 0, problems.join("; "));
-    expect(pods.length === nodes.length * perMachine, `there are ${pods.length}, wanted ${nodes.length * perMachine}`);
     note(`${pods.length} pods on ${nodes.length} machines`);
   },
 };

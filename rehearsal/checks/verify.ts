@@ -2,10 +2,11 @@ import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, expectEqual } from "../../checks/check.ts";
+import { expect, expectEqual, within } from "../../checks/check.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
 import { insideNamespaces } from "../host/namespaces.ts";
 import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 import type { CheckContext, ExpectedPool, RehearsalCheck } from "./context.ts";
 
 const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
@@ -17,7 +18,7 @@ async function verify({ kubectl }: CheckContext, args: readonly string[]): Promi
   try {
     await writeFile(file, kubeconfig, { mode: 0o600 });
     return await runCommand([process.execPath, program, "verify", "--kubeconfig", file, ...args], {
-      timeoutMs: 110_000,
+      timeoutMs: limitsMs.program,
     });
   } finally {
     await rm(file, { force: true });
@@ -99,7 +100,7 @@ function verifyPasses(pools: readonly ExpectedPool[], mutates: boolean): Rehears
           left = (await context.kubectl(["get", kinds, "-A", "-l", label, "-o", "name"])).stdout.trim();
           return left === "";
         },
-        { timeoutMs: 45_000, intervalMs: 500 },
+        { timeoutMs: limitsMs.answer, intervalMs: 500 },
       ).catch(() => undefined);
       expectEqual(left, "", "what verify left behind");
     },
@@ -159,5 +160,8 @@ export function verifyChecks(
 ): readonly RehearsalCheck[] {
   const windows = pools.find(({ runtimeClass, count }) => runtimeClass !== undefined && count > 0);
   const sample = windows?.runtimeClass?.replace("windows-", "win-webserver-");
-  return [verifyPasses(pools, mutates), ...(samples && sample !== undefined ? [verifyFails(sample)] : [])];
+  return within(limitsMs.steps, [
+    verifyPasses(pools, mutates),
+    ...(samples && sample !== undefined ? [verifyFails(sample)] : []),
+  ]);
 }

@@ -1,7 +1,9 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
 import { NotYet, until } from "../../checks/poll.ts";
+import { answered, hasAnswer } from "../cluster/answered.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import { limitsMs } from "../limits.ts";
 import type { Wine } from "../programs/wine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 import { oneLine, onMachine, type Subject, writeDrive } from "./windowsSubject.ts";
@@ -30,7 +32,7 @@ async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
       "10s",
       ...args,
     ];
-    const { code, stdout, stderr } = await machine.run(argv);
+    const { code, stdout, stderr } = await answered(() => machine.run(argv), hasAnswer);
     expect(code === 0, `kubectl.exe ${args.slice(0, 2).join(" ")} ended with exit code ${code}: ${oneLine(stderr)}`);
     return stdout.replaceAll("\r", "");
   };
@@ -80,7 +82,7 @@ async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
       );
       if (names.some((name) => present.includes(name))) throw new NotYet(`${present.join(", ")} are there`);
     };
-    await until("both pods to be gone", left, { signal, intervalMs: 200 });
+    await until("both pods to be gone", left, { signal, limitMs: limitsMs.answer, intervalMs: 200 });
     note(`${found.length} pods on ${node}`);
   } finally {
     await asAdministrator(["uncordon", node]);

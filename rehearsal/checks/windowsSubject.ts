@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CheckSkipped, expect } from "../../checks/check.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import { limitsMs } from "../limits.ts";
 import type { WindowsMachine } from "../machines/windowsMachine.ts";
 import type { WindowsPrograms } from "../programs/windowsPrograms.ts";
 import type { Wine } from "../programs/wine.ts";
@@ -48,6 +49,7 @@ export function onMachine(
   return {
     id: `windows: ${name}`,
     title,
+    limitMs: limitsMs.steps,
     run: async (context) => {
       const wine = await later;
       if (typeof wine === "string") throw new CheckSkipped(wine);

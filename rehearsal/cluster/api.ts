@@ -6,10 +6,18 @@ import {
   CoordinationV1Api,
   CoreV1Api,
   CustomObjectsApi,
+  createConfiguration,
+  IsomorphicFetchHttpLibrary,
   KubeConfig,
   NodeV1Api,
+  RequestContext,
+  ResponseContext,
+  ServerConfiguration,
+  wrapHttpLibrary,
 } from "@kubernetes/client-node";
+import { z } from "zod";
 import type { ApiClients } from "../../checks/cluster/api.ts";
+import { answered } from "./answered.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */
 export interface Api extends ApiClients {
@@ -21,7 +29,7 @@ export interface Api extends ApiClients {
   readonly withToken: (token: string) => Api;
 }
 
-/** Clients for the identity of a kubeconfig's current context. */
+/** Clients for the identity of a kubeconfig's current context. They repeat what has no answer, or one of an API server that is not well (5xx). */
 export function apiFor(kubeconfig: string): Api {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
@@ -29,23 +37,63 @@ export function apiFor(kubeconfig: string): Api {
 }
 
 function clients(config: KubeConfig): Api {
+  const cluster = config.getCurrentCluster();
+  if (cluster === null) throw new Error("the kubeconfig has no cluster");
+  // As KubeConfig.makeApiClient does it, which takes no httpApi.
+  const configuration = createConfiguration({
+    baseServer: new ServerConfiguration(cluster.server, {}),
+    authMethods: { default: config },
+    httpApi: wrapHttpLibrary({ send: repeating }),
+  });
   return {
-    core: config.makeApiClient(CoreV1Api),
-    apps: config.makeApiClient(AppsV1Api),
-    node: config.makeApiClient(NodeV1Api),
-    certificates: config.makeApiClient(CertificatesV1Api),
-    coordination: config.makeApiClient(CoordinationV1Api),
-    authorization: config.makeApiClient(AuthorizationV1Api),
-    custom: config.makeApiClient(CustomObjectsApi),
+    core: new CoreV1Api(configuration),
+    apps: new AppsV1Api(configuration),
+    node: new NodeV1Api(configuration),
+    certificates: new CertificatesV1Api(configuration),
+    coordination: new CoordinationV1Api(configuration),
+    authorization: new AuthorizationV1Api(configuration),
+    custom: new CustomObjectsApi(configuration),
     withToken: (token) => {
-      const cluster = config.getCurrentCluster();
-      if (cluster === null) throw new Error("the kubeconfig has no cluster");
       const other = new KubeConfig();
       other.loadFromClusterAndUser(cluster, { name: "token", token });
       return clients(other);
     },
   };
 }
+
+const http = new IsomorphicFetchHttpLibrary();
+
+/**
+ * Sends a request until the server answers it. What a request without an answer may have done already is no error of the next one: the object that
+ * it was to make is read, one that it was to delete is gone.
+ */
+async function repeating(request: RequestContext): Promise<ResponseContext> {
+  const method = request.getHttpMethod();
+  return await answered(
+    async (again) => {
+      const response = await http.send(request).toPromise();
+      const { httpStatusCode: status, headers, body } = response;
+      if (again && status === 404 && method === "DELETE") return new ResponseContext(200, headers, body);
+      const made = again && status === 409 && method === "POST" ? objectUrl(request) : undefined;
+      if (made === undefined) return response;
+      const read = new RequestContext(made, "GET");
+      for (const [name, value] of Object.entries(request.getHeaders())) read.setHeaderParam(name, value);
+      const dispatcher = request.getDispatcher();
+      if (dispatcher !== undefined) read.setDispatcher(dispatcher);
+      return await http.send(read).toPromise();
+    },
+    ({ httpStatusCode }) => httpStatusCode < 500,
+  );
+}
+
+/** Address of the object that a request asks to make; nothing when the server chooses its name. */
+function objectUrl(request: RequestContext): string | undefined {
+  const url = new URL(request.getUrl());
+  const name = bodySchema.parse(JSON.parse(String(request.getBody()))).metadata?.name;
+  return name === undefined ? undefined : `${url.origin}${url.pathname}/${name}`;
+}
+
+const bodySchema = z.looseObject({ metadata: z.looseObject({ name: z.string().optional() }).optional() });
 
 /** Whether the API server says that it is ready. */
 export async function answersReady(kubeconfig: string): Promise<boolean> {

@@ -2,17 +2,24 @@ import { messageOf } from "../../components/gates/messageOf.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../plan/program/values.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
+import { limitsMs } from "../limits.ts";
+import { answered, hasAnswer } from "./answered.ts";
 
 /** Runs kubectl with the program's own admin kubeconfig. */
 export type Kubectl = (args: readonly string[], stdin?: string) => Promise<CommandResult>;
 
-/** kubectl with a kubeconfig file. */
+/** kubectl with a kubeconfig file. A command that had no answer is repeated, as the provider does it. */
 export function kubectlWith(program: string, kubeconfigFile: string): Kubectl {
+  const options = { timeoutMs: limitsMs.program };
   return (args, stdin) =>
-    runCommand([program, "--kubeconfig", kubeconfigFile, ...args], {
-      timeoutMs: 120_000,
-      ...(stdin === undefined ? {} : { stdin }),
-    });
+    answered(
+      () =>
+        runCommand(
+          [program, "--kubeconfig", kubeconfigFile, ...args],
+          stdin === undefined ? options : { ...options, stdin },
+        ),
+      hasAnswer,
+    );
 }
 
 /** A Kubernetes object. */
@@ -143,7 +150,7 @@ export async function applyLayer(objects: readonly KubernetesObject[], kubectl: 
   // A type made a moment ago may not be served yet: once more, each by itself, so that one bad object does not hide the others.
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const results = await Promise.all(
-    objects.map(async (object) => ({ object, result: await answered(() => kubectl(apply, JSON.stringify(object))) })),
+    objects.map(async (object) => ({ object, result: await kubectl(apply, JSON.stringify(object)) })),
   );
   return {
     refused: results
@@ -151,21 +158,6 @@ export async function applyLayer(objects: readonly KubernetesObject[], kubectl: 
       .map(({ object, result }) => `${String(object.kind)} ${nameOf(object)}: ${result.stderr.trim()}`),
     warnings: results.flatMap(({ result }) => warningsIn(result)),
   };
-}
-
-/** The API server gave no answer, for instance because it was started anew. What it refuses reads otherwise. */
-const noAnswer = /Unable to connect to the server|unexpected EOF|connection re(set|fused)|server is currently unable/;
-/** Longest that an object waits for an answer, in milliseconds. */
-const answerLimitMs = 60_000;
-
-/** Repeats a command while the API server does not answer, as the provider does. */
-async function answered(command: () => Promise<CommandResult>): Promise<CommandResult> {
-  const end = performance.now() + answerLimitMs;
-  for (;;) {
-    const result = await command();
-    if (result.code === 0 || !noAnswer.test(result.stderr) || performance.now() > end) return result;
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-  }
 }
 
 function warningsIn({ stderr }: CommandResult): readonly string[] {

@@ -10,6 +10,8 @@ import { playCloud } from "../clouds/playCloud.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { logTail, waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
+import { limitsMs } from "../limits.ts";
+import { stuckStage } from "../machines/bootstrapLog.ts";
 import { imagePrograms } from "../machines/images.ts";
 import { refusal } from "../machines/kubeletLog.ts";
 import { startKwok } from "../machines/kwok.ts";
@@ -34,8 +36,6 @@ const defaultCapacity = { vcpus: 2, memoryGib: 8 };
 /** Unit that runs the bootstrap of a machine. */
 const bootstrapUnit = "fenestra-bootstrap.service";
 const kubeletUnit = "kubelet.service";
-/** Longest that a control plane may take to answer, in milliseconds. */
-const readyLimitMs = 180_000;
 
 /** Programs of one Kubernetes release. */
 export interface Release {
@@ -70,7 +70,8 @@ export class Cluster {
   /** Logs of the kubelets of Windows machines by the machines' names. */
   readonly #windowsLogs = new Map<string, string>();
   /** Why kubelets have no Node. */
-  readonly refusals = new Refusals(() => this.#refused());
+  readonly refusals = new Refusals(async () => [...(await this.#refused()), ...(await this.#stuck())]);
+  readonly #failures = new Refusals(() => this.#stuck());
   readonly registered = new Map<string, RegisteredNode>();
   /** Windows machines under Wine whose nodes are registered. */
   readonly windowsMachines: WindowsMachine[] = [];
@@ -103,15 +104,8 @@ export class Cluster {
     await writeFile(this.kubeconfigFile, kubeconfig, { mode: 0o600 });
     const machines = await Promise.all(decoded.map((machine) => this.startLinux(machine, true)));
     progress.line(`control plane: ${machines.map(({ name }) => name).join(", ")} boot from their user data`);
-    const answer = async (): Promise<readonly string[] | false> => {
-      const refused = await this.refusals.lasting();
-      return refused.length > 0 ? refused : (await answersReady(kubeconfig)) && [];
-    };
-    const refused = await explained(
-      machines,
-      waitFor("the API to answer through its load balancer", answer, { timeoutMs: readyLimitMs, intervalMs: 250 }),
-    );
-    expect(refused.length === 0, refused.join("\n"));
+    const answers = (): Promise<boolean> => answersReady(kubeconfig);
+    await this.#reached("the API to answer through its load balancer", answers, this.refusals);
     progress.line("control plane: /readyz answers through the load balancer");
     await recordRegistrations(kubeconfig, this.registered);
   }
@@ -199,7 +193,7 @@ export class Cluster {
     if (started !== undefined) this.windowsMachines.push(started);
   }
 
-  /** What keeps kubelets from having a Node now, and why Windows machines could not join. */
+  /** What keeps kubelets from having a Node now. */
   async #refused(): Promise<readonly string[]> {
     const linux = [...this.#machines.values()].map(
       ({ name, systemd }) => [name, systemd.logFile(kubeletUnit)] as const,
@@ -210,7 +204,33 @@ export class Cluster {
         return reason === undefined ? [] : [`${name}: ${reason}`];
       }),
     );
-    return [...this.#failedJoins, ...refused.flat()];
+    return refused.flat();
+  }
+
+  /** Machines that get no further: Linux ones by their bootstrap, Windows ones that could not join. */
+  async #stuck(): Promise<readonly string[]> {
+    const found = await Promise.all(
+      [...this.#machines.values()].map(async ({ name, systemd }) => {
+        const stage = stuckStage(await readFile(systemd.logFile(bootstrapUnit), "utf8").catch(() => ""));
+        return stage === undefined ? [] : [`${name}: ${stage}`];
+      }),
+    );
+    return [...this.#failedJoins, ...found.flat()];
+  }
+
+  /** Waits for what the machines must reach, as long as nothing lasts that keeps them from it. @throws CheckFailure with what does */
+  async #reached(description: string, look: () => Promise<boolean>, failures: Refusals): Promise<void> {
+    const lookOnce = async (): Promise<readonly string[] | false> => {
+      const lasting = await failures.lasting();
+      return lasting.length > 0 ? lasting : (await look()) && [];
+    };
+    const waiting = waitFor(description, lookOnce, { timeoutMs: limitsMs.machine, intervalMs: 250 });
+    const lasting = await waiting.catch(async (error: unknown) => {
+      const machines = [...this.#machines.values()];
+      const logs = await Promise.all(machines.map(({ systemd }) => logTail(systemd.logFile(bootstrapUnit))));
+      throw new Error([messageOf(error), ...logs].join("\n"));
+    });
+    expect(lasting.length === 0, lasting.join("\n"));
   }
 
   /** The power of a machine fails. Its disk stays, or is lost too. */
@@ -241,25 +261,32 @@ export class Cluster {
     return successor;
   }
 
+  /** Waits until the API server has taken the Nodes of all kubelets. */
+  async untilRegistered(count: number): Promise<void> {
+    const look = async (): Promise<boolean> => {
+      const { items } = await this.api.core.listNode();
+      if (items.length < count) throw new Error(`${items.length} are`);
+      return true;
+    };
+    await this.#reached(`${count} nodes to be registered`, look, this.refusals);
+  }
+
   /** Plays the cloud controller until every node is initialised and Ready. */
   async untilNodesReady(count: number): Promise<void> {
     const { cloud, progress } = this.#parts;
     const instances = cloud.machines.map(cloud.instance);
     let state = "";
-    await waitFor(
-      `${count} nodes to be Ready`,
-      async () => {
-        await initialiseNodes(this.api, instances);
-        const nodes = (await this.api.core.listNode()).items;
-        const ready = nodes.filter(({ status }) =>
-          status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True"),
-        );
-        state = `${ready.length} of ${nodes.length} nodes Ready, ${count} wanted`;
-        if (ready.length < count) throw new Error(state);
-        return true;
-      },
-      { timeoutMs: 120_000, intervalMs: 500 },
-    );
+    const look = async (): Promise<boolean> => {
+      await initialiseNodes(this.api, instances);
+      const nodes = (await this.api.core.listNode()).items;
+      const ready = nodes.filter(({ status }) =>
+        status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True"),
+      );
+      state = `${ready.length} of ${nodes.length} nodes Ready, ${count} wanted`;
+      if (ready.length < count) throw new Error(state);
+      return true;
+    };
+    await this.#reached(`${count} nodes to be Ready`, look, this.#failures);
     progress.line(`nodes: ${state}; the cloud controller is a fake`);
   }
 
@@ -277,31 +304,12 @@ export class Cluster {
 
   /** Waits until the bootstrap of every machine in a namespace has ended well. */
   async untilBooted(): Promise<void> {
-    await Promise.all(
-      [...this.#machines.values()].map((machine) =>
-        explained(
-          [machine],
-          waitFor(
-            `the bootstrap of ${machine.name} to end well`,
-            () => machine.systemd.state(bootstrapUnit).lastCode === 0,
-            {
-              timeoutMs: 120_000,
-              intervalMs: 500,
-            },
-          ),
-        ),
-      ),
-    );
-  }
-}
-
-/** Adds the ends of the machines' bootstrap logs to an error. */
-async function explained<T>(machines: readonly LinuxMachine[], waiting: Promise<T>): Promise<T> {
-  try {
-    return await waiting;
-  } catch (error) {
-    const logs = await Promise.all(machines.map(({ systemd }) => logTail(systemd.logFile(bootstrapUnit))));
-    throw new Error([messageOf(error), ...logs].join("\n"));
+    const look = async (): Promise<boolean> => {
+      const late = [...this.#machines.values()].filter(({ systemd }) => systemd.state(bootstrapUnit).lastCode !== 0);
+      if (late.length > 0) throw new Error(`${late.map(({ name }) => name).join(", ")} go on`);
+      return true;
+    };
+    await this.#reached("the bootstraps to end well", look, this.#failures);
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ports } from "../../components/model/ports.ts";
+import { limitsMs } from "../limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { Cluster } from "./cluster.ts";
 
@@ -57,23 +57,6 @@ export function auditEventOf(line: string): z.output<typeof auditEvent> {
   return auditEvent.parse(JSON.parse(line));
 }
 
-/** What etcd of a machine holds under a key, as text. @throws Error when etcd does not answer */
-export async function rawEtcd(machine: LinuxMachine, key: string): Promise<string> {
-  const pki = "/etc/kubernetes/pki/etcd";
-  const { code, stdout, stderr } = await machine.run([
-    "etcdctl",
-    `--endpoints=https://127.0.0.1:${ports.etcdClient}`,
-    `--cacert=${pki}/ca.crt`,
-    `--cert=${pki}/healthcheck-client.crt`,
-    `--key=${pki}/healthcheck-client.key`,
-    "get",
-    key,
-    "--print-value-only",
-  ]);
-  if (code !== 0) throw new Error(`etcdctl: ${stderr}`);
-  return stdout;
-}
-
 /** Whether a machine reaches a TCP port of its own by the name localhost; a machine that does not run does not. */
 export async function listensOnItself(machine: LinuxMachine | undefined, port: number): Promise<boolean> {
   const connected = await machine?.run(["bash", "-c", `exec 3<>/dev/tcp/localhost/${port}`]);
@@ -86,7 +69,7 @@ export async function repeatBootstrap(
 ): Promise<readonly { name: string; code: number; output: string }[]> {
   return await Promise.all(
     machines.map(async ({ name, run }) => {
-      const { code, stdout, stderr } = await run(["/opt/fenestra/bootstrap.sh"], { timeoutMs: 100_000 });
+      const { code, stdout, stderr } = await run(["/opt/fenestra/bootstrap.sh"], { timeoutMs: limitsMs.program });
       return { name, code, output: stdout + stderr };
     }),
   );

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig, type V1Node, Watch } from "@kubernetes/client-node";
 import type { RegisteredNode } from "../checks/context.ts";
 import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 import { apiFor } from "./api.ts";
 
 /**
@@ -17,7 +18,7 @@ export async function recordRegistrations(kubeconfig: string, registered: Map<st
   let version = await waitFor(
     "the list of nodes",
     async () => (await apiFor(kubeconfig).core.listNode()).metadata?.resourceVersion,
-    { timeoutMs: 60_000 },
+    { timeoutMs: limitsMs.answer },
   );
   const follow = async (): Promise<void> => {
     for (;;) {

@@ -1,6 +1,7 @@
 import { stringify } from "yaml";
 import type { ApiClients } from "../../checks/cluster/api.ts";
 import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 
 const label = "kwok.x-k8s.io/node";
 
@@ -38,7 +39,7 @@ async function relabel(
     return await core.replaceNode({ name, body: { ...node, metadata: { ...node.metadata, labels } } });
   };
   // Controllers write to a node, too.
-  await waitFor(`the labels of node ${name} to be written`, write, { timeoutMs: 10_000 });
+  await waitFor(`the labels of node ${name} to be written`, write, { timeoutMs: limitsMs.change });
 }
 
 /** A rule of KWOK: objects that match the selector get the next status, or are deleted. */

@@ -5,6 +5,7 @@ import type { CommandResult } from "../host/command.ts";
 import { createMachineRoot } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
 import { type MachineProcess, type RunOptions, runInMachine, waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 import { defaultCache } from "../programs/cache.ts";
 import type { Wine } from "../programs/wine.ts";
 import { programInCache } from "./images.ts";
@@ -46,8 +47,6 @@ export interface WindowsMachine {
   /** Runs a Linux program, for which `C:\` is the working directory. */
   runOnDrive(argv: readonly string[], options?: RunOptions): Promise<CommandResult>;
 }
-
-const registrationLimitMs = 120_000;
 
 /**
  * Starts a Windows machine's kubelet from its payload and waits until its node is registered and its serving certificate asked for. Then the
@@ -110,7 +109,11 @@ function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: st
       if (code !== 0) throw new Error(`${name}: ${at} could not be installed: ${stderr}`);
     },
     run: ([program = "", ...args], options) =>
-      runOnDrive([wine.loader, program, ...args], { ...options, env: { ...env, ...options?.env } }),
+      runOnDrive([wine.loader, program, ...args], {
+        timeoutMs: limitsMs.program,
+        ...options,
+        env: { ...env, ...options?.env },
+      }),
   };
 }
 
@@ -130,7 +133,7 @@ async function untilRegistered(
     if (!asked) throw new Error("it has not asked for a serving certificate");
     return (await api.core.readNode({ name })).metadata !== undefined;
   };
-  await waitFor(`the kubelet to register ${name}`, look, { timeoutMs: registrationLimitMs, intervalMs: 500 });
+  await waitFor(`the kubelet to register ${name}`, look, { timeoutMs: limitsMs.machine / 2, intervalMs: 500 });
   if (kubelet.exitCode() === undefined) return;
   const log = await readFile(logFile, "utf8");
   const reason = refusal(log) ?? log.trimEnd().split("\n").at(-1) ?? "";
@@ -165,6 +168,6 @@ async function handOver(options: WindowsMachineOptions): Promise<void> {
       body: { ...node, status: { ...status, capacity, allocatable, ...own } },
     });
   };
-  await waitFor(`node ${name} to have a disk`, complete, { timeoutMs: 10_000 });
+  await waitFor(`node ${name} to have a disk`, complete, { timeoutMs: limitsMs.change });
   await giveToKwok(api, name, wine === undefined ? systemLabels : {});
 }

@@ -5,6 +5,7 @@ import type { BootIdentity } from "../clouds/cloud.ts";
 import { windowsBuilds } from "../cluster/facts.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
 
 /** The part of `machine.json` that the simulated kubelet needs; everything else in it is for the scripts. */
 const machineSchema = z.looseObject({
@@ -23,9 +24,6 @@ const joinSecretSchema = z.looseObject({
   token: z.string(),
   expires: z.string(),
 });
-
-/** Longest wait for a join secret, in milliseconds. */
-const joinLimitMs = 120_000;
 
 /** Year of a Windows Server image: from the name of the public parameter or the Marketplace SKU; a pinned id tells none. */
 function windowsYear(image: string): string | undefined {
@@ -86,7 +84,8 @@ export async function joinPayload(
     `${machine.name} to find a fresh join secret`,
     async () => freshSecret(await readSecret(joinSecret)),
     {
-      timeoutMs: joinLimitMs,
+      // The other half is for the kubelet.
+      timeoutMs: limitsMs.machine / 2,
       intervalMs: 500,
     },
   );

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Check, CheckFailure, type CheckResult, CheckSkipped, inOrder } from "../../checks/check.ts";
+import { type Check, CheckFailure, type CheckResult, CheckSkipped, inOrder, within } from "../../checks/check.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { type RunOptions, runChecks } from "../../checks/run.ts";
 
@@ -123,6 +123,11 @@ describe("the engine of checks", () => {
     assert.deepEqual(await run([deaf, check("next")], { limitMs: 20 }), [
       "deaf failed: not finished after 0.02 s",
       "next passed",
+    ]);
+    const slow = check("slow", () => new Promise((resolve) => setTimeout(resolve, 60)), { limitMs: 10_000 });
+    assert.deepEqual(await run([slow, ...within(10, [deaf])], { limitMs: 30 }), [
+      "slow passed",
+      "deaf failed: not finished after 0.01 s",
     ]);
   });
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mock } from "node:test";
 import { staticPodProblem, staysUnready } from "../../rehearsal/checks/staticPods.ts";
 import { byReason, Refusals } from "../../rehearsal/cluster/refusals.ts";
+import { stuckStage } from "../../rehearsal/machines/bootstrapLog.ts";
 import { refusal } from "../../rehearsal/machines/kubeletLog.ts";
 
 const done = 'I1122 01:59:52.226967 2291 kubelet_node_status.go:78] "Successfully registered node" node="i-1"';
@@ -53,12 +54,36 @@ describe("why a kubelet has no node", () => {
   });
 });
 
+describe("a bootstrap that gets no further", () => {
+  const failed = (stage: string, seconds: number): string =>
+    `2026-11-22T02:00:00Z error: no ${stage}\n2026-11-22T02:00:00Z bootstrap ${stage}: failed after ${seconds} s with status 1; exit code 12\n`;
+  const done = (stage: string): string => `2026-11-22T02:00:00Z bootstrap ${stage}: done after 1 s\n`;
+
+  it("is one whose stage has failed three times in a row, without waiting", () => {
+    const run = `${done("os")}${failed("artifacts", 31)}`;
+    assert.equal(
+      stuckStage(run.repeat(3)),
+      "stage artifacts fails each time: 2026-11-22T02:00:00Z error: no artifacts",
+    );
+    const waiting = failed("addons", 120).repeat(4);
+    for (const log of [
+      "",
+      run.repeat(2),
+      waiting,
+      `${run.repeat(3)}${done("artifacts")}`,
+      `${run.repeat(2)}${waiting}`,
+    ])
+      assert.equal(stuckStage(log), undefined, log);
+  });
+});
+
 describe("a static pod that is not ready", () => {
   it("is shown with the last warning of its kubelet", () => {
-    const event = (message: string, seconds: number, type = "Warning") => ({
+    const event = (message: string, seconds: number, type = "Warning", reason = "Unhealthy") => ({
       involvedObject: { name: "kube-scheduler-i-1" },
       metadata: {},
       type,
+      reason,
       message,
       lastTimestamp: new Date(seconds * 1000),
     });
@@ -66,6 +91,7 @@ describe("a static pod that is not ready", () => {
       event("Startup probe failed: b", 2),
       event("Startup probe failed: a", 1),
       event("Created", 3, "Normal"),
+      event("Back-off restarting failed container", 4, "Warning", "BackOff"),
     ];
     assert.equal(
       staticPodProblem({ metadata: { name: "kube-scheduler-i-1" } }, events),
@@ -73,14 +99,23 @@ describe("a static pod that is not ready", () => {
     );
   });
 
-  it("is given up when it has not been ready for long", () => {
-    const pod = (status: string, seconds: number) => ({
-      status: { conditions: [{ type: "Ready", status, lastTransitionTime: new Date(seconds * 1000) }] },
+  it("is given up when its startup probe must have failed for the last time", () => {
+    const pod = (status: string, since: number, failureThreshold: number) => ({
+      spec: {
+        containers: [
+          {
+            name: "a",
+            startupProbe: { initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 15, failureThreshold },
+          },
+        ],
+      },
+      status: { conditions: [{ type: "Ready", status, lastTransitionTime: new Date(since * 1000) }] },
     });
-    const now = 100_000;
+    const now = 1_000_000;
+    const pods = [pod("False", 944, 3), pod("False", 946, 3), pod("False", 944, 60), pod("True", 0, 3), {}];
     assert.deepEqual(
-      [pod("False", 50), pod("False", 70), pod("True", 50), {}].map((one) => staysUnready(one, now)),
-      [true, false, false, false],
+      pods.map((one) => staysUnready(one, now)),
+      [true, false, false, false, false],
     );
   });
 });
