@@ -118,6 +118,20 @@ export function collectVaults(program: RecordedProgram): readonly SimulatedVault
   });
 }
 
+/**
+ * Vaults that are not of the program, by the roles that it gives on what is in them. Their firewalls are unknown, and taken to admit the machines.
+ */
+export function collectOtherVaults(program: RecordedProgram): readonly SimulatedVault[] {
+  const own = resourcesOfType(program, "azure-native:keyvault:Vault").flatMap(({ id }) => id ?? []);
+  const found = resourcesOfType(program, "azure-native:authorization:RoleAssignment").flatMap(({ inputs }) => {
+    const [id, name] = /^.+\/providers\/Microsoft\.KeyVault\/vaults\/([^/]+)/i.exec(textOf(inputs.scope) ?? "") ?? [];
+    if (id === undefined || name === undefined || own.some((one) => same(one, id))) return [];
+    const vault = { id, name, host: `${name.toLowerCase()}.vault.azure.net`, admits: () => true };
+    return [[id.toLowerCase(), vault] as const];
+  });
+  return [...new Map(found).values()];
+}
+
 /** A storage account of the program. */
 export interface SimulatedAccount {
   readonly id: string;

@@ -5,6 +5,7 @@ import { type AwsCloud, awsApi } from "../../rehearsal/clouds/aws/api.ts";
 import { LifecycleActions } from "../../rehearsal/clouds/aws/lifecycle.ts";
 import { type AwsMachine, awsMetadata, newCredentials } from "../../rehearsal/clouds/aws/metadata.ts";
 import { sign } from "../../rehearsal/clouds/aws/sigv4.ts";
+import { KeyBox } from "../../rehearsal/clouds/keyBox.ts";
 import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";
 
 const region = "eu-central-1";
@@ -62,6 +63,7 @@ function start() {
     parameters: new Map([["/fenestra/dev/join", { arn: parameterArn, keyArn, value: "first", version: 1 }]]),
     objects: new Map(),
     lifecycle: new LifecycleActions(),
+    keys: new KeyBox(),
     calls: [],
     groupArn: (name) => (name === "dev-linux" ? groupArn : ""),
   };
@@ -324,6 +326,54 @@ describe("the simulated Auto Scaling", () => {
     assert.equal(await ask({}, "i-cp"), 403);
     assert.equal(await ask({ Action: "DeleteAutoScalingGroup" }), 400);
     assert.deepEqual([...lifecycle.launched], []);
+  });
+});
+
+describe("the simulated KMS", () => {
+  const call = (operation: string, input: object): Call => ({
+    service: "kms",
+    headers: { "content-type": "application/x-amz-json-1.1", "x-amz-target": `TrentService.${operation}` },
+    body: JSON.stringify(input),
+  });
+  const encrypt = (plain: string, KeyId = keyArn) =>
+    call("Encrypt", { KeyId, Plaintext: Buffer.from(plain).toString("base64") });
+  const decrypt = (CiphertextBlob: unknown) => call("Decrypt", { CiphertextBlob });
+  const documentOf = ({ body }: EndpointAnswer) => JSON.parse(String(body));
+
+  it("encrypts and decrypts for a role that may, and refuses one that may not", async () => {
+    const { send, cloud } = start();
+    const { CiphertextBlob } = documentOf(await send("i-cp", encrypt("seed")));
+    assert.equal(Buffer.from(CiphertextBlob, "base64").includes("seed"), false);
+    const { Plaintext } = documentOf(await send("i-worker", decrypt(CiphertextBlob)));
+    assert.equal(Buffer.from(Plaintext, "base64").toString(), "seed");
+    assert.deepEqual(typeOf(await send("i-worker", encrypt("seed"))), [400, "AccessDeniedException"]);
+    assert.deepEqual(typeOf(await send("i-nokey", decrypt(CiphertextBlob))), [400, "AccessDeniedException"]);
+    assert.deepEqual(typeOf(await send("i-cp", encrypt("seed", `${keyArn}2`))), [400, "AccessDeniedException"]);
+    assert.deepEqual(
+      cloud.calls.map(({ machine: id, action, allowed }) => [id, action, allowed]),
+      [
+        ["i-cp", "kms:Encrypt", true],
+        ["i-worker", "kms:Decrypt", true],
+        ["i-worker", "kms:Encrypt", false],
+        ["i-nokey", "kms:Decrypt", false],
+        ["i-cp", "kms:Encrypt", false],
+      ],
+    );
+  });
+
+  it("refuses what no key has encrypted, too much of it, and what it does not know", async () => {
+    const { send } = start();
+    const { CiphertextBlob } = documentOf(await send("i-cp", encrypt("seed")));
+    const forged = Buffer.from(CiphertextBlob, "base64");
+    forged.writeUInt8(forged.readUInt8(forged.length - 1) ^ 1, forged.length - 1);
+    for (const blob of [forged, Buffer.from("seed")])
+      assert.deepEqual(typeOf(await send("i-cp", decrypt(blob.toString("base64")))), [
+        400,
+        "InvalidCiphertextException",
+      ]);
+    assert.deepEqual(typeOf(await send("i-cp", encrypt("x".repeat(4097)))), [400, "ValidationException"]);
+    assert.deepEqual(typeOf(await send("i-cp", encrypt("x", "alias/one"))), [400, "ValidationException"]);
+    assert.deepEqual(typeOf(await send("i-cp", call("GenerateDataKey", {}))), [400, "UnknownOperationException"]);
   });
 });
 

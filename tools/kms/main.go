@@ -3,16 +3,14 @@
 //   - kubernetes-sigs/aws-encryption-provider, cmd/server/main.go and pkg/plugin/plugin_v2.go (June 2026)
 //   - Azure/kubernetes-kms v0.11.0, cmd/server/main.go and pkg/plugin
 //
-// Nobody publishes either one as a program or a Go module. The key service is missing: what would be its key is derived from the key's name,
-// so that every machine has the same one, and another key cannot decrypt. A flag of the other program, or a missing one, ends it.
+// Nobody publishes either one as a program or a Go module. Like them it asks the key service for everything, with the machine's identity
+// (service.go). Kinder in two things: an error is not kept for 30 seconds (AWS), and annotations are not looked at (Azure). A flag of the other
+// program, or a missing one, ends it.
 package main
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
-	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,47 +29,48 @@ import (
 // plugin serves one key.
 type plugin struct {
 	kms.UnimplementedKeyManagementServiceServer
-	keyID string
-	box   cipher.AEAD
+	service keyService
 }
 
-func newPlugin(keyID string) (*plugin, error) {
-	key := sha256.Sum256([]byte(keyID))
-	block, err := aes.NewCipher(key[:])
+// health is whether the key can be used: both originals encrypt and decrypt for it.
+func (p *plugin) health(ctx context.Context) error {
+	sealed, err := p.service.encrypt(ctx, []byte("foo"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	box, err := cipher.NewGCM(block)
-	return &plugin{keyID: keyID, box: box}, err
+	_, err = p.service.decrypt(ctx, sealed)
+	return err
 }
 
 // Status says v2beta1, as both originals do.
-func (p *plugin) Status(context.Context, *kms.StatusRequest) (*kms.StatusResponse, error) {
-	return &kms.StatusResponse{Version: "v2beta1", Healthz: "ok", KeyId: p.keyID}, nil
-}
-
-func (p *plugin) Encrypt(_ context.Context, request *kms.EncryptRequest) (*kms.EncryptResponse, error) {
-	nonce := make([]byte, p.box.NonceSize())
-	if _, err := rand.Read(nonce); err != nil {
+func (p *plugin) Status(ctx context.Context, _ *kms.StatusRequest) (*kms.StatusResponse, error) {
+	if err := p.health(ctx); err != nil {
 		return nil, err
 	}
-	return &kms.EncryptResponse{Ciphertext: p.box.Seal(nonce, nonce, request.Plaintext, nil), KeyId: p.keyID}, nil
+	return &kms.StatusResponse{Version: "v2beta1", Healthz: "ok", KeyId: p.service.id()}, nil
 }
 
-func (p *plugin) Decrypt(_ context.Context, request *kms.DecryptRequest) (*kms.DecryptResponse, error) {
-	size := p.box.NonceSize()
-	if len(request.Ciphertext) < size {
-		return nil, errors.New("the ciphertext is too short")
-	}
-	plain, err := p.box.Open(nil, request.Ciphertext[:size], request.Ciphertext[size:], nil)
+func (p *plugin) Encrypt(ctx context.Context, request *kms.EncryptRequest) (*kms.EncryptResponse, error) {
+	sealed, err := p.service.encrypt(ctx, request.Plaintext)
 	if err != nil {
-		return nil, fmt.Errorf("the key %s has not encrypted this: %w", p.keyID, err)
+		return nil, fmt.Errorf("failed to encrypt: %w", err)
+	}
+	return &kms.EncryptResponse{Ciphertext: sealed, KeyId: p.service.id()}, nil
+}
+
+func (p *plugin) Decrypt(ctx context.Context, request *kms.DecryptRequest) (*kms.DecryptResponse, error) {
+	plain, err := p.service.decrypt(ctx, request.Ciphertext)
+	if err != nil {
+		return nil, fmt.Errorf("failed to decrypt: %w", err)
 	}
 	return &kms.DecryptResponse{Plaintext: plain}, nil
 }
 
 // settings are what the flags say.
-type settings struct{ keyID, socket, health string }
+type settings struct {
+	service        keyService
+	socket, health string
+}
 
 var keyARN = regexp.MustCompile(`^arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/`)
 
@@ -91,7 +90,7 @@ func parse(name string, args []string) (settings, error) {
 		if found == nil || found[1] != *region || *version != "v2" {
 			return settings{}, fmt.Errorf("the key %q, its region %q or the version %q of its health is wrong", *key, *region, *version)
 		}
-		return settings{*key, *listen, *health}, nil
+		return settings{newAWSKey(*key, *region), *listen, *health}, nil
 	}
 	vault := flags.String("keyvault-name", "", "")
 	key := flags.String("key-name", "", "")
@@ -103,20 +102,26 @@ func parse(name string, args []string) (settings, error) {
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
 	}
-	identity, err := os.ReadFile(*config)
+	content, err := os.ReadFile(*config)
 	if err != nil {
 		return settings{}, err
 	}
+	var identity struct {
+		UserAssignedIdentityID string `json:"userAssignedIdentityID"`
+	}
+	if err := json.Unmarshal(content, &identity); err != nil {
+		return settings{}, err
+	}
 	socket, isUnix := strings.CutPrefix(*listen, "unix://")
-	if *vault == "" || *key == "" || *version == "" || !isUnix || !strings.Contains(string(identity), `"userAssignedIdentityID":"`) {
+	if *vault == "" || *key == "" || *version == "" || !isUnix || identity.UserAssignedIdentityID == "" {
 		return settings{}, errors.New("key vault name, key name and key version are required, a socket and an identity")
 	}
 	// A second one on the same machine ends here, as the original does.
 	if _, err := net.Listen("tcp", ":"+*metrics); err != nil {
 		return settings{}, err
 	}
-	id := fmt.Sprintf("https://%s.vault.azure.net/keys/%s/%s", *vault, *key, *version)
-	return settings{id, socket, fmt.Sprintf(":%d", *health)}, nil
+	url := fmt.Sprintf("https://%s.vault.azure.net/keys/%s/%s", *vault, *key, *version)
+	return settings{azureKey{url, identity.UserAssignedIdentityID}, socket, fmt.Sprintf(":%d", *health)}, nil
 }
 
 func run() error {
@@ -124,10 +129,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	served, err := newPlugin(wanted.keyID)
-	if err != nil {
-		return err
-	}
+	served := &plugin{service: wanted.service}
 	if err := os.Remove(wanted.socket); err != nil && !os.IsNotExist(err) {
 		return err
 	}
@@ -135,7 +137,11 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	http.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
+	http.HandleFunc("/healthz", func(response http.ResponseWriter, request *http.Request) {
+		if err := served.health(request.Context()); err != nil {
+			http.Error(response, err.Error(), http.StatusInternalServerError)
+		}
+	})
 	go func() { log.Fatal(http.ListenAndServe(wanted.health, nil)) }()
 	server := grpc.NewServer()
 	kms.RegisterKeyManagementServiceServer(server, served)

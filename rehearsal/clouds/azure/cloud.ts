@@ -2,6 +2,7 @@ import { decodeUserData } from "../../../plan/decode/userData.ts";
 import { startedScript } from "../../../plan/decode/windowsExtension.ts";
 import {
   collectAccounts,
+  collectOtherVaults,
   collectVaultSecrets,
   collectVaults,
   type HeldRole,
@@ -17,6 +18,7 @@ import { type RecordedProgram, resourcesOfType } from "../../../plan/program/rec
 import { mapOf, textOf } from "../../../plan/program/values.ts";
 import { parseEnvironmentFile } from "../../machines/units.ts";
 import type { CloudSimulation, NodeTemplate } from "../cloud.ts";
+import { KeyBox } from "../keyBox.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureAddresses } from "./addresses.ts";
 import { azureApi, managementHost } from "./api.ts";
@@ -155,7 +157,8 @@ function cloudOf(program: RecordedProgram, hosts: ReadonlyMap<string, AzureHost>
     madeAt,
     tokens,
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
-    vaults: collectVaults(program),
+    vaults: [...collectVaults(program), ...collectOtherVaults(program)],
+    keys: new KeyBox(),
     secrets: new Map(
       [...collectVaultSecrets(program)].map(([url, { value }]): [string, StoredValue] => [url, { value, version: 1 }]),
     ),
