@@ -28,6 +28,7 @@ import {
   podAddressNames,
   windowsLogin,
 } from "./machineTemplate.ts";
+import { isCountKept, keptCount } from "./poolCount.ts";
 import { poolExtensions } from "./poolExtensions.ts";
 import { computerNamePrefix, groupTags, poolRoll, rollingBatch, updateMinutes } from "./poolGroup.ts";
 import { purchase } from "./purchase.ts";
@@ -39,7 +40,7 @@ export interface PoolArgs extends Attachment {
   /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
-  /** API client, to count the machines of an autoscaled pool. */
+  /** API client, to count the machines of a pool whose number the program does not set. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the API. */
   readonly after: readonly pulumi.Resource[];
@@ -112,6 +113,10 @@ export class Pool extends pulumi.ComponentResource {
     this.fingerprint = payload.apply(({ fingerprint }) => fingerprint);
     this.group = this.#makeGroup(identity, payload, this.#letControllersAssign(identity));
     this.groupName = this.group.name;
+    if (isCountKept(this.spec)) {
+      const group = { resourceGroup: this.#resourceGroup, cluster: args.spec.name, groupId: this.group.id };
+      keptCount(`${name}-count`, { ...group, pool: this.spec }, { parent: this });
+    }
     this.registerOutputs({ groupName: this.groupName });
   }
 
@@ -196,10 +201,10 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  /** The autoscaler decides the number of machines where there is one. */
+  /** The number of machines is decided by the autoscaler or by what replaces evicted machines, where there is one of these. */
   #autoscaled(): Pick<pulumi.CustomResourceOptions, "ignoreChanges" | "hooks"> {
     const { pool, api } = this.#args;
-    if (pool.autoscale === undefined) return {};
+    if (pool.autoscale === undefined && !isCountKept(pool)) return {};
     const guard = sizeGuard(`${this.#name}-size`, { pool: pool.name, api });
     return { ignoreChanges: ["sku.capacity"], hooks: { beforeUpdate: [guard] } };
   }

@@ -14,7 +14,7 @@ export interface SizeGuardArgs {
 }
 
 /**
- * A `beforeUpdate` hook for a scale set that the autoscaler sizes. The program does not set the number (`ignoreChanges`), so the engine hands
+ * A `beforeUpdate` hook for a scale set that the autoscaler sizes, or Azure Monitor. The program does not set the number (`ignoreChanges`), so the engine hands
  * the provider the one in the state; Azure's provider sends the whole set, that number included, and a set that has grown since would lose
  * machines in use (pulumi/pulumi: pkg/resource/deploy, processIgnoreChanges; pulumi/pulumi-azure-native: provider.go, defaultUpdate). The
  * hook refuses that. A number that is too large costs extra machines until the autoscaler reduces it again.
@@ -37,7 +37,7 @@ function sizeProblem(pool: string, nodes: number, capacity: unknown, urn: string
   if (typeof capacity !== "number") return `the size of pool ${pool} cannot be read from its update`;
   if (nodes <= capacity) return undefined;
   return (
-    `pool ${pool} has ${nodes} nodes, and this update would leave it ${capacity}, the number in Pulumi's state: the autoscaler has ` +
-    `changed it since. Read the present number, then update again: pulumi refresh --target '${urn}'`
+    `pool ${pool} has ${nodes} nodes, and this update would leave it ${capacity}, the number in Pulumi's state: it has ` +
+    `been changed since. Read the present number, then update again: pulumi refresh --target '${urn}'`
   );
 }

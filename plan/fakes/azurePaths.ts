@@ -51,6 +51,7 @@ const paths: Readonly<Record<string, Path>> = {
   ],
   "compute:Disk": ["Microsoft.Compute", ["disks", "diskName"]],
   "compute:ProximityPlacementGroup": ["Microsoft.Compute", ["proximityPlacementGroups", "proximityPlacementGroupName"]],
+  "monitor:AutoscaleSetting": ["Microsoft.Insights", ["autoscaleSettings", "autoscaleSettingName"]],
   "keyvault:Vault": ["Microsoft.KeyVault", ["vaults", "vaultName"]],
   "keyvault:Secret": ["Microsoft.KeyVault", ["vaults", "vaultName"], ["secrets", "secretName"]],
   "keyvault:Key": ["Microsoft.KeyVault", ["vaults", "vaultName"], ["keys", "keyName"]],

@@ -35,6 +35,11 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
     path("resourceName", "federatedIdentityCredentialResourceName"),
   ),
   "azure-native:managedidentity:UserAssignedIdentity": row(pan, path("resourceName", "location")),
+  "azure-native:monitor:AutoscaleSetting": row(
+    azr("monitor/monitor_autoscale_setting_resource.go"),
+    path("autoscaleSettingName"),
+    { refuses: { location: any, targetResourceUri: any } },
+  ),
   "azure-native:network:ApplicationSecurityGroup": row(pan, path("applicationSecurityGroupName"), {
     refuses: { location: any },
   }),

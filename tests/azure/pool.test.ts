@@ -24,7 +24,7 @@ describe("pools on Azure", () => {
     dev = await runAzure("azure-dev");
     prod = await runAzure("azure-prod");
     spot = await runAzure("azure-dev", {
-      pools: JSON.stringify([{ name: "spot", os: "linux", spot: true }]),
+      pools: JSON.stringify([{ name: "spot", os: "linux", spot: true, count: 3 }]),
       encryptionAtHost: "true",
     });
   });
@@ -253,6 +253,25 @@ describe("pools on Azure", () => {
       [`${template}_resources_ephemeral-storage`]: "98599Mi",
     });
     assert.equal(hintKey("example.com/a_b"), "example.com_a~2b");
+  });
+
+  it("of spot machines get evicted ones back, where the autoscaler does not decide their number", async () => {
+    const kind = azureType("monitor:AutoscaleSetting");
+    const set = resource(spot, setType, "azure-dev-pool-spot-group");
+    assert.deepEqual(resource(spot, kind, "azure-dev-pool-spot-count").inputs, {
+      resourceGroupName: "fenestra-azure-dev",
+      location: "westeurope",
+      autoscaleSettingName: "azure-dev-spot",
+      tags: { "fenestra:cluster": "azure-dev", "fenestra:environment": "development" },
+      enabled: true,
+      targetResourceUri: set.id,
+      profiles: [{ name: "count", capacity: { minimum: "3", maximum: "3", default: "3" }, rules: [] }],
+    });
+    // Two that set the number would undo each other's.
+    assert.deepEqual(set.options.ignoreChanges, ["sku.capacity"]);
+    const scaled = { name: "spot", os: "linux", spot: true, autoscale: { min: 0, max: 3 } };
+    for (const none of [prod, await runAzure("azure-dev", { pools: JSON.stringify([scaled]) })])
+      assert.equal(ofType(none, kind).size, 0);
   });
 
   it("of spot machines have no notice and no rolling upgrade, and go when they are evicted", () => {

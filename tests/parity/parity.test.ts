@@ -81,6 +81,7 @@ const ownFiles = {
   azure: [
     "controllerRoles.ts", // rights are roles on Azure
     "resourceGroup.ts", // every resource names its group, its region and its tags
+    "poolCount.ts", // a scale set forgets its number when a spot machine is evicted
     "poolExtensions.ts", // how a machine starts and reports its health
     "roles.ts",
     "secretNames.ts", // secrets are secrets on Azure

@@ -1,0 +1,51 @@
+import { AutoscaleSetting } from "@pulumi/azure-native/monitor/autoscaleSetting.js";
+import type * as pulumi from "@pulumi/pulumi";
+import { groupName, groupSize } from "../model/poolGroups.ts";
+import type { PoolSpec } from "../model/pools.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
+
+/** Most tags of an autoscale setting (Azure REST API reference, Autoscale Settings). */
+const mostTags = 15;
+
+/**
+ * Whether a pool's number of machines must be kept: Azure takes one off the number of a scale set with each spot machine that it evicts and
+ * deletes, and nothing adds it again (poseidon/typhoon#1567).
+ */
+export function isCountKept({ spot, autoscale }: PoolSpec): boolean {
+  return spot && autoscale === undefined;
+}
+
+/** What `keptCount` is made from. */
+interface KeptCountArgs {
+  readonly resourceGroup: ResourceGroupContext;
+  /** Name of the cluster. */
+  readonly cluster: string;
+  readonly pool: PoolSpec;
+  /** Resource id of the scale set. */
+  readonly groupId: pulumi.Input<string>;
+}
+
+/**
+ * A setting of Azure Monitor that brings a scale set back to its number, as the documentation says for sets that delete evicted machines
+ * ("Azure Spot Virtual Machines for Virtual Machine Scale Sets", eviction policy). `spotRestorePolicy` gives up after two hours at most
+ * (hashicorp/terraform-provider-azurerm: spot_restore), and a pool that lacked capacity for longer would stay small.
+ */
+export function keptCount(name: string, args: KeptCountArgs, opts: pulumi.CustomResourceOptions): AutoscaleSetting {
+  const { resourceGroup, cluster, pool, groupId } = args;
+  const { tags, ...group } = inResourceGroup(resourceGroup);
+  const { minSize, desiredCapacity, maxSize } = groupSize(pool);
+  const capacity = { minimum: String(minSize), maximum: String(maxSize), default: String(desiredCapacity) };
+  return new AutoscaleSetting(
+    name,
+    {
+      ...group,
+      autoscaleSettingName: groupName(cluster, pool.name),
+      tags: Object.fromEntries(Object.entries(tags).slice(0, mostTags)),
+      // Azure's default is false.
+      enabled: true,
+      targetResourceUri: groupId,
+      profiles: [{ name: "count", capacity, rules: [] }],
+    },
+    opts,
+  );
+}
