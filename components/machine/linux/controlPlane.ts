@@ -179,6 +179,8 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
 const certificateTimes = {
   /** Renewed when they are valid for less than this. */
   RENEW_DAYS: 60,
+  /** Renewed even while another member of etcd is not well when they are valid for less than this. */
+  URGENT_DAYS: 14,
   CA_WARNING_DAYS: 90,
   /** For the kubelet to notice that a manifest is gone: it polls every 20 s (kubelet configuration, fileCheckFrequency). */
   RESTART_PAUSE: 25,

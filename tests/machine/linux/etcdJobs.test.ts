@@ -38,6 +38,16 @@ here put key </tmp/value
 kill %1
 `;
 
+const expired = `-----BEGIN CERTIFICATE-----
+MIIBDDCBsgIBATAKBggqhkjOPQQDAjASMRAwDgYDVQQDDAdleHBpcmVkMB4XDTI0
+MDEwMTAwMDAwMFoXDTI1MDEwMTAwMDAwMFowEjEQMA4GA1UEAwwHZXhwaXJlZDBZ
+MBMGByqGSM49AgEGCCqGSM49AwEHA0IABAOHCAbn1+YPXWfBD3Xvq0BhcI4u6QAA
++XBryBu7JnY6UQJI6RZN4rgFTxxFOKiwWe9wvvD8+d+lTKm5pLMf190wCgYIKoZI
+zj0EAwIDSQAwRgIhAJU7VwiB7k0ddA6OJMXJ8J0UyIi2GXBG0PL66JC2Z0ztAiEA
+/QVaPS9syA2+E4fAgD83+RP8fIy4zogrCGxwZaQmXd8=
+-----END CERTIFICATE-----
+`;
+
 describe("jobs around etcd", function () {
   this.timeout(60_000);
   before(needsNamespaces);
@@ -321,16 +331,31 @@ describe("jobs around etcd", function () {
     const ready = (): Sandbox => {
       const here = controlPlane();
       const certificate = here.read("/etc/kubernetes/pki/ca.crt");
-      for (const name of ["etcd/ca", "front-proxy-ca", "apiserver"])
+      for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
         here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
       for (const name of ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
         here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
+      here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1 });
       return here;
+    };
+    /** Its waits for a turn, kubeadm and restarts, while no member has a quorum. */
+    const alone = (here: Sandbox): readonly string[] => {
+      here.write("/store/fail", "get health\n");
+      const { code, output, calls } = here.run(renew);
+      assert.equal(code, 0, output);
+      assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+      assert.equal(here.has("/var/lib/fenestra/renewing"), false);
+      const restarts = ["certs", "25", "--consistency=s", "25", "25", "25"];
+      const shown = calls.flatMap((call) => /(certs|--consistency=s|(?<=^sleep )\d{2,})/.exec(call)?.[0] ?? []);
+      assert.deepEqual(shown.slice(-restarts.length), restarts);
+      return calls.slice(
+        0,
+        calls.findIndex((call) => call.startsWith("kubeadm")),
+      );
     };
 
     it("happens in time, and restarts each component", () => {
       const here = ready();
-      here.set({ CA_WARNING_DAYS: 1 });
       const { code, output, calls } = here.run(renew);
       assert.equal(code, 0, output);
       assert.deepEqual(
@@ -350,7 +375,6 @@ describe("jobs around etcd", function () {
 
     it("touches nothing while a member of etcd is not well", () => {
       const here = ready();
-      here.set({ CA_WARNING_DAYS: 1 });
       here.write("/store/fail", "get health\n");
       const { code, output, calls } = here.run(renew);
       assert.equal(code, 1, output);
@@ -362,9 +386,29 @@ describe("jobs around etcd", function () {
       assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
     });
 
+    it("waits for no other member when the certificates end soon, but for its turn", () => {
+      const here = ready();
+      here.set({ URGENT_DAYS: 14 });
+      const asked = alone(here);
+      assert.match(asked[0] ?? "", /^sleep \d+$/);
+      assert.match(asked[1] ?? "", / get health$/);
+    });
+
+    it("waits for nobody where a certificate has expired", () => {
+      const here = ready();
+      here.write("/etc/kubernetes/pki/etcd/server.crt", expired);
+      assert.deepEqual(alone(here), []);
+    });
+
+    it("waits for no turn, nor for health, where there is one member", () => {
+      const here = ready();
+      here.set({ MEMBER_ADDRESSES: "10.20.224.10" });
+      assert.match(alone(here)[0] ?? "", / get health$/);
+    });
+
     it("does nothing before its time", () => {
       const here = ready();
-      here.set({ CA_WARNING_DAYS: 1, RENEW_DAYS: 1 });
+      here.set({ RENEW_DAYS: 1 });
       const { code, calls } = here.run(renew);
       assert.equal(code, 0);
       assert.deepEqual(calls, []);
@@ -373,7 +417,7 @@ describe("jobs around etcd", function () {
     it("puts back what a run that was cut off has left aside", () => {
       const here = ready();
       // Longer than the wait for a turn, which is as long as the clock says.
-      here.set({ CA_WARNING_DAYS: 1, RESTART_PAUSE: 99999 });
+      here.set({ RESTART_PAUSE: 99999 });
       here.write("/store/cut", "^sleep 99999\n");
       assert.equal(here.run(renew).code, 137);
       assert.equal(here.list("/etc/kubernetes/manifests").length, 3);
@@ -384,7 +428,7 @@ describe("jobs around etcd", function () {
 
     it("fails, and says so, when an authority runs out soon", () => {
       const here = ready();
-      here.set({ RENEW_DAYS: 1 });
+      here.set({ RENEW_DAYS: 1, CA_WARNING_DAYS: 90 });
       const { code, output } = here.run(renew);
       assert.equal(code, 1);
       assert.match(output, /warning: the authority in \/etc\/kubernetes\/pki\/ca\.crt runs out on /);

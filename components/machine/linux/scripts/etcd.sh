@@ -38,6 +38,9 @@ members_well() {
   done
 }
 
+# member_up: this machine's member answers, be it without a quorum.
+member_up() { etcd_at https://127.0.0.1:2379 get --consistency=s health >/dev/null 2>"$scratch/health"; }
+
 # own_slot: waits for this machine's time slot, so that two members are never away at the same time.
 own_slot() {
   local machines period

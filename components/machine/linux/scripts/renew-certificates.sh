@@ -14,18 +14,30 @@ for authority in "$pki/ca.crt" "$pki/etcd/ca.crt" "$pki/front-proxy-ca.crt"; do
   fi
 done
 
-# An interrupted run leaves this marker, and a manifest moved aside.
+# valid <seconds>: whether what others see of this machine is valid for that long.
+valid() {
+  local name
+  for name in apiserver etcd/server; do openssl x509 -in "$pki/$name.crt" -noout -checkend "$1" >/dev/null || return 1; done
+}
+
+# An interrupted run leaves this marker, which says how to go on, and a manifest moved aside.
 begun=$state/renewing
 aside=/etc/kubernetes/renewing
-if [[ ! -e $begun ]] && openssl x509 -in "$pki/apiserver.crt" -noout -checkend "$((RENEW_DAYS * 86400))" >/dev/null; then
-  exit "$status"
+if [[ ! -e $begun ]]; then
+  if valid "$((RENEW_DAYS * 86400))"; then exit "$status"; fi
+  how=careful
+  # A minute without the API, should another member be away, beats an outage without end. A single member has no majority to lose.
+  if ! valid "$((URGENT_DAYS * 86400))" || [[ $MEMBER_ADDRESSES != *' '* ]]; then how=urgent; fi
+  # One machine at a time, and only while all members are well: etcd must not lose its majority. With an expired certificate none is.
+  { valid 0 && own_turn; } || [[ $how == urgent ]] || die "the certificates are not renewed now"
+  printf '%s\n' "$how" >"$begun"
 fi
-
-# One machine at a time, and only while all members are healthy: etcd must not lose its majority. A machine that has started continues.
-[[ -e $begun ]] || own_turn || die "the certificates are not renewed now"
-touch "$begun"
+how=$(<"$begun")
 retry 3 5 kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml
 
+# In urgency the other members may have expired.
+back=members_well
+if [[ $how == urgent ]]; then back=member_up; fi
 # Static pods read their certificates when they start. The kubelet stops a pod whose manifest is gone and starts it when it is back.
 install -d -m 0700 "$aside"
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
@@ -33,9 +45,10 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   if [[ ! -e $aside/$name.yaml ]]; then mv "$manifest" "$aside/"; fi
   sleep "$RESTART_PAUSE"
   mv "$aside/$name.yaml" "$manifest"
-  if [[ $name == etcd ]]; then poll "$READY_ATTEMPTS" members_well || die "etcd does not come back with its new certificate"; fi
+  if [[ $name == etcd ]]; then poll "$READY_ATTEMPTS" "$back" || die "etcd does not come back with its new certificate"; fi
 done
-poll "$READY_ATTEMPTS" local_api /readyz >/dev/null || die "the API server does not come back with its new certificate"
+# Before the API server is waited for: it may need a majority that has not been renewed yet, and nothing is left to repeat.
 rm -f "$begun"
+poll "$READY_ATTEMPTS" local_api /readyz >/dev/null || die "the API server does not come back with its new certificate"
 log "renewed the certificates of the control plane"
 exit "$status"
