@@ -172,7 +172,6 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
         : []),
     ]),
     selection,
-    progress,
   );
   if (options.onEngine !== undefined) {
     const session = new CheckSession(progress, options.paint ?? plain, files.length);
@@ -234,7 +233,6 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
           cloud.nodeTemplates,
         ),
     selection,
-    progress,
   );
   // They mostly wait, and need only what no quick check takes away.
   const beside = selected(
@@ -250,7 +248,6 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
         ])
       : [],
     selection,
-    progress,
   );
   const session = new CheckSession(
     progress,

@@ -18,16 +18,14 @@ export interface Selection {
   readonly full: boolean;
 }
 
-/** The checks that are asked for. What is left out without `--full` is written down. */
+/** The checks that are asked for. Those that only `--full` runs are skipped, and so counted. */
 export function selected<Context>(
   checks: readonly Check<Context>[],
   { only, full }: Selection,
-  progress: Progress,
 ): readonly Check<Context>[] {
-  const chosen = checks.filter(({ id }) => id.startsWith(only));
-  const left = full ? [] : chosen.filter(({ slow }) => slow === true);
-  if (left.length > 0) progress.line(`left out without --full: ${left.map(({ id }) => id).join("; ")}`);
-  return chosen.filter((check) => !left.includes(check));
+  return checks
+    .filter(({ id }) => id.startsWith(only))
+    .map((check) => (check.slow === true && !full ? { ...check, skip: "it is slow: --full runs it" } : check));
 }
 
 /** Runs the checks of one rehearsal in parts, as the cluster comes up, and numbers them as one list. */
