@@ -84,11 +84,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       path.endsWith("kubelet-config.yaml") ? content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows") : content,
     ),
   },
-  "windows-label": {
-    what: "Windows nodes say that they belong to another pool",
-    fails: "pool <windows pool>: registration",
-    ...inWindowsFiles(({ content }) => content.replaceAll("fenestra.dev/pool=win", "fenestra.dev/pool=other")),
-  },
   "duplicate-taint": {
     what: "Linux machines register the taint that their kubelets add by themselves for --cloud-provider=external",
     fails: "nodes register",

@@ -1,47 +1,7 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { stackDir } from "../support/stacks.ts";
-
-const run = promisify(execFile);
-const fenestra = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
-
-/** Output and exit code of a rehearsal that breaks one thing on purpose, or several. */
-async function broken(
-  breakages: string | readonly string[],
-  only: string,
-  stack = "aws-dev",
-): Promise<{ code: number; lines: readonly string[] }> {
-  const outcome = await run(
-    fenestra,
-    [
-      "rehearse",
-      "--stack",
-      stack,
-      ...stackDir,
-      "--only",
-      only,
-      ...[breakages].flat().flatMap((name) => ["--break", name]),
-    ],
-    {
-      maxBuffer: 16 * 2 ** 20,
-    },
-  ).then(
-    ({ stdout }) => ({ code: 0, stdout }),
-    (error: { readonly code: number; readonly stdout: string }) => ({ code: error.code, stdout: error.stdout }),
-  );
-  return { code: outcome.code, lines: outcome.stdout.trimEnd().split("\n") };
-}
-
-/** Ids of the checks that failed, with the reason on the line below. */
-function failures(lines: readonly string[]): readonly (readonly [id: string, reason: string])[] {
-  return lines.flatMap((line, index) => {
-    const id = /FAIL {2} *\d+\/\d+ {2}\[([^\]]+)\]/.exec(line)?.[1];
-    return id === undefined ? [] : [[id, (lines[index + 1] ?? "").trim()] as const];
-  });
-}
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { breakages } from "../../rehearsal/negativeControls.ts";
+import { broken, failures } from "./broken.ts";
 
 describe("the rehearsal's checks can fail", function () {
   // The programs are built once when no earlier run has left them in the cache.
@@ -63,14 +23,6 @@ describe("the rehearsal's checks can fail", function () {
     const followers = lines.filter((line) => /skip .*\[pool win\d+: ready\]/.test(line));
     assert.equal(followers.length, 2);
     assert.equal(lines.at(-1), "2 passed, 2 failed, 2 skipped");
-  });
-
-  it("sees that every name is approved", async () => {
-    const { code, lines } = await broken("approves-every-name", "names of nodes");
-    assert.equal(code, 1);
-    const [[id, reason] = ["", ""], ...more] = failures(lines);
-    assert.deepEqual([id, more], ["names of nodes", []]);
-    assert.match(reason, /^system:node:i-[0-9a-f]{17} was approved$/);
   });
 
   it("sees that the API server refuses what kubelets register, and quotes it", async () => {
@@ -140,15 +92,51 @@ describe("the rehearsal's checks can fail", function () {
     assert.equal(lines.at(-1), "0 passed, 1 failed, 3 skipped");
   });
 
-  it("sees that nobody serves the port at which the kubelet probes the scheduler", async () => {
-    const { code, lines } = await broken("probe-port", "static pods");
+  it("sees what each of several faults breaks in one cluster, and nothing else", async () => {
+    const { code, lines } = await broken(
+      ["launch-hook", "approver-without-domain", "probe-port", "approves-every-name"],
+      "",
+    );
+    assert.equal(code, 1);
+    const wanted: readonly (readonly [string, RegExp])[] = [
+      ["launch hooks", /^workers of which their group learns nothing: found \["i-[0-9a-f]{17}","i-[0-9a-f]{17}"\]/],
+      [
+        "serving certificates",
+        /^denied: system:node:(i-[0-9a-f]{17}): \1\.eu-central-1\.compute\.internal does not fit /,
+      ],
+      [
+        "static pods",
+        /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/,
+      ],
+      ["names of nodes", /^system:node:i-[0-9a-f]{17} was approved$/],
+    ];
+    const found = failures(lines);
+    assert.deepEqual(
+      found.map(([id]) => id),
+      wanted.map(([id]) => id),
+    );
+    for (const [index, [, reason]] of wanted.entries()) assert.match(found[index]?.[1] ?? "", reason);
+  });
+
+  for (const [name, reason] of [
+    ["pod-addresses-kept", /^no pod has a network of its own$/],
+    ["pod-addresses-elsewhere", /^pods with other addresses: found \["coredns-\S+ on \S+ has [\d.]+"/],
+  ] as const) {
+    it(`sees that pods do not have the addresses of their machine's interface: ${name}`, async () => {
+      const { code, lines } = await broken(name, "pod addresses", "azure-cni");
+      assert.equal(code, 1);
+      const [[id, found] = ["", ""], ...more] = failures(lines);
+      assert.deepEqual([id, more], ["pod addresses", []]);
+      assert.match(found, reason);
+    });
+  }
+
+  it("sees that machines do not trust the mirror's authority", async () => {
+    const { code, lines } = await broken("mirror-distrusted", "control plane", "aws-existing");
     assert.equal(code, 1);
     const [[id, reason] = ["", ""], ...more] = failures(lines);
-    assert.deepEqual([id, more], ["static pods", []]);
-    assert.match(
-      reason,
-      /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/,
-    );
+    assert.deepEqual([id, more], ["control plane", []]);
+    assert.equal(reason, "a machine does not trust the mirror https://mirror.corp.test/files");
   });
 
   it("sees that the mirror lacks a file that a machine wants", async () => {
@@ -196,5 +184,12 @@ describe("the rehearsal's checks can fail", function () {
       lines.at(-2),
       "The rehearsal broke off: aws-dev has no fenestra:mirror.artifacts, so nothing can be left out of its mirror",
     );
+  });
+
+  it("has a test of each", () => {
+    const folder = new URL("./", import.meta.url);
+    const tests = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), "utf8"));
+    const untested = Object.keys(breakages).filter((name) => !tests.some((text) => text.includes(`"${name}"`)));
+    assert.deepEqual(untested, []);
   });
 });
