@@ -45,9 +45,16 @@ export interface RehearsalTools extends ApiTools {
   /** The bytes that etcd holds under a key, as text. */
   readonly rawEtcd: (key: string) => Promise<string>;
   /** Runs the bootstrap once more on every machine that boots in a namespace. */
-  readonly repeatBootstrap: () => Promise<
-    readonly { readonly name: string; readonly code: number; readonly output: string }[]
-  >;
+  readonly repeatBootstrap: () => Promise<readonly RepeatedBootstrap[]>;
+}
+
+/** What a second run of a machine's bootstrap did. */
+export interface RepeatedBootstrap {
+  readonly name: string;
+  readonly code: number;
+  readonly output: string;
+  /** Stages that are done once, by the machine's own table, in its order. */
+  readonly once: readonly string[];
 }
 
 /** A Node as the API server stored it when the kubelet created it. */

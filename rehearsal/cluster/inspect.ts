@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { RepeatedBootstrap } from "../checks/context.ts";
 import { limitsMs } from "../limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { Cluster } from "./cluster.ts";
@@ -64,13 +65,16 @@ export async function listensOnItself(machine: LinuxMachine | undefined, port: n
 }
 
 /** Runs the bootstrap once more on every machine. */
-export async function repeatBootstrap(
-  machines: readonly LinuxMachine[],
-): Promise<readonly { name: string; code: number; output: string }[]> {
+export async function repeatBootstrap(machines: readonly LinuxMachine[]): Promise<readonly RepeatedBootstrap[]> {
   return await Promise.all(
     machines.map(async ({ name, run }) => {
+      const { stdout: table } = await run(["cat", "/etc/fenestra/stages.tsv"]);
+      const once = table.split("\n").flatMap((line) => {
+        const [stage = "", , , mode] = line.split("\t");
+        return mode === "once" ? [stage] : [];
+      });
       const { code, stdout, stderr } = await run(["/opt/fenestra/bootstrap.sh"], { timeoutMs: limitsMs.program });
-      return { name, code, output: stdout + stderr };
+      return { name, code, output: stdout + stderr, once };
     }),
   );
 }
