@@ -118,6 +118,7 @@ case $url in
     else status=404; echo '{"error":{"code":"SecretNotFound"}}' | answer; fi ;;
   *.db.gz) if [ "$method" = GET ]; then { if [ -e "$STORE/snapshot" ]; then cat "$STORE/snapshot"; else echo snapshot; fi; } | gzip | answer
     else [ -z "$body" ] || cp "$body" "$STORE/uploaded"; : | answer; fi ;;
+  *:2381/livez) echo ok | answer ;;
   */livez | *:2381/health) exit 7 ;;
   */readyz) echo ok | answer ;;
   https://management.azure.com/*/reimage*) status=202; : | answer ;;

@@ -38,8 +38,8 @@ members_well() {
   done
 }
 
-# member_up: this machine's member answers, be it without a quorum.
-member_up() { etcd_at https://127.0.0.1:2379 get --consistency=s health >/dev/null 2>"$scratch/health"; }
+# member_up: this machine's member has started, be it without a quorum; until the first one it serves no client.
+member_up() { curl --silent --fail --max-time 5 http://127.0.0.1:2381/livez >/dev/null; }
 
 # own_slot: waits for this machine's time slot, so that two members are never away at the same time.
 own_slot() {
