@@ -13,6 +13,13 @@ const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp 
     pattern: withError("Failed while requesting a signed certificate from the control plane"),
     lasting: /forbidden|Unauthorized|x509/,
   },
+  // One for serving passes by itself: the cloud controller may not have named the machine yet.
+  {
+    pattern: new RegExp(
+      `${withError("Certificate request was not signed").source} logger="kubernetes\\.io/kube-apiserver-client-kubelet`,
+    ),
+    lasting: /is denied/,
+  },
   { pattern: withError('Unable to register node with API server[^"]*'), lasting: /is invalid|is forbidden|x509/ },
   { pattern: /"Successfully registered node"/, lasting: /./ },
 ];

@@ -11,12 +11,20 @@ const tooEarly =
 const notSigned =
   'E1122 02:00:01.1 2291 certificate_manager.go:596] "Failed while requesting a signed certificate from the control plane" err="cannot create certificate signing request: Post \\"https://api:6443\\": tls: failed to verify certificate: x509: certificate signed by unknown authority" logger="UnhandledError"';
 
+const denied = (purpose: string): string =>
+  `E1122 13:55:07.5 8778 certificate_manager.go:613] "Certificate request was not signed" err="cannot watch on the certificate signing request: certificate signing request is denied, reason: FenestraDenied, message: too late" logger="kubernetes.io/${purpose}.UnhandledError"`;
+
 describe("why a kubelet has no node", () => {
   it("is the last thing that its log says on the way to one", () => {
     assert.equal(
       refusal(`${tooEarly}\n${notSigned}\nI1122 02:00:02.1 2291 other.go:1] "Something else" err="forbidden"`),
       'cannot create certificate signing request: Post "https://api:6443": tls: failed to verify certificate: x509: certificate signed by unknown authority',
     );
+    assert.match(
+      refusal(denied("kube-apiserver-client-kubelet")) ?? "",
+      /is denied, reason: FenestraDenied, message: too late$/,
+    );
+    assert.equal(refusal(denied("kubelet-serving")), undefined);
     assert.equal(
       refusal('E1122 02:00:01.1 1 run.go:72] "command failed" err=<\n\tfailed: unknown "a"\n\tallowed is b\n >\n'),
       'failed: unknown "a" allowed is b',
