@@ -14,6 +14,9 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         await lab.untilBooted();
         const good = await writes(context, "kept", 3);
         expectEqual(good, 3, "writes before the snapshot");
+        const members = await controlPlaneNodes(context);
+        // The running machine is then one that joined after the snapshot.
+        await context.api.core.deleteNode({ name: members.at(-1) ?? "" });
         const began = Date.now();
         await lab.script(0, "etcd-snapshot.sh");
         const noted = await context.api.core.readNamespacedConfigMap({
@@ -35,6 +38,11 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
           [await readBack(context, "kept"), await readBack(context, "late")],
           [3, 0],
           "objects from before and after the snapshot",
+        );
+        await waitFor(
+          `the nodes ${members.join(", ")} of the control plane`,
+          async () => (await controlPlaneNodes(context)).join() === members.join(),
+          { timeoutMs: limitsMs.machine, intervalMs: 500 },
         );
       },
     },
@@ -83,6 +91,12 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
 function byTime(a: string, b: string): number {
   const [left = "", right = ""] = [a, b].map((name) => name.split("/").at(-1) ?? "");
   return left < right ? -1 : 1;
+}
+
+/** Names of the nodes that are marked as control plane. */
+async function controlPlaneNodes({ api }: CheckContext): Promise<readonly string[]> {
+  const { items } = await api.core.listNode({ labelSelector: "node-role.kubernetes.io/control-plane" });
+  return items.map(({ metadata }) => metadata?.name ?? "").sort();
 }
 
 async function answersAgain({ kubectl }: CheckContext): Promise<void> {
