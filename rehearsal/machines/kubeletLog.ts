@@ -26,15 +26,15 @@ const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp 
 
 /** Why a kubelet has no Node, by the last milestone in its log; nothing while nothing is wrong. Pure. */
 export function refusal(kubeletLog: string): string | undefined {
-  const reached = inOneLine(kubeletLog).flatMap((line) =>
-    milestones.flatMap(({ pattern, lasting }) => {
+  let last = "";
+  for (const line of inOneLine(kubeletLog))
+    for (const { pattern, lasting } of milestones) {
       const found = pattern.exec(line);
-      if (found === null) return [];
+      if (found === null) continue;
       const error = found[1] ?? "";
-      return [lasting.test(error) ? error : ""];
-    }),
-  );
-  const last = reached.at(-1) ?? "";
+      // Without the certificate that it was denied it goes on to ask for its Node.
+      if (error !== "Unauthorized" || !last.includes("is denied")) last = lasting.test(error) ? error : "";
+    }
   return last === "" ? undefined : last.replaceAll('\\"', '"').trim();
 }
 

@@ -21,10 +21,11 @@ describe("why a kubelet has no node", () => {
       'cannot create certificate signing request: Post "https://api:6443": tls: failed to verify certificate: x509: certificate signed by unknown authority',
     );
     assert.match(
-      refusal(denied("kube-apiserver-client-kubelet")) ?? "",
+      refusal(`${denied("kube-apiserver-client-kubelet")}\n${tooEarly}`) ?? "",
       /is denied, reason: FenestraDenied, message: too late$/,
     );
     assert.equal(refusal(denied("kubelet-serving")), undefined);
+    assert.equal(refusal(`${denied("kube-apiserver-client-kubelet")}\n${done}`), undefined);
     assert.equal(
       refusal('E1122 02:00:01.1 1 run.go:72] "command failed" err=<\n\tfailed: unknown "a"\n\tallowed is b\n >\n'),
       'failed: unknown "a" allowed is b',
