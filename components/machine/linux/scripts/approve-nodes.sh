@@ -2,8 +2,9 @@
 # Approves the workers' first client certificates. kubeadm has the controller-manager approve every request made with a bootstrap token, under
 # any name, so that any worker, since it can read the join secret, could become any node (kubernetes/kubernetes,
 # pkg/controller/certificates/approver). Our tokens are in a group for which it does not. This script approves a name only for a machine that the
-# cloud lists as a worker of this cluster, that was started recently, and that has no node yet; and only for the first request. Later
-# certificates are left to the controller-manager again: a node requests them in its own name.
+# cloud lists as a worker of this cluster, that was started recently, and that has no node yet; and only for one request, the newest: a kubelet
+# that starts again before it has its certificate asks with another key and has forgotten the first. Later certificates are left to the
+# controller-manager again: a node requests them in its own name.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 # shellcheck source=admin.sh
@@ -14,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 api=/apis/certificates.k8s.io/v1/certificatesigningrequests
 declare -A said=()
 
-# Lines, oldest request first. `given` <node> <time of the request>: approved by this script. `asks` <request> <uid> <version> <time> <DER in
+# Lines, newest request first. `given` <node> <time of the request>: approved by this script. `asks` <request> <uid> <version> <time> <DER in
 # base64>: undecided; `wrong` is one that cannot be a kubelet's. The text of a request must be exactly one PEM block, since openssl and Go skip
 # different things around it, and requests may have any name.
 rows() {
@@ -25,7 +26,7 @@ import base64, binascii, datetime, json, re, sys
 with open(sys.argv[1], encoding="utf-8") as file:
     requests = json.load(file)["items"]
 usages = ({"client auth", "digital signature"}, {"client auth", "digital signature", "key encipherment"})
-for request in sorted(requests, key=lambda each: int(each["metadata"]["resourceVersion"])):
+for request in sorted(requests, key=lambda each: -int(each["metadata"]["resourceVersion"])):
     meta, spec, conditions = request["metadata"], request["spec"], request["status"].get("conditions", [])
     time = int(datetime.datetime.strptime(meta["creationTimestamp"], "%Y-%m-%dT%H:%M:%S%z").timestamp())
     for each in conditions:
@@ -124,11 +125,13 @@ look() {
   rows >"$work/rows" || return 1
   if ! grep -qE '^(asks|wrong) ' "$work/rows" || ! leads; then return 0; fi
   now=$(date +%s)
+  while read -r verb request time; do
+    if [[ $verb == given ]] && ((${given[$request]:-0} < time)); then given[$request]=$time; fi
+  done <"$work/rows"
   mapfile -t lines <"$work/rows"
   for line in "${lines[@]}"; do
     read -r verb request uid version time der <<<"$line"
     case $verb in
-      given) if ((${given[$request]:-0} < uid)); then given[$request]=$uid; fi ;;
       wrong) decide Denied "not a request as a kubelet makes it" || true ;;
       asks) consider "$der" || say "$request could not be looked at; it is tried again" ;;
     esac
