@@ -4,9 +4,6 @@ import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 
-/** Most tags of an autoscale setting (Azure REST API reference, Autoscale Settings). */
-const mostTags = 15;
-
 /**
  * Whether a pool's number of machines must be kept: Azure takes one off the number of a scale set with each spot machine that it evicts and
  * deletes, and nothing adds it again (poseidon/typhoon#1567).
@@ -32,15 +29,13 @@ interface KeptCountArgs {
  */
 export function keptCount(name: string, args: KeptCountArgs, opts: pulumi.CustomResourceOptions): AutoscaleSetting {
   const { resourceGroup, cluster, pool, groupId } = args;
-  const { tags, ...group } = inResourceGroup(resourceGroup);
   const { minSize, desiredCapacity, maxSize } = groupSize(pool);
   const capacity = { minimum: String(minSize), maximum: String(maxSize), default: String(desiredCapacity) };
   return new AutoscaleSetting(
     name,
     {
-      ...group,
+      ...inResourceGroup(resourceGroup),
       autoscaleSettingName: groupName(cluster, pool.name),
-      tags: Object.fromEntries(Object.entries(tags).slice(0, mostTags)),
       // Azure's default is false.
       enabled: true,
       targetResourceUri: groupId,
