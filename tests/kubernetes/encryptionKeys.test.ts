@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { MachinePayload } from "../../components/machine/payload.ts";
+import { keyManagement } from "../../rehearsal/clouds/aws/keys.ts";
+import { KeyBox } from "../../rehearsal/clouds/keyBox.ts";
 import { createProgress } from "../../rehearsal/host/progress.ts";
 import { obtainKmsPlugin } from "../../rehearsal/programs/kmsPlugin.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
@@ -43,6 +47,24 @@ function configurationOf(keys: readonly string[], sockets: string): string {
   }, text);
 }
 
+/** The simulated key service, on loopback, for a caller that may do everything. */
+async function startKeyService(): Promise<{ readonly server: Server; readonly endpoint: string }> {
+  const keys = new KeyBox();
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(Buffer.from(part));
+    const { method = "", url = "" } = request;
+    const headers = { "x-amz-target": String(request.headers["x-amz-target"]) };
+    const body = Buffer.concat(parts);
+    const answer = keyManagement(keys, () => true, { caller: "127.0.0.1", host: "kms", method, url, headers, body });
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  assert.ok(address !== null && typeof address === "object");
+  return { server, endpoint: `http://127.0.0.1:${address.port}` };
+}
+
 describe("the key of Secrets", function () {
   // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
@@ -50,6 +72,7 @@ describe("the key of Secrets", function () {
   const configuration = path.join(folder, "encryption.yaml");
   let api: ApiServer;
   let running: ChildProcess | undefined;
+  let keyService: { readonly server: Server; readonly endpoint: string };
 
   const run = async (keys: readonly string[], wait = true): Promise<void> => {
     writeFileSync(configuration, configurationOf(keys, folder));
@@ -97,11 +120,16 @@ describe("the key of Secrets", function () {
     const unit = fileOf(payloadOf(["kms-1"]), "/fenestra-kms-kms-1.service").replace("/run/fenestra-kms", folder);
     const [, ...args] = /^ExecStart=(.*)$/m.exec(unit)?.[1]?.split(" ") ?? [];
     const program = await obtainKmsPlugin(createProgress());
-    running = spawn(program, args, { argv0: "aws-encryption-provider", stdio: "ignore" });
+    running = spawn(program, [...args, `--kms-endpoint=${keyService.endpoint}`], {
+      argv0: "aws-encryption-provider",
+      env: { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "key" },
+      stdio: "ignore",
+    });
     await until("the plug-in", async () => existsSync(path.join(folder, "kms-1.sock")));
   };
 
   before(async () => {
+    keyService = await startKeyService();
     writeFileSync(configuration, configurationOf(["key1"], folder));
     api = await startApiServer(undefined, [`--encryption-provider-config=${configuration}`]);
     await made("old");
@@ -109,6 +137,7 @@ describe("the key of Secrets", function () {
   after(async () => {
     running?.kill();
     await api?.stop();
+    keyService.server.close();
     rmSync(folder, { recursive: true });
   });
 

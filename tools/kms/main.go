@@ -80,6 +80,7 @@ func parse(name string, args []string) (settings, error) {
 	if name == "aws-encryption-provider" {
 		key := flags.String("key", "", "")
 		region := flags.String("region", "", "")
+		endpoint := flags.String("kms-endpoint", "", "")
 		listen := flags.String("listen", "/var/run/kmsplugin/socket.sock", "")
 		health := flags.String("health-port", ":8080", "")
 		version := flags.String("health-kms-version", "v1", "")
@@ -90,7 +91,7 @@ func parse(name string, args []string) (settings, error) {
 		if found == nil || found[1] != *region || *version != "v2" {
 			return settings{}, fmt.Errorf("the key %q, its region %q or the version %q of its health is wrong", *key, *region, *version)
 		}
-		return settings{newAWSKey(*key, *region), *listen, *health}, nil
+		return settings{newAWSKey(*key, *region, *endpoint), *listen, *health}, nil
 	}
 	vault := flags.String("keyvault-name", "", "")
 	key := flags.String("key-name", "", "")

@@ -11,10 +11,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 )
 
@@ -47,12 +49,19 @@ func send(request *http.Request, answer any) error {
 
 // awsKey calls KMS with the role of the instance (pkg/cloud/cloud.go and pkg/plugin/plugin_v2.go of the original).
 type awsKey struct {
-	arn, region string
-	credentials aws.CredentialsProvider
+	arn, region, endpoint string
+	credentials           aws.CredentialsProvider
 }
 
-func newAWSKey(arn, region string) awsKey {
-	return awsKey{arn, region, aws.NewCredentialsCache(ec2rolecreds.New())}
+// newAWSKey takes the credentials of the environment before those of the instance, as the SDK's default chain does.
+func newAWSKey(arn, region, endpoint string) awsKey {
+	if endpoint == "" {
+		endpoint = "https://kms." + region + ".amazonaws.com"
+	}
+	if id := os.Getenv("AWS_ACCESS_KEY_ID"); id != "" {
+		return awsKey{arn, region, endpoint, credentials.NewStaticCredentialsProvider(id, os.Getenv("AWS_SECRET_ACCESS_KEY"), "")}
+	}
+	return awsKey{arn, region, endpoint, aws.NewCredentialsCache(ec2rolecreds.New())}
 }
 
 func (k awsKey) id() string { return k.arn }
@@ -75,8 +84,7 @@ func (k awsKey) call(ctx context.Context, operation string, input map[string]any
 	if err != nil {
 		return err
 	}
-	endpoint := "https://kms." + k.region + ".amazonaws.com/"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, k.endpoint+"/", bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
