@@ -43,7 +43,7 @@ export async function containerdExeProblems(wine: Wine, config: string): Promise
     });
     return code === 0
       ? notKept(config, stdout.replaceAll("\r", ""))
-      : [stderr.trim().split("\n").at(-1) ?? `exit code ${code}`];
+      : [stderr.trim().split("\n").at(-1) || `exit code ${code}`];
   } finally {
     await runCommand([wine.server, "--kill"], { env });
     await rm(prefix, { recursive: true, force: true });
