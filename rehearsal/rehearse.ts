@@ -168,7 +168,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
         minor: minorOf(spec.kubernetes.version),
       }),
       ...(decoded.some(({ payload }) => payload.system === "windows")
-        ? [containerdExeCheck(options.wine, decoded)]
+        ? [containerdExeCheck(options.wine, decoded, workFolder)]
         : []),
     ]),
     selection,

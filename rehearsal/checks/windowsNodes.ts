@@ -42,7 +42,11 @@ export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalChe
 }
 
 /** The program itself reads what its configuration says, plug-ins of Windows included. */
-export function containerdExeCheck(later: Promise<Wine | string>, machines: readonly DecodedMachine[]): Check {
+export function containerdExeCheck(
+  later: Promise<Wine | string>,
+  machines: readonly DecodedMachine[],
+  workFolder: string,
+): Check {
   const windows = machines.filter(({ payload }) => payload.system === "windows");
   return {
     id: "files: containerd.exe",
@@ -52,7 +56,7 @@ export function containerdExeCheck(later: Promise<Wine | string>, machines: read
       if (typeof wine === "string") throw new CheckSkipped(wine);
       const files = shared(windows, ({ path }) => path.endsWith("\\containerd\\config.toml"));
       expect(files.length > 0, "no machine has one");
-      await readAll(files, ({ content }) => containerdExeProblems(wine, content));
+      await readAll(files, ({ content }) => containerdExeProblems(wine, content, workFolder));
       note(`${files.length} different files read`);
     },
   };

@@ -1,5 +1,4 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { runCommand, runOrFail } from "../../host/command.ts";
 import { pathInPrefix, prefixScript } from "../../machines/windowsPrefix.ts";
@@ -29,9 +28,13 @@ export function notKept(config: string, dump: string): readonly string[] {
 
 const program = "C:\\fenestra\\bin\\containerd.exe";
 
-/** Has containerd.exe read a configuration under Wine and print what it understood: `config dump`. */
-export async function containerdExeProblems(wine: Wine, config: string): Promise<readonly string[]> {
-  const prefix = await mkdtemp(join(tmpdir(), "fenestra-wine-"));
+/**
+ * Has containerd.exe read a configuration under Wine and print what it understood: `config dump`.
+ * @param folder for the prefix: the rehearsal's own, since Wine names the socket of its server by the prefix's device and inode (wine:
+ * dlls/ntdll/unix/server.c), and a folder of the host may get the inode of another rehearsal's last one
+ */
+export async function containerdExeProblems(wine: Wine, config: string, folder: string): Promise<readonly string[]> {
+  const prefix = await mkdtemp(join(folder, "containerd-"));
   const env = { ...process.env, WINEPREFIX: prefix, WINEDEBUG: "-all" };
   try {
     await runOrFail(["bash", "-c", prefixScript(wine.template, prefix, { [program]: wine.programs.containerd })]);
