@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parsed } from "../../../components/gates/apiProbe.ts";
 import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { EndpointAnswer } from "../server.ts";
 import { azureError } from "./answers.ts";
@@ -27,7 +28,7 @@ export function useOfKey(
   const action = `Microsoft.KeyVault/vaults/keys/${operation}/action`;
   if (!by.allowed({ action, plane: "data", resource: `${vault.id}/keys/${name}` }))
     return azureError(403, "Forbidden", `Caller is not authorized to perform action ${action}`, "ForbiddenByRbac");
-  const input = schema.safeParse(parsed(request.body));
+  const input = schema.safeParse(parsed(request.body.toString("utf8")));
   if (!input.success) return azureError(400, "BadParameter", "the body is no operation of a key");
   const kid = `https://${vault.host}/keys/${name}/${version}`;
   const value = Buffer.from(input.data.value, "base64url");
@@ -40,12 +41,4 @@ export function useOfKey(
     headers: { "content-type": "application/json; charset=utf-8" },
     body: JSON.stringify({ kid, value: result.toString("base64url") }),
   };
-}
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { parsed } from "../../../components/gates/apiProbe.ts";
 import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { EndpointAnswer, EndpointRequest } from "../server.ts";
@@ -65,9 +66,9 @@ function read(cloud: AzureCloud, url: string, name: string): EndpointAnswer {
 }
 
 function write(cloud: AzureCloud, url: string, body: Buffer): EndpointAnswer {
-  const parsed = putSchema.safeParse(parse(body));
-  if (!parsed.success) return azureError(400, "BadParameter", "the body is not a secret");
-  const { value } = parsed.data;
+  const input = putSchema.safeParse(parsed(body.toString("utf8")));
+  if (!input.success) return azureError(400, "BadParameter", "the body is not a secret");
+  const { value } = input.data;
   if (Buffer.byteLength(value) > secretLimit)
     return azureError(400, "BadParameter", `the value has more than ${secretLimit} bytes`);
   const stored = { value, version: (cloud.secrets.get(url)?.version ?? 0) + 1 };
@@ -82,12 +83,4 @@ function bundle(url: string, { value, version }: StoredValue): EndpointAnswer {
     headers: { "content-type": "application/json; charset=utf-8" },
     body: JSON.stringify({ value, id: `${url}/${id}`, attributes: { enabled: true, recoveryLevel: "Recoverable" } }),
   };
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
