@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { keyManagement } from "../../rehearsal/clouds/aws/keys.ts";
 import { KeyBox } from "../../rehearsal/clouds/keyBox.ts";
+import { listen } from "../../rehearsal/clouds/server.ts";
 import { createProgress } from "../../rehearsal/host/progress.ts";
 import { obtainKmsPlugin } from "../../rehearsal/programs/kmsPlugin.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
@@ -50,16 +50,7 @@ function configurationOf(keys: readonly string[], sockets: string): string {
 /** The simulated key service, on loopback, for a caller that may do everything. */
 async function startKeyService(): Promise<{ readonly server: Server; readonly endpoint: string }> {
   const keys = new KeyBox();
-  const server = createServer(async (request, response) => {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(Buffer.from(part));
-    const { method = "", url = "" } = request;
-    const headers = { "x-amz-target": String(request.headers["x-amz-target"]) };
-    const body = Buffer.concat(parts);
-    const answer = keyManagement(keys, () => true, { caller: "127.0.0.1", host: "kms", method, url, headers, body });
-    response.writeHead(answer.status, answer.headers).end(answer.body);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const server = await listen("127.0.0.1", 0, (request) => keyManagement(keys, () => true, request));
   const address = server.address();
   assert.ok(address !== null && typeof address === "object");
   return { server, endpoint: `http://127.0.0.1:${address.port}` };
