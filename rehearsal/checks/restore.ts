@@ -14,7 +14,8 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         await lab.untilBooted();
         const good = await writes(context, "kept", 3);
         expectEqual(good, 3, "writes before the snapshot");
-        const members = await Promise.all(lab.indices.map((index) => nodeName(lab, index)));
+        // The nodes of machines that are gone may still be there.
+        const members = lab.indices.map((index) => context.cloud.identity(lab.member(index).machine).nodeName);
         // Its machine is then one that joined after the snapshot.
         await context.api.core.deleteNode({ name: members.at(-1) ?? "" });
         const began = Date.now();
@@ -94,12 +95,6 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
 function byTime(a: string, b: string): number {
   const [left = "", right = ""] = [a, b].map((name) => name.split("/").at(-1) ?? "");
   return left < right ? -1 : 1;
-}
-
-/** Name of a running control-plane machine's node; the nodes of machines that are gone may still be there. */
-async function nodeName(lab: ControlPlaneLab, index: number): Promise<string> {
-  const { stdout } = await lab.machine(index).run(["sed", "-n", "s/^NODE_NAME=//p", "/var/lib/fenestra/identity.env"]);
-  return stdout.trim();
 }
 
 /** Names of the nodes that are marked as control plane. */
