@@ -82,7 +82,8 @@ function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
 }
 
 /**
- * What Azure refuses to change on a VM ("PropertyChangeNotAllowed"). azure-native does not know this and would show an update in the preview
+ * What Azure refuses to change on a VM ("PropertyChangeNotAllowed"; hashicorp/terraform-provider-azurerm:
+ * internal/services/compute/linux_virtual_machine_resource.go). azure-native does not know this and would show an update in the preview
  * (pulumi/pulumi-azure-native#577).
  */
 const machineReplaceOnChanges: readonly string[] = [
@@ -90,17 +91,20 @@ const machineReplaceOnChanges: readonly string[] = [
   "osProfile.computerName",
   "osProfile.customData",
   "osProfile.linuxConfiguration",
-  // Only while the machine is deallocated (hashicorp/terraform-provider-azurerm: linux_virtual_machine_resource.go).
+  // Only while the machine is deallocated (the same file).
   "securityProfile",
   "storageProfile.imageReference",
   "storageProfile.osDisk",
   "zones",
 ];
 
-/** What Azure refuses to change on a network interface while a machine has it. */
+/** What Azure refuses to change on a network interface while a machine has it (Azure documentation, accelerated networking). */
 const cardReplaceOnChanges: readonly string[] = ["enableAcceleratedNetworking", "location"];
 
-/** What Azure refuses to change on a disk; a smaller size is refused, a larger one is applied. */
+/**
+ * What Azure refuses to change on a disk (hashicorp/terraform-provider-azurerm: internal/services/compute/managed_disk_resource.go); a smaller
+ * size is refused, a larger one is applied.
+ */
 const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zones"];
 
 /**

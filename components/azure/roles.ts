@@ -56,7 +56,8 @@ export function assignRole(
       roleDefinitionId: pulumi.output(subscriptionId).apply((id) => roleDefinitionId(id, role)),
       scope,
     },
-    // What Azure refuses to change; the name is random, so the new one can be created first ("RoleAssignmentUpdateNotPermitted").
+    // What Azure refuses to change ("RoleAssignmentUpdateNotPermitted"; hashicorp/terraform-provider-azurerm:
+    // internal/services/authorization/role_assignment_resource.go). The name is random, so the new one can be created first.
     { ...opts, replaceOnChanges: ["roleDefinitionId", "principalType"] },
   );
 }
