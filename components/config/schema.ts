@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operatingSystemNames } from "../model/operatingSystems.ts";
 import { defaultRelease } from "../model/releases.ts";
-import { snapshotDays, snapshotHours } from "../model/timings.ts";
+import { lateSnapshotHours, snapshotDays, snapshotHours } from "../model/timings.ts";
 import { accessSchema, type issuerSchema } from "./accessSchema.ts";
 import { addonsSchema } from "./addOnSchema.ts";
 import { credentialFields } from "./credentialsSchema.ts";
@@ -66,9 +66,14 @@ const controlPlaneSchema = z
     ...controlPlaneDiskFields,
     backup: z
       .strictObject({
-        everyHours: z.int().min(1).max(snapshotHours).default(snapshotHours).meta({
-          description: "Hours between the snapshots of each machine. What watches them expects one in nine hours.",
-        }),
+        everyHours: z
+          .int()
+          .min(1)
+          .max(snapshotHours)
+          .default(snapshotHours)
+          .meta({
+            description: `Hours between the snapshots of each machine. \`fenestra verify\` fails when the last one is older than ${lateSnapshotHours} hours.`,
+          }),
         keepDays: z
           .int()
           .min(1)

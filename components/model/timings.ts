@@ -49,8 +49,11 @@ export const joinTokenSeconds = 7200;
 /** Seconds between join secrets: half a token's lifetime, so that a missed run does no harm. */
 export const joinSecretSeconds = 3600;
 
-/** Hours between the etcd snapshots that a control-plane machine uploads, at most: `verify` expects one in twice that time. */
+/** Hours between the etcd snapshots that a control-plane machine uploads, at most. */
 export const snapshotHours = 4;
+
+/** Age in hours at which the last snapshot is late: two in a row have failed. The hour is for the delay of the timer and the upload. */
+export const lateSnapshotHours = 2 * snapshotHours + 1;
 
 /** Days that a snapshot of etcd is kept, unless the stack file says otherwise. */
 export const snapshotDays = { development: 7, production: 30 } as const;

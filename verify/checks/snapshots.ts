@@ -1,12 +1,10 @@
 import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
 import { ifFound } from "../../checks/cluster/api.ts";
+import { lateSnapshotHours } from "../../components/model/timings.ts";
 import type { VerifyCheck } from "../check.ts";
 
 /** Where each control-plane machine notes its last snapshot: member to time, name and size (components/machine/linux/scripts/etcd-snapshot.sh). */
 const configMap = { namespace: "kube-system", name: "fenestra-etcd-snapshots" } as const;
-
-/** A snapshot is taken every four hours; older than this, two in a row have failed. */
-const longestHours = 9;
 
 /** The first snapshot is taken half an hour after a machine has come up. */
 const youngHours = 1;
@@ -35,7 +33,7 @@ export function snapshotFindings(
   const late = members.flatMap(([member, text]) => {
     const [time = ""] = text.split(" ");
     const hours = (now.getTime() - Date.parse(time)) / hour;
-    if (hours <= longestHours) return [];
+    if (hours <= lateSnapshotHours) return [];
     return [`the last one of ${member} is of ${time}${Number.isNaN(hours) ? ", which is no time" : ""}`];
   });
   const missing = Math.max(0, created.length - members.length);
@@ -47,7 +45,7 @@ export function snapshotFindings(
 /** Every etcd member has sent a snapshot of late. Backups that fail say nothing by themselves. */
 export const snapshotsCheck: VerifyCheck = {
   id: "snapshots",
-  title: `every member of etcd has sent a snapshot within ${longestHours} hours`,
+  title: `every member of etcd has sent a snapshot within ${lateSnapshotHours} hours`,
   run: async ({ api, note }) => {
     const [nodes, found] = await Promise.all([
       api.core.listNode({ labelSelector: "node-role.kubernetes.io/control-plane" }),
