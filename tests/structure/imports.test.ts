@@ -38,7 +38,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   checks: ["checks", "components/gates/poll.ts", "components/gates/messageOf.ts"],
   verify: ["verify", "checks", "components", "cli/exit.ts"],
   rehearsal: ["rehearsal", "plan", "checks", "components"],
-  cli: ["cli", "package.json", "components", "plan", "rehearsal", "verify", "checks", "stacks", "ci"],
+  cli: ["cli", "package.json", "components", "plan", "rehearsal", "verify", "checks"],
+  tools: ["tools", "components", "rehearsal"],
+  bench: ["bench", "components/config", "plan"],
 };
 
 /** Folders that are plain data and functions: no provider's SDK, no Pulumi at all. */
@@ -67,7 +69,19 @@ function importsOf(file: string): readonly Import[] {
     });
 }
 
-const folders = ["stacks", "examples", "components", "plan", "checks", "rehearsal", "verify", "cli", "ci"];
+const folders = [
+  "stacks",
+  "examples",
+  "components",
+  "plan",
+  "checks",
+  "rehearsal",
+  "verify",
+  "cli",
+  "ci",
+  "tools",
+  "bench",
+];
 const present = folders.filter((folder) => readdirSync(root).includes(folder));
 const imports = ["index.ts", ...present.flatMap(sourceFiles)].flatMap(importsOf);
 
