@@ -99,6 +99,8 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   );
   for (const reason of look?.failed ?? []) err(`✗ ${reason}\n`);
   for (const each of look?.newer ?? []) out(`${patchLine(each, patches, left.includes(each))}\n`);
+  if (look !== undefined && look.unnumbered.length > 0)
+    out(`not looked for, since the version has no patch number: ${look.unnumbered.join(", ")}\n`);
   if (bad.length > 0 || (look?.failed.length ?? 0) > 0) {
     err("fenestra: the lock file was left as it is\n");
     return exitCodes.findings;

@@ -15,7 +15,7 @@ export interface Look {
   readonly newer: readonly Newer[];
   /** Publishers that could not be asked, in words. */
   readonly failed: readonly string[];
-  /** What has no patch releases: tags such as `ltsc2022` or `2.55`. */
+  /** What has no patch releases that could be looked for: tags such as `ltsc2022` or `2.55`. */
   readonly unnumbered: readonly string[];
 }
 

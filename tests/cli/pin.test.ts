@@ -146,6 +146,7 @@ describe("fenestra pin", () => {
       "newer: kubernetes 1.36.4 -> 1.36.5",
       "newer: ghcr.io/o/r 4.12.0-eksbuild.2 -> 4.12.1-eksbuild.1",
       "newer: f 1.2.3 -> 1.2.9",
+      "not looked for, since the version has no patch number: ghcr.io/o/r ltsc2022",
     ]);
     assert.equal(after, renderLock(lock));
   });
