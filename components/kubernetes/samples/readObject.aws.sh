@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Takes the role of the pod's service account by its token and reads an object that only this role may read.
 set -eu
 : "${AWS_ROLE_ARN:?this pod has no identity}"

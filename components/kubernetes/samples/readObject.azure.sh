@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Takes the identity of the pod's service account by its token and reads a blob that only this identity may read.
 set -eu
 : "${AZURE_CLIENT_ID:?this pod has no identity}"

@@ -75,7 +75,7 @@ const shellcheckSchema = z.object({
 
 /**
  * Left out, since comments, which explain them to shellcheck, do not travel to the machine: files that are sourced (SC1090, SC1091) and the
- * variables that scripts share by it (SC2034, SC2154). The scripts as they lie in the repository are checked without exception.
+ * variables that scripts share by it (SC2034, SC2154). The tests check the scripts as they are in the repository, without exception.
  */
 const excluded = "SC1090,SC1091,SC2034,SC2154";
 

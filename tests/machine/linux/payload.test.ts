@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import path from "node:path";
 import { gunzipSync } from "node:zlib";
-import { after, before, describe, it } from "mocha";
+import { describe, it } from "mocha";
 import { parse } from "yaml";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
 import { packLinux, packLinuxAws } from "../../../components/machine/linux/cloudConfig.ts";
@@ -218,7 +217,7 @@ describe("scripts of Linux machines", () => {
     });
   }
 
-  it("are without a finding of shellcheck", function () {
+  it("are without a finding of shellcheck, as are all other shell scripts", function () {
     // Thirty seconds on a machine with nothing else to do.
     this.timeout(300_000);
     if (spawnSync("shellcheck", ["--version"]).status !== 0) {
@@ -226,55 +225,23 @@ describe("scripts of Linux machines", () => {
       console.log("      skipped: shellcheck is not installed");
       this.skip();
     }
-    const files = scripts.map((name) => path.join(folder, name));
-    const { status, stdout } = spawnSync("shellcheck", ["--external-sources", "--source-path=SCRIPTDIR", ...files], {
-      encoding: "utf8",
-    });
+    const root = path.join(import.meta.dirname, "../../..");
+    const files = readdirSync(path.join(root, "components"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".sh"))
+      .map((name) => path.join("components", name));
+    const { status, stdout } = spawnSync(
+      "shellcheck",
+      [
+        "--external-sources",
+        "--source-path=SCRIPTDIR",
+        ...files,
+        ".ci/run",
+        "cli/fenestra",
+        "cli/node",
+        "tests/prepare",
+      ],
+      { cwd: root, encoding: "utf8" },
+    );
     assert.equal(status, 0, stdout);
-  });
-});
-
-describe("kubeadm configuration", () => {
-  const kubeadm = process.env.FENESTRA_KUBEADM ?? "";
-  let work = "";
-
-  before(function () {
-    if (kubeadm !== "") {
-      work = mkdtempSync(path.join(tmpdir(), "fenestra-kubeadm-"));
-      return;
-    }
-    console.log("      skipped: FENESTRA_KUBEADM names no kubeadm");
-    this.skip();
-  });
-  after(() => {
-    if (work !== "") rmSync(work, { recursive: true });
-  });
-
-  const filled = (spec: ClusterSpec, index: number): string =>
-    (exampleControlPlane(spec, index).files.find((file) => file.path === "/etc/fenestra/kubeadm.yaml")?.content ?? "")
-      .replace("@NODE_NAME@", "i-0123456789abcdef0")
-      .replace("@ETCD_STATE@", "new")
-      .replace("@ETCD_MEMBERS@", "cp-0=https://10.0.0.10:2380");
-
-  function validate(text: string): { status: number | null; stderr: string } {
-    const file = path.join(work, "kubeadm.yaml");
-    writeFileSync(file, text);
-    return spawnSync(kubeadm, ["config", "validate", "--config", file], { encoding: "utf8" });
-  }
-
-  for (const stack of stacks) {
-    it(`of ${stack} is accepted by kubeadm`, () => {
-      for (const { index } of exampleSpec(stack).controlPlane.members) {
-        const { status, stderr } = validate(filled(exampleSpec(stack), index));
-        assert.equal(status, 0, stderr);
-        assert.doesNotMatch(stderr, /unknown field|warning/i);
-      }
-    });
-  }
-
-  it("with a field that does not exist is refused, so the check can fail", () => {
-    const { status, stderr } = validate(filled(exampleSpec("aws-dev"), 0).replace("clusterName:", "clusterNam:"));
-    assert.notEqual(status, 0);
-    assert.match(stderr, /unknown field "clusterNam"/);
   });
 });
