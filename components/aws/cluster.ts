@@ -9,7 +9,7 @@ import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { encryptionSecret, localKeys } from "../model/secretsEncryption.ts";
-import { Pki } from "../pki/pki.ts";
+import { clusterPki, type Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
 import { ControlPlane } from "./controlPlane.ts";
@@ -26,6 +26,7 @@ import { type MachineScripts, Scripts } from "./scripts.ts";
 import { Secrets } from "./secrets.ts";
 import { Security } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
+import { WorkloadIdentity } from "./workloadIdentity.ts";
 
 export interface ClusterArgs {
   /** Everything that decides the shape of the cluster. */
@@ -33,8 +34,6 @@ export interface ClusterArgs {
   /** The secret with logins for what machines fetch; `undefined` when there are none. */
   readonly credentials?: pulumi.Output<string> | undefined;
 }
-
-import { WorkloadIdentity } from "./workloadIdentity.ts";
 
 /** What a pool's machines are made of besides the network. */
 interface PoolMachines {
@@ -86,7 +85,7 @@ export class Cluster extends pulumi.ComponentResource {
     super("fenestra:aws:Cluster", name, {}, opts);
     this.#name = name;
     this.#spec = args.spec;
-    const pki = this.#makePki();
+    const pki = clusterPki(`${name}-pki`, args.spec, this);
     const network = this.#makeNetwork();
     const security = new Security(`${name}-security`, { spec: args.spec, vpcId: network.vpcId }, { parent: this });
     const secrets = new Secrets(
@@ -162,13 +161,6 @@ export class Cluster extends pulumi.ComponentResource {
     return existing === undefined
       ? new Network(name, { spec }, { parent: this })
       : new ExistingNetwork(name, { spec, existing }, { parent: this });
-  }
-
-  #makePki(): Pki {
-    const { name: cluster, environment, serviceAccountKeys, secretsEncryption } = this.#spec;
-    const protect = environment === "production";
-    const keys = { serviceAccountKeys, encryptionKeys: localKeys(secretsEncryption) };
-    return new Pki(`${this.#name}-pki`, { cluster, protect, ...keys }, { parent: this });
   }
 
   #makeWorkloadIdentity(pki: Pki): WorkloadIdentity | undefined {

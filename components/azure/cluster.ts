@@ -7,8 +7,7 @@ import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { localKeys } from "../model/secretsEncryption.ts";
-import { Pki } from "../pki/pki.ts";
+import { clusterPki, type Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
 import { controllerGrants, diskGrants, keyGrants } from "./controllerRoles.ts";
 import { ControlPlane } from "./controlPlane.ts";
@@ -80,7 +79,7 @@ export class Cluster extends pulumi.ComponentResource {
     super("fenestra:azure:Cluster", name, {}, opts);
     this.#name = name;
     this.#spec = args.spec;
-    const pki = this.#makePki();
+    const pki = clusterPki(`${name}-pki`, args.spec, this);
     const sshKey = this.#makeSshKey();
     const network = this.#makeNetwork();
     const security = new Security(
@@ -155,13 +154,6 @@ export class Cluster extends pulumi.ComponentResource {
     return existing === undefined
       ? new Network(name, { spec }, { parent: this })
       : new ExistingNetwork(name, { spec, existing }, { parent: this });
-  }
-
-  #makePki(): Pki {
-    const { name: cluster, environment, serviceAccountKeys, secretsEncryption } = this.#spec;
-    const protect = environment === "production";
-    const keys = { serviceAccountKeys, encryptionKeys: localKeys(secretsEncryption) };
-    return new Pki(`${this.#name}-pki`, { cluster, protect, ...keys }, { parent: this });
   }
 
   /** Azure requires a key or a password for every Linux machine, although no port is open for either. */

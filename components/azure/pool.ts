@@ -56,9 +56,9 @@ function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, ten
 
 /**
  * What Azure refuses to change on a scale set (hashicorp/terraform-provider-azurerm:
- * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Zones are not among them: Azure accepts one more and refuses one less, and a replacement would
- * delete all machines of the pool at once. Reserved capacity only changes while all machines are deallocated (Azure documentation, "Associate a
- * virtual machine scale set with uniform orchestration to a capacity reservation group").
+ * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Zones are not among them: Azure accepts one more and refuses one
+ * less, and a replacement would delete all machines of the pool at once. Reserved capacity only changes while all machines are deallocated
+ * (Azure documentation, "Associate a virtual machine scale set with uniform orchestration to a capacity reservation group").
  */
 const groupReplaceOnChanges: readonly string[] = [
   "hostGroup",

@@ -2,7 +2,8 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import * as tls from "@pulumi/tls";
 import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
-import { encryptionSecret } from "../model/secretsEncryption.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { encryptionSecret, localKeys } from "../model/secretsEncryption.ts";
 import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import { expiryWarning } from "./expiry.ts";
 import { kubeconfig } from "./kubeconfig.ts";
@@ -189,6 +190,14 @@ export class Pki extends pulumi.ComponentResource {
     );
     return { certificate: certificate.certPem, key: pulumi.secret(key.privateKeyPem) };
   }
+}
+
+/** The PKI of a cluster with the keys that its spec names; what cannot be made again is protected in production. */
+export function clusterPki(name: string, spec: ClusterSpec, parent: pulumi.Resource): Pki {
+  const { name: cluster, environment, serviceAccountKeys, secretsEncryption } = spec;
+  const protect = environment === "production";
+  const keys = { serviceAccountKeys, encryptionKeys: localKeys(secretsEncryption) };
+  return new Pki(name, { cluster, protect, ...keys }, { parent });
 }
 
 function keyPair({ key, certificate }: Authority): KeyPair {
