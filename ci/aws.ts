@@ -2,7 +2,7 @@ import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import { privateBucket } from "../components/aws/privateBucket.ts";
 import { audience, policiesOf, trustPolicy } from "./awsPolicies.ts";
-import type { StackScope } from "./awsStackRights.ts";
+import type { StackScope } from "./awsStackScope.ts";
 import type { CiSpec, CiStack } from "./config.ts";
 import { environmentName, issuer, type Purpose, purposes, subject } from "./environments.ts";
 import type { CiOutputs, Variables } from "./outputs.ts";

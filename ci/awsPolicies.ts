@@ -1,5 +1,7 @@
 import { type PolicyDocument, policy } from "../components/aws/policyDocument.ts";
-import { change, look, type StackScope } from "./awsStackRights.ts";
+import { change } from "./awsChangeRights.ts";
+import { look } from "./awsLookRights.ts";
+import type { StackScope } from "./awsStackScope.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
 const issuerHost = issuer.replace("https://", "");

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { deploySeconds } from "../../ci/aws.ts";
 import { deployPolicies, driftPolicy, previewPolicy, trustPolicy } from "../../ci/awsPolicies.ts";
-import type { StackScope } from "../../ci/awsStackRights.ts";
+import type { StackScope } from "../../ci/awsStackScope.ts";
 import { rolesOf } from "../../ci/azureRoles.ts";
 import { CiConfigError, loadCiConfig, overlapping } from "../../ci/config.ts";
 import { environmentName, purposes, subject } from "../../ci/environments.ts";

@@ -1,5 +1,5 @@
 import { deployPolicies, driftPolicy, previewPolicy, trustPolicy } from "../../ci/awsPolicies.ts";
-import type { StackScope } from "../../ci/awsStackRights.ts";
+import type { StackScope } from "../../ci/awsStackScope.ts";
 import { federatedCredential, rolesOf } from "../../ci/azureRoles.ts";
 import { environmentName, issuer, purposes, subject } from "../../ci/environments.ts";
 import type { PolicyDocument } from "../../components/aws/policyDocument.ts";
