@@ -8,6 +8,7 @@ import { addOnRules } from "./rules/addOns.ts";
 import { credentialRules, plainPasswords } from "./rules/credentials.ts";
 import { encryptionRules } from "./rules/encryption.ts";
 import { existingNetworkRules } from "./rules/existingNetwork.ts";
+import { existingNetworkSettingsRules } from "./rules/existingNetworkSettings.ts";
 import { flagRules } from "./rules/flags.ts";
 import { identityRules } from "./rules/identity.ts";
 import { logRules } from "./rules/logs.ts";
@@ -116,6 +117,7 @@ const rules = [
   ...encryptionRules,
   ...networkRules,
   ...existingNetworkRules,
+  ...existingNetworkSettingsRules,
   ...credentialRules,
   ...poolRules,
   ...flagRules,

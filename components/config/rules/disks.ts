@@ -1,0 +1,112 @@
+import { defaultDiskGb } from "../../model/pools.ts";
+import { diskTypes } from "../machineSchema.ts";
+import type { Problem } from "../problem.ts";
+import type { Cloud, PoolConfig } from "../schema.ts";
+import { formProblems, forms } from "./cloudIds.ts";
+import { elsewhere, poolRule, type Rule, rule } from "./rule.ts";
+
+const disk = poolRule(["os", "disk", "diskGb"], ["cloud"], ({ os, disk: own, diskGb }, path, { cloud }) =>
+  diskProblems(cloud, own, `${path}.disk`, diskGb ?? defaultDiskGb(cloud, os)),
+);
+
+/** Disks of the control plane. Azure's data disk stays Premium: a zone-redundant one takes no zone, and slower ones are too slow for etcd. */
+const controlPlaneDisks = rule(
+  ["cloud", "controlPlane.osDisk", "controlPlane.osDiskGb", "controlPlane.etcdDisk", "controlPlane.etcdDiskGb"],
+  ({
+    cloud,
+    "controlPlane.osDisk": system,
+    "controlPlane.osDiskGb": systemGb,
+    "controlPlane.etcdDisk": etcd,
+    "controlPlane.etcdDiskGb": etcdGb,
+  }) => {
+    const [systemPath, etcdPath] = ["osDisk", "etcdDisk"].map((name) => `config.fenestra:controlPlane.${name}`);
+    return [
+      ...formProblems(forms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`),
+      ...formProblems(forms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`),
+      ...diskProblems(cloud, system, `${systemPath}`, systemGb),
+      ...(cloud === "azure" ? elsewhere("aws", etcd?.type, `${etcdPath}.type`) : []),
+      ...diskProblems(cloud, cloud === "azure" ? { ...etcd, type: undefined } : etcd, `${etcdPath}`, etcdGb),
+    ];
+  },
+);
+
+/**
+ * Operations per second for each GiB, and MiB/s for each operation: EC2 refuses more when it makes the disk, and a machine then never comes
+ * (Amazon EBS User Guide, General Purpose SSD and Provisioned IOPS SSD volumes).
+ */
+const mostIopsPerGb = { gp3: 500, io2: 1000 } as const;
+const mostThroughputPerIops = 0.25;
+const gp3Iops = { least: 3000, most: 80_000 } as const;
+
+function speedProblems(
+  type: "gp3" | "io2",
+  { iops, throughput }: NonNullable<PoolConfig["disk"]>,
+  path: string,
+  gb: number,
+): readonly Problem[] {
+  const most = mostIopsPerGb[type] * gb;
+  const fastest = mostThroughputPerIops * (iops ?? gp3Iops.least);
+  return [
+    ...(iops === undefined || iops <= most
+      ? []
+      : [
+          {
+            path: `${path}.iops`,
+            value: iops,
+            message: `is more than ${type} gives a disk of ${gb} GiB`,
+            allowed: `at most ${most}`,
+            remedy: `a disk of ${Math.ceil(iops / mostIopsPerGb[type])} GiB`,
+          },
+        ]),
+    ...(type !== "gp3" || throughput === undefined || throughput <= fastest
+      ? []
+      : [
+          {
+            path: `${path}.throughput`,
+            value: throughput,
+            message: `is more than gp3 gives with ${iops ?? gp3Iops.least} operations per second`,
+            allowed: `at most ${fastest}`,
+            remedy: `iops: ${throughput / mostThroughputPerIops}`,
+          },
+        ]),
+  ];
+}
+
+function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: number): readonly Problem[] {
+  const { type, iops, throughput } = own ?? {};
+  const types: readonly string[] = diskTypes[cloud];
+  if (type !== undefined && !types.includes(type))
+    return [{ path: `${path}.type`, value: type, message: "is a disk of the other cloud", allowed: types.join(", ") }];
+  if (cloud === "azure")
+    return [...elsewhere("aws", iops, `${path}.iops`), ...elsewhere("aws", throughput, `${path}.throughput`)];
+  if (type === "io2")
+    return [
+      ...(iops === undefined
+        ? [{ path: `${path}.iops`, value: undefined, message: "is missing", allowed: "a number, which io2 needs" }]
+        : []),
+      ...(throughput === undefined
+        ? []
+        : [
+            {
+              path: `${path}.throughput`,
+              value: throughput,
+              message: "is not a setting of io2",
+              allowed: "none: it follows iops",
+            },
+          ]),
+      ...speedProblems(type, { iops }, path, gb),
+    ];
+  return iops !== undefined && (iops < gp3Iops.least || iops > gp3Iops.most)
+    ? [
+        {
+          path: `${path}.iops`,
+          value: iops,
+          message: "is not possible with gp3",
+          allowed: `${gp3Iops.least} to ${gp3Iops.most}`,
+        },
+      ]
+    : speedProblems("gp3", { iops, throughput }, path, gb);
+}
+
+/** The rules on disks of pools and of the control plane. */
+export const diskRules: readonly Rule[] = [disk, controlPlaneDisks];
