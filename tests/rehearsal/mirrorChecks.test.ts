@@ -9,7 +9,7 @@ import { collectMachines } from "../../plan/fakes/collect.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { makePlan } from "../../plan/report/makePlan.ts";
 import { type MirrorList, mirrorList } from "../../plan/report/mirrorList.ts";
-import { registryProblem } from "../../rehearsal/checks/mirror.ts";
+import { registryProblem } from "../../rehearsal/checks/mirrorImages.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
 import { stackConfig } from "../support/stacks.ts";
 
