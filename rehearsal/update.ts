@@ -4,7 +4,7 @@ import type { RecordedHook, SimulatedCloud } from "../plan/program/engine.ts";
 import type { RecordedProgram, RecordedResource } from "../plan/program/recorded.ts";
 import { runProgramWithHooks } from "../plan/program/runProgram.ts";
 import { type Fate, fateOf, nextUpdate } from "../plan/providers/nextUpdate.ts";
-import type { ControlPlaneLab } from "./checks/controlPlane.ts";
+import type { ControlPlaneLab } from "./checks/controlPlaneLab.ts";
 import type { CloudSimulation } from "./clouds/cloud.ts";
 import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue } from "./cluster/apply.ts";
 import type { DecodedMachine } from "./cluster/bringUp.ts";

@@ -4,7 +4,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { logTail, waitFor } from "../host/processes.ts";
 import { limitsMs } from "../limits.ts";
 import type { RehearsalCheck } from "./context.ts";
-import type { ControlPlaneLab } from "./controlPlane.ts";
+import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 
 /** Life of the first token in this check, in seconds: long enough to be published, short enough to be waited for. */
 const shortLife = 5;

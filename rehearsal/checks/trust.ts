@@ -8,7 +8,7 @@ import { waitFor } from "../host/processes.ts";
 import { limitsMs } from "../limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
-import type { ControlPlaneLab } from "./controlPlane.ts";
+import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
 

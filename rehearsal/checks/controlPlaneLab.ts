@@ -1,0 +1,147 @@
+import { expectEqual } from "../../checks/check.ts";
+import { ports } from "../../components/model/ports.ts";
+import { answered } from "../cluster/answered.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { CommandResult } from "../host/command.ts";
+import { waitFor } from "../host/processes.ts";
+import { limitsMs } from "../limits.ts";
+import type { LinuxMachine } from "../machines/linuxMachine.ts";
+
+const pki = "/etc/kubernetes/pki/etcd";
+
+/** The control plane in the hands of the checks that break it. */
+export class ControlPlaneLab {
+  readonly #cluster: Cluster;
+  readonly #members: DecodedMachine[];
+
+  constructor(cluster: Cluster, members: readonly DecodedMachine[]) {
+    this.#cluster = cluster;
+    this.#members = [...members];
+  }
+
+  /** Number of machines. */
+  get size(): number {
+    return this.#members.length;
+  }
+
+  /** Numbers of the machines. */
+  get indices(): readonly number[] {
+    return this.#members.map((_, index) => index);
+  }
+
+  /** The running machine of a member. */
+  machine(index: number): LinuxMachine {
+    const machine = this.#cluster.machines.get(this.member(index).machine.id);
+    if (machine === undefined) throw new Error(`control-plane machine ${index} does not run`);
+    return machine;
+  }
+
+  /** A member with the payload that its machine runs. */
+  member(index: number): DecodedMachine {
+    const member = this.#members[index];
+    if (member === undefined) throw new Error(`there is no control-plane machine ${index}`);
+    return member;
+  }
+
+  /** Takes a machine's power away. */
+  async powerOff(index: number, disk: "kept" | "lost" = "kept"): Promise<void> {
+    await this.#cluster.powerOff(this.member(index), disk);
+  }
+
+  /** Replaces the machine, as the program does. */
+  async replace(index: number): Promise<void> {
+    this.#members[index] = await this.#cluster.replaceMachine(this.member(index));
+  }
+
+  /** Replaces a machine by another one of the same resource. */
+  async replaceBy(successor: DecodedMachine): Promise<void> {
+    const index = this.#members.findIndex(({ machine }) => machine.urn === successor.machine.urn);
+    await this.#cluster.replaceBy(this.member(index), successor);
+    this.#members[index] = successor;
+  }
+
+  /** Runs a script of a machine's payload, which must end well. */
+  async script(index: number, name: string, ...args: readonly string[]): Promise<CommandResult> {
+    const result = await this.machine(index).run([`/opt/fenestra/${name}`, ...args], { timeoutMs: limitsMs.program });
+    expectEqual(result.code, 0, `exit code of ${name} (${result.stderr.trim().split("\n").at(-1)})`);
+    return result;
+  }
+
+  /** The same on all machines at once. */
+  async onAll(name: string, ...args: readonly string[]): Promise<readonly CommandResult[]> {
+    return await Promise.all(this.#members.map((_, index) => this.script(index, name, ...args)));
+  }
+
+  /** kubectl on a machine, as the administrator and with this machine's own API server. */
+  async kubectl(index: number, ...args: readonly string[]): Promise<string> {
+    const machine = this.machine(index);
+    const server = `https://${machine.address}:${ports.api}`;
+    const { code, stdout, stderr } = await machine.run([
+      "kubectl",
+      "--kubeconfig=/etc/kubernetes/admin.conf",
+      `--server=${server}`,
+      "--request-timeout=5s",
+      ...args,
+    ]);
+    if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: ${stderr.trim().split("\n").at(-1)}`);
+    return stdout;
+  }
+
+  /** etcdctl on a machine, with its own member. */
+  async etcdctl(index: number, ...args: readonly string[]): Promise<string> {
+    const keys = [
+      `--cacert=${pki}/ca.crt`,
+      `--cert=${pki}/healthcheck-client.crt`,
+      `--key=${pki}/healthcheck-client.key`,
+    ];
+    const { run } = this.machine(index);
+    const argv = [
+      "etcdctl",
+      `--endpoints=https://127.0.0.1:${ports.etcdClient}`,
+      "--command-timeout=5s",
+      ...keys,
+      ...args,
+    ];
+    const { code, stdout, stderr } = await answered(
+      () => run(argv),
+      (result) => result.code === 0,
+    );
+    if (code !== 0) throw new Error(`etcdctl ${args.join(" ")}: ${stderr.trim().split("\n").at(-1)}`);
+    return stdout;
+  }
+
+  /** Waits until all machines are voting members that answer, and their API servers are ready. */
+  async untilHealthy(): Promise<void> {
+    await waitFor(
+      `${this.size} healthy voting members`,
+      async () => {
+        for (const [index] of this.#members.entries()) {
+          const lines = (await this.etcdctl(index, "member", "list")).trim().split("\n");
+          const voting = lines.filter((line) => / started, .*, false$/.test(line));
+          if (lines.length !== this.size || voting.length !== this.size)
+            throw new Error(`members: ${lines.join(" | ")}`);
+          await this.etcdctl(index, "endpoint", "health");
+          const ready = await this.machine(index).run([
+            "curl",
+            "--silent",
+            "--fail",
+            "--insecure",
+            `https://127.0.0.1:${ports.api}/readyz`,
+          ]);
+          if (ready.code !== 0) throw new Error(`the API server of machine ${index} is not ready`);
+        }
+        return true;
+      },
+      { timeoutMs: limitsMs.machine, intervalMs: 500 },
+    );
+  }
+
+  /**
+   * Waits until the bootstraps of all machines have ended well: kubeadm restarts the kubelet in one of the last stages, and who takes manifests away
+   * from one that just starts waits for two minutes (etcd-restore.sh). In an update they end when all machines have its release.
+   */
+  async untilBooted(): Promise<void> {
+    await this.#cluster.untilBooted();
+  }
+}
