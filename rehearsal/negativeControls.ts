@@ -1,5 +1,6 @@
 import { parse, stringify } from "yaml";
 import { z } from "zod";
+import { patchesFolder } from "../components/machine/linux/staticPodPatches.ts";
 import type { DecodedFile } from "../plan/decode/machine.ts";
 import { newAuthority } from "../plan/fakes/certificates.ts";
 import type { Breakage } from "./breakage.ts";
@@ -27,22 +28,19 @@ function inWindowsFiles(change: (file: DecodedFile) => string): Breakage {
 
 const isLinuxWorker: Changed = ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined;
 
-const patches = "/etc/fenestra/patches";
-/** kubeadm's patch of the scheduler's manifest (kubernetes: cmd/kubeadm/app/util/patches). A start that cannot succeed is given up soon. */
+/**
+ * A patch of the scheduler's manifest, which kubeadm applies after the program's own, in the order of names (kubernetes:
+ * cmd/kubeadm/app/util/patches). A start that cannot succeed is given up soon.
+ */
 const schedulerPatch = {
-  path: `${patches}/kube-scheduler+json.yaml`,
+  path: `${patchesFolder}/kube-schedulerZ+json.yaml`,
   mode: "0644",
   content: stringify([
     { op: "add", path: "/spec/containers/0/command/-", value: "--secure-port=10260" },
-    { op: "replace", path: "/spec/containers/0/startupProbe/failureThreshold", value: 3 },
+    { op: "replace", path: "/spec/containers/0/startupProbe/timeoutSeconds", value: 2 },
+    { op: "replace", path: "/spec/containers/0/startupProbe/failureThreshold", value: 15 },
   ]),
 };
-
-/** kubeadm's configuration with a folder of patches. */
-function withPatches({ path, content }: DecodedFile): string {
-  if (path !== "/etc/fenestra/kubeadm.yaml") return content;
-  return content.replace(/^kind: InitConfiguration$/m, `$&\npatches:\n  directory: ${patches}`);
-}
 
 function withDuplicateTaint(content: string): string {
   const configuration = z.looseObject({ registerWithTaints: z.array(z.unknown()) }).parse(parse(content));
@@ -133,8 +131,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     fails: "static pods",
     payload: ({ machine, payload }) => {
       if (machine.group !== undefined) return payload;
-      const files = payload.files.map((file) => ({ ...file, content: withPatches(file) }));
-      return { ...payload, files: [...files, schedulerPatch] };
+      return { ...payload, files: [...payload.files, schedulerPatch] };
     },
   },
   "kubelet-unknown-field": {

@@ -1,5 +1,5 @@
 import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
-import { expect } from "../../checks/check.ts";
+import { expect, expectEqual } from "../../checks/check.ts";
 import { waitFor } from "../host/processes.ts";
 import { limitsMs } from "../limits.ts";
 import type { RehearsalCheck } from "./context.ts";
@@ -15,8 +15,8 @@ function isReady({ status }: V1Pod): boolean {
 }
 
 /**
- * Milliseconds that a pod's containers have to start, by their startup probes, which kubeadm writes (kubernetes: cmd/kubeadm/app/util/staticpod).
- * One that times out delays the next (pkg/kubelet/prober/worker.go).
+ * Milliseconds that a pod's containers have to start, by their startup probes (staticPodPatches.ts). One that times out delays
+ * the next (kubernetes: pkg/kubelet/prober/worker.go).
  */
 function startMs({ spec }: V1Pod): number {
   const seconds = (spec?.containers ?? []).map(({ startupProbe: probe }) => {
@@ -47,10 +47,11 @@ export function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): st
   return `${name} is not ready: ${last?.message ?? "its kubelet says nothing"}`;
 }
 
-/** The control plane's pods are ready by the probes that kubeadm gives them, asked by the kubelets. */
+/** The control plane's pods are ready by the probes of their manifests, asked by the kubelets. */
 export const staticPods: RehearsalCheck = {
   id: "static pods",
-  title: "etcd and the programs of the control plane are static pods of their kubelets, ready by kubeadm's probes",
+  title:
+    "etcd and the programs of the control plane are static pods of their kubelets, ready by the probes of their manifests",
   limitMs: limitsMs.steps,
   run: async ({ api, note }) => {
     const { items: nodes } = await api.core.listNode({ labelSelector: "node-role.kubernetes.io/control-plane" });
@@ -75,6 +76,9 @@ export const staticPods: RehearsalCheck = {
     const { items: events } = await api.core.listNamespacedEvent({ namespace: "kube-system" });
     const problems = pods.filter((pod) => !isReady(pod)).map((pod) => staticPodProblem(pod, events));
     expect(problems.length === 0, problems.join("; "));
+    // kubeadm passes over a patch whose name it does not know.
+    const periods = pods.flatMap(({ spec }) => spec?.containers.map(({ startupProbe }) => startupProbe?.periodSeconds));
+    expectEqual([...new Set(periods)], [2], "seconds between two startup probes of a static pod");
     note(`${pods.length} pods on ${nodes.length} machines`);
   },
 };

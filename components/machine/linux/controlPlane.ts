@@ -24,6 +24,7 @@ import {
   withPodNetwork,
   withTrust,
 } from "./stages.ts";
+import { staticPodPatches } from "./staticPodPatches.ts";
 import { daemonUnit, jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
@@ -62,6 +63,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     unitFile(approver.unit, daemonUnit(approver.does, `/opt/fenestra/${approver.file}`)),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane", kmsArtifact(spec)) },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
+    ...staticPodPatches,
     auditPolicy === undefined
       ? rootFile(controlPlanePaths.auditPolicy)
       : { path: controlPlanePaths.auditPolicy, content: auditPolicyFile(auditPolicy) },

@@ -9,6 +9,7 @@ import { containerdPaths } from "../containerd.ts";
 import { controlPlaneTaint } from "../kubeletConfig.ts";
 import { placeholders } from "../placeholders.ts";
 import { kmsFolder } from "./kmsPlugin.ts";
+import { patchesFolder } from "./staticPodPatches.ts";
 
 /** Inputs of kubeadm's configuration. */
 export interface KubeadmArgs {
@@ -78,6 +79,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
       kubernetesAPICall: "2m0s",
       etcdAPICall: "5m0s",
     },
+    patches: { directory: patchesFolder },
   };
 }
 

@@ -8,6 +8,7 @@ import type { PayloadFile } from "../payload.ts";
 import { trustFiles } from "../trust.ts";
 import { tsvFile } from "./shell.ts";
 import type { Stage } from "./stage.ts";
+import { staticPodPatches } from "./staticPodPatches.ts";
 
 const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({
   name,
@@ -92,6 +93,7 @@ export const controlPlaneStages: readonly Stage[] = [
     "/etc/fenestra/kubeadm.yaml",
     "/etc/fenestra/audit-policy.yaml",
     "/etc/fenestra/authentication.yaml",
+    ...staticPodPatches.map(({ path }) => path),
   ),
   kubelet,
   once("promote", 25, "/opt/fenestra/etcd.sh"),
