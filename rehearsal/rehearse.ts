@@ -236,24 +236,19 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     selection,
   );
   // They mostly wait, and need only what no quick check takes away.
-  const beside = selected(
-    updateTo === undefined
-      ? needing(broughtUp, [
-          ...(hasWindows
-            ? [
-                windowsKubeletCheck(options.wine),
-                ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
-              ]
-            : []),
-          ...(worker === undefined ? [] : trustChecks(cluster, lab)),
-        ])
+  const beside = [
+    hasWindows
+      ? [
+          windowsKubeletCheck(options.wine),
+          ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
+        ]
       : [],
-    selection,
-  );
+    worker === undefined ? [] : trustChecks(cluster, lab),
+  ].map((checks) => selected(updateTo === undefined ? needing(broughtUp, checks) : [], selection));
   const session = new CheckSession(
     progress,
     options.paint ?? plain,
-    files.length + beside.length + bringUp.filter(isAsked).length + acceptance.length,
+    files.length + beside.flat().length + bringUp.filter(isAsked).length + acceptance.length,
   );
   // The readers of the files may still be built, and a cluster that comes up mostly waits.
   const filesRead = session.run(files, {});
@@ -277,12 +272,12 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     rawEtcd: (key) => lab.etcdctl(0, "get", key, "--print-value-only"),
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };
-  const besideRun = session.run(beside, context);
+  const besideRun = beside.map((checks) => session.run(checks, context));
   // From here on some take a machine, a secret or the whole control plane away; they need the order that they are in.
   const taking = acceptance.findIndex(({ id, slow }) => slow === true || id === firstOfAvailability);
   const looking = taking === -1 ? acceptance.length : taking;
   await session.run(acceptance.slice(0, looking), context);
-  await Promise.all([filesRead, besideRun]);
+  await Promise.all([filesRead, ...besideRun]);
   await session.run(acceptance.slice(looking), context);
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   progress.line(await nodesText(cluster.api));

@@ -92,6 +92,16 @@ function inCache({ loader, server, template, programs }: Wine): Wine {
   return { loader, server, template: programInCache(template), programs: { ...programs, kubelet } };
 }
 
+/**
+ * Runs a program where Wine's server stays when it has ended (wine: server/main.c, `-p`): else each program starts Wine's services again. They
+ * are started by a program of their own, since they keep its standard output open. The server of a program that has just ended may still be
+ * there, and then this one cannot start and is not needed.
+ */
+const withServer = `
+{ if "$1" -p; then "$2" cmd /c rem; fi; } </dev/null >/dev/null 2>&1
+shift
+exec "$@"`;
+
 function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: string): WindowsMachine {
   const env = { WINEPREFIX: machinePrefix, WINEDEBUG: "-all" };
   const runOnDrive: WindowsMachine["runOnDrive"] = (argv, options) =>
@@ -109,7 +119,7 @@ function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: st
       if (code !== 0) throw new Error(`${name}: ${at} could not be installed: ${stderr}`);
     },
     run: ([program = "", ...args], options) =>
-      runOnDrive([wine.loader, program, ...args], {
+      runOnDrive(["bash", "-c", withServer, "bash", wine.server, wine.loader, program, ...args], {
         timeoutMs: limitsMs.program,
         ...options,
         env: { ...env, ...options?.env },
