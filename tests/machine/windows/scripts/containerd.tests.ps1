@@ -3,11 +3,7 @@
 . "$scripts/lib.ps1"
 
 $node = @{ there = $false; start = ''; environment = $null; calls = @(); fail = '' }
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 function Start-Sleep {
 }
 function Invoke-Program {

@@ -18,11 +18,7 @@ function Send-Lifecycle {
         throw 'no answer'
     }
 }
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
     param(
         [string] $Message,

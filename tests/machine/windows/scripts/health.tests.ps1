@@ -3,11 +3,7 @@
 . "$scripts/watch-health.ps1"
 
 $node = @{ services = @{}; started = @(); network = 'n1'; process = 100; running = @('flanneld'); priority = @{}; stopped = 0; healthy = $true; calls = @(); told = @(); start = @{}; locked = $false; sandboxes = [ordered] @{}; held = @(); policies = @() }
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
     param(
         [string] $Message,

@@ -4,11 +4,7 @@
 
 $secret = @{ value = $null }
 $asked = @{ secret = 0; rights = @() }
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 function Invoke-Program {
 }
 # Notes at each folder whether the token was there already.

@@ -2,11 +2,7 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
 
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 # The shell that runs this test is a program that every system has.
 $shell = (Get-Process -Id $PID).Path
 function Get-Call {

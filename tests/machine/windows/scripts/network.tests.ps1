@@ -6,11 +6,7 @@
 . "$scripts/pod.ps1"
 . "$scripts/start-kube-proxy.ps1"
 
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 $metadata = '169.254.169.254/32'
 Test 'a route that is right is left alone' {
     $table.routes = @((New-Route '0.0.0.0/0' 7 '10.0.0.1'), (New-Route $metadata 7 '10.0.0.1'))

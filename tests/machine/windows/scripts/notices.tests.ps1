@@ -11,11 +11,7 @@ Set-Content -Path "$temp/drain.ps1" -Value @(
 . "$temp/watch-notices.ps1"
 
 $cloud = @{ calls = @(); termination = $null }
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 function Get-Termination {
     $cloud.termination
 }

@@ -23,11 +23,7 @@ function Reset-System {
     $system.resized = 0
     $system.fail = ''
 }
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
     param(
         [string] $Message,

@@ -3,11 +3,7 @@
 . "$scripts/lib.ps1"
 
 $cloud = @{ answers = @(); asked = 0; hooks = @(); refusal = ''; told = @() }
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
     param(
         [string] $Message,

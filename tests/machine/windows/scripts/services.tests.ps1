@@ -6,11 +6,7 @@
 # Services by name: kind of start, state, command line.
 $services = @{}
 $done = @{ calls = @(); changed = @(); fail = ''; refuse = 0; pipe = $true }
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 function Add-Call {
     param(
         [string] $Call

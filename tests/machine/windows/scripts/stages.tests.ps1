@@ -62,11 +62,7 @@ foreach ($name in $names) {
         "if (`$fake.reboot['$name'] -gt 0) { `$fake.reboot['$name'] -= 1; return 'reboot' }"
     )
 }
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
     param(
         [string] $Message,

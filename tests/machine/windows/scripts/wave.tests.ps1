@@ -6,11 +6,7 @@
 $shell = (Get-Process -Id $PID).Path
 $commands = @{}
 $processes = @{}
-function Write-Log {
-    param(
-        [string] $Message
-    )
-}
+. "$PSScriptRoot/log-fake.ps1"
 # In place of the stage's script: a command in a process of the shell that runs this test.
 function Start-StageProcess {
     param(
