@@ -6,7 +6,7 @@ import { runProgramWithHooks } from "../plan/program/runProgram.ts";
 import { type Fate, fateOf, nextUpdate } from "../plan/providers/nextUpdate.ts";
 import type { ControlPlaneLab } from "./checks/controlPlaneLab.ts";
 import type { CloudSimulation } from "./clouds/cloud.ts";
-import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue } from "./cluster/apply.ts";
+import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue, takesFields } from "./cluster/apply.ts";
 import type { DecodedMachine } from "./cluster/bringUp.ts";
 import type { Cluster, Release } from "./cluster/cluster.ts";
 import { callHook } from "./hooks.ts";
@@ -120,7 +120,7 @@ export class Update {
     const old = state.get(resource.urn);
     const fate: Fate | "new" = old === undefined ? "new" : fateOf(old, resource);
     if (!resource.custom || fate === "stays") return undefined;
-    if (isKubernetesObject(resource)) return (cluster) => apply(resource, cluster);
+    if (isKubernetesObject(resource)) return (cluster) => apply(resource, cluster, takesFields(this.#of.program));
     const running = cloud.machines.filter(({ urn }) => urn === resource.urn);
     const wanted = machines.filter(({ machine }) => machine.urn === resource.urn);
     const [successor] = wanted;
@@ -161,8 +161,8 @@ export class Update {
   }
 }
 
-async function apply(resource: RecordedResource, { kubectl }: Cluster): Promise<void> {
-  const { refused } = await applyLayer([objectOf(resource)], kubectl);
+async function apply(resource: RecordedResource, { kubectl }: Cluster, force: boolean): Promise<void> {
+  const { refused } = await applyLayer([objectOf(resource)], kubectl, force);
   if (refused.length > 0) throw new Error(refused.join("; "));
 }
 

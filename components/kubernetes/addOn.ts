@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { windowsWorkloadMinutes } from "../model/timings.ts";
 import { createObject } from "./createObject.ts";
+import { withFieldManager } from "./fieldManager.ts";
 import { replacedOnChange } from "./fixedFields.ts";
 import { type Manifest, podSpec } from "./manifest.ts";
 
@@ -114,7 +115,7 @@ export class AddOn extends pulumi.ComponentResource {
         args.deletedWith !== undefined && !ownsCloudResources(manifest) ? { deletedWith: args.deletedWith } : {};
       made.set(
         manifest,
-        createObject(objectName(name, manifest), patient(manifest), {
+        createObject(objectName(name, manifest), withFieldManager(patient(manifest)), {
           parent: this,
           dependsOn: [...(args.after ?? []), ...before],
           ...gone,

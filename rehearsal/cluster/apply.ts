@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../plan/program/values.ts";
@@ -127,10 +128,12 @@ export async function applyAll(
 ): Promise<Applied> {
   const [refused, warnings]: [string[], string[]] = [[], []];
   const isStep = (resource: RecordedResource): boolean => isKubernetesObject(resource) || isGate(resource);
+  const force = takesFields(program);
   for (const layer of layers(program.resources.filter(isStep), depths(program, isStep))) {
     const said = await applyLayer(
       layer.filter(isKubernetesObject).map((resource) => change(objectOf(resource))),
       kubectl,
+      force,
     );
     refused.push(...said.refused);
     warnings.push(...said.warnings);
@@ -140,11 +143,51 @@ export async function applyAll(
   return { refused, warnings };
 }
 
-/** Applies objects that do not wait for each other. */
-export async function applyLayer(objects: readonly KubernetesObject[], kubectl: Kubectl): Promise<Applied> {
-  if (objects.length === 0) return { refused: [], warnings: [] };
+/** Whether the program's provider takes fields that others own (pulumi/pulumi-kubernetes: provider/pkg/await/await.go, `patchForce`). */
+export function takesFields({ resources }: RecordedProgram): boolean {
+  return resources.some(
+    ({ type, inputs }) => type === "pulumi:providers:kubernetes" && inputs.enablePatchForce === "true",
+  );
+}
+
+/**
+ * Name under which the provider applies an object: the annotation's, or a random one for each run, as it has for an object without a state
+ * (pulumi/pulumi-kubernetes: provider/pkg/provider/provider.go, `fieldManagerName`).
+ */
+function fieldManagerOf({ metadata }: KubernetesObject): string {
+  const annotations = isObject(metadata) && isObject(metadata.annotations) ? metadata.annotations : {};
+  const name = annotations["pulumi.com/patchFieldManager"];
+  return typeof name === "string" ? name : `pulumi-kubernetes-${randomBytes(4).toString("hex")}`;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+/**
+ * Applies objects that do not wait for each other.
+ *
+ * @param force whether it takes fields that others own, see {@link takesFields}
+ */
+export async function applyLayer(
+  objects: readonly KubernetesObject[],
+  kubectl: Kubectl,
+  force: boolean,
+): Promise<Applied> {
+  const said: Applied[] = [];
+  for (const [manager, group] of Map.groupBy(objects, fieldManagerOf)) {
+    const apply = ["apply", "--server-side", "--validate=strict", `--field-manager=${manager}`, "--filename=-"];
+    said.push(await applyGroup(group, kubectl, force ? [...apply, "--force-conflicts"] : apply));
+  }
+  return { refused: said.flatMap(({ refused }) => refused), warnings: said.flatMap(({ warnings }) => warnings) };
+}
+
+async function applyGroup(
+  objects: readonly KubernetesObject[],
+  kubectl: Kubectl,
+  apply: readonly string[],
+): Promise<Applied> {
   const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
-  const apply = ["apply", "--server-side", "--validate=strict", "--field-manager=fenestra", "--filename=-"];
   const first = await kubectl(apply, list);
   if (first.code === 0) return { refused: [], warnings: warningsIn(first) };
   // A type made a moment ago may not be served yet: once more, each by itself, so that one bad object does not hide the others.
@@ -166,5 +209,5 @@ function warningsIn({ stderr }: CommandResult): readonly string[] {
 
 /** Name of an object. */
 export function nameOf({ metadata }: KubernetesObject): string {
-  return typeof metadata === "object" && metadata !== null && "name" in metadata ? String(metadata.name) : "";
+  return isObject(metadata) && "name" in metadata ? String(metadata.name) : "";
 }

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { stageOf } from "../../components/kubernetes/addOn.ts";
+import { withFieldManager } from "../../components/kubernetes/fieldManager.ts";
 import { runtimeClassPolicyName } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
+import type { Manifest } from "../../components/kubernetes/manifest.ts";
+import { applyLayer, type KubernetesObject } from "../../rehearsal/cluster/apply.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
@@ -59,6 +62,67 @@ describe("in-cluster objects on a real API server", function () {
     const { code, stderr } = await apply(sent({ ...first, spek: {} }), "--dry-run=server");
     assert.equal(code, 1);
     assert.match(stderr, /\.spek: field not declared in schema/);
+  });
+
+  it("changes what an update applied under another name before it was cut off, and lets go what the program drops", async () => {
+    const everything = combinations.find(({ title }) => title === "aws-dev, everything on");
+    assert.ok(everything !== undefined);
+    const wanted = planOf(everything.spec)
+      .filter(({ name }) => ["networking", "monitoring", "exporters", "gmsa"].includes(name))
+      // An API server would ask the webhooks about the pods of other tests, and it has no ServiceMonitors.
+      .flatMap(({ manifests }) => manifests.filter(({ kind }) => !/Webhook|ServiceMonitor/.test(kind)));
+    const isDefinition = ({ kind }: Manifest): boolean => kind === "CustomResourceDefinition";
+    /** The objects of a release, with a file that not every release has. */
+    const release = (label: string, data = {}) =>
+      wanted
+        .map((each) => (each.kind === "ConfigMap" ? { ...each, data: { ...each.data, ...data } } : each))
+        .map((each) => ({ ...each, metadata: { ...each.metadata, labels: { ...each.metadata.labels, label } } }));
+    const applied = async (objects: readonly Manifest[], force: boolean): Promise<readonly string[]> => {
+      const plain = objects.map((each): KubernetesObject => JSON.parse(sent(each)));
+      return (await applyLayer(plain, api.kubectl, force)).refused;
+    };
+    const file = ["-n", "kube-flannel", "get", "configmap", "kube-flannel-cfg", "-o", "jsonpath={.data.dropped}"];
+    const dropped = async (): Promise<string> => (await api.kubectl(file)).stdout;
+
+    // Another test has made definitions under a name of its own.
+    await api.kubectl(["delete", "crd", "--all"]);
+    const other = "pulumi-kubernetes-0123abcd";
+    const [kinds, rest] = [release("1").filter(({ kind }) => stageOf(kind) === 0), release("1", { dropped: "1" })];
+    assert.equal((await apply(list(kinds.map(sent)), `--field-manager=${other}`)).code, 0);
+    await api.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+    assert.equal((await apply(list(rest.map(sent)), `--field-manager=${other}`)).code, 0);
+
+    assert.equal(await dropped(), "1");
+
+    const second = release("2").map(withFieldManager);
+    const refused = await applied(second, false);
+    assert.deepEqual(
+      [refused.length, refused.filter((line) => !line.includes(` with "${other}":`))],
+      [wanted.length, []],
+    );
+
+    // When the name has changed, the provider has the old one give up its fields, also those of a definition, which it replaces as a whole.
+    const named = ({ apiVersion, kind, metadata: { name, namespace } }: Manifest): string =>
+      sent({ apiVersion, kind, metadata: { name, namespace } });
+    const giveUp = (objects: readonly Manifest[]) =>
+      apply(list(objects.map(named)), "--validate=false", `--field-manager=${other}`);
+    const [definition] = second.filter(isDefinition);
+    assert.ok(definition !== undefined);
+    const replaced = await api.kubectl(["replace", "--field-manager=fenestra", "-f", "-"], sent(definition));
+    assert.equal(replaced.code, 0, replaced.stderr);
+    assert.match((await giveUp([definition])).stderr, /spec\.group: Required value/);
+    assert.equal(definition.metadata.annotations?.["pulumi.com/patchFieldManager"], undefined);
+
+    assert.deepEqual(await applied(second, true), []);
+    const { code, stderr } = await giveUp(wanted.filter((each) => !isDefinition(each)));
+    assert.equal(code, 0, stderr);
+    assert.equal(await dropped(), "");
+
+    for (const value of ["3", undefined]) {
+      const third = release("3", value === undefined ? {} : { dropped: value }).filter((each) => !isDefinition(each));
+      assert.deepEqual(await applied(third.map(withFieldManager), false), []);
+      assert.equal(await dropped(), value ?? "");
+    }
   });
 
   describe("guard rails", () => {

@@ -79,12 +79,15 @@ describe("in-cluster layer", () => {
     assert.deepEqual(plain(others), {
       clusterIdentifier: "cluster-1",
       enableConfigMapMutable: "true",
+      enablePatchForce: "true",
       enableSecretMutable: "true",
       enableServerSideApply: "true",
       upsertExistingObjects: "true",
     });
-    for (const { name, provider: used } of objects(recorded))
+    for (const { name, provider: used, inputs } of objects(recorded)) {
       assert.match(used ?? "none", /::in-provider$/, `${name}: ${used}`);
+      assert.equal(mapOf(mapOf(inputs.metadata).annotations)["pulumi.com/patchFieldManager"], "fenestra", name);
+    }
   });
 
   it("makes RuntimeClasses per build in use, with nothing but the API before them", () => {
@@ -97,7 +100,7 @@ describe("in-cluster layer", () => {
       assert.deepEqual(plain(object.inputs), {
         apiVersion: "node.k8s.io/v1",
         kind: "RuntimeClass",
-        metadata: { name },
+        metadata: { name, annotations: { "pulumi.com/patchFieldManager": "fenestra" } },
         handler: "runhcs-wcow-process",
         scheduling: {
           nodeSelector: {
