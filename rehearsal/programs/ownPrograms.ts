@@ -94,8 +94,11 @@ async function filesOf(source: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
 }
 
-function goMissing(label: string, names: string): RehearsalError {
-  return new RehearsalError(`Go, which builds ${names} from ${label}, is not on PATH.`, [
+/** There is no Go for programs that the cache does not have. */
+export class GoMissing extends RehearsalError {}
+
+function goMissing(label: string, names: string): GoMissing {
+  return new GoMissing(`Go, which builds ${names} from ${label}, is not on PATH.`, [
     "install Go 1.26 or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)",
   ]);
 }

@@ -12,9 +12,9 @@ import { logConfiguration } from "../../components/kubernetes/addOns/logConfigur
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { type LogSettings, logCollectors } from "../../components/model/logs.ts";
 import { runCommand } from "../../rehearsal/host/command.ts";
-import { RehearsalError } from "../../rehearsal/host/errors.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../machine/linux/examples.ts";
 import { obtainCollector } from "../support/collector.ts";
+import { obtainOrSkip } from "../support/go.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, logs, manifest, manifestsOf } from "./switches.ts";
 
@@ -142,15 +142,7 @@ describe("configuration of the log collectors, as the real program reads it", ()
   let child: ChildProcess | undefined;
 
   before(async function (this: Context) {
-    this.timeout(60 * 60_000);
-    try {
-      collector = await obtainCollector({ startedAt: 0, line: (text) => console.log(`      ${text}`) });
-    } catch (error) {
-      if (!(error instanceof RehearsalError) || !/Go, which builds/.test(error.message) || process.env.CI === "true")
-        throw error;
-      console.log(`      skipped: ${error.message}`);
-      this.skip();
-    }
+    collector = await obtainOrSkip(this, obtainCollector);
   });
   after(() => {
     child?.kill("SIGKILL");

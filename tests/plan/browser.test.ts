@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import axe from "axe-core";
 import { main } from "../../cli/main.ts";
 import { Browser, findChromium } from "../support/browser.ts";
+import { skipIf } from "../support/skip.ts";
 import { stackDir } from "../support/stacks.ts";
 
 /** Files of one machine and a part of the resources stand for all, which are thousands of elements: axe-core looks at each. */
@@ -36,11 +37,8 @@ describe("the page of a plan in a browser", function () {
 
   before(async function () {
     const program = findChromium();
-    if (program === undefined) {
-      assert.notEqual(process.env.CI, "true", "Chromium is missing; tests/prepare installs it on Debian and Ubuntu");
-      console.log("      skipped: Chromium is not on PATH; tests/prepare installs it on Debian and Ubuntu");
-      return this.skip();
-    }
+    if (program === undefined)
+      return skipIf(this, "Chromium is not on PATH; tests/prepare installs it on Debian and Ubuntu");
     const silent = { out: () => undefined, err: () => undefined };
     assert.equal(await main(["plan", ...stackDir, "--stack", "aws-dev", "--out", folder], silent), 0);
     browser = await Browser.start(program);

@@ -9,6 +9,7 @@ import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
 import { breakages } from "../../rehearsal/negativeControls.ts";
 import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
+import { skip, skipIf } from "../support/skip.ts";
 import { azureCluster } from "./azureCluster.ts";
 
 const kubeadm = process.env.FENESTRA_KUBEADM ?? "";
@@ -135,10 +136,7 @@ describe("the rehearsal's checks of files", () => {
       it(`${kind} finds nothing, and finds a mistake`, async function () {
         this.timeout(120_000);
         const [report] = await reports(kind, machines);
-        if (report?.outcome === "skipped" && process.env.CI !== "true") {
-          console.log(`      skipped: ${report.reason}`);
-          this.skip();
-        }
+        if (report?.outcome === "skipped") skipIf(this, report.reason);
         assert.deepEqual([report?.outcome, report?.reason], ["passed", undefined]);
         assert.match((await failure(kind, broken)) ?? "", problem);
       });
@@ -148,9 +146,7 @@ describe("the rehearsal's checks of files", () => {
   describe("kubeadm", () => {
     const path = "/etc/fenestra/kubeadm.yaml";
     before(function () {
-      if (kubeadm !== "") return;
-      console.log("      skipped: FENESTRA_KUBEADM names no kubeadm");
-      this.skip();
+      if (kubeadm === "") skip(this, "FENESTRA_KUBEADM names no kubeadm");
     });
     it("takes the configuration", async () => {
       assert.equal(await failure("kubeadm", machines), undefined);

@@ -3,15 +3,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { Context } from "mocha";
 import { breakages } from "../../rehearsal/negativeControls.ts";
 import { findWine } from "../../rehearsal/programs/wine.ts";
+import { skipIf } from "../support/skip.ts";
 import { broken, failures } from "./broken.ts";
 
 /** Skips a test that needs programs of Windows where the host lacks Wine or the compiler of its shims; in CI that is a failure. */
 async function needWine(test: Context): Promise<void> {
   const found = await findWine();
-  if (typeof found !== "string") return;
-  if (process.env.CI === "true") throw new Error(found);
-  console.log(`      skipped: ${found}`);
-  test.skip();
+  skipIf(test, typeof found === "string" ? found : undefined);
 }
 
 describe("the rehearsal's checks can fail", function () {

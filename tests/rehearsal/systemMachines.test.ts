@@ -1,16 +1,11 @@
 import assert from "node:assert/strict";
 import { macOf } from "../../rehearsal/host/network.ts";
 import { machinePath } from "../../rehearsal/host/rootScripts.ts";
-import { scenarioUsers, seenBy } from "./systemSupport.ts";
+import { needUser, scenarioUsers, seenBy } from "./systemSupport.ts";
 
 for (const user of scenarioUsers) {
   describe(`simulated machines as ${user.name}`, () => {
-    before(function () {
-      const reason = user.unavailable();
-      if (reason === undefined) return;
-      console.log(`      skipped: ${reason}`);
-      this.skip();
-    });
+    before(needUser(user));
 
     it("reach each other, the bridge's addresses and the metadata address, and can be cut off", async () => {
       assert.deepEqual(await seenBy("machines", user), {

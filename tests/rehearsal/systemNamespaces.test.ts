@@ -8,7 +8,7 @@ import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type HostFacts, hostProblem, unshareFlags } from "../../rehearsal/host/hostCheck.ts";
 import { workMountPoint } from "../../rehearsal/host/namespaces.ts";
-import { type Scenario, type ScenarioUser, scenarioUsers, startScenario } from "./systemSupport.ts";
+import { needUser, type Scenario, type ScenarioUser, scenarioUsers, startScenario } from "./systemSupport.ts";
 
 /** The namespaces of a scenario, and a moment at which they existed, in seconds since the host's start. */
 interface Witness {
@@ -98,12 +98,7 @@ async function startAndWait(scenario: Scenario, user: ScenarioUser, graceMs?: nu
 
 for (const user of scenarioUsers) {
   describe(`runInsideNamespaces as ${user.name}`, () => {
-    before(function () {
-      const reason = user.unavailable();
-      if (reason === undefined) return;
-      console.log(`      skipped: ${reason}`);
-      this.skip();
-    });
+    before(needUser(user));
 
     it("returns the exit code of what ran inside and ends what that left behind", async () => {
       const { child, witness, ended } = await startAndWait("exit", user);

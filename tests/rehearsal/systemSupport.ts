@@ -3,6 +3,8 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import type { Func } from "mocha";
+import { skip } from "../support/skip.ts";
 
 /** The scenarios of systemScenario.ts. */
 export type Scenario = "exit" | "hang" | "orderly" | "machines" | "processes" | "roots" | "units";
@@ -36,6 +38,14 @@ export const scenarioUsers: readonly ScenarioUser[] = [
     },
   },
 ];
+
+/** A `before` hook that skips a suite, and says why, where this host cannot run a scenario as that user. */
+export function needUser(user: ScenarioUser): Func {
+  return function () {
+    const reason = user.unavailable();
+    if (reason !== undefined) skip(this, reason);
+  };
+}
 
 /**
  * Starts a scenario.

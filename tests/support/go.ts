@@ -1,6 +1,9 @@
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Context } from "mocha";
+import type { Progress } from "../../rehearsal/host/progress.ts";
+import { GoMissing } from "../../rehearsal/programs/ownPrograms.ts";
+import { skipIf } from "./skip.ts";
 
 /** Longest that the first build of a Go program may take on a small, busy machine, milliseconds. */
 const buildLimitMs = 20 * 60_000;
@@ -11,10 +14,23 @@ const buildLimitMs = 20 * 60_000;
  * @param suite `this` of a `before` hook.
  */
 export function needGo(suite: Context): void {
-  if (spawnSync("go", ["version"]).status === 0) return;
-  if (process.env.CI === "true") throw new Error("Go is missing, and CI needs it");
-  console.log("      skipped: Go is not on PATH");
-  suite.skip();
+  skipIf(suite, spawnSync("go", ["version"]).status === 0 ? undefined : "Go is not on PATH");
+}
+
+/**
+ * What Go builds, from the cache or built now. Without either the suite is skipped with the reason; in CI that is a failure.
+ *
+ * @param suite `this` of a `before` hook.
+ */
+export async function obtainOrSkip<T>(suite: Context, obtain: (progress: Progress) => Promise<T>): Promise<T> {
+  // Everything at once on a small, busy machine.
+  suite.timeout(3 * buildLimitMs);
+  try {
+    return await obtain({ startedAt: 0, line: (text) => console.log(`      ${text}`) });
+  } catch (error) {
+    if (error instanceof GoMissing) skipIf(suite, error.message);
+    throw error;
+  }
 }
 
 /**

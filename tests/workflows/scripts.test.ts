@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { bareChange, changesJson } from "../../cli/changes/stackChange.ts";
+import { skipIf } from "../support/skip.ts";
 import { scriptOf } from "./read.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -80,10 +81,10 @@ function runScript(
 describe("the scripts of the workflows", function () {
   this.timeout(60_000);
   before(function () {
-    if (spawnSync("jq", ["--version"]).status === 0) return;
-    assert.notEqual(process.env.CI, "true", "jq is missing; GitHub's runners have it");
-    console.log("      skipped: jq is not on PATH");
-    this.skip();
+    skipIf(
+      this,
+      spawnSync("jq", ["--version"]).status === 0 ? undefined : "jq is not on PATH; GitHub's runners have it",
+    );
   });
 
   describe("post a comment", () => {

@@ -3,6 +3,7 @@ import path from "node:path";
 import { parse } from "yaml";
 import { minorOf, minors } from "../../../components/model/releases.ts";
 import { kubeadmProblems } from "../../../rehearsal/programs/checkers/readers.ts";
+import { skip } from "../../support/skip.ts";
 import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleReleases, fileOf, specAt } from "../windows/examples.ts";
 import { exampleControlPlane } from "./examples.ts";
@@ -50,10 +51,7 @@ describe("kubeadm configuration of each Kubernetes minor", () => {
       });
 
       it(`${version} on ${cloud} is accepted by kubeadm for every member`, async function () {
-        if (kubeadm === "") {
-          console.log("      skipped: FENESTRA_KUBEADM names no kubeadm");
-          this.skip();
-        }
+        if (kubeadm === "") skip(this, "FENESTRA_KUBEADM names no kubeadm");
         for (const { index } of specAt(cloud, version).controlPlane.members)
           assert.deepEqual(await kubeadmProblems(kubeadm, configOf(cloud, version, index)), []);
       });

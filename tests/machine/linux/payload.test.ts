@@ -16,6 +16,7 @@ import {
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { userDataBytes, userDataLimits } from "../../../components/machine/userDataLimit.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
+import { skipIf } from "../../support/skip.ts";
 import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
@@ -220,11 +221,8 @@ describe("scripts of Linux machines", () => {
   it("are without a finding of shellcheck, as are all other shell scripts", function () {
     // Thirty seconds on a machine with nothing else to do.
     this.timeout(300_000);
-    if (spawnSync("shellcheck", ["--version"]).status !== 0) {
-      if (process.env.CI === "true") throw new Error("shellcheck is missing: apt-get install shellcheck");
-      console.log("      skipped: shellcheck is not installed");
-      this.skip();
-    }
+    const installed = spawnSync("shellcheck", ["--version"]).status === 0;
+    skipIf(this, installed ? undefined : "shellcheck is missing: apt-get install shellcheck");
     const root = path.join(import.meta.dirname, "../../..");
     const files = readdirSync(path.join(root, "components"), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".sh"))
