@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { type CheckResult, needing, within } from "../checks/check.ts";
-import { type Paint, plain } from "../checks/report.ts";
+import { type CheckResult, needing } from "../checks/check.ts";
+import { plain } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
 import type { StackConfig } from "../components/config/schema.ts";
 import { clusterSpec } from "../components/model/clusterSpec.ts";
@@ -9,82 +9,32 @@ import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
 import type { SimulatedMachine } from "../plan/fakes/machines.ts";
 import { runProgramWithHooks } from "../plan/program/runProgram.ts";
 import { textOf } from "../plan/program/values.ts";
-import { type Breakage, decodeMachine, withPlatform } from "./breakage.ts";
-import { addOnChecks } from "./checks/addOns.ts";
-import { acceptanceChecks, expectedPools } from "./checks/all.ts";
+import { decodeMachine, withPlatform } from "./breakage.ts";
+import { expectedPools } from "./checks/all.ts";
 import { firstOfAvailability } from "./checks/availability.ts";
 import { bringUpChecks } from "./checks/bringUp.ts";
 import type { RehearsalTools } from "./checks/context.ts";
 import { ControlPlaneLab } from "./checks/controlPlaneLab.ts";
-import { fileChecks } from "./checks/files.ts";
-import { identityChecks } from "./checks/identity.ts";
-import { lateJoinCheck } from "./checks/joining.ts";
-import { mirrorChecks } from "./checks/mirror.ts";
+import { checksOfCluster, checksOfFiles } from "./checks/lists.ts";
 import { secretPrefix } from "./checks/secrets.ts";
 import { CheckSession, selected } from "./checks/session.ts";
-import { trustChecks } from "./checks/trust.ts";
-import { updateChecks } from "./checks/update.ts";
-import { windowsDrainCheck } from "./checks/windowsDrain.ts";
-import { containerdExeCheck, windowsKubeletCheck } from "./checks/windowsNodes.ts";
-import { windowsProgramChecks } from "./checks/windowsPrograms.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
-import { type Applied, isGate } from "./cluster/apply.ts";
+import type { Applied } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
-import { Cluster, type Release } from "./cluster/cluster.ts";
+import { Cluster } from "./cluster/cluster.ts";
 import { creators, listensOnItself, repeatBootstrap } from "./cluster/inspect.ts";
-import { type EngineAccess, serveEngine } from "./engine.ts";
+import { serveEngine } from "./engine.ts";
 import { callHook } from "./hooks.ts";
-import type { Progress } from "./host/progress.ts";
-import { limitsMs } from "./limits.ts";
 import { keepLogs } from "./logs.ts";
 import type { PinnedImages } from "./machines/windowsNode.ts";
 import { mirrorLine, mirrorSettings } from "./mirrorSettings.ts";
 import { nodesText } from "./nodeTable.ts";
+import type { RehearsalOptions } from "./options.ts";
 import { withOwnAuthority } from "./ownAuthority.ts";
-import { podAddressesOf } from "./podNetworks.ts";
-import type { Checkers } from "./programs/checkers/obtain.ts";
-import type { Programs } from "./programs/obtain.ts";
-import type { Wine } from "./programs/wine.ts";
 import { releasesText, withPatchOf } from "./releases.ts";
 import { Updates } from "./update.ts";
 
 const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
-
-/** Settings of a rehearsal. */
-export interface RehearsalOptions {
-  readonly stack: string;
-  /** Config of the stack as Pulumi hands it over. */
-  readonly config: Readonly<Record<string, string>>;
-  readonly programs: Programs;
-  /** Path of the rehearsal's own container runtime. */
-  readonly containerRuntime: string;
-  /** Path of the fake of a key service's plug-in. Default: none, for a stack without keys in one. */
-  readonly kmsPlugin?: string | undefined;
-  /** What Windows programs run in; the reason in words where the host has none. */
-  readonly wine: Promise<Wine | string>;
-  /** Release that a cluster with a control plane of three is updated to in place of the acceptance checks. */
-  readonly updateTo?: Release;
-  /** Programs of add-ons that are run for real, name to path, and when they are there. Default: none. */
-  readonly addOns?: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> };
-  /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
-  readonly checkers: Promise<Checkers | string>;
-  readonly progress: Progress;
-  /** Private folder in memory that goes with the process. */
-  readonly workFolder: string;
-  /** Folder that the logs are copied to at the end. Default: none. */
-  readonly logs?: string | undefined;
-  /** Only checks whose id begins with this text are run. Default: all. */
-  readonly only?: string;
-  /** Run the slow checks too. Default: no. */
-  readonly full?: boolean;
-  readonly breakage?: Breakage;
-  /** Colours of the report. Default: none. */
-  readonly paint?: Paint;
-  /** Called in place of the bring-up: an engine does it. What it is left with is not checked. */
-  readonly onEngine?: (access: EngineAccess) => Promise<void>;
-  /** Called when the checks are done, before everything is taken down, so that a person can look around. */
-  readonly onReady?: (view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>;
-}
 
 /** The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything down. */
 export async function rehearse(options: RehearsalOptions): Promise<readonly CheckResult[]> {
@@ -155,25 +105,10 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   });
   const controlPlane = decoded.filter(({ machine }) => machine.group === undefined);
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
-  const pools = expectedPools(stackConfig);
-  const hasWindows = pools.some(({ os }) => os === "windows");
   const lab = new ControlPlaneLab(cluster, controlPlane);
-  const worker = workers.find(({ payload }) => payload.system === "linux");
+  const pools = expectedPools(stackConfig);
   const selection = { only: options.only ?? "", full: options.full === true };
-  const files = selected(
-    within(limitsMs.steps, [
-      ...fileChecks({
-        machines: decoded,
-        checkers: options.checkers,
-        kubeadm: programs.kubeadm.path,
-        minor: minorOf(spec.kubernetes.version),
-      }),
-      ...(decoded.some(({ payload }) => payload.system === "windows")
-        ? [containerdExeCheck(options.wine, decoded, workFolder)]
-        : []),
-    ]),
-    selection,
-  );
+  const files = selected(checksOfFiles(decoded, minorOf(spec.kubernetes.version), options), selection);
   if (options.onEngine !== undefined) {
     const session = new CheckSession(progress, options.paint ?? plain, files.length);
     await session.run(files, {});
@@ -203,48 +138,23 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   });
   const isAsked = ({ id }: { readonly id: string }): boolean => id.startsWith(selection.only);
   const broughtUp = bringUp.map(({ id }) => id);
-  const acceptance = selected(
-    updateTo !== undefined
-      ? needing(
-          broughtUp,
-          within(limitsMs.steps, updateChecks({ cluster, lab, updates, kubeconfig, from: options, to: updateTo })),
-        )
-      : acceptanceChecks(
-          broughtUp,
-          pools,
-          { ...spec.addons, release: spec.kubernetes.version },
-          program.resources.filter(isGate).map(({ name }) => name),
-          lab,
-          [
-            ...(mirror === undefined
-              ? []
-              : mirrorChecks({
-                  mirror,
-                  lookUps: surroundings.lookUps,
-                  registries: spec.mirror.registries,
-                  wayOut: spec.network.nat !== "none",
-                  decoded,
-                  running: () => [...cluster.machines.values()],
-                })),
-            ...(hasWindows ? [windowsDrainCheck(options.wine, cluster)] : []),
-            ...(addOnPrograms.size === 0 ? [] : addOnChecks(cluster, spec)),
-            ...(worker === undefined || !spec.addons.samples ? [] : identityChecks(stackConfig, program, cluster)),
-            ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)]),
-          ],
-          cloud.nodeTemplates,
-        ),
-    selection,
-  );
-  // They mostly wait, and need only what no quick check takes away.
-  const beside = [
-    hasWindows
-      ? [
-          windowsKubeletCheck(options.wine),
-          ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
-        ]
-      : [],
-    worker === undefined ? [] : trustChecks(cluster, lab),
-  ].map((checks) => selected(updateTo === undefined ? needing(broughtUp, checks) : [], selection));
+  const parts = {
+    options,
+    stackConfig,
+    spec,
+    program,
+    cloud,
+    surroundings,
+    decoded,
+    cluster,
+    lab,
+    pools,
+    updates,
+    kubeconfig,
+  };
+  const lists = checksOfCluster(parts);
+  const acceptance = selected(needing(broughtUp, lists.acceptance), selection);
+  const beside = lists.beside.map((checks) => selected(needing(broughtUp, checks), selection));
   const session = new CheckSession(
     progress,
     options.paint ?? plain,

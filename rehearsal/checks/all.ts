@@ -11,7 +11,7 @@ import { podAddresses, podAddressesOf } from "../podNetworks.ts";
 import { servingCertificates } from "./addOns.ts";
 import { autoscalerCheck } from "./autoscaler.ts";
 import { availabilityChecks } from "./availability.ts";
-import type { ExpectedPool, RehearsalCheck, RehearsalTools } from "./context.ts";
+import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 import { guardRailChecks } from "./guardRails.ts";
 import { poolChecks, poolRegistrationId } from "./nodes.ts";
@@ -43,12 +43,10 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
 /**
  * Every acceptance check of a stack, in the order of the report.
  *
- * @param bringUp ids of the steps to a running cluster
  * @param gates names of the program's gates
  * @param later checks that change the cluster; they come after those that only look, and before those that break the control plane.
  */
 export function acceptanceChecks(
-  bringUp: readonly string[],
   pools: readonly ExpectedPool[],
   { samples, csrApprover, release }: Pick<AddOns, "samples" | "csrApprover"> & { readonly release: string },
   gates: readonly string[],
@@ -72,7 +70,7 @@ export function acceptanceChecks(
   const [[poolGate, somePool] = []] = poolGates;
   // What pods do says nothing where nodes do not have their labels and taints.
   const onNodes = (...checks: readonly RehearsalCheck[]) => needing(pools.map(poolRegistrationId), checks);
-  return needing<RehearsalTools>(bringUp, [
+  return [
     ...pools.flatMap(poolChecks),
     ...secretChecks,
     objectsAccepted,
@@ -102,5 +100,5 @@ export function acceptanceChecks(
     ),
     ...later,
     ...(lab.size >= 3 ? availabilityChecks(lab, gates, restoreChecks(lab)) : []),
-  ]);
+  ];
 }

@@ -1,0 +1,124 @@
+import { type Check, within } from "../../checks/check.ts";
+import type { StackConfig } from "../../components/config/schema.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
+import { isGate } from "../cluster/apply.ts";
+import type { DecodedMachine, Surroundings } from "../cluster/bringUp.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { limitsMs } from "../limits.ts";
+import type { RehearsalOptions } from "../options.ts";
+import { podAddressesOf } from "../podNetworks.ts";
+import type { Updates } from "../update.ts";
+import { addOnChecks } from "./addOns.ts";
+import { acceptanceChecks } from "./all.ts";
+import type { ExpectedPool, RehearsalCheck } from "./context.ts";
+import type { ControlPlaneLab } from "./controlPlaneLab.ts";
+import { fileChecks } from "./files.ts";
+import { identityChecks } from "./identity.ts";
+import { lateJoinCheck } from "./joining.ts";
+import { mirrorChecks } from "./mirror.ts";
+import { trustChecks } from "./trust.ts";
+import { updateChecks } from "./update.ts";
+import { windowsDrainCheck } from "./windowsDrain.ts";
+import { containerdExeCheck, windowsKubeletCheck } from "./windowsNodes.ts";
+import { windowsProgramChecks } from "./windowsPrograms.ts";
+
+/**
+ * The checks of the machines' files, which need no cluster.
+ *
+ * @param minor Kubernetes minor of the cluster: `1.36`
+ */
+export function checksOfFiles(
+  machines: readonly DecodedMachine[],
+  minor: string,
+  { checkers, programs, wine, workFolder }: RehearsalOptions,
+): readonly Check[] {
+  return within(limitsMs.steps, [
+    ...fileChecks({ machines, checkers, kubeadm: programs.kubeadm.path, minor }),
+    ...(machines.some(({ payload }) => payload.system === "windows")
+      ? [containerdExeCheck(wine, machines, workFolder)]
+      : []),
+  ]);
+}
+
+/** What the checks of a cluster that is up are made of. */
+export interface ListParts {
+  readonly options: RehearsalOptions;
+  readonly stackConfig: StackConfig;
+  readonly spec: ClusterSpec;
+  readonly program: RecordedProgram;
+  readonly cloud: CloudSimulation;
+  readonly surroundings: Surroundings;
+  readonly decoded: readonly DecodedMachine[];
+  readonly cluster: Cluster;
+  readonly lab: ControlPlaneLab;
+  /** The pools that the stack file asks for. */
+  readonly pools: readonly ExpectedPool[];
+  readonly updates: Updates;
+  /** Admin kubeconfig that the program exports. */
+  readonly kubeconfig: string;
+}
+
+/** The checks of a cluster that is up. */
+export interface ClusterChecks {
+  /** In the order of the report. */
+  readonly acceptance: readonly RehearsalCheck[];
+  /** Lists that are run beside the first ones of `acceptance`: they mostly wait, and need only what no quick check takes away. */
+  readonly beside: readonly (readonly RehearsalCheck[])[];
+}
+
+/** The acceptance checks of a stack, or those of an update of its control plane where one is asked for. */
+export function checksOfCluster(parts: ListParts): ClusterChecks {
+  const { options, stackConfig, spec, program, cloud, cluster, lab, pools, updates } = parts;
+  const { updateTo: to } = options;
+  if (to !== undefined) {
+    const update = updateChecks({ cluster, lab, updates, kubeconfig: parts.kubeconfig, from: options, to });
+    return { acceptance: within(limitsMs.steps, update), beside: [] };
+  }
+  const gates = program.resources.filter(isGate).map(({ name }) => name);
+  const addOns = { ...spec.addons, release: spec.kubernetes.version };
+  return {
+    acceptance: acceptanceChecks(pools, addOns, gates, lab, changing(parts), cloud.nodeTemplates),
+    beside: [
+      hasWindows(parts)
+        ? [
+            windowsKubeletCheck(options.wine),
+            ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
+          ]
+        : [],
+      linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab),
+    ],
+  };
+}
+
+/** The checks that change the cluster. */
+function changing(parts: ListParts): readonly RehearsalCheck[] {
+  const { options, stackConfig, spec, program, surroundings, decoded, cluster, lab } = parts;
+  const { mirror, lookUps } = surroundings;
+  const worker = linuxWorker(parts);
+  return [
+    ...(mirror === undefined
+      ? []
+      : mirrorChecks({
+          mirror,
+          lookUps,
+          registries: spec.mirror.registries,
+          wayOut: spec.network.nat !== "none",
+          decoded,
+          running: () => [...cluster.machines.values()],
+        })),
+    ...(hasWindows(parts) ? [windowsDrainCheck(options.wine, cluster)] : []),
+    ...((options.addOns?.programs.size ?? 0) === 0 ? [] : addOnChecks(cluster, spec)),
+    ...(worker === undefined || !spec.addons.samples ? [] : identityChecks(stackConfig, program, cluster)),
+    ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)]),
+  ];
+}
+
+function hasWindows({ pools }: ListParts): boolean {
+  return pools.some(({ os }) => os === "windows");
+}
+
+function linuxWorker({ decoded }: ListParts): DecodedMachine | undefined {
+  return decoded.find(({ machine, payload }) => machine.group !== undefined && payload.system === "linux");
+}
