@@ -7,8 +7,8 @@ import type { CiSpec, CiStack } from "./config.ts";
 import { environmentName, issuer, type Purpose, purposes, subject } from "./environments.ts";
 import type { CiOutputs, Variables } from "./outputs.ts";
 
-/** Longest session of an update, in seconds: the workflow asks for as much. */
-export const deploySeconds = 7200;
+/** Longest session of an update, in seconds: the workflow asks for as much, since it can renew none, and its time limit is shorter. */
+export const deploySeconds = 21_600;
 
 /** What the workflows need on AWS: the identity provider, and for each stack a bucket, a key and a role for each purpose. */
 export function setUpAws(spec: CiSpec): CiOutputs {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
@@ -20,7 +21,7 @@ import { mapOf, textOf } from "../../plan/program/values.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { inventory, specOf, withMocks } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-import { texts } from "../workflows/read.ts";
+import { jobs, texts } from "../workflows/read.ts";
 
 const setup = new URL("../../ci/", import.meta.url);
 const snapshots = fileURLToPath(new URL("snapshots/", import.meta.url));
@@ -94,7 +95,7 @@ describe("the setup for the workflows", function () {
           `repo:octo-org@12/clusters@345:environment:${environmentName(purpose, stack)}`,
         ),
       );
-      assert.equal(role.maxSessionDuration, purpose === "deploy" ? 7200 : 3600);
+      assert.equal(role.maxSessionDuration, purpose === "deploy" ? deploySeconds : 3600);
     }
   });
 
@@ -109,9 +110,12 @@ describe("the setup for the workflows", function () {
     }
   });
 
-  it("tells every variable that a workflow reads, and no other", () => {
+  it("tells every variable that a workflow or the making of a stack reads, and no other", () => {
+    const making = readFileSync(new URL("../../docs/security.md", import.meta.url), "utf8");
     const read = new Set(
-      Object.values(texts).flatMap((text) => [...text.matchAll(/vars\.(\w+)/g)].map(([, name]) => name)),
+      [...Object.values(texts), making].flatMap((text) =>
+        [...text.matchAll(/(?:vars|\[\$stack\])\.(\w+)/g)].map(([, name]) => name),
+      ),
     );
     // What the repository itself turns on.
     for (const name of ["DEPLOY", "PREVIEW"]) assert.ok(read.delete(name), name);
@@ -121,8 +125,10 @@ describe("the setup for the workflows", function () {
     assert.deepEqual([...read].sort(), [...new Set(told)].sort());
   });
 
-  it("lets an update sign in for as long as its workflow asks for", () => {
+  it("lets an update sign in for as long as its workflow asks for, which is longer than it may take", () => {
     assert.match(texts["deploy.yml"] ?? "", new RegExp(`role-duration-seconds: ${deploySeconds}$`, "m"));
+    const minutes = jobs.find(({ at }) => at === "deploy.yml up")?.["timeout-minutes"] ?? Number.NaN;
+    assert.ok(deploySeconds > minutes * 60, `${minutes} minutes`);
   });
 
   it("keeps the states encrypted, with versions, and deletes none by mistake", () => {

@@ -32,4 +32,14 @@ describe("the pipelines for other hosts", () => {
     assert.match(JSON.stringify(others), /"environment":.*"azureSubscription":/);
     assert.match(JSON.stringify(others), /refs\/heads\/main/);
   });
+
+  it("let an update take hours, and renew its login meanwhile", () => {
+    // The token of GitLab lives as long as its job may take.
+    assert.equal(gitlab.deploy.timeout, "6h");
+    const azure = read("azure-pipelines.yml");
+    assert.match(azure, /^ {8}timeoutInMinutes: "350"$/m);
+    assert.match(azure, /^ +keepAzSessionActive: true$/m);
+    // One token of ten minutes.
+    assert.doesNotMatch(azure, /idToken|ARM_OIDC_TOKEN/);
+  });
 });

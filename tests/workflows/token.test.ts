@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { scriptOf, steps } from "./read.ts";
+
+/** In place of the pause between two tokens. */
+const pause = "#!/bin/bash\nexec /bin/sleep 0.2\n";
+
+describe("the token for the state on Azure", function () {
+  this.timeout(30_000);
+  const script = scriptOf("deploy.yml up", "Keep a token for the state");
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-token-"));
+  const file = path.join(folder, "azure-token");
+  const asked: IncomingMessage[] = [];
+  /** What GitHub answers to each request; the last one is repeated. */
+  let answers: readonly { readonly status: number; readonly value: string }[] = [];
+  const github = createServer((request, response) => {
+    const answer = answers[Math.min(asked.length, answers.length - 1)];
+    asked.push(request);
+    response.writeHead(answer?.status ?? 404).end(JSON.stringify({ value: answer?.value, count: 1 }));
+  });
+  let group: ChildProcess | undefined;
+
+  /** Runs the step as a runner of GitHub does. Returns its exit code; what it left in the background runs on. */
+  async function step(): Promise<unknown> {
+    const address = github.address();
+    assert.ok(address !== null && typeof address === "object");
+    group = spawn("bash", ["-e", "-c", script], {
+      detached: true,
+      stdio: "ignore",
+      env: {
+        PATH: `${folder}:${process.env.PATH ?? ""}`,
+        RUNNER_TEMP: folder,
+        ACTIONS_ID_TOKEN_REQUEST_URL: `http://127.0.0.1:${address.port}/token?api-version=2.0`,
+        ACTIONS_ID_TOKEN_REQUEST_TOKEN: "the job's",
+      },
+    });
+    return (await once(group, "exit"))[0];
+  }
+
+  before(async () => {
+    writeFileSync(path.join(folder, "sleep"), pause, { mode: 0o755 });
+    github.listen(0, "127.0.0.1");
+    await once(github, "listening");
+  });
+  beforeEach(() => asked.splice(0));
+  afterEach(() => {
+    try {
+      if (group?.pid !== undefined) process.kill(-group.pid);
+    } catch {
+      // It left nothing in the background.
+    }
+  });
+  after(() => {
+    github.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("is there after the step, and a fresh one in its place until the job ends", async () => {
+    answers = ["one", "two", "three"].map((value) => ({ status: 200, value }));
+    assert.equal(await step(), 0);
+    assert.equal(readFileSync(file, "utf8"), "one");
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    while (readFileSync(file, "utf8") !== "three") await sleep(50);
+    assert.equal(asked[0]?.url, "/token?api-version=2.0&audience=api://AzureADTokenExchange");
+    assert.equal(asked[0]?.headers.authorization, "bearer the job's");
+  });
+
+  it("stays while GitHub gives no other", async () => {
+    answers = [
+      { status: 200, value: "one" },
+      { status: 403, value: "" },
+      { status: 403, value: "" },
+      { status: 200, value: "two" },
+    ];
+    assert.equal(await step(), 0);
+    while (asked.length < 3) await sleep(20);
+    assert.equal(readFileSync(file, "utf8"), "one");
+    while (readFileSync(file, "utf8") !== "two") await sleep(50);
+  });
+
+  it("is read by the update", () => {
+    const update = steps.find(({ at, with: inputs }) => at === "deploy.yml up" && inputs?.command === "up");
+    assert.equal(update?.env?.AZURE_FEDERATED_TOKEN_FILE, `\${{ runner.temp }}/${path.basename(file)}`);
+  });
+
+  it("is missed at once: the step fails", async () => {
+    answers = [{ status: 403, value: "" }];
+    assert.notEqual(await step(), 0);
+  });
+});
