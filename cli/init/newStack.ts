@@ -59,7 +59,9 @@ export function newStackText(stack: NewStack): string {
         ]
       : []),
     "  fenestra:network:",
-    "    # In this order for ever: append to extend.",
+    // Accounts of AWS do not have the same letters, and new ones lack some (EC2, DescribeAvailabilityZones).
+    `    # Check that you have these: ${zoneQuery(stack)}`,
+    "    # In this order for ever. A zone can be added only while each control-plane machine has one for itself.",
     `    zones: [${stack.zones.map(cloud === "aws" ? scalar : text).join(", ")}]`,
     ...(production ? ["    nat: perZone"] : []),
     ...(production ? ["  fenestra:controlPlane:", "    replicas: 3"] : []),
@@ -68,6 +70,13 @@ export function newStackText(stack: NewStack): string {
     ...pools.flatMap(({ name, os }) => [`    - name: ${name}`, `      os: ${os}`, "      count: 2"]),
     "",
   ].join("\n");
+}
+
+/** The command that lists the zones of a region that an account can use. */
+function zoneQuery({ cloud, region }: NewStack): string {
+  return cloud === "aws"
+    ? `aws ec2 describe-availability-zones --region ${region}`
+    : `az vm list-skus --location ${region} --resource-type virtualMachines --zone`;
 }
 
 function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[] {

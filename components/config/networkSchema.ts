@@ -86,7 +86,7 @@ export const networkSchema = z
     }),
     zones: z.array(z.string().min(1)).min(1).max(3).meta({
       description:
-        "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. Append to extend; never reorder.",
+        "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. The control plane is spread over them in turn, so the order stays, and a zone is appended only while each of its machines has one for itself.",
     }),
     nat: z.enum(["none", "single", "perZone"]).default("single").meta({
       description:

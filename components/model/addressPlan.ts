@@ -16,7 +16,7 @@ export interface ZonePlan {
   readonly controlPlane: string;
 }
 
-/** The address plan of a cluster. Each zone has its own slot, so appending a zone moves nothing. */
+/** The address plan of a cluster. Each zone has its own slot, so appending a zone moves no range. */
 export interface AddressPlan {
   /** The whole network; of an existing one with several ranges the first. */
   readonly cidr: string;
@@ -98,7 +98,8 @@ function controlPlaneRange(shared: Cidr, slot: number, prefix: number): Cidr {
 
 /**
  * The control-plane machines: spread over the zones in turn, each at a fixed address of its zone's control-plane range. On Azure zones of an
- * existing network may share a range; then each machine has the next address of it.
+ * existing network may share a range; then each machine has the next address of it. More zones therefore move machines that share one, which
+ * `zoneProblems` refuses in a running cluster.
  */
 export function controlPlaneMembers(
   { zones }: Pick<AddressPlan, "zones">,

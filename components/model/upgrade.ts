@@ -156,7 +156,7 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
       "another key needs another disk, which would be empty",
     ),
     ...existingProblems(from, to),
-    ...zoneProblems(from.zones, to.zones),
+    ...zoneProblems(from, to),
     ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
     ...keyProblems(serviceAccountList, from.serviceAccountKeys, to.serviceAccountKeys),
     ...keyProblems(encryptionList, from.encryptionKeys, to.encryptionKeys),
@@ -211,15 +211,29 @@ function versionProblems(from: string, to: string, back: 0 | 1, what: string): r
   ];
 }
 
-function zoneProblems(from: readonly string[] | undefined, to: readonly string[] | undefined): readonly Problem[] {
-  if (from === undefined || to === undefined || from.every((zone, slot) => to[slot] === zone)) return [];
+/** Machines of the control plane are spread over the zones in turn: a zone more must leave each of them where it is. */
+function zoneProblems({ zones: from, replicas }: ClusterState, { zones: to }: ClusterState): readonly Problem[] {
+  if (from === undefined || to === undefined) return [];
+  const at = { path: path("network", "zones"), value: to };
+  if (from.some((zone, slot) => to[slot] !== zone))
+    return [
+      {
+        ...at,
+        message: `does not begin with the cluster's zones ${from.join(", ")}; the disks of etcd lie in their zones, and address ranges in their slots`,
+        allowed: replicas > from.length ? from.join(", ") : `${from.join(", ")}, and further zones behind them`,
+        remedy: "set the zones of the cluster in their order",
+      },
+    ];
+  const moved = Array.from({ length: replicas }, (_, index) => index).filter(
+    (index) => index % from.length !== index % to.length,
+  );
+  if (moved.length === 0) return [];
   return [
     {
-      path: path("network", "zones"),
-      value: to,
-      message: `does not begin with the cluster's zones ${from.join(", ")}; the disks of etcd lie in their zones, and address ranges in their slots`,
-      allowed: `${from.join(", ")}, and further zones behind them`,
-      remedy: "append new zones to the list as it was",
+      ...at,
+      message: `would move ${moved.map((index) => `cp-${index}`).join(", ")} to another zone, to which neither the disk of etcd nor the address can follow`,
+      allowed: from.join(", "),
+      remedy: `set it back; a zone can be appended only while each control-plane machine has one for itself. For ${to.length} zones build a second cluster with ${to.length} zones and move the workloads`,
     },
   ];
 }

@@ -48,7 +48,7 @@ describe("address plan", () => {
     );
   });
 
-  it("moves nothing when a zone is appended", () => {
+  it("moves no range when a zone is appended", () => {
     fc.assert(
       fc.property(networks, fc.constantFrom(1, 2), (network, zones) => {
         const before = addressPlan(network, zoneNames.slice(0, zones));

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { ConfigError } from "../../components/config/problem.ts";
+import { addressPlan, controlPlaneMembers } from "../../components/model/addressPlan.ts";
 import {
   type ClusterState,
   changeProblems,
@@ -61,9 +63,27 @@ describe("the rule for what a running cluster keeps", () => {
     assert.deepEqual(changed({}), []);
     assert.deepEqual(changeProblems({ version: "1.36.4", replicas: 1 }, { version: "1.36.4", replicas: 3 }), []);
     assert.deepEqual(changed({ etcdDiskGb: 100 }), []);
-    const [first = "a"] = running.zones;
-    const short = { ...running, zones: [first] };
-    assert.deepEqual(changeProblems(short, { ...short, zones: [first, "x"] }), []);
+  });
+
+  it("appends a zone exactly where every machine of the control plane keeps its zone and its address", () => {
+    const places = (zones: readonly string[], replicas: number) =>
+      controlPlaneMembers(addressPlan("10.0.0.0/16", zones), replicas);
+    const counts = [1, 3, 5];
+    let allowed = 0;
+    for (const replicas of counts)
+      for (const more of counts.filter((count) => count >= replicas))
+        for (const zones of [["a"], ["a", "b"], ["a", "b", "c"]])
+          for (const to of [["a"], ["a", "b"], ["a", "b", "c"]].filter((list) => list.length >= zones.length)) {
+            const problems = changeProblems({ ...running, replicas, zones }, { ...running, replicas: more, zones: to });
+            const stay = isDeepStrictEqual(places(to, more).slice(0, replicas), places(zones, replicas));
+            assert.equal(problems.length === 0, stay, `${replicas} in ${zones.join()} to ${more} in ${to.join()}`);
+            allowed += stay ? 1 : 0;
+          }
+    assert.equal(allowed, 27);
+    const [problem] = changeProblems({ ...running, zones: ["a", "b"] }, { ...running, zones: ["a", "b", "c"] });
+    assert.match(problem?.message ?? "", /^would move cp-2 to another zone, /);
+    assert.deepEqual([problem?.value, problem?.allowed], [["a", "b", "c"], "a, b"]);
+    assert.match(problem?.remedy ?? "", /^set it back; .* build a second cluster with 3 zones/);
   });
 
   for (const [change, path] of [
@@ -126,7 +146,8 @@ describe("the rule for what a running cluster keeps", () => {
     assert.deepEqual(of(own, { ...own, networkId: "vpc-2" }), ["existing.id"]);
     assert.deepEqual(of(own, { ...own, networkId: undefined, subnets: undefined }), ["existing.id"]);
     assert.deepEqual(of({ ...own, networkId: undefined, subnets: undefined }, own), ["existing.id"]);
-    assert.deepEqual(of(own, { ...own, subnets: more, zones: [...own.zones, "eu-central-1c"] }), []);
+    const one = { ...own, replicas: 1 };
+    assert.deepEqual(of(one, { ...one, subnets: more, zones: [...own.zones, "eu-central-1c"] }), []);
   });
 
   it("keeps the public issuer once it is there", () => {

@@ -56,6 +56,8 @@ type Expected = Case["expected"];
 type Row = readonly [what: string, from: Changed, to: Changed, aws: Expected, azure: Expected];
 
 const nothing: Expected = {};
+const spread =
+  "control-plane-0 is replaced, control-plane-1 is replaced, control-plane-2 is replaced, linux changes in place, win changes in place";
 const on = (nodes: string, more: Expected = {}): Expected => ({ nodes, ...more });
 
 /** An instance keeps its launch template and takes its attachment along (ec2_instance.go, ebs_volume_attachment.go: ForceNew instance_id). */
@@ -259,6 +261,17 @@ const rows: readonly Row[] = [
     { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER", "THIRD"] } },
     on("linux changes in place, win changes in place"),
     on("linux changes in place, win changes in place"),
+  ],
+  [
+    "one zone more, where control-plane machines share zones",
+    { controlPlane: { etcdDiskGb: 40, replicas: 3 } },
+    { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER", "THIRD"] } },
+    on(spread, {
+      refused: "network.zones",
+      replaced: "Instance NetworkInterface TargetGroupAttachment Volume VolumeAttachment",
+      lost: "Volume",
+    }),
+    on(spread, { refused: "network.zones", replaced: "Disk VirtualMachine", lost: "Disk" }),
   ],
   [
     "another network",

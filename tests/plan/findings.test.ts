@@ -186,6 +186,14 @@ describe("findings", () => {
       input({ ...production, network: { zones: ["eu-central-1a"], nat: "perZone" } }),
       [`warning quorum-in-one-zone ${key("network.zones")}`],
     ],
+    [
+      input({
+        ...production,
+        controlPlane: { replicas: 5, image: "ami-0a1b2c3d4e5f60718" },
+        network: { zones: ["eu-central-1a", "eu-central-1b", "eu-central-1c"], nat: "perZone" },
+      }),
+      [],
+    ],
     [input({ pools: [pool] }), [`warning no-linux-capacity ${key("pools")}`]],
     [
       input({

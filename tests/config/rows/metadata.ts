@@ -23,7 +23,7 @@ export const metadataRows: readonly Row[] = [
         "network.zones",
         ["1", "2", "3", "4"],
         "has too many items",
-        "a list of 1 to 3 items. Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. Append to extend; never reorder.",
+        "a list of 1 to 3 items. Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. The control plane is spread over them in turn, so the order stays, and a zone is appended only while each of its machines has one for itself.",
       ],
     ],
   ],
