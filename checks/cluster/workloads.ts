@@ -131,10 +131,13 @@ export function workloadProblems(
     ...daemonSets.flatMap(({ metadata, spec, status }) => {
       const owned: Owned = { kind: "DaemonSet", metadata, selector: spec?.selector ?? {} };
       const wanted = status?.desiredNumberScheduled ?? 0;
-      const available = (status?.numberAvailable ?? 0) + late(owned);
+      const [updated, available] = [status?.updatedNumberScheduled ?? 0, (status?.numberAvailable ?? 0) + late(owned)];
       const state =
         seen(metadata?.generation, status?.observedGeneration) ??
-        (available < wanted ? `has ${available} of ${wanted} pods available` : undefined);
+        (available < wanted ? `has ${available} of ${wanted} pods available` : undefined) ??
+        (updated < wanted && spec?.updateStrategy?.type !== "OnDelete"
+          ? `is not rolled out: ${updated} of ${wanted} pods at the new version`
+          : undefined);
       return problem(owned, state, pods);
     }),
   ];

@@ -4,6 +4,7 @@ import { createObject } from "./createObject.ts";
 import { withFieldManager } from "./fieldManager.ts";
 import { replacedOnChange } from "./fixedFields.ts";
 import { type Manifest, podSpec } from "./manifest.ts";
+import { controlPlaneKey } from "./workload.ts";
 
 export interface AddOnArgs {
   /** Its objects, in any order: namespaces and definitions are created first, workloads last. */
@@ -92,8 +93,25 @@ function runsOnWindows(manifest: Manifest): boolean {
   return podSpec(manifest)?.os?.name === "windows";
 }
 
+/**
+ * A DaemonSet of workers is not waited for. The provider waits until all of its pods are new and available at one moment (pulumi/pulumi-kubernetes:
+ * provider/pkg/await/daemonset.go; kubernetes-sigs/cli-utils: pkg/kstatus, `daemonsetConditions`): one node that is NotReady, or a pool that rolls
+ * in the same update, would let it fail, and what comes after it would not be reached. Nothing that comes after it needs all of them: a new
+ * node is Ready only with its agents, and pools have gates. The log collectors' Secrets of headers even come after the first update.
+ * What a gate cannot see is an agent that fails on nodes that are Ready already; `fenestra verify` does (`checks/cluster/workloads.ts`).
+ *
+ * Its deletion is not waited for either (provider/pkg/metadata/overrides.go, `DeletedCondition`). Those that are deleted by themselves, the
+ * nodes' part of drivers, have had no volume since the pods with claims went, which are waited for.
+ */
+function unawaited(manifest: Manifest): Manifest {
+  if (manifest.kind !== "DaemonSet" || podSpec(manifest)?.nodeSelector?.[controlPlaneKey] !== undefined)
+    return manifest;
+  const annotations = { ...manifest.metadata.annotations, "pulumi.com/skipAwait": "true" };
+  return { ...manifest, metadata: { ...manifest.metadata, annotations } };
+}
+
 function timeouts(manifest: Manifest): Pick<pulumi.CustomResourceOptions, "customTimeouts"> {
-  if (runsOnWindows(manifest)) return { customTimeouts: windowsTimeouts };
+  if (manifest.kind !== "DaemonSet" && runsOnWindows(manifest)) return { customTimeouts: windowsTimeouts };
   return manifest.kind === "Service" && manifest.spec?.type === "LoadBalancer"
     ? { customTimeouts: balancerTimeouts }
     : {};
@@ -115,7 +133,7 @@ export class AddOn extends pulumi.ComponentResource {
         args.deletedWith !== undefined && !ownsCloudResources(manifest) ? { deletedWith: args.deletedWith } : {};
       made.set(
         manifest,
-        createObject(objectName(name, manifest), withFieldManager(patient(manifest)), {
+        createObject(objectName(name, manifest), withFieldManager(unawaited(patient(manifest))), {
           parent: this,
           dependsOn: [...(args.after ?? []), ...before],
           ...gone,

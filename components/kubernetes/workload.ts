@@ -137,12 +137,12 @@ export function rule(group: string, resources: string[], verbs: string[], resour
   return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
 }
 
-/** One DaemonSet. */
-export function daemonSet(
-  { name, namespace: home }: Account,
-  spec: PodSpec,
-  maxUnavailable: number | string = 1,
-): Manifest {
+/**
+ * One DaemonSet. It rolls in at most ten steps, however many nodes there are; up to ten nodes are one at a time, since a percentage is rounded up
+ * (kubernetes/kubernetes: pkg/controller/daemon/util, `UnavailableCount`). A roll stops when as many new pods are not available: of an agent of the
+ * pod network that does not work, nine nodes in ten keep the old one.
+ */
+export function daemonSet({ name, namespace: home }: Account, spec: PodSpec): Manifest {
   const labels = systemLabels(name);
   return {
     apiVersion: "apps/v1",
@@ -150,7 +150,7 @@ export function daemonSet(
     metadata: { name, namespace: home, labels },
     spec: {
       selector: { matchLabels: labels },
-      updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable } },
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%" } },
       template: { metadata: { labels }, spec },
     },
   };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { V1Deployment, V1Pod } from "@kubernetes/client-node";
+import type { V1DaemonSet, V1Deployment, V1Pod } from "@kubernetes/client-node";
 import { awaitsFirstProbe, podProblem, workloadProblems } from "../../checks/cluster/workloads.ts";
 import { emptied } from "../../verify/cluster.ts";
 
@@ -51,6 +51,23 @@ describe("workloads", () => {
   it("are not well when their controller has not seen the change", () => {
     const [problem] = of(deployment({ ...good, observedGeneration: 1 }));
     assert.equal(problem?.what, "Deployment shop/web was changed, and its controller has not looked at it since");
+  });
+
+  it("are not well while a DaemonSet rolls, unless somebody else deletes its pods", () => {
+    const problems = (type: string): readonly string[] => {
+      const status = { currentNumberScheduled: 5, desiredNumberScheduled: 5, numberMisscheduled: 0, numberReady: 5 };
+      const daemonSet: V1DaemonSet = {
+        metadata: { name: "agent", namespace: "shop" },
+        spec: { selector: { matchLabels: labels }, template: {}, updateStrategy: { type } },
+        status: { ...status, numberAvailable: 5, updatedNumberScheduled: 4 },
+      };
+      const workloads = { deployments: [], statefulSets: [], daemonSets: [daemonSet], pods: [] };
+      return workloadProblems(workloads).map(({ what }) => what);
+    };
+    assert.deepEqual(problems("RollingUpdate"), [
+      "DaemonSet shop/agent is not rolled out: 4 of 5 pods at the new version",
+    ]);
+    assert.deepEqual(problems("OnDelete"), []);
   });
 
   it("do not blame the pods of other namespaces", () => {

@@ -228,13 +228,27 @@ describe("in-cluster layer", () => {
     );
   });
 
-  it("gives everything on Windows forty minutes", () => {
+  for (const { title, spec } of combinations.filter((each) => each.title.endsWith("-dev, everything on")))
+    it(`waits for no DaemonSet of workers, and rolls each in at most ten steps: ${title}`, async () => {
+      const daemonSets = objects(await record(spec)).filter(({ type }) => type === "kubernetes:apps/v1:DaemonSet");
+      const awaited = daemonSets.filter(
+        ({ inputs }) => mapOf(mapOf(inputs.metadata).annotations)["pulumi.com/skipAwait"] !== "true",
+      );
+      assert.deepEqual(
+        awaited.map(({ name }) => name),
+        ["in-cloud-controller-cloud-controller-manager"],
+      );
+      for (const { name, inputs } of daemonSets.filter((each) => parentOf(each) !== "in-samples"))
+        assert.deepEqual(
+          plain(mapOf(inputs.spec).updateStrategy),
+          { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%" } },
+          name,
+        );
+    });
+
+  it("gives everything on Windows that is waited for forty minutes", () => {
     const patient = objects(recorded).filter(({ options }) => options.timeouts.create === "40m");
     assert.deepEqual(patient.map(({ name }) => name.replace("in-samples-fenestra-samples", "…")).toSorted(), [
-      "in-networking-kube-flannel-kube-flannel-windows",
-      "in-networking-kube-proxy-windows",
-      "in-storage-ebs-csi-node-windows",
-      "…-host-host-process",
       ...["iis", "job", "log-monitor", "persistent", "run-as-user", "win-webserver"].flatMap((name) => [
         `…-${name}-2019`,
         `…-${name}-2022`,

@@ -120,7 +120,6 @@ describe("log collectors", () => {
     const variablesOf = (settings: LogSettings) => {
       const made = manifestsOf({ ...spec, addons: { ...spec.addons, logs: { ...settings, ...collector } } });
       const set = manifest(made, "DaemonSet", "log-collector");
-      assert.equal(set.metadata.annotations?.["pulumi.com/skipAwait"], "true");
       return podSpec(set)?.containers[0]?.env ?? [];
     };
     const collector = { windowsCollector: logs("aws").windowsCollector };

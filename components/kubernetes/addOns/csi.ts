@@ -70,12 +70,12 @@ export function csiManifests(
     ...namespaceRights(controller, controller.name, [...leaseRules, ...(driver.controller.rules ?? [])]),
     ...replicated(controller, controllerReplicas(spec), controllerPod(driver, controller)),
     ...nodeAccount(node, driver.nodeRules),
-    daemonSet(node, linuxNodePod(driver, node), "10%"),
+    daemonSet(node, linuxNodePod(driver, node)),
     ...(spec.windows.length === 0
       ? []
       : [
           ...nodeAccount(windowsNode, driver.nodeRules),
-          daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint), "10%"),
+          daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint)),
         ]),
   ];
 }

@@ -30,50 +30,46 @@ export function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts"
 }
 
 function linuxExporter(spec: ImageSource): Manifest {
-  return daemonSet(
-    linux,
-    {
-      nodeSelector: linuxOnly,
-      tolerations: everyTaint,
-      hostNetwork: true,
-      hostPID: true,
-      automountServiceAccountToken: false,
-      containers: [
-        {
-          name: linux.name,
-          image: image(spec, "quay.io/prometheus/node-exporter"),
-          args: [
-            "--path.procfs=/host/proc",
-            "--path.sysfs=/host/sys",
-            "--path.rootfs=/host/root",
-            // What the machine's own jobs measure, such as the age of etcd's last snapshot (etcd-snapshot.sh).
-            "--collector.textfile.directory=/host/root/var/lib/fenestra/metrics",
-            `--web.listen-address=:${ports.nodeExporter}`,
-          ],
-          ports: [{ name: "metrics", containerPort: ports.nodeExporter }],
-          securityContext: {
-            allowPrivilegeEscalation: false,
-            readOnlyRootFilesystem: true,
-            runAsNonRoot: true,
-            runAsUser: 65534,
-            capabilities: { drop: ["ALL"] },
-          },
-          volumeMounts: [
-            { name: "proc", mountPath: "/host/proc", readOnly: true },
-            { name: "sys", mountPath: "/host/sys", readOnly: true },
-            { name: "root", mountPath: "/host/root", readOnly: true, mountPropagation: "HostToContainer" },
-          ],
-          resources: small("10m", "32Mi", "128Mi"),
+  return daemonSet(linux, {
+    nodeSelector: linuxOnly,
+    tolerations: everyTaint,
+    hostNetwork: true,
+    hostPID: true,
+    automountServiceAccountToken: false,
+    containers: [
+      {
+        name: linux.name,
+        image: image(spec, "quay.io/prometheus/node-exporter"),
+        args: [
+          "--path.procfs=/host/proc",
+          "--path.sysfs=/host/sys",
+          "--path.rootfs=/host/root",
+          // What the machine's own jobs measure, such as the age of etcd's last snapshot (etcd-snapshot.sh).
+          "--collector.textfile.directory=/host/root/var/lib/fenestra/metrics",
+          `--web.listen-address=:${ports.nodeExporter}`,
+        ],
+        ports: [{ name: "metrics", containerPort: ports.nodeExporter }],
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          runAsNonRoot: true,
+          runAsUser: 65534,
+          capabilities: { drop: ["ALL"] },
         },
-      ],
-      volumes: [
-        hostPath("proc", "/proc", "Directory"),
-        hostPath("sys", "/sys", "Directory"),
-        hostPath("root", "/", "Directory"),
-      ],
-    },
-    "10%",
-  );
+        volumeMounts: [
+          { name: "proc", mountPath: "/host/proc", readOnly: true },
+          { name: "sys", mountPath: "/host/sys", readOnly: true },
+          { name: "root", mountPath: "/host/root", readOnly: true, mountPropagation: "HostToContainer" },
+        ],
+        resources: small("10m", "32Mi", "128Mi"),
+      },
+    ],
+    volumes: [
+      hostPath("proc", "/proc", "Directory"),
+      hostPath("sys", "/sys", "Directory"),
+      hostPath("root", "/", "Directory"),
+    ],
+  });
 }
 
 const windowsConfiguration: Manifest = {
@@ -90,33 +86,29 @@ function windowsExporter(spec: ImageSource): Manifest {
     `if (-not (Get-NetFirewallRule -Name windows-exporter -ErrorAction SilentlyContinue)) {`,
     `New-NetFirewallRule -Name windows-exporter -DisplayName windows-exporter -Direction Inbound -Protocol TCP -LocalPort ${ports.windowsExporter} -Action Allow }`,
   ].join(" ");
-  return daemonSet(
-    windows,
-    {
-      ...hostProcessPod,
-      automountServiceAccountToken: false,
-      initContainers: [
-        {
-          name: "firewall",
-          image: exporter,
-          command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", openPort],
-          resources: small("10m", "64Mi", "256Mi"),
-        },
-      ],
-      containers: [
-        {
-          name: windows.name,
-          image: exporter,
-          args: ["--config.file=%CONTAINER_SANDBOX_MOUNT_POINT%/config.yml"],
-          ports: [{ name: "metrics", containerPort: ports.windowsExporter }],
-          volumeMounts: [{ name: "config", mountPath: "/config.yml", subPath: "config.yml" }],
-          resources: small("50m", "128Mi", "512Mi"),
-        },
-      ],
-      volumes: [{ name: "config", configMap: { name: "windows-exporter-config" } }],
-    },
-    "10%",
-  );
+  return daemonSet(windows, {
+    ...hostProcessPod,
+    automountServiceAccountToken: false,
+    initContainers: [
+      {
+        name: "firewall",
+        image: exporter,
+        command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", openPort],
+        resources: small("10m", "64Mi", "256Mi"),
+      },
+    ],
+    containers: [
+      {
+        name: windows.name,
+        image: exporter,
+        args: ["--config.file=%CONTAINER_SANDBOX_MOUNT_POINT%/config.yml"],
+        ports: [{ name: "metrics", containerPort: ports.windowsExporter }],
+        volumeMounts: [{ name: "config", mountPath: "/config.yml", subPath: "config.yml" }],
+        resources: small("50m", "128Mi", "512Mi"),
+      },
+    ],
+    volumes: [{ name: "config", configMap: { name: "windows-exporter-config" } }],
+  });
 }
 
 function metricsService({ name, namespace }: Account): Manifest {

@@ -73,21 +73,12 @@ export function logManifests(
           metadata: { name: workloadName(collector), namespace: logsAccount.namespace },
           data: { "config.yaml": configuration },
         },
-        unawaited(
-          collector === "windows"
-            ? windowsCollector(spec, nodeEndpoint, common)
-            : linuxCollector(spec, collector, common),
-          settings,
-        ),
+        collector === "windows"
+          ? windowsCollector(spec, nodeEndpoint, common)
+          : linuxCollector(spec, collector, common),
       ];
     }),
   ];
-}
-
-/** The Secrets of headers are made in a namespace that only exists after the first update, so pods that wait for them must not stop it. */
-function unawaited(manifest: Manifest, { otlp }: LogSettings): Manifest {
-  if (manifest.kind !== "DaemonSet" || otlp === undefined || otlp.headers.length === 0) return manifest;
-  return { ...manifest, metadata: { ...manifest.metadata, annotations: { "pulumi.com/skipAwait": "true" } } };
 }
 
 function workloadName(collector: LogCollector): string {
@@ -222,7 +213,6 @@ function linuxCollector(
         ...(token === undefined ? [] : [token]),
       ],
     },
-    "10%",
   );
 }
 

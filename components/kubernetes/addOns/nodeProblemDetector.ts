@@ -64,34 +64,30 @@ export function nodeProblemDetectorManifests(
 }
 
 function linuxDetector(spec: ImageSource): Manifest {
-  return daemonSet(
-    linux,
-    {
-      nodeSelector: linuxOnly,
-      tolerations: everyTaint,
-      serviceAccountName: linux.name,
-      containers: [
-        {
-          name: linux.name,
-          image: image(spec, "registry.k8s.io/node-problem-detector/node-problem-detector"),
-          command: [
-            "/node-problem-detector",
-            "--logtostderr",
-            "--config.system-log-monitor=/config/kernel-monitor.json,/config/readonly-monitor.json",
-          ],
-          env: [nodeName],
-          securityContext: { privileged: true },
-          volumeMounts: [
-            { name: "log", mountPath: "/var/log", readOnly: true },
-            { name: "kmsg", mountPath: "/dev/kmsg", readOnly: true },
-          ],
-          resources: small("10m", "80Mi", "160Mi"),
-        },
-      ],
-      volumes: [hostPath("log", "/var/log", "Directory"), hostPath("kmsg", "/dev/kmsg", "CharDevice")],
-    },
-    "10%",
-  );
+  return daemonSet(linux, {
+    nodeSelector: linuxOnly,
+    tolerations: everyTaint,
+    serviceAccountName: linux.name,
+    containers: [
+      {
+        name: linux.name,
+        image: image(spec, "registry.k8s.io/node-problem-detector/node-problem-detector"),
+        command: [
+          "/node-problem-detector",
+          "--logtostderr",
+          "--config.system-log-monitor=/config/kernel-monitor.json,/config/readonly-monitor.json",
+        ],
+        env: [nodeName],
+        securityContext: { privileged: true },
+        volumeMounts: [
+          { name: "log", mountPath: "/var/log", readOnly: true },
+          { name: "kmsg", mountPath: "/dev/kmsg", readOnly: true },
+        ],
+        resources: small("10m", "80Mi", "160Mi"),
+      },
+    ],
+    volumes: [hostPath("log", "/var/log", "Directory"), hostPath("kmsg", "/dev/kmsg", "CharDevice")],
+  });
 }
 
 /**
@@ -148,19 +144,15 @@ function windowsDetector(spec: ImageSource, nodeEndpoint: Text): Manifest {
     volumeMounts: [{ name: "config", mountPath: folder, readOnly: true }],
     resources: small("50m", "80Mi", "256Mi"),
   };
-  return daemonSet(
-    windows,
-    {
-      ...hostProcessPod,
-      affinity: onNodesThat({
-        key: buildLabel,
-        operator: "NotIn",
-        values: [withoutDetector.build],
-      }),
-      serviceAccountName: windows.name,
-      containers: [container],
-      volumes: [{ name: "config", configMap: { name: "node-problem-detector-windows" } }],
-    },
-    "10%",
-  );
+  return daemonSet(windows, {
+    ...hostProcessPod,
+    affinity: onNodesThat({
+      key: buildLabel,
+      operator: "NotIn",
+      values: [withoutDetector.build],
+    }),
+    serviceAccountName: windows.name,
+    containers: [container],
+    volumes: [{ name: "config", configMap: { name: "node-problem-detector-windows" } }],
+  });
 }
