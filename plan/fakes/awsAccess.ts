@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type RecordedProgram, resourcesOfType } from "../program/recorded.ts";
 import { textOf } from "../program/values.ts";
-import { allows, type PolicyStatement } from "./iam.ts";
+import type { PolicyStatement } from "./iam.ts";
 import type { StoredSecret } from "./machines.ts";
 
 const texts = z.union([z.string().transform((text) => [text]), z.array(z.string())]);
@@ -76,47 +76,4 @@ function keyArn(program: RecordedProgram, reference: string | undefined): string
     [id, textOf(outputs.arn)].includes(target),
   );
   return key === undefined ? reference : textOf(key.outputs.arn);
-}
-
-/** Calls on Parameter Store that a machine makes. */
-type ParameterCall = "GetParameter" | "PutParameter";
-
-/**
- * Whether a role may read or write a parameter: the call itself, and the use of the key with the parameter's ARN as encryption context
- * (AWS KMS, how Parameter Store uses KMS).
- */
-function mayUseParameter(
-  program: RecordedProgram,
-  role: string,
-  call: ParameterCall,
-  parameter: StoredSecret,
-): boolean {
-  const statements = statementsOfRole(program, role);
-  const region = parameter.id.split(":")[3] ?? "";
-  const context = {
-    "kms:ViaService": `ssm.${region}.amazonaws.com`,
-    "kms:EncryptionContext:PARAMETER_ARN": parameter.id,
-  };
-  const key = parameter.key;
-  return (
-    allows([{ Statement: statements }], { action: `ssm:${call}`, resource: parameter.id }) &&
-    (key === undefined ||
-      allows([{ Statement: statements }], {
-        action: call === "GetParameter" ? "kms:Decrypt" : "kms:Encrypt",
-        resource: key,
-        context,
-      }))
-  );
-}
-
-/** Names of the parameters in a list that a role may read. */
-export function readableParameters(
-  program: RecordedProgram,
-  role: string,
-  parameters: Iterable<StoredSecret>,
-): readonly string[] {
-  return [...parameters]
-    .filter((parameter) => mayUseParameter(program, role, "GetParameter", parameter))
-    .map(({ name }) => name)
-    .sort();
 }

@@ -18,14 +18,6 @@ export function replacementRow(type: string): ReplacementRow | undefined {
   return rows[type] ?? kubernetesRow(type);
 }
 
-/**
- * Inputs of a type of resource whose change makes the pinned provider replace it, as paths such as `launchTemplate.id`. `undefined` for a type
- * that is not known here. What the program declares in `replaceOnChanges` comes on top.
- */
-export function replaceKeys(type: string): readonly string[] | undefined {
-  return replacementRow(type)?.replaces;
-}
-
 /** Whether a changed path is at, below or above a declared one: `zones[0]` for `zones`, `launchTemplate` for `launchTemplate.id`. */
 export function concerns(changed: string, declared: string): boolean {
   const under = (inner: string, outer: string): boolean =>

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { stageOf } from "../../components/kubernetes/addOn.ts";
 import { fixedFields } from "../../components/kubernetes/fixedFields.ts";
 import type { Manifest } from "../../components/kubernetes/manifest.ts";
-import { replaceKeys } from "../../plan/replacement/table.ts";
+import { replacementRow } from "../../plan/replacement/table.ts";
 import { type ApiServer, startApiServer } from "../support/apiServer.ts";
 import { combinations, manifestsOf } from "./switches.ts";
 
@@ -14,7 +14,7 @@ const refusedOnPurpose: Readonly<Record<string, readonly string[]>> = {
 
 /** What the provider replaces by itself. */
 const providerReplaces = ({ apiVersion, kind }: Manifest): readonly string[] =>
-  replaceKeys(`kubernetes:${apiVersion === "v1" ? "core/v1" : apiVersion}:${kind}`) ?? [];
+  replacementRow(`kubernetes:${apiVersion === "v1" ? "core/v1" : apiVersion}:${kind}`)?.replaces ?? [];
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 const json = (value: unknown): Json =>

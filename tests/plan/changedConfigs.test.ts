@@ -3,7 +3,7 @@ import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/fates.ts";
 import { changeWords } from "../../plan/diff/text.ts";
-import { replaceKeys } from "../../plan/replacement/table.ts";
+import { replacementRow } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/json.ts";
 import { configTexts, planOf } from "../support/planOf.ts";
 import { type Case, cases, configs } from "./changedConfigs.ts";
@@ -73,7 +73,7 @@ describe("a changed stack file", function () {
   it("has a row for every type that the program makes", () => {
     assert.ok(types.size > 60, String(types.size));
     assert.deepEqual(
-      [...types].filter((type) => replaceKeys(type) === undefined),
+      [...types].filter((type) => replacementRow(type) === undefined),
       [],
     );
   });

@@ -7,10 +7,11 @@ import { fileURLToPath } from "node:url";
 import { main } from "../../cli/main.ts";
 import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
-import { collectParameters, readableParameters } from "../../plan/fakes/awsAccess.ts";
+import { collectParameters, statementsOfRole } from "../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { allows } from "../../plan/fakes/iam.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
@@ -255,7 +256,23 @@ describe("the machines of a recorded program", () => {
     const program = await record("aws-dev", "known-outputs");
     const parameters = [...collectParameters(program).values()];
     const roles = new Map(collectAwsMachines(program).map(({ name, role }) => [name, role ?? ""]));
-    const readable = (name: string) => readableParameters(program, roles.get(name) ?? "", parameters);
+    const readable = (machine: string) => {
+      const policies = [{ Statement: statementsOfRole(program, roles.get(machine) ?? "") }];
+      // The key is used with the parameter's ARN as encryption context (AWS KMS, how Parameter Store uses KMS).
+      return parameters
+        .filter(({ id, key = "" }) => {
+          const context = {
+            "kms:ViaService": "ssm.eu-central-1.amazonaws.com",
+            "kms:EncryptionContext:PARAMETER_ARN": id,
+          };
+          return (
+            allows(policies, { action: "ssm:GetParameter", resource: id }) &&
+            allows(policies, { action: "kms:Decrypt", resource: key, context })
+          );
+        })
+        .map(({ name }) => name)
+        .sort();
+    };
     assert.deepEqual(readable("aws-dev-pool-linux-group[0]"), ["/fenestra/aws-dev/join"]);
     assert.deepEqual(readable("aws-dev-pool-win2019-group[1]"), ["/fenestra/aws-dev/join"]);
     assert.deepEqual(readable("aws-dev-control-plane-0-instance"), parameters.map(({ name }) => name).sort());

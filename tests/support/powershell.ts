@@ -1,1 +1,21 @@
-export { commandNames, syntaxErrors, tokens } from "../../rehearsal/programs/checkers/powershell.ts";
+import { visitNodes } from "../../rehearsal/programs/checkers/powershell.ts";
+
+export { syntaxErrors } from "../../rehearsal/programs/checkers/powershell.ts";
+
+/** Names of the commands that a PowerShell script calls, sorted, each once. A command in a variable has none. */
+export async function commandNames(script: string): Promise<readonly string[]> {
+  const found = new Set<string>();
+  await visitNodes(script, (node) => {
+    if (node.type === "command_name") found.add(node.text);
+  });
+  return [...found].sort();
+}
+
+/** What a PowerShell script is made of, in its order: names, operators, texts and so on. Comments and space between them are not. */
+export async function tokens(script: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  await visitNodes(script, (node) => {
+    if (node.childCount === 0 && node.type !== "comment") found.push(node.text);
+  });
+  return found;
+}

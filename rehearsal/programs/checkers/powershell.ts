@@ -15,26 +15,8 @@ export async function syntaxErrors(script: string): Promise<readonly string[]> {
   return parsed ? found : ["the parser gave no tree"];
 }
 
-/** Names of the commands that a PowerShell script calls, sorted, each once. A command in a variable has none. */
-export async function commandNames(script: string): Promise<readonly string[]> {
-  const found = new Set<string>();
-  await visitNodes(script, (node) => {
-    if (node.type === "command_name") found.add(node.text);
-  });
-  return [...found].sort();
-}
-
-/** What a PowerShell script is made of, in its order: names, operators, texts and so on. Comments and space between them are not. */
-export async function tokens(script: string): Promise<readonly string[]> {
-  const found: string[] = [];
-  await visitNodes(script, (node) => {
-    if (node.childCount === 0 && node.type !== "comment") found.push(node.text);
-  });
-  return found;
-}
-
 /** Shows every node of the script's syntax tree to `visit`, parents first. False when there is no tree. */
-async function visitNodes(script: string, visit: (node: Node) => void): Promise<boolean> {
+export async function visitNodes(script: string, visit: (node: Node) => void): Promise<boolean> {
   await Parser.init();
   const parser = new Parser();
   parser.setLanguage(await Language.load(grammar));
