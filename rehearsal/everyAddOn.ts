@@ -25,8 +25,8 @@ const examples = {
   },
 };
 
-/** Every add-on, switched on. A test compares it with the schema, so that no add-on is forgotten. */
-export const everyAddOn = {
+/** Every add-on, switched on; the type check wants each that the schema has. */
+const everyAddOn = {
   cloudController: true,
   storage: true,
   guardRails: true,

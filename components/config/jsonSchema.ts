@@ -2,8 +2,6 @@ import { z } from "zod";
 import { configPrefix } from "./problem.ts";
 import { stackSchema } from "./schema.ts";
 
-export { configPrefix };
-
 /** The part of JSON Schema that zod writes for our schema and that we read again. */
 export interface JsonSchema {
   readonly type?: string | undefined;
