@@ -15,8 +15,8 @@ export type Execute = (pod: string, command: readonly string[]) => Promise<ExecR
 /** Longest that one command may take, in milliseconds. */
 const limitMs = 60_000;
 
-/** Commands in pods of a namespace, by the API server and the kubelet, as `kubectl exec` does it. */
-export function executor(config: KubeConfig, namespace: string, container = "probe"): Execute {
+/** Commands in the probe container of pods of a namespace, by the API server and the kubelet, as `kubectl exec` does it. */
+export function executor(config: KubeConfig, namespace: string): Execute {
   return async (pod, command) => {
     // Bytes, since a character may be cut in two between chunks.
     const output: { readonly stdout: Buffer[]; readonly stderr: Buffer[] } = { stdout: [], stderr: [] };
@@ -39,7 +39,7 @@ export function executor(config: KubeConfig, namespace: string, container = "pro
       const socket = await new Exec(config).exec(
         namespace,
         pod,
-        container,
+        "probe",
         [...command],
         collect("stdout"),
         collect("stderr"),

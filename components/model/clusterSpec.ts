@@ -39,8 +39,6 @@ export const clientLimits: Readonly<Record<StackConfig["kubernetes"]["sizeTier"]
 /** Kubernetes as the control plane and the in-cluster layer need it. */
 interface KubernetesSpec extends NodeKubernetes {
   readonly clientLimits: ClientLimits;
-  /** Address of the `kubernetes` Service: the first of the range. */
-  readonly apiServiceAddress: string;
 }
 
 /** The control plane. */
@@ -124,7 +122,6 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
   const size = machineSize(config.cloud, controlPlane.size ?? defaultSizes[config.cloud]);
   if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
   const pools = poolSpecs(config);
-  const services = cidr(kubernetes.serviceCidr);
   return {
     cloud: config.cloud,
     name: config.name,
@@ -140,8 +137,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       podNetwork: chosen.name,
       podAddresses: podAddresses(network),
       serviceCidr: kubernetes.serviceCidr,
-      apiServiceAddress: addressAt(services, 1),
-      dnsAddress: addressAt(services, 10),
+      dnsAddress: addressAt(cidr(kubernetes.serviceCidr), 10),
       clusterDomain: "cluster.local",
     },
     network: { ...plan, nat: network.nat, ...(dns === undefined ? {} : { dns }) },

@@ -30,8 +30,6 @@ export interface WindowsFacts extends CommonFacts {
   readonly imageTag: `ltsc${number}`;
   /** Older releases whose images a host of this one runs in process isolation. A newer image never runs on an older host. */
   readonly runsImagesOf: readonly Exclude<OperatingSystemName, "linux">[];
-  /** Agent that runs user data on AWS; for 2019 the image with EC2Launch v2 is used, so that all three start alike. */
-  readonly awsLaunchAgent: "EC2Launch v2";
   /** Whether upstream Kubernetes still lists it as supported. 2019 was dropped from the 1.36 documentation (kubernetes/website#55103). */
   readonly upstreamSupported: boolean;
   /** Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes to pod addresses fail. */
@@ -57,8 +55,8 @@ export const operatingSystems = {
     build: "10.0.17763",
     imageTag: "ltsc2019",
     runsImagesOf: [],
+    // With the agent that the images of 2022 and 2025 have by themselves, so that all three run user data alike.
     awsImageParameter: "/aws/service/ami-windows-latest/EC2LaunchV2-Windows_Server-2019-English-Core-Base",
-    awsLaunchAgent: "EC2Launch v2",
     azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2019-datacenter-core-g2" },
     upstreamSupported: false,
     hostReachesOwnPods: false,
@@ -71,7 +69,6 @@ export const operatingSystems = {
     imageTag: "ltsc2022",
     runsImagesOf: [],
     awsImageParameter: "/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-Base",
-    awsLaunchAgent: "EC2Launch v2",
     azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2022-datacenter-core-g2" },
     upstreamSupported: true,
     hostReachesOwnPods: true,
@@ -84,7 +81,6 @@ export const operatingSystems = {
     imageTag: "ltsc2025",
     runsImagesOf: ["windows-2022"],
     awsImageParameter: "/aws/service/ami-windows-latest/Windows_Server-2025-English-Core-Base",
-    awsLaunchAgent: "EC2Launch v2",
     azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2025-datacenter-core-g2" },
     upstreamSupported: true,
     hostReachesOwnPods: true,

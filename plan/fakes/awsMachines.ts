@@ -174,20 +174,15 @@ function roleOf(index: Index, settings: PropertyMap): string | undefined {
 }
 
 function deviceVolumes(settings: PropertyMap): readonly SimulatedVolume[] {
-  const root = isPropertyMap(settings.rootBlockDevice) ? [volume("root", settings.rootBlockDevice)] : [];
-  const mapped = listOf(settings.blockDeviceMappings)
-    .map(mapOf)
-    .map((mapping) => volume(textOf(mapping.deviceName) ?? "", mapOf(mapping.ebs)));
-  const own = listOf(settings.ebsBlockDevices)
-    .map(mapOf)
-    .map((device) => volume(textOf(device.deviceName) ?? "", device));
+  const root = isPropertyMap(settings.rootBlockDevice) ? [volume(settings.rootBlockDevice)] : [];
+  const mapped = listOf(settings.blockDeviceMappings).map((mapping) => volume(mapOf(mapOf(mapping).ebs)));
+  const own = listOf(settings.ebsBlockDevices).map((disk) => volume(mapOf(disk)));
   return [...root, ...mapped, ...own];
 }
 
-function volume(device: string, settings: PropertyMap): SimulatedVolume {
+function volume(settings: PropertyMap): SimulatedVolume {
   return {
     id: undefined,
-    device,
     sizeGib: typeof settings.volumeSize === "number" ? settings.volumeSize : undefined,
     // Launch templates take the text "true".
     encrypted: settings.encrypted === true || settings.encrypted === "true",
@@ -201,7 +196,6 @@ function attachedVolumes(index: Index, instanceId: string): readonly SimulatedVo
       const disk = index.byId.get(textOf(inputs.volumeId) ?? "");
       return {
         id: disk?.id,
-        device: textOf(inputs.deviceName) ?? "",
         sizeGib: typeof disk?.inputs.size === "number" ? disk.inputs.size : undefined,
         encrypted: disk?.inputs.encrypted === true,
       };

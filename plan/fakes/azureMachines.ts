@@ -224,12 +224,11 @@ function groupOf(inputs: PropertyMap, name: string): SimulatedGroup {
 function volumes(storage: PropertyMap): readonly SimulatedVolume[] {
   const size = (disk: PropertyMap) => (typeof disk.diskSizeGB === "number" ? disk.diskSizeGB : undefined);
   // Managed disks are always encrypted at rest.
-  const system = { id: undefined, device: "os", sizeGib: size(mapOf(storage.osDisk)), encrypted: true };
+  const system = { id: undefined, sizeGib: size(mapOf(storage.osDisk)), encrypted: true };
   const data = listOf(storage.dataDisks).map((item) => {
     const disk = mapOf(item);
     return {
       id: textOf(mapOf(disk.managedDisk).id)?.split("/").at(-1),
-      device: typeof disk.lun === "number" ? String(disk.lun) : "",
       sizeGib: size(disk),
       encrypted: true,
     };

@@ -5,8 +5,6 @@ export interface SimulatedVolume {
   /** Size in GiB; `undefined` where the image decides. */
   readonly sizeGib: number | undefined;
   readonly encrypted: boolean;
-  /** Name of the device or number of the LUN, as the cloud takes it. */
-  readonly device: string;
 }
 
 /** The group that a machine belongs to, which makes it and takes it away. */

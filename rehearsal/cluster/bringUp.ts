@@ -16,7 +16,7 @@ import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds
 import { type LookUp, startNameServer } from "../clouds/nameServer.ts";
 import { type EndpointRequest, listen } from "../clouds/server.ts";
 import { runOrFail } from "../host/command.ts";
-import { type LoadBalancer, startLoadBalancer } from "../host/loadBalancer.ts";
+import { startLoadBalancer } from "../host/loadBalancer.ts";
 import { createNetwork, type Network } from "../host/network.ts";
 
 /** Where the simulated endpoints and load balancers listen: TEST-NET-2 (RFC 5737), outside of every planned network. */
@@ -48,7 +48,6 @@ export interface Surroundings {
   /** Hosts that machines and pods have looked up and that do not exist, a live list. */
   readonly lookUps: readonly LookUp[];
   readonly endpointCa: string;
-  readonly balancers: readonly LoadBalancer[];
   readonly artifacts: ArtifactFiles;
   /** What takes the publishers' place in a network that reaches nothing but a mirror. */
   readonly mirror: MirrorOnly | undefined;
@@ -120,7 +119,7 @@ export async function buildSurroundings(
             return file ?? Buffer.from(`Fake of the rehearsal for ${place}\n`);
           },
         });
-  const balancers = await Promise.all(
+  await Promise.all(
     balancerAddresses.map(({ address, port, targets, health }) =>
       startLoadBalancer({ host: address, port, backends: targets, health }),
     ),
@@ -148,7 +147,6 @@ export async function buildSurroundings(
     resolvConf: `nameserver ${nameServer}\n`,
     lookUps: await startNameServer({ address: nameServer, find }),
     endpointCa: authority.certificate,
-    balancers,
     artifacts: files,
     mirror: mirrorOnly,
   };

@@ -143,7 +143,6 @@ export class Cluster {
       },
       addOnPrograms: this.#parts.addOnPrograms,
       payload: withServedDigests(payload, surroundings.artifacts),
-      timeScale: 1,
       ...(controlPlane ? { disk: diskOf({ machine, payload }) } : {}),
       hardware: hardwareOf(machine),
     });

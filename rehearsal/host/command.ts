@@ -21,8 +21,8 @@ export interface CommandOptions {
 /**
  * PATH for host tools. Debian keeps `ip` and `pivot_root` in /usr/sbin, which an ordinary user does not have on PATH.
  */
-export function hostPath(path = process.env.PATH ?? ""): string {
-  return [path, "/usr/sbin", "/sbin", "/usr/bin", "/bin"].filter((entry) => entry !== "").join(":");
+export function hostPath(): string {
+  return [process.env.PATH ?? "", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].filter((entry) => entry !== "").join(":");
 }
 
 /**

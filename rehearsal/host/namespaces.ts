@@ -35,8 +35,6 @@ export interface InsideOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Time for an orderly end after SIGINT or SIGTERM, in milliseconds; then everything is killed. Default: 10,000. */
   readonly graceMs?: number;
-  /** Paths that must stay visible inside besides the current folder, the home folder, the cache and the command's own. */
-  readonly keepVisible?: readonly string[];
 }
 
 /** The command line of this very process, to run it once more inside. */
@@ -94,7 +92,7 @@ exit "$code"
 export async function runInsideNamespaces(argv: readonly string[], options: InsideOptions = {}): Promise<number> {
   await checkHost();
   const cache = process.env.XDG_CACHE_HOME ?? homedir();
-  const visible = [process.cwd(), homedir(), cache, ...argv, ...(options.keepVisible ?? [])];
+  const visible = [process.cwd(), homedir(), cache, ...argv];
   const workFolder = workMountPoint(visible.filter((path) => existsSync(path)).map((path) => realpathSync(path)));
   const inner = ["bash", "-c", firstProcess, "fenestra-rehearsal", ...argv];
   // A session of its own: Ctrl-C on the terminal then reaches only this process, which passes it on once.

@@ -1,5 +1,6 @@
 import { chmod, mkdir, rm } from "node:fs/promises";
 import path from "node:path";
+import { shellQuote } from "../../components/machine/linux/shell.ts";
 import type { DecodedUserData } from "../../plan/decode/machine.ts";
 import { serveControl } from "../cluster/control.ts";
 import type { Hardware } from "../host/hardware.ts";
@@ -38,8 +39,6 @@ export interface LinuxMachineOptions {
   /** Name of the data disk; a machine that gets the same name again gets the same disk. None without. */
   readonly disk?: string;
   readonly hardware: Hardware;
-  /** Factor on the machine's timers. */
-  readonly timeScale: number;
 }
 
 /** A running Linux machine. */
@@ -49,7 +48,6 @@ export interface LinuxMachine {
   readonly machine: Machine;
   readonly systemd: Systemd;
   readFile(path: string): Promise<string>;
-  writeFile(path: string, content: string, mode?: number): Promise<void>;
   /** Runs a command in the machine. */
   run(
     argv: readonly string[],
@@ -77,11 +75,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     programs: options.programs,
     volumes: { [controlFolder]: controlVolume, ...(options.disk === undefined ? {} : { [diskFolder]: options.disk }) },
   });
-  const systemd = new Systemd({
-    machine,
-    logFolder,
-    timeScale: options.timeScale,
-  });
+  const systemd = new Systemd({ machine, logFolder });
   const control = await serveControl(path.join(workFolder, "volumes", controlVolume), async (command, args) => {
     if (command === "systemctl") return await systemd.systemctl(args);
     if (command === "systemd-notify") return systemd.notified(args.at(-1) ?? "");
@@ -109,7 +103,6 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     machine,
     systemd,
     readFile: (file) => readMachineFile(machine.pid, file),
-    writeFile: (file, content, mode) => writeMachineFile(machine.pid, file, content, mode),
     run: (argv, settings) => runInMachine(machine, argv, settings),
     async destroy() {
       await systemd.shutDown();
@@ -126,8 +119,4 @@ export async function wipeDisk(workFolder: string, disk: string): Promise<void> 
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o755);
-}
-
-function shellQuote(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }

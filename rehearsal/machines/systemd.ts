@@ -20,8 +20,6 @@ export interface SystemdOptions {
   readonly machine: Machine;
   /** Folder of the harness for the services' logs. */
   readonly logFolder: string;
-  /** Factor on every timer's spans: 0.01 makes an hour 36 seconds. Default 1. */
-  readonly timeScale?: number;
 }
 
 /** The newest outcome of a service. */
@@ -176,7 +174,7 @@ export class Systemd {
     this.#mark(name, { active: remains, lastCode: code });
     const restart = setting(unit, "Service", "Restart") ?? "no";
     if (!replaced && !this.#stopped && (restart === "always" || (restart === "on-failure" && code !== 0))) {
-      const pause = timeSpanSeconds(setting(unit, "Service", "RestartSec") ?? "100ms") * this.#scale * 1000;
+      const pause = timeSpanSeconds(setting(unit, "Service", "RestartSec") ?? "100ms") * 1000;
       this.#timers.set(
         name,
         setTimeout(() => void this.#run(name, unit), pause),
@@ -193,22 +191,15 @@ export class Systemd {
     const fire = (seconds: number): void => {
       this.#timers.set(
         name,
-        setTimeout(
-          async () => {
-            await this.start(service).catch(() => undefined);
-            if (next !== undefined && this.#timers.has(name) && !this.#stopped) fire(timeSpanSeconds(next));
-          },
-          seconds * this.#scale * 1000,
-        ),
+        setTimeout(async () => {
+          await this.start(service).catch(() => undefined);
+          if (next !== undefined && this.#timers.has(name) && !this.#stopped) fire(timeSpanSeconds(next));
+        }, seconds * 1000),
       );
     };
     if (first !== undefined || next !== undefined)
       fire(first === undefined ? timeSpanSeconds(next ?? "0") : timeSpanSeconds(first));
     return 0;
-  }
-
-  get #scale(): number {
-    return this.#options.timeScale ?? 1;
   }
 
   #mark(name: string, change: Partial<ServiceState>): void {

@@ -223,10 +223,9 @@ describe("pools", () => {
 });
 
 describe("the description of a cluster", () => {
-  it("puts addresses of the Service range, limits and tags together", () => {
+  it("puts the DNS address of the Service range, limits and tags together", () => {
     const config = stackOf([{ name: "p", os: "linux" }]);
     const spec = clusterSpec({ ...config, tags: { owner: "me" }, environment: "production" });
-    assert.equal(spec.kubernetes.apiServiceAddress, "10.96.0.1");
     assert.equal(spec.kubernetes.dnsAddress, "10.96.0.10");
     assert.deepEqual(spec.kubernetes.clientLimits, { qps: 50, burst: 100 });
     assert.deepEqual(spec.tags, { "fenestra:cluster": "c", "fenestra:environment": "production", owner: "me" });

@@ -57,8 +57,8 @@ describe("machines on Azure", () => {
   it("hold the etcd disk by its name, so that a new machine finds it again", () => {
     const [machine] = collectAzureMachines(azureCluster());
     assert.deepEqual(machine?.volumes, [
-      { id: undefined, device: "os", sizeGib: 64, encrypted: true },
-      { id: "dev-cp-0-etcd", device: "0", sizeGib: undefined, encrypted: true },
+      { id: undefined, sizeGib: 64, encrypted: true },
+      { id: "dev-cp-0-etcd", sizeGib: undefined, encrypted: true },
     ]);
   });
 

@@ -220,6 +220,8 @@ describe("host check", () => {
       "--map-auto",
     ]);
     assert.equal(unshareFlags({ root: false, moreIds: false }).includes("--map-auto"), false);
+    for (const cgroup2 of [false, true])
+      assert.equal(unshareFlags({ root: false, moreIds: false, cgroup2 }).includes("--cgroup"), !cgroup2);
   });
 
   it("mounts the work folder where it hides nothing that is needed", () => {

@@ -41,7 +41,6 @@ function caller(
   if (typeof claims === "string") return claims;
   return {
     host,
-    claims,
     allowed: (asked) => {
       const yes = cloud.authorize(claims.principalId, asked);
       const { action, resource } = asked;

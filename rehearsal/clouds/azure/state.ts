@@ -2,7 +2,7 @@ import type { AzureRequest, SimulatedAccount, SimulatedVault } from "../../../pl
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { CloudCall } from "../calls.ts";
 import type { KeyBox } from "../keyBox.ts";
-import type { TokenClaims, TokenIssuer } from "./tokens.ts";
+import type { TokenIssuer } from "./tokens.ts";
 
 /** A secret of a simulated vault. */
 export interface StoredValue {
@@ -38,7 +38,6 @@ export interface AzureCloud {
 /** A call of a machine whose token was right. */
 export interface AzureCaller {
   readonly host: AzureHost;
-  readonly claims: TokenClaims;
   /** Whether the roles allow it; recorded either way. */
   readonly allowed: (request: AzureRequest) => boolean;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 
 /** What a token says. */
-export interface TokenClaims {
+interface TokenClaims {
   /** Resource that it is for: `https://vault.azure.net`. */
   readonly audience: string;
   /** Object id of the identity. */
