@@ -1,16 +1,14 @@
 import { Provider } from "@pulumi/azure-native/provider.js";
 import type * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/azure/cluster.ts";
-import { exampleProblems } from "../components/config/exampleValues.ts";
-import { changeGuard } from "../components/gates/changeGuard.ts";
+import { stackGuard } from "../components/gates/changeGuard.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
-import { stateOf } from "../components/model/upgrade.ts";
 import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
 
 /** The resources of an environment on Azure. */
 export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<string>): ClusterOutputs {
-  const guard = changeGuard(`${spec.name}-guard`, stateOf(spec), {}, exampleProblems(spec));
+  const guard = stackGuard(spec);
   const provider = new Provider(
     `${spec.name}-azure`,
     {

@@ -1,6 +1,23 @@
 import * as pulumi from "@pulumi/pulumi";
+import { exampleProblems } from "../config/exampleValues.ts";
 import { ConfigError, type Problem } from "../config/problem.ts";
-import { type ClusterState, changeProblems, movingProblems, type ReachedState, readState } from "../model/upgrade.ts";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import {
+  type ClusterState,
+  changeProblems,
+  movingProblems,
+  type ReachedState,
+  readState,
+  stackGuardName,
+  stateOf,
+} from "../model/upgrade.ts";
+
+/** The guard that everything in a stack waits for. */
+export function stackGuard(spec: ClusterSpec): pulumi.Stash {
+  // Its name in older states.
+  const aliases = [{ name: `${spec.name}-guard` }];
+  return changeGuard(stackGuardName, stateOf(spec), { aliases }, exampleProblems(spec));
+}
 
 /**
  * Refuses, already in the preview, what would destroy the cluster's data or what a control plane cannot do. A program that calls no cloud

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { childPath, type Problem } from "../config/problem.ts";
+import type { Cloud } from "../config/schema.ts";
 import { defaultPodNetwork } from "../podNetworks/names.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
@@ -10,7 +11,7 @@ import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
 /**
  * Settings that a running cluster cannot change, or only in one direction. They are kept in the state, because a program that calls no cloud
- * cannot see the old values otherwise. All but the first two are missing in states of version 0.1.
+ * cannot see the old values otherwise. All but `version` and `replicas` are missing in older states.
  */
 const clusterState = z.object({
   /** Kubernetes release, `1.36.4`. */
@@ -22,6 +23,8 @@ const clusterState = z.object({
   cidr: z.string().optional(),
   /** Id of an existing network; missing where the program creates it. */
   networkId: z.string().optional(),
+  /** Resource group that an existing network on Azure is used with; `own` for the cluster's own. */
+  resourceGroup: z.string().optional(),
   /** Ids of the existing subnets by zone and role: `eu-central-1a private`. */
   subnets: z.record(z.string(), z.string()).readonly().optional(),
   /** Zones in the order of their slots. */
@@ -39,15 +42,21 @@ const clusterState = z.object({
   encryptionKeys: z.array(z.string()).readonly().optional(),
   /** Where the documents of the public issuer are: `own`, or a URL of the user's. Not stored without workload identity. */
   issuer: z.string().optional(),
-  /** Not stored, since the state's own name contains it: set only where two plans are compared. */
   name: z.string().optional(),
-  /** As `name`. */
   cloud: z.string().optional(),
 });
 export type ClusterState = z.infer<typeof clusterState>;
 
+/**
+ * Name of a stack's guard. It does not contain the cluster's: the engine would otherwise see a new guard beside one to delete, ask neither, and
+ * replace the whole cluster by an empty one.
+ */
+export const stackGuardName = "fenestra-guard";
+
 /** The state of a cluster of this description. */
 export function stateOf({
+  name,
+  cloud,
   kubernetes,
   controlPlane,
   network,
@@ -57,14 +66,24 @@ export function stateOf({
   workloadIdentity,
 }: Pick<
   ClusterSpec,
-  "kubernetes" | "controlPlane" | "network" | "region" | "serviceAccountKeys" | "secretsEncryption" | "workloadIdentity"
+  | "name"
+  | "cloud"
+  | "kubernetes"
+  | "controlPlane"
+  | "network"
+  | "region"
+  | "serviceAccountKeys"
+  | "secretsEncryption"
+  | "workloadIdentity"
 >) {
   return {
+    name,
+    cloud,
     version: kubernetes.version,
     replicas: controlPlane.members.length,
     region,
     cidr: network.cidr,
-    ...existingState(network.existing),
+    ...existingState(cloud, network.existing),
     zones: network.zones.map(({ zone }) => zone),
     podCidr: kubernetes.podCidr,
     ...(kubernetes.podNetwork === defaultPodNetwork ? {} : { pods: kubernetes.podNetwork }),
@@ -96,13 +115,20 @@ function etcdDiskKey(key: string | undefined): Pick<ClusterState, "etcdDiskKey">
 }
 
 /** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
-function existingState(existing: ExistingNetwork | undefined): Pick<ClusterState, "networkId" | "subnets"> {
+function existingState(
+  cloud: Cloud,
+  existing: ExistingNetwork | undefined,
+): Pick<ClusterState, "networkId" | "subnets" | "resourceGroup"> {
   if (existing === undefined) return {};
   const subnets = Object.entries(existing.subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
     [`${zone} private`, workers.id],
     [`${zone} controlPlane`, controlPlane.id],
   ]);
-  return { networkId: existing.id, subnets: Object.fromEntries(subnets) };
+  return {
+    networkId: existing.id,
+    subnets: Object.fromEntries(subnets),
+    ...(cloud === "azure" ? { resourceGroup: existing.resourceGroup ?? "own" } : {}),
+  };
 }
 
 /** A state as the engine passes it to a hook; `undefined` for anything else. */
@@ -156,6 +182,12 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
       "another key needs another disk, which would be empty",
     ),
     ...existingProblems(from, to),
+    ...fixed(
+      "network.existing.resourceGroup",
+      from.resourceGroup,
+      to.resourceGroup,
+      "every resource would be made again in the other group, with empty disks",
+    ),
     ...zoneProblems(from, to),
     ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
     ...keyProblems(serviceAccountList, from.serviceAccountKeys, to.serviceAccountKeys),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Problem } from "../../components/config/problem.ts";
-import { type ClusterState, plannedProblems, readState } from "../../components/model/upgrade.ts";
+import { type ClusterState, plannedProblems, readState, stackGuardName } from "../../components/model/upgrade.ts";
 import type { Cost } from "../cost/estimate.ts";
 import type { Finding } from "../report/finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../report/plan.ts";
@@ -80,10 +80,11 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
 
 const kept = z.object({ inputs: z.object({ input: z.unknown() }) });
 
-/** What the program keeps of a cluster in its guard: a comparison refuses what an update would. */
+/** What the program keeps of a cluster in its guard, whose name had the cluster's before: a comparison refuses what an update would. */
 function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): ClusterState {
   const { name, cloud, kubernetes: version } = cluster;
-  const guard = resources.find((each) => each.type === "pulumi:index:Stash" && each.name === `${name}-guard`);
+  const guards = [stackGuardName, `${name}-guard`];
+  const guard = resources.find((each) => each.type === "pulumi:index:Stash" && guards.includes(each.name));
   const state = readState(kept.safeParse(guard).data?.inputs.input);
   return { version, replicas: controlPlane.members.length, ...state, name, cloud };
 }

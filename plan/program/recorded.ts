@@ -28,8 +28,8 @@ export interface RecordedOptions {
   readonly replaceWith: readonly string[];
   /** Names of the hooks by the time they run. */
   readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
-  /** Names of older URNs of this resource. */
-  readonly aliases: number;
+  /** Older names of this resource, or whole URNs where it was given those. */
+  readonly aliases: readonly string[];
   /** How long the engine waits, as Go durations: `40m`. */
   readonly timeouts: Readonly<Partial<Record<"create" | "update" | "delete", string>>>;
 }

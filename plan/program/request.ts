@@ -86,7 +86,7 @@ export function plainRequest(
       deletedWith: undefined,
       replaceWith: [],
       hooks: {},
-      aliases: 0,
+      aliases: [],
       timeouts: {},
     },
   };
@@ -107,7 +107,7 @@ function readOptions(request: RegisterResourceRequest): RecordedOptions {
     deletedWith: absent(request.getDeletedwith()),
     replaceWith: request.getReplaceWithList(),
     hooks: readHooks(request),
-    aliases: request.getAliasesList().length,
+    aliases: request.getAliasesList().map((alias) => alias.getSpec()?.getName() || alias.getUrn()),
     timeouts: readTimeouts(request),
   };
 }

@@ -173,10 +173,8 @@ function machineKinds(
 function planResource(resource: RecordedResource): PlanResource {
   const { options } = resource;
   const given = Object.entries(options).filter(
-    ([name, value]) =>
-      value !== undefined &&
-      !(typeof value === "object" && value !== null && Object.keys(value).length === 0) &&
-      !(name === "aliases" && value === 0),
+    ([, value]) =>
+      value !== undefined && !(typeof value === "object" && value !== null && Object.keys(value).length === 0),
   );
   return {
     urn: resource.urn,

@@ -152,9 +152,11 @@ describe("the control plane on AWS", () => {
   });
 
   it("lets no resource of the cloud be touched before the guard has looked at the change", () => {
-    const guard = resource(prod, stashType, "aws-prod-guard");
+    const guard = resource(prod, stashType, "fenestra-guard");
     assert.deepEqual(guard.inputs, {
       input: {
+        name: "aws-prod",
+        cloud: "aws",
         version: "1.36.4",
         replicas: 3,
         region: "eu-central-1",

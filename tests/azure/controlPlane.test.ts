@@ -46,7 +46,7 @@ describe("the control plane on Azure", () => {
   });
 
   it("lets no resource of the cloud be touched before the guard has looked at the change", () => {
-    const guard = resource(prod, "pulumi:index:Stash", "azure-prod-guard");
+    const guard = resource(prod, "pulumi:index:Stash", "fenestra-guard");
     assert.deepEqual(resource(prod, "pulumi:providers:azure-native", "azure-prod-azure").dependencies, [guard.urn]);
     const others = prod.program.resources.filter(
       ({ type, provider }) => type.startsWith("azure-native:") && provider?.split("::").at(-1) !== "azure-prod-azure",

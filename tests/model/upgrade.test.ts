@@ -93,6 +93,8 @@ describe("the rule for what a running cluster keeps", () => {
     [{ podCidr: "10.245.0.0/16" }, "kubernetes.podCidr"],
     [{ serviceCidr: "10.97.0.0/16" }, "kubernetes.serviceCidr"],
     [{ region: "eu-west-1" }, "region"],
+    [{ name: "other" }, "name"],
+    [{ cloud: "azure" }, "cloud"],
     [{ etcdDiskGb: 39 }, "controlPlane.etcdDiskGb"],
     [{ replicas: 1 }, "controlPlane.replicas"],
   ] as const)
@@ -146,6 +148,9 @@ describe("the rule for what a running cluster keeps", () => {
     assert.deepEqual(of(own, { ...own, networkId: "vpc-2" }), ["existing.id"]);
     assert.deepEqual(of(own, { ...own, networkId: undefined, subnets: undefined }), ["existing.id"]);
     assert.deepEqual(of({ ...own, networkId: undefined, subnets: undefined }, own), ["existing.id"]);
+    const azure = stateOf(specOf("azure-existing"));
+    assert.deepEqual(of(azure, { ...azure, resourceGroup: "own" }), ["existing.resourceGroup"]);
+    assert.deepEqual(of({ ...azure, resourceGroup: undefined }, azure), []);
     const one = { ...own, replicas: 1 };
     assert.deepEqual(of(one, { ...one, subnets: more, zones: [...own.zones, "eu-central-1c"] }), []);
   });

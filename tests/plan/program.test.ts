@@ -64,7 +64,7 @@ describe("a recorded run", () => {
       deletedWith: tokenUrn,
       replaceWith: [],
       hooks: {},
-      aliases: 0,
+      aliases: [],
       timeouts: { create: "40m" },
     });
     assert.deepEqual(suffix.dependencies, [gateUrn]);

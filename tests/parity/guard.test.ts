@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import type { Cloud } from "../../components/config/schema.ts";
+import { reveal } from "../../plan/program/values.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+
+const stash = "pulumi:index:Stash";
+
+async function run(cloud: Cloud, changes: Readonly<Record<string, string>> = {}): Promise<Recorded> {
+  const spec = specOf(`${cloud}-dev`, changes);
+  return await withMocks(() => (cloud === "aws" ? deployAws : deployAzure)(spec), { region: spec.region });
+}
+
+/** What the guard of a run says in an update of a stack that keeps this. */
+function refusal({ hooks }: Recorded, kept: unknown): string {
+  const hook = hooks.get("fenestra-guard");
+  assert.ok(hook !== undefined && "opts" in hook && hook.opts?.onDryRun === true);
+  try {
+    Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: kept } }]);
+    return "";
+  } catch (error) {
+    return String(error);
+  }
+}
+
+describe("the guard of a stack", () => {
+  for (const cloud of ["aws", "azure"] as const)
+    it(`is one resource whatever the cluster on ${cloud} is called, and refuses another name`, async () => {
+      const [before, after] = [await run(cloud), await run(cloud, { name: "other" })];
+      const [old, now] = [before, after].map((each) => resource(each, stash, "fenestra-guard"));
+      assert.ok(old !== undefined && now !== undefined);
+      assert.equal(old.urn, now.urn);
+      const kept = reveal(old.inputs.input ?? null);
+      assert.equal(refusal(before, kept), "");
+      assert.match(
+        refusal(after, kept),
+        new RegExp(`fenestra:name: cannot change(.|\\n)*found: +"other"\\n +allowed: ${cloud}-dev\\n`),
+      );
+    });
+
+  it("takes over what a stack kept under the cluster's name, without name and cloud", async () => {
+    const before = await run("aws");
+    assert.deepEqual(resource(before, stash, "fenestra-guard").options.aliases, ["aws-dev-guard"]);
+    assert.equal(refusal(before, { version: "1.36.4", replicas: 1, region: "eu-central-1" }), "");
+  });
+
+  it("refuses the other cloud", async () => {
+    const { name } = specOf("aws-dev");
+    const kept = reveal(resource(await run("aws"), stash, "fenestra-guard").inputs.input ?? null);
+    assert.match(refusal(await run("azure", { name }), kept), /fenestra:cloud: cannot change/);
+  });
+});
