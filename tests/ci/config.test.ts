@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { rolesOf } from "../../ci/azureRoles.ts";
+import { CiConfigError, loadCiConfig, overlapping } from "../../ci/config.ts";
+import { environmentName, purposes, subject } from "../../ci/environments.ts";
+
+describe("the subject of a run", () => {
+  it("names an environment, with the repository's numbers where it has them", () => {
+    assert.equal(
+      subject({ name: "octo-org/clusters" }, "preview-aws-dev"),
+      "repo:octo-org/clusters:environment:preview-aws-dev",
+    );
+    const ids = { owner: "12", repository: "345" };
+    assert.equal(
+      subject({ name: "octo-org/clusters", ids }, "aws-prod"),
+      "repo:octo-org@12/clusters@345:environment:aws-prod",
+    );
+  });
+
+  it("differs for each purpose and stack, and is never that of every pull request", () => {
+    const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/);
+    fc.assert(
+      fc.property(name, name, fc.constantFrom(...purposes), fc.constantFrom(...purposes), (a, b, p, q) => {
+        const [first, second] = [environmentName(p, a), environmentName(q, b)];
+        // A stack whose name begins as another's environment would share it; stack names are checked for that.
+        fc.pre(!/^(preview|drift)-/.test(a) && !/^(preview|drift)-/.test(b));
+        assert.equal(first === second, a === b && p === q);
+        assert.doesNotMatch(subject({ name: "o/r" }, first), /:pull_request$|\*/);
+      }),
+    );
+    assert.equal(subject({ name: "o/r" }, "a:b"), "repo:o/r:environment:a%3Ab");
+  });
+});
+
+describe("the config of the setup", () => {
+  const config = {
+    "fenestra-ci:repository": "o/r",
+    "fenestra-ci:stacks": `["aws-dev"]`,
+    "fenestra-ci:stackDir": "tests/stacks",
+  };
+  const refused = (over: Readonly<Record<string, string>>, ...messages: readonly RegExp[]) =>
+    assert.throws(
+      () => loadCiConfig({ ...config, ...over }),
+      (error) => error instanceof CiConfigError && messages.every((message) => message.test(error.message)),
+    );
+
+  it("takes place and names from the stack files", () => {
+    assert.deepEqual(loadCiConfig(config), {
+      cloud: "aws",
+      region: "eu-central-1",
+      accountId: undefined,
+      repository: { name: "o/r", ids: undefined },
+      stacks: [
+        {
+          stack: "aws-dev",
+          cluster: "aws-dev",
+          rolePath: "/",
+          permissionsBoundary: undefined,
+          record: undefined,
+          pods: undefined,
+        },
+      ],
+      oidcProviderArn: undefined,
+    });
+  });
+
+  it("knows what a stack gives to pods", () => {
+    const of = (stack: string) => loadCiConfig({ ...config, "fenestra-ci:stacks": `["${stack}"]` }).stacks[0]?.pods;
+    assert.deepEqual(of("aws-existing"), { issuer: undefined, rights: [] });
+    assert.deepEqual(of("azure-existing"), { issuer: undefined, rights: ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"] });
+    const [condition = ""] = rolesOf("deploy", ["0000-1"]).flatMap((role) => role.condition ?? []);
+    assert.equal(condition.split("0000-1").length, 3, "in both halves");
+  });
+
+  it("tells all mistakes at once", () => {
+    refused(
+      { "fenestra-ci:repository": "https://github.com/o/r", "fenestra-ci:stacks": "aws-dev", "fenestra-ci:more": "1" },
+      /fenestra-ci:repository: allowed: OWNER\/NAME/,
+      /fenestra-ci:stacks: allowed: a list of stacks/,
+      /more/,
+    );
+    refused({ "fenestra-ci:repositoryIds": `{"owner":12,"repository":"3"}` }, /fenestra-ci:repositoryIds\.owner/);
+    refused(
+      { "fenestra-ci:oidcProviderArn": "arn:aws:iam::1:user/x" },
+      /fenestra-ci:oidcProviderArn: allowed: the ARN/,
+    );
+  });
+
+  it("knows clusters whose names the rights could not tell apart", () => {
+    assert.deepEqual(overlapping(["aws-dev", "aws-prod", "aws-development"]), []);
+    assert.deepEqual(overlapping(["aws", "aws-prod"]), ["aws"]);
+    // Roles and states of this program begin with fenestra-ci- and fenestra-state-.
+    const own = ["fenestra", "fenestra-ci", "fenestra-state", "fenestra-x"];
+    assert.deepEqual(overlapping([...own, "fenestral"]), own);
+  });
+
+  it("refuses stacks of different places", () => {
+    refused({ "fenestra-ci:stacks": `["aws-dev","azure-dev"]` }, /they lie in different places/);
+  });
+});
