@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { afterEach, before, describe, it } from "mocha";
+import { bootedControlPlane as controlPlane, disposeMachine, needsNamespaces } from "./machine.ts";
+import { realEtcd, withEtcd } from "./realEtcd.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+/** Starts one of three members. */
+const loneEtcd = `${withEtcd}
+start --name a --initial-cluster a=http://127.0.0.1:2380,b=http://127.0.0.2:2380,c=http://127.0.0.3:2380 \
+  --initial-advertise-peer-urls http://127.0.0.1:2380 --listen-peer-urls http://127.0.0.1:2380 --listen-metrics-urls http://127.0.0.1:2381
+soon member_up
+! members_well
+kill %1
+! member_up
+`;
+
+const expired = `-----BEGIN CERTIFICATE-----
+MIIBDDCBsgIBATAKBggqhkjOPQQDAjASMRAwDgYDVQQDDAdleHBpcmVkMB4XDTI0
+MDEwMTAwMDAwMFoXDTI1MDEwMTAwMDAwMFowEjEQMA4GA1UEAwwHZXhwaXJlZDBZ
+MBMGByqGSM49AgEGCCqGSM49AwEHA0IABAOHCAbn1+YPXWfBD3Xvq0BhcI4u6QAA
++XBryBu7JnY6UQJI6RZN4rgFTxxFOKiwWe9wvvD8+d+lTKm5pLMf190wCgYIKoZI
+zj0EAwIDSQAwRgIhAJU7VwiB7k0ddA6OJMXJ8J0UyIi2GXBG0PL66JC2Z0ztAiEA
+/QVaPS9syA2+E4fAgD83+RP8fIy4zogrCGxwZaQmXd8=
+-----END CERTIFICATE-----
+`;
+
+describe("renewal of certificates", function () {
+  this.timeout(60_000);
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  const renew = "/opt/fenestra/renew-certificates.sh";
+  // The certificates of the tests are valid for two days.
+  const ready = (): Sandbox => {
+    const here = controlPlane();
+    const certificate = here.read("/etc/kubernetes/pki/ca.crt");
+    for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
+      here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
+    for (const name of ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
+      here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
+    here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1 });
+    return here;
+  };
+  /** Its waits for a turn, kubeadm and restarts, while no member has a quorum. */
+  const alone = (here: Sandbox): readonly string[] => {
+    here.write("/store/fail", "get health\n");
+    const { code, output, calls } = here.run(renew);
+    assert.equal(code, 0, output);
+    assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+    assert.equal(here.has("/var/lib/fenestra/renewing"), false);
+    const restarts = ["certs", "25", ":2381/livez", "25", "25", "25"];
+    const shown = calls.flatMap((call) => /(certs|:2381\/livez|(?<=^sleep )\d{2,})/.exec(call)?.[0] ?? []);
+    assert.deepEqual(shown.slice(-restarts.length), restarts);
+    return calls.slice(
+      0,
+      calls.findIndex((call) => call.startsWith("kubeadm")),
+    );
+  };
+
+  it("happens in time, and restarts each component", () => {
+    const here = ready();
+    const { code, output, calls } = here.run(renew);
+    assert.equal(code, 0, output);
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith("kubeadm")),
+      ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"],
+    );
+    assert.equal(calls.filter((call) => call === "sleep 25").length, 4);
+    const all = ["health", "health", "health"];
+    // All members are well before the first is taken away, and again before the API server is.
+    const order = calls.filter((call) => /^(kubeadm|sleep|etcdctl.*get health)/.test(call));
+    assert.deepEqual(
+      order.slice(1).map((call) => /health|kubeadm|sleep/.exec(call)?.[0]),
+      [...all, "kubeadm", "sleep", ...all, "sleep", "sleep", "sleep"],
+    );
+    assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+  });
+
+  it("touches nothing while a member of etcd is not well", () => {
+    const here = ready();
+    here.write("/store/fail", "get health\n");
+    const { code, output, calls } = here.run(renew);
+    assert.equal(code, 1, output);
+    assert.match(output, /a member of etcd is not well/);
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith("kubeadm")),
+      [],
+    );
+    assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+  });
+
+  it("waits for no other member when the certificates end soon, but for its turn", () => {
+    const here = ready();
+    here.set({ URGENT_DAYS: 14 });
+    const asked = alone(here);
+    assert.match(asked[0] ?? "", /^sleep \d+$/);
+    assert.match(asked[1] ?? "", / get health$/);
+  });
+
+  it("waits for nobody where a certificate has expired", () => {
+    const here = ready();
+    here.write("/etc/kubernetes/pki/etcd/server.crt", expired);
+    assert.deepEqual(alone(here), []);
+  });
+
+  it("takes a member, a real one, for started although the others are away", async function () {
+    this.timeout(30 * 60_000);
+    const here = controlPlane();
+    await realEtcd(here);
+    here.set({ MEMBER_ADDRESSES: "127.0.0.1" });
+    const { code, output } = here.run("bash", "-c", loneEtcd);
+    assert.equal(code, 0, output);
+  });
+
+  it("waits for no turn, nor for health, where there is one member", () => {
+    const here = ready();
+    here.set({ MEMBER_ADDRESSES: "10.20.224.10" });
+    assert.match(alone(here)[0] ?? "", / get health$/);
+  });
+
+  it("does nothing before its time", () => {
+    const here = ready();
+    here.set({ RENEW_DAYS: 1 });
+    const { code, calls } = here.run(renew);
+    assert.equal(code, 0);
+    assert.deepEqual(calls, []);
+  });
+
+  it("puts back what a run that was cut off has left aside", () => {
+    const here = ready();
+    // Longer than the wait for a turn, which is as long as the clock says.
+    here.set({ RESTART_PAUSE: 99999 });
+    here.write("/store/cut", "^sleep 99999\n");
+    assert.equal(here.run(renew).code, 137);
+    assert.equal(here.list("/etc/kubernetes/manifests").length, 3);
+    here.set({ RENEW_DAYS: 1 });
+    assert.equal(here.run(renew).code, 0);
+    assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
+  });
+
+  it("fails, and says so, when an authority runs out soon", () => {
+    const here = ready();
+    here.set({ RENEW_DAYS: 1, CA_WARNING_DAYS: 90 });
+    const { code, output } = here.run(renew);
+    assert.equal(code, 1);
+    assert.match(output, /warning: the authority in \/etc\/kubernetes\/pki\/ca\.crt runs out on /);
+  });
+});

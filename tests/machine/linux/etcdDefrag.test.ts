@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { afterEach, before, describe, it } from "mocha";
+import { bootedControlPlane as controlPlane, disposeMachine, needsNamespaces, spec } from "./machine.ts";
+import { realEtcd, withEtcd } from "./realEtcd.ts";
+
+/** Fills an etcd until it refuses to write, and has the job give it room. */
+const fullEtcd = `${withEtcd}
+start --quota-backend-bytes 4194304
+here() { etcd_at https://127.0.0.1:2379 "$@"; }
+soon here get health
+head -c 500000 /dev/zero | tr '\\0' x >/tmp/value
+while here put key </tmp/value; do :; done
+! here endpoint health
+/opt/fenestra/etcd-defrag.sh
+here put key </tmp/value
+kill %1
+`;
+
+describe("defragmentation of etcd", function () {
+  this.timeout(60_000);
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  const defrag = "/opt/fenestra/etcd-defrag.sh";
+  const status = (size: number, used: number): string =>
+    JSON.stringify([{ Status: { version: "3.6.10", dbSize: size, leader: 1, dbSizeInUse: used } }]);
+  const defragments = (size: number, used: number): number => {
+    const here = controlPlane();
+    here.write("/store/status", status(size, used));
+    const { code, output, calls } = here.run(defrag);
+    assert.equal(code, 0, output);
+    return calls.filter((call) => call.endsWith(" defrag")).length;
+  };
+
+  it("is done where half of a large database is empty, and nowhere else", () => {
+    assert.equal(defragments(1_000_000_000, 400_000_000), 1);
+    assert.equal(defragments(1_000_000_000, 600_000_000), 0);
+    assert.equal(defragments(100_000_000, 1_000_000), 0);
+  });
+
+  it("waits for the machine's turn and for all members to be well", () => {
+    const here = controlPlane();
+    here.write("/store/status", status(1_000_000_000, 1));
+    const asked = Date.now() / 1000;
+    const { calls } = here.run(defrag);
+    const turn = Number(/^sleep (\d+)$/.exec(calls.find((call) => call.startsWith("sleep")) ?? "")?.[1]);
+    // The first of three machines begins where the clock is a multiple of three turns.
+    const off = (asked + turn) % 2700;
+    assert.ok(off < 30 || off > 2698, `${asked} ${turn}`);
+    const asks = calls.filter((call, at) => at > calls.indexOf(`sleep ${turn}`) && call.endsWith(" get health"));
+    assert.deepEqual(
+      asks.map((call) => /https:\S+/.exec(call)?.[0]),
+      spec.controlPlane.members.map(({ address }) => `https://${address}:2379`),
+    );
+    here.write("/store/fail", "get health\n");
+    const sick = here.run(defrag);
+    assert.equal(sick.code, 1);
+    assert.match(sick.output, /a member of etcd is not well/);
+    assert.equal(sick.calls.filter((call) => call.endsWith(" defrag")).length, 0);
+  });
+
+  it("fails while etcd has raised an alarm", () => {
+    const here = controlPlane();
+    here.write("/store/status", status(1_000_000_000, 1));
+    here.write("/store/alarms", "memberID:1 alarm:CORRUPT\n");
+    const { code, output, calls } = here.run(defrag);
+    assert.equal(code, 1);
+    assert.match(output, /members of etcd hold different data: memberID:1 alarm:CORRUPT/);
+    assert.equal(calls.filter((call) => /defrag|compaction|disarm/.test(call)).length, 0);
+  });
+
+  it("leaves a full etcd its alarm until the last member has room", () => {
+    const here = controlPlane();
+    const of = (size: number) => ({
+      Status: { header: { revision: 7 }, dbSize: size, dbSizeInUse: 5, dbSizeQuota: 100 },
+    });
+    here.write("/store/status", JSON.stringify([of(10), of(95)]));
+    here.write("/store/alarms", "memberID:1 alarm:NOSPACE\n");
+    const { code, output, calls } = here.run(defrag);
+    assert.equal(code, 1);
+    assert.match(output, /etcd has raised an alarm and may refuse to write: memberID:1 alarm:NOSPACE/);
+    assert.deepEqual(
+      calls.flatMap((call) => /(compaction|defrag|disarm).*/.exec(call)?.[1] ?? []),
+      ["compaction", "defrag"],
+    );
+  });
+
+  it("gives a full etcd, a real one, room to write again", async function () {
+    this.timeout(30 * 60_000);
+    const here = controlPlane();
+    await realEtcd(here);
+    here.set({ MEMBER_ADDRESSES: "127.0.0.1" });
+    const { code, output } = here.run("bash", "-c", fullEtcd);
+    assert.equal(code, 0, output);
+    assert.match(output, /unhealthy: .*NOSPACE.*etcd's database had \d+ bytes.*etcd was full; it has room again/s);
+  });
+});

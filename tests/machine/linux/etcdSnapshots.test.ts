@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import { gunzipSync } from "node:zlib";
+import { afterEach, before, describe, it } from "mocha";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleControlPlane } from "./examples.ts";
+import { bootedControlPlane as controlPlane, disposeMachine, machine, needsNamespaces, spec } from "./machine.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+describe("snapshots of etcd", function () {
+  this.timeout(60_000);
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  const snapshot = "/opt/fenestra/etcd-snapshot.sh";
+  const database = "/var/lib/etcd-data/etcd/member/snap/db";
+  const uploaded = (here: Sandbox): string => gunzipSync(here.readBytes("/store/uploaded")).toString();
+
+  it("are sent with their digest from the system disk, and the cluster is told", () => {
+    const here = controlPlane();
+    here.write(database, "data");
+    for (const left of ["snapshot.Ab12Cd/snapshot.db", "restore.Ab12Cd/db", "before-restore.17/db"])
+      here.write(`/var/lib/etcd-data/${left}`, "left by a run that was cut off");
+    const { code, output, calls } = here.run(snapshot);
+    assert.equal(code, 0, output);
+    const put = calls.find((call) => call.includes("--request PUT")) ?? "";
+    const [, name = ""] =
+      /x-amz-content-sha256: [0-9a-f]{64} .*https:\/\/aws-prod-etcd-123456789012\.s3\.eu-central-1\.amazonaws\.com\/(aws-prod\/cp-0\/[0-9T:Z-]+\.db\.gz)$/.exec(
+        put,
+      ) ?? [];
+    assert.equal(uploaded(here), "snapshot\n");
+    assert.equal(calls.filter((call) => /snapshot save \/var\/lib\/fenestra\/snapshot\//.test(call)).length, 1);
+    const bytes = here.readBytes("/store/uploaded").length;
+    const told = /^ {2}cp-0: '(\S+) (\S+) (\d+)'$/m.exec(here.read("/store/applied")) ?? [];
+    assert.deepEqual(told.slice(2), [name, String(bytes)]);
+    assert.ok(Date.now() - Date.parse(told[1] ?? "") < 60_000, told[1]);
+    assert.match(
+      here.read("/var/lib/fenestra/metrics/etcd-snapshot.prom"),
+      new RegExp(`^fenestra_etcd_snapshot_timestamp_seconds \\d+\n.*\nfenestra_etcd_snapshot_bytes ${bytes}\n$`, "m"),
+    );
+    // Nothing is left on either disk, and the object store removes what is old.
+    assert.deepEqual(here.list("/var/lib/etcd-data"), ["before-restore.17", "etcd"]);
+    assert.equal(here.has("/var/lib/fenestra/snapshot"), false);
+    assert.deepEqual(
+      calls.filter((call) => call.includes("DELETE")),
+      [],
+    );
+  });
+
+  it("before etcd's first start are a copy of the data of the machine before", () => {
+    const here = controlPlane();
+    here.write(database, "data of the machine before");
+    const { code, output, calls } = here.stage("backup");
+    assert.equal(code, 0, output);
+    assert.equal(uploaded(here), "data of the machine before");
+    assert.match(calls.join("\n"), /\/aws-prod\/cp-0\/[0-9T-]+Z-before-start\.db\.gz$/m);
+    assert.deepEqual(
+      calls.filter((call) => /^(etcdctl|kubectl)/.test(call)),
+      [],
+    );
+  });
+
+  it("before etcd's first start are wanted, but never in the way", () => {
+    const here = controlPlane();
+    assert.deepEqual(here.stage("backup").calls, []);
+    here.write(database, "data");
+    here.write("/store/fail", "^curl.*PUT\n");
+    const { code, output } = here.stage("backup");
+    assert.equal(code, 0, output);
+    assert.match(output, /warning: the data of the machine before was not backed up/);
+  });
+
+  it("are not begun where they would fill the disk", () => {
+    const here = controlPlane();
+    here.write(database, "data");
+    here.write("/store/free", `${2 ** 30}\n`);
+    const { code, output, calls } = here.run(snapshot);
+    assert.equal(code, 1);
+    assert.match(
+      output,
+      /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free ones/,
+    );
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith("etcdctl")),
+      [],
+    );
+  });
+
+  it("make the unit fail, and tell nobody of success, when they cannot be sent", () => {
+    const here = controlPlane();
+    here.write(database, "data");
+    here.write("/store/fail", "^curl.*PUT\n");
+    assert.equal(here.run(snapshot).code, 1);
+    assert.deepEqual([here.has("/store/applied"), here.list("/var/lib/fenestra/metrics")], [false, []]);
+  });
+});
+
+describe("restoring a snapshot", function () {
+  this.timeout(60_000);
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  const restore = "/opt/fenestra/etcd-restore.sh";
+
+  it("puts the newest snapshot of any running member in place of the data, which is kept", () => {
+    const here = controlPlane();
+    here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
+    here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
+    here.write("/etc/kubernetes/manifests/kube-apiserver.yaml", "api");
+    here.write("/var/lib/fenestra/done/node", "hash");
+    here.write(
+      "/store/list",
+      "<R><Key>aws-prod/cp-0/2026-01-02T.db.gz</Key><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key>" +
+        "<Key>aws-prod/cp-2/2026-01-04T-before-start.db.gz</Key></R>",
+    );
+    const { code, output, calls } = here.run(restore);
+    assert.equal(code, 0, output);
+    assert.equal(calls.filter((call) => call.includes("/aws-prod/cp-1/2026-01-03T.db.gz")).length, 1);
+    const call = calls.find((made) => made.startsWith("etcdutl")) ?? "";
+    assert.match(
+      call,
+      / --name cp-0 --initial-cluster cp-0=https:\/\/10\.20\.224\.10:2380,cp-1=\S+ --initial-advertise-peer-urls https:\/\/10\.20\.224\.10:2380 --initial-cluster-token aws-prod\/cp-1\/2026-01-03T\.db\.gz --bump-revision 1000000000 --mark-compacted$/,
+    );
+    assert.doesNotMatch(call, /skip-hash-check/);
+    assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
+    assert.equal(here.list("/var/lib/etcd-data").filter((name) => name.startsWith("before-restore.")).length, 1);
+    assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
+    // The data may be from before this machine registered.
+    assert.equal(here.has("/var/lib/fenestra/done/node"), false);
+    assert.deepEqual(
+      calls.filter((made) => made.startsWith("systemctl")).map((made) => made.split(" ").slice(1).join(" ")),
+      ["stop fenestra-bootstrap.service", "restart kubelet.service", "start --no-block fenestra-bootstrap.service"],
+    );
+  });
+
+  const marker = "1a+b/c==";
+  const pages = {
+    aws: (names: string, next = "") =>
+      `<R xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>${next !== ""}</IsTruncated>${names}${next && `<NextContinuationToken>${next}</NextContinuationToken>`}</R>`,
+    azure: (names: string, next = "") =>
+      `\ufeff<R><Blobs>${names}</Blobs>${next === "" ? "<NextMarker />" : `<NextMarker>${next}</NextMarker>`}</R>`,
+  };
+  for (const cloud of ["aws", "azure"] as const) {
+    it(`finds the newest snapshot on any page of the object store of ${cloud}, and gives up where one is missing`, () => {
+      const of = { ...exampleSpec(`${cloud}-prod`), artifacts: spec.artifacts };
+      const here = machine(exampleControlPlane(of));
+      here.write("/var/lib/fenestra/identity.env", "NODE_NAME=n\nPROVIDER_ID=p\nNODE_IP=10.20.224.10\n");
+      here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
+      here.write("/var/lib/etcd-data/etcd/x", "");
+      const names = ["cp-0/2026-01-02T", "cp-0/2026-01-04T", "cp-1/2026-01-03T"].map(
+        (name) => `${of.name}/${name}.db.gz`,
+      );
+      const [first, ...others] = names.map((name) =>
+        cloud === "aws" ? `<Key>${name}</Key>` : `<Blob><Name>${name}</Name></Blob>`,
+      );
+      // A page may be empty and yet not the last (Blob service REST API, "List Blobs").
+      here.write("/store/list", pages[cloud](first ?? "", marker));
+      here.write("/store/list1a+b_c==", pages[cloud]("", "2"));
+      const broken = here.run(restore);
+      assert.equal(broken.code, 1);
+      assert.match(broken.output, new RegExp(`error: listing ${of.name}/ was answered with 400`));
+      assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
+      here.write("/store/list2", pages[cloud](others.join("")));
+      assert.equal(here.run(restore, "--list").output, names.map((name) => `${name}\n`).join(""));
+      const { code, output } = here.run(restore);
+      assert.equal(code, 0, output);
+      assert.match(output, new RegExp(`restored ${names[1]};`));
+    });
+  }
+
+  it("works on a machine that waits with an empty volume, and lets its bootstrap go on", () => {
+    const here = controlPlane();
+    here.write("/var/lib/etcd-data/lost+found/x", "");
+    here.write("/var/lib/etcd-data/etcd/x", "");
+    assert.equal(here.run(restore, "--stop").code, 0);
+    // A copy of the file itself has no hash behind its pages.
+    here.write("/store/snapshot", "x".repeat(512));
+    const { code, output, calls } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
+    assert.equal(code, 0, output);
+    assert.match(output, /restored aws-prod\/cp-1\/2026-01-03T\.db\.gz; this machine has waited for data/);
+    assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
+    assert.match(calls.find((made) => made.startsWith("etcdutl")) ?? "", / --skip-hash-check /);
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith("systemctl")),
+      ["systemctl stop fenestra-bootstrap.service", "systemctl start --no-block fenestra-bootstrap.service"],
+    );
+    assert.deepEqual(here.list("/var/lib/etcd-data"), ["etcd", "lost+found"]);
+    assert.equal(here.stage("membership").code, 0);
+    assert.match(here.read("/var/lib/fenestra/membership.env"), /^ETCD_STATE=existing$/m);
+  });
+
+  it("keeps the old data, and says what to remove, where the volume has no room", () => {
+    const here = controlPlane();
+    here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
+    here.write("/store/free", "1000\n");
+    const { code, output } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
+    assert.equal(code, 1);
+    assert.match(output, /has 1000 free bytes for 9; remove before-restore\.\*/);
+    assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "old");
+  });
+
+  it("changes nothing while there is no snapshot", () => {
+    const here = controlPlane();
+    here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
+    here.write("/store/list", "<R><Key>aws-prod/cp-0/2026-01-04T-before-start.db.gz</Key></R>");
+    const { code, output } = here.run(restore);
+    assert.equal(code, 1);
+    assert.match(output, /there is no snapshot in aws-prod-etcd-123456789012; a copy from before a start/);
+    assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
+  });
+});
