@@ -4,6 +4,16 @@ import type { CheckResult, Position } from "./check.ts";
 /** Colours a text. */
 export type Paint = (style: "dim" | "green" | "red" | "yellow", text: string) => string;
 
+/** Where results and progress are written. */
+export interface Output {
+  /** The result that was asked for. */
+  readonly out: (text: string) => void;
+  /** Progress and mistakes. */
+  readonly err: (text: string) => void;
+  /** Colours of what is written. Default: none. */
+  readonly paint?: Paint;
+}
+
 /** Leaves a text as it is. */
 export const plain: Paint = (_style, text) => text;
 

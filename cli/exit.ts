@@ -1,4 +1,4 @@
-import type { Paint } from "../checks/report.ts";
+import type { Output } from "../checks/report.ts";
 
 /** Exit codes of every command. */
 export const exitCodes = {
@@ -21,15 +21,9 @@ export class UsageError extends Error {
 }
 
 /** Where a command writes: the process's own streams, or a test's. */
-export interface Terminal {
-  /** The result that was asked for. */
-  readonly out: (text: string) => void;
-  /** Progress and mistakes. */
-  readonly err: (text: string) => void;
+export interface Terminal extends Output {
   /** Asks a person and returns the line; absent where no person can answer, as in a pipeline. */
   readonly ask?: (question: string) => Promise<string>;
-  /** Colours of what is written. Default: none. */
-  readonly paint?: Paint;
 }
 
 /** A command of the `fenestra` program. */

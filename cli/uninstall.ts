@@ -1,8 +1,9 @@
 import { parseArgs } from "node:util";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
 import { messageOf } from "../components/gates/messageOf.ts";
-import { type ClusterApi, clusterApi } from "../verify/api.ts";
+import type { ClusterApi } from "../verify/api.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
+import { clusterOf } from "./kubeconfig.ts";
 import { type FoundObject, type Inventory, leftovers } from "./uninstall/leftovers.ts";
 
 const help = `Usage: fenestra uninstall --check --kubeconfig FILE
@@ -28,7 +29,7 @@ export const uninstallCommand: Command = {
     if (!values.check)
       throw new UsageError("uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME");
     if (values.kubeconfig === undefined) throw new UsageError("uninstall needs --kubeconfig FILE");
-    const api = clusterApi(values.kubeconfig);
+    const api = clusterOf(values.kubeconfig);
     let found: Inventory;
     try {
       found = await inventory(api);

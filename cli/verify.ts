@@ -1,11 +1,11 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { clusterApi } from "../verify/api.ts";
 import { clusterFacts } from "../verify/cluster.ts";
 import { chosenChecks, planChecks } from "../verify/plan.ts";
 import { greet, type VerifyOptions, verify } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
+import { clusterOf } from "./kubeconfig.ts";
 import { withUserFile } from "./userFiles.ts";
 
 const defaults = {
@@ -38,7 +38,7 @@ export const verifyCommand: Command = {
   help,
   run: async (args, terminal) => {
     const options = parseArguments(args);
-    const api = clusterApi(options.kubeconfig);
+    const api = clusterOf(options.kubeconfig);
     const unreachable = await greet(api, terminal);
     if (unreachable) return exitCodes.findings;
     const checks = planChecks(await clusterFacts(api, options.outbound));

@@ -1,19 +1,16 @@
-import { readFileSync } from "node:fs";
 import {
   AdmissionregistrationV1Api,
   ApiregistrationV1Api,
   AppsV1Api,
   CertificatesV1Api,
   CoreV1Api,
-  KubeConfig,
+  type KubeConfig,
   Metrics,
   NodeV1Api,
   StorageV1Api,
   VersionApi,
 } from "@kubernetes/client-node";
 import type { ApiClients } from "../checks/cluster/api.ts";
-import { UsageError } from "../cli/exit.ts";
-import { messageOf } from "../components/gates/messageOf.ts";
 
 /** The parts of the Kubernetes API that are read or written here, with the identity of one kubeconfig. */
 export interface ClusterApi extends ApiClients {
@@ -28,25 +25,8 @@ export interface ClusterApi extends ApiClients {
   readonly metrics: Metrics;
 }
 
-/**
- * Clients for a kubeconfig's current context.
- * @throws UsageError when the file cannot be read or is no kubeconfig with a current context
- */
-export function clusterApi(file: string): ClusterApi {
-  const config = new KubeConfig();
-  try {
-    readFileSync(file);
-    config.loadFromFile(file);
-  } catch (error) {
-    throw new UsageError(
-      `--kubeconfig ${file} cannot be read: ${messageOf(error)}; allowed: a kubeconfig, for example from \`pulumi stack output kubeconfig --show-secrets\``,
-    );
-  }
-  const server = config.getCurrentCluster()?.server;
-  if (server === undefined)
-    throw new UsageError(
-      `--kubeconfig ${file} names no cluster; allowed: a kubeconfig with current-context, for example from \`pulumi stack output kubeconfig --show-secrets\``,
-    );
+/** Clients for a kubeconfig's current context, which is of this API server. */
+export function clusterApi(config: KubeConfig, server: string): ClusterApi {
   return {
     config,
     server,

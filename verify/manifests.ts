@@ -2,8 +2,8 @@ import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
 import { type NodeFacts, windowsTaint } from "../checks/cluster/nodes.ts";
 import { checkLabels, checkPod } from "../checks/cluster/pods.ts";
 import { namespaceLabels } from "../components/kubernetes/guardRails/namespaces.ts";
+import { verifyImages } from "../components/kubernetes/verifyImages.ts";
 import { controlPlaneKey } from "../components/kubernetes/workload.ts";
-import { verifyImages } from "./images.ts";
 import { controlPlaneId, type NodeGroup } from "./nodes.ts";
 
 /** A pod of this run that answers HTTP with its name, and in which commands can be run. */

@@ -1,9 +1,8 @@
 import { writeFileSync } from "node:fs";
 import type { CheckResult } from "../checks/check.ts";
 import { junitXml } from "../checks/junit.ts";
-import { plain, recapLines, resultLines, summaryLine, timed } from "../checks/report.ts";
+import { type Output, plain, recapLines, resultLines, summaryLine, timed } from "../checks/report.ts";
 import { runChecks } from "../checks/run.ts";
-import { exitCodes, type Terminal } from "../cli/exit.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "./api.ts";
 import type { VerifyCheck } from "./check.ts";
@@ -23,7 +22,7 @@ export interface VerifyOptions {
 }
 
 /** Says which cluster it is; whether it does not answer. */
-export async function greet(api: ClusterApi, { err }: Terminal): Promise<boolean> {
+export async function greet(api: ClusterApi, { err }: Output): Promise<boolean> {
   try {
     const { gitVersion } = await api.version.getCode();
     err(`cluster ${api.server}, Kubernetes ${gitVersion}\n`);
@@ -45,7 +44,7 @@ export async function verify(
   api: ClusterApi,
   checks: readonly VerifyCheck[],
   { junit, limitMs, prefix }: VerifyOptions,
-  { out, err, paint = plain }: Terminal,
+  { out, err, paint = plain }: Output,
 ): Promise<boolean> {
   const started = performance.now();
   const line = (text: string): string => timed(text, performance.now() - started, paint);
@@ -81,16 +80,16 @@ export async function verify(
   return !failed && removal.clean && !interrupted.aborted;
 }
 
-/** A signal that ends the run on Ctrl-C; the second Ctrl-C ends the program at once. */
+/** A signal that ends the run on Ctrl-C; the second Ctrl-C ends the program at once, with the exit code of a failed check. */
 function untilInterrupted(
   namespace: string,
-  err: Terminal["err"],
+  err: Output["err"],
 ): { readonly interrupted: AbortSignal; readonly release: () => void } {
   const controller = new AbortController();
   const interrupt = (): void => {
     if (controller.signal.aborted) {
       err(`fenestra: left behind; remove it by: kubectl delete namespace ${namespace}\n`);
-      process.exit(exitCodes.findings);
+      process.exit(1);
     }
     err("interrupted; what was made is removed, a second Ctrl-C leaves it\n");
     controller.abort();

@@ -1,8 +1,8 @@
+import { verifyImageList } from "../../components/kubernetes/verifyImages.ts";
 import { mirrorOf } from "../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { kubeadmImages } from "../../components/model/releases.ts";
-import { verifyImageList } from "../../verify/images.ts";
 import { imagesIn } from "../program/images.ts";
 import type { Plan } from "./plan.ts";
 

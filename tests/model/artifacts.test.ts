@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { addOnImages } from "../../components/kubernetes/images.ts";
+import { verifyImages } from "../../components/kubernetes/verifyImages.ts";
 import {
   type Artifact,
   downloadUrl,
@@ -22,7 +23,6 @@ import {
 } from "../../components/model/releases.ts";
 import { windowsImage } from "../../components/model/windowsImages.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
-import { verifyImages } from "../../verify/images.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 const lock = readArtifactLock();

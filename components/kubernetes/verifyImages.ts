@@ -1,7 +1,7 @@
-import { lockedImage } from "../components/kubernetes/images.ts";
-import { type Artifact, readArtifactLock, requireArtifact } from "../components/model/artifacts.ts";
-import type { WindowsFacts } from "../components/model/operatingSystems.ts";
-import { minors, otherReleases, pauseImage } from "../components/model/releases.ts";
+import { type Artifact, readArtifactLock, requireArtifact } from "../model/artifacts.ts";
+import type { WindowsFacts } from "../model/operatingSystems.ts";
+import { minors, otherReleases, pauseImage } from "../model/releases.ts";
+import { lockedImage } from "./images.ts";
 
 /** Windows release of a group of nodes, as far as it decides which image runs there; `undefined` on Linux and for an unknown build. */
 type Release = Pick<WindowsFacts, "upstreamSupported"> | undefined;

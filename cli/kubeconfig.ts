@@ -1,0 +1,27 @@
+import { readFileSync } from "node:fs";
+import { KubeConfig } from "@kubernetes/client-node";
+import { messageOf } from "../components/gates/messageOf.ts";
+import { type ClusterApi, clusterApi } from "../verify/api.ts";
+import { UsageError } from "./exit.ts";
+
+/**
+ * Clients for the current context of a kubeconfig that the command line names.
+ * @throws UsageError when the file cannot be read or is no kubeconfig with a current context
+ */
+export function clusterOf(file: string): ClusterApi {
+  const config = new KubeConfig();
+  try {
+    readFileSync(file);
+    config.loadFromFile(file);
+  } catch (error) {
+    throw new UsageError(
+      `--kubeconfig ${file} cannot be read: ${messageOf(error)}; allowed: a kubeconfig, for example from \`pulumi stack output kubeconfig --show-secrets\``,
+    );
+  }
+  const server = config.getCurrentCluster()?.server;
+  if (server === undefined)
+    throw new UsageError(
+      `--kubeconfig ${file} names no cluster; allowed: a kubeconfig with current-context, for example from \`pulumi stack output kubeconfig --show-secrets\``,
+    );
+  return clusterApi(config, server);
+}
