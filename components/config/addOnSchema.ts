@@ -93,7 +93,7 @@ export const addonsSchema = z
       .optional()
       .meta({ description: "Windows shares as volumes for pods on both systems: SMB CSI driver." }),
     guardRails: switchOn(
-      "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods and the control plane are kept to allowed namespaces.",
+      "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods, the control plane and addresses that a Service chooses are kept to allowed namespaces, and gMSA accounts to where they are checked.",
     ),
     csrApprover: switchOn(
       "Approves the kubelets' serving certificates. Without it nobody does, and logs, exec and metrics fail.",

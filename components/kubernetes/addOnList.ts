@@ -105,7 +105,7 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
 }
 
 /** Policies, with the proof that Windows pods get their RuntimeClass. */
-function guardRails(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PlannedAddOn {
+function guardRails(spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "pools" | "windows">): PlannedAddOn {
   const proof = runtimeClassProof(spec);
   return {
     ...system("guard-rails", guardRailManifests(spec), ["runtime-classes", "networking"]),

@@ -6,13 +6,18 @@ import type { Manifest } from "../../components/kubernetes/manifest.ts";
 import { applyLayer, type KubernetesObject } from "../../rehearsal/cluster/apply.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
+import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
+import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts";
 import { combinations, manifestsOf, planOf } from "./switches.ts";
 
 /** An object as the provider sends it: the SDK spells fields of CRD schemas with underscores. */
 const sent = (object: unknown): string =>
   JSON.stringify(object).replaceAll("x_kubernetes_preserve_unknown_fields", "x-kubernetes-preserve-unknown-fields");
 const list = (objects: readonly string[]): string => `{"apiVersion":"v1","kind":"List","items":[${objects.join(",")}]}`;
+
+/** The policy on Services of a stack. */
+const servicePolicies = (stack: "aws-dev" | "azure-dev") =>
+  manifestsOf(exampleSpec(stack)).filter(({ metadata }) => metadata.name.startsWith("fenestra-external-addresses"));
 
 /** kubectl's lines that are no acceptance, without the placeholder certificate's warning. */
 const complaints = (text: string): readonly string[] =>
@@ -126,15 +131,26 @@ describe("in-cluster objects on a real API server", function () {
   });
 
   describe("guard rails", () => {
+    const serviceIn = (namespace: string, name: string, { metadata, spec }: ServicePart): string =>
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { ...metadata, name, namespace },
+        spec: { ports: [{ port: 80 }], ...spec },
+      });
+
     before(async () => {
-      const plan = planOf(exampleSpec("aws-dev"));
-      const wanted = plan.filter(({ name }) => ["runtime-classes", "guard-rails"].includes(name));
-      const { code, stderr } = await apply(list(wanted.flatMap(({ manifests }) => manifests.map(sent))));
-      assert.equal(code, 0, stderr);
       const namespaces = Object.entries(tableNamespaces).map(([name, labels]) =>
         sent({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } }),
       );
       assert.equal((await apply(list(namespaces))).code, 0);
+      const older = Object.entries(olderServices).map(([name, service]) => serviceIn("plain", name, service));
+      assert.equal((await apply(list(older))).code, 0);
+      const plan = planOf(exampleSpec("aws-dev"));
+      const wanted = plan.filter(({ name }) => ["runtime-classes", "guard-rails"].includes(name));
+      const manifests = [...wanted.flatMap((each) => each.manifests), ...servicePolicies("azure-dev")];
+      const { code, stderr } = await apply(list(manifests.map(sent)), "--force-conflicts");
+      assert.equal(code, 0, stderr);
       // A policy is in force a moment after it was made: asked by a pod that each of the two kinds must change or refuse.
       await until("the policies to be in force", async () => {
         const probes = podTable.filter(({ title }) =>
@@ -144,6 +160,10 @@ describe("in-cluster objects on a real API server", function () {
         return answers.every(
           ({ code: refused, stdout }) => refused !== 0 || stdout.includes('"runtimeClassName": "windows-2022"'),
         );
+      });
+      await until("the policy on Services to be in force", async () => {
+        const input = serviceIn("plain", "probe", { spec: { externalIPs: ["10.0.0.4"] } });
+        return (await api.kubectl(["create", "--dry-run=server", "-f", "-"], input)).code !== 0;
       });
       await until("the warnings to be in force", async () => {
         const warned = podTable.find(({ title }) => title === "a Windows image without os.name");
@@ -175,8 +195,8 @@ describe("in-cluster objects on a real API server", function () {
       );
       assert.deepEqual(
         (await read()).map(({ metadata, status }) => [metadata.name, status?.typeChecking]),
-        ["fenestra-control-plane", "fenestra-host-process", "fenestra-windows-limits", "fenestra-windows-os-name"].map(
-          (name) => [name, {}],
+        ["control-plane", "external-addresses", "gmsa", "host-process", "windows-limits", "windows-os-name"].map(
+          (name) => [`fenestra-${name}`, {}],
         ),
       );
       const mutating = await api.kubectl(["get", "mutatingadmissionpolicies", "-o", "name"]);
@@ -204,7 +224,71 @@ describe("in-cluster objects on a real API server", function () {
       });
     }
 
-    for (const kind of ["DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job"] as const) {
+    for (const row of daemonSetTable)
+      it(`look into a DaemonSet: ${row.title}: ${row.answer}`, async () => {
+        await judge(row, podHomes.DaemonSet);
+      });
+
+    it("give the pods of a DaemonSet no class, and so let every Windows node have its own", async () => {
+      const builds = { w2019: "10.0.17763", w2022: "10.0.20348" };
+      const nodes = Object.entries(builds).map(([name, build]) => ({
+        apiVersion: "v1",
+        kind: "Node",
+        metadata: { name, labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": build } },
+      }));
+      const row = daemonSetTable.find(({ title }) => title === "with an affinity");
+      assert.ok(row !== undefined);
+      const set = objectIn(podHomes.DaemonSet, "plain", row.spec, "agent");
+      assert.equal((await api.kubectl(["create", "-f", "-"], list([...nodes.map(sent), set]))).code, 0);
+      const made = async (): Promise<readonly { spec: PodCase["spec"] }[]> =>
+        JSON.parse((await api.kubectl(["-n", "plain", "get", "pods", "-l", "app=probe", "-o", "json"])).stdout).items;
+      await until("a pod for each node", async () => (await made()).length === nodes.length);
+      for (const { spec } of await made()) {
+        assert.equal(spec.runtimeClassName, undefined);
+        assert.deepEqual(spec.nodeSelector, { "kubernetes.io/os": "windows" });
+      }
+      await api.kubectl(["delete", "-f", "-", "--cascade=foreground"], list([set, ...nodes.map(sent)]));
+    });
+
+    it("refuse a gMSA account in an ephemeral container, which the webhook is not asked about", async () => {
+      const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
+      const path = "/api/v1/namespaces/plain/pods/debugged";
+      assert.equal(
+        (await api.kubectl(["create", "-f", "-"], objectIn(podHomes.Pod, "plain", spec, "debugged"))).code,
+        0,
+      );
+      const pod = JSON.parse((await api.kubectl(["get", "--raw", path])).stdout);
+      const debug = (more: unknown) => {
+        const ephemeralContainers = [{ name: "debug", image: "x:ltsc2022", ...Object(more) }];
+        const input = JSON.stringify({ ...pod, spec: { ...pod.spec, ephemeralContainers } });
+        return api.kubectl(["replace", "--raw", `${path}/ephemeralcontainers`, "-f", "-"], input);
+      };
+      const refused = await debug({ securityContext: { windowsOptions: { gmsaCredentialSpec: "{}" } } });
+      assert.match(refused.stderr, /gMSA account of an init or ephemeral container/);
+      assert.equal((await debug({})).code, 0);
+      await api.kubectl(["-n", "plain", "delete", "pod", "debugged", "--force"]);
+    });
+
+    for (const { title, namespace, service, of, refusal } of serviceTable) {
+      it(`${namespace}: a Service ${of === undefined ? "with" : `${of} gets`} ${title}: ${refusal === undefined ? "let in" : "refused"}`, async () => {
+        const { code, stderr } =
+          of === undefined
+            ? await api.kubectl(["create", "--dry-run=server", "-f", "-"], serviceIn(namespace, "probe", service))
+            : await api.kubectl([
+                ...["-n", namespace, "patch", "service", of, "--dry-run=server", "--type=merge"],
+                ...["-p", JSON.stringify(service)],
+              ]);
+        assert.equal(code === 0, refusal === undefined, stderr);
+        if (refusal !== undefined) assert.ok(stderr.includes(refusal), stderr);
+      });
+    }
+
+    it("look at Azure's annotations on Azure alone", () => {
+      const about = (stack: "aws-dev" | "azure-dev") => JSON.stringify(servicePolicies(stack)).includes("azure-");
+      assert.deepEqual([about("aws-dev"), about("azure-dev")], [false, true]);
+    });
+
+    for (const kind of ["StatefulSet", "ReplicaSet", "ReplicationController", "Job"] as const) {
       it(`look into a ${kind}`, async () => {
         const titles = [
           "a Linux pod",

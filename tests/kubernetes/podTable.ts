@@ -72,6 +72,7 @@ export const tableNamespaces: Readonly<Record<string, Readonly<Record<string, st
   "os-name-required": { "fenestra.dev/windows-os-name": "required" },
   "host-process-allowed": { "fenestra.dev/host-process": "allowed" },
   "control-plane-allowed": { "fenestra.dev/control-plane": "allowed" },
+  "external-addresses-allowed": { "fenestra.dev/external-addresses": "allowed" },
 };
 
 const windows = { os: { name: "windows" } };
@@ -87,6 +88,8 @@ const hostProcess = {
 };
 const hostProcessOptions = { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } };
 
+const account = (options: Readonly<Record<string, string>>) => ({ securityContext: { windowsOptions: options } });
+const noAccount = "set {pod}.securityContext.windowsOptions.gmsaCredentialSpecName";
 const unknownBuild = "so it stays Pending: set {pod}.runtimeClassName to one of windows-2019, windows-2022";
 const noOsName = "set {pod}.os.name: windows";
 const row = (
@@ -261,6 +264,28 @@ export const podTable: readonly PodCase[] = [
     [],
     "kube-system",
   ),
+  row(
+    "a gMSA account of the pod and of a container",
+    {
+      ...windows,
+      ...account({ gmsaCredentialSpecName: "web" }),
+      containers: one(servercore, account({ gmsaCredentialSpec: "{}" })),
+      initContainers: [{ ...one(servercore)[0], name: "first" }],
+    },
+    "windows-2022",
+  ),
+  ...[{ gmsaCredentialSpec: "{}" }, { gmsaCredentialSpecName: "web" }].map((options) =>
+    row(
+      `${Object.keys(options)[0]} of an init container`,
+      {
+        ...windows,
+        containers: one(servercore),
+        initContainers: [{ ...one(servercore, account(options))[0], name: "first" }],
+      },
+      "refused",
+      [noAccount],
+    ),
+  ),
   row("tolerating everything", { tolerations: [{ operator: "Exists" }], containers: one("nginx") }, "refused", [
     "fenestra.dev/control-plane: allowed",
   ]),
@@ -297,4 +322,53 @@ export const podTable: readonly PodCase[] = [
     "name their node pass by its taints",
   ]),
   row("naming its node in the system", { nodeName: "some-node", containers: one("nginx") }, "none", [], "kube-system"),
+];
+
+const placed = {
+  ...windows,
+  nodeSelector: { "kubernetes.io/os": "windows" },
+  tolerations: [{ key: "os", operator: "Exists" }],
+};
+const onWindows = (label: string, values: readonly string[]) => ({
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: label, operator: "In", values }] }],
+      },
+    },
+  },
+});
+const unplaced = "before a RuntimeClass adds anything: set {pod}.nodeSelector";
+const buildLabel = "node.kubernetes.io/windows-build";
+
+/** Pods of DaemonSets: their templates must say themselves where they run. */
+export const daemonSetTable: readonly PodCase[] = [
+  row("a Linux pod", { containers: one("nginx") }, "none"),
+  row("placed by itself", { ...placed, containers: one("app:1.0") }, "none"),
+  row("without a selector", { ...placed, nodeSelector: {}, containers: one(servercore) }, "none", [unplaced]),
+  row("without a toleration", { ...placed, tolerations: [], containers: one(servercore) }, "none", [unplaced]),
+  row(
+    "with an affinity",
+    { ...placed, nodeSelector: {}, ...onWindows("kubernetes.io/os", ["windows"]), containers: one(servercore) },
+    "none",
+  ),
+  row(
+    "a class on every build",
+    { ...placed, runtimeClassName: "windows-2022", containers: one(servercore) },
+    "windows-2022",
+    ["leave {pod}.runtimeClassName out"],
+  ),
+  row(
+    "a class on its build",
+    {
+      ...placed,
+      runtimeClassName: "windows-2022",
+      nodeSelector: { ...placed.nodeSelector, [buildLabel]: "10.0.20348" },
+      containers: one(servercore),
+    },
+    "windows-2022",
+  ),
+  row("HostProcess", { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") }, "refused", [
+    "fenestra.dev/host-process: allowed",
+  ]),
 ];

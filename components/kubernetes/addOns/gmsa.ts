@@ -1,6 +1,7 @@
 import type { AddOns } from "../../model/addOns.ts";
 import { awsPluginInput, azurePluginInput, ccgPlugins } from "../../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { usesAccount } from "../guardRails/cel.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import {
@@ -226,14 +227,11 @@ function webhook(spec: ImageSource): readonly Manifest[] {
   });
 }
 
-const named = (options: string): string =>
-  `(has(${options}.gmsaCredentialSpecName) || has(${options}.gmsaCredentialSpec))`;
-
 /** Pods that use an account, as a whole or in one container. Only these call the webhook, so that its outage affects no other pod. */
-const usesAccount = [
-  `(has(object.spec.securityContext) && has(object.spec.securityContext.windowsOptions) && ${named("object.spec.securityContext.windowsOptions")})`,
-  `object.spec.containers.exists(c, has(c.securityContext) && has(c.securityContext.windowsOptions) && ${named("c.securityContext.windowsOptions")})`,
-  `(has(object.spec.initContainers) && object.spec.initContainers.exists(c, has(c.securityContext) && has(c.securityContext.windowsOptions) && ${named("c.securityContext.windowsOptions")}))`,
+const anyAccount = [
+  `(${usesAccount("object.spec.securityContext")})`,
+  `object.spec.containers.exists(c, ${usesAccount("c.securityContext")})`,
+  `(has(object.spec.initContainers) && object.spec.initContainers.exists(c, ${usesAccount("c.securityContext")}))`,
 ].join(" || ");
 
 function webhookConfigurations(caBundle: Text): readonly Manifest[] {
@@ -244,7 +242,7 @@ function webhookConfigurations(caBundle: Text): readonly Manifest[] {
     failurePolicy: "Fail",
     sideEffects: "None",
     admissionReviewVersions: ["v1"],
-    matchConditions: [{ name: "uses-account", expression: usesAccount }],
+    matchConditions: [{ name: "uses-account", expression: anyAccount }],
     namespaceSelector: {
       matchExpressions: [
         { key: "windows.k8s.io/disabled", operator: "NotIn", values: ["true"] },

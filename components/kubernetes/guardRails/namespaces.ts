@@ -1,6 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { monitoringNamespace } from "../addOns/monitoring.ts";
+import type { Requirement } from "./policy.ts";
 
 /** Namespaces of the system, in which HostProcess pods and pods on control-plane machines belong. */
 export function systemNamespaces(spec: Pick<ClusterSpec, "kubernetes">): readonly string[] {
@@ -16,4 +17,16 @@ export const namespaceLabels = {
   controlPlane: "fenestra.dev/control-plane",
   /** `required`: a pod for Windows must say `spec.os.name: windows`. */
   windowsOsName: "fenestra.dev/windows-os-name",
+  /** `allowed`: Services may name addresses that Kubernetes or the cloud did not give them. */
+  externalAddresses: "fenestra.dev/external-addresses",
 } as const;
+
+/** Every namespace but the system's. */
+export const notSystem = (spec: Pick<ClusterSpec, "kubernetes">): Requirement => ({
+  key: "kubernetes.io/metadata.name",
+  operator: "NotIn",
+  values: [...systemNamespaces(spec)],
+});
+
+/** Every namespace without a label that allows. */
+export const notAllowed = (key: string): Requirement => ({ key, operator: "NotIn", values: ["allowed"] });

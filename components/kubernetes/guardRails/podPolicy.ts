@@ -1,5 +1,5 @@
-import type { Manifest } from "../manifest.ts";
 import { text } from "./cel.ts";
+import type { Binding, Policy, Validation, Variable } from "./policy.ts";
 
 /** One check of a policy. */
 interface Check {
@@ -15,32 +15,20 @@ export interface PodPolicy {
   /** CEL under which it looks at a pod at all; `variables.pod` is the pod's spec. */
   readonly when: string;
   /** Additional variables, in the order in which they refer to each other. `pod` and `before` exist already. */
-  readonly variables?: readonly { readonly name: string; readonly expression: string }[];
+  readonly variables?: readonly Variable[];
   readonly checks: readonly Check[];
   /** Operations on Pods that are checked; workloads are checked whenever their pod template changes. */
   readonly operations: ("CREATE" | "UPDATE")[];
+  /** Whether it also looks when ephemeral containers are added to a pod, a subresource of it. Default: no. */
+  readonly ephemeralContainers?: true;
   readonly bindings: readonly Binding[];
-}
-
-/** Where a policy acts, and how. */
-interface Binding {
-  readonly suffix: string;
-  readonly actions: ("Deny" | "Warn" | "Audit")[];
-  readonly namespaces?: readonly Requirement[];
-}
-
-/** A requirement on a namespace's labels. */
-export interface Requirement {
-  readonly key: string;
-  readonly operator: "In" | "NotIn";
-  readonly values: string[];
 }
 
 /** The pod's spec in a policy's expressions. */
 export const pod = "variables.pod";
 
 /** Path of a workload's pod template. Its author sees the warnings; those that the workload's controller gets are not shown. */
-const workloadRules = [
+const workloadRules: Policy["resourceRules"] = [
   {
     apiGroups: ["apps"],
     apiVersions: ["v1"],
@@ -64,61 +52,43 @@ const specOf = (object: string): string =>
   );
 
 /** A message, or the expression that puts the path of the pod's spec into it. */
-function messageOf(message: string): { readonly message: string; readonly messageExpression?: string } {
+function messageOf(message: string): Omit<Validation, "expression"> {
   const parts = message.split("{pod}");
   const plain = { message: parts.join("spec") };
   return parts.length === 1 ? plain : { ...plain, messageExpression: parts.map(text).join(" + variables.path + ") };
 }
 
-/** The objects of a policy: it looks at pods when they are made, and at workloads when their pods are described. */
-export function policyManifests(policy: PodPolicy): readonly Manifest[] {
-  return [
-    {
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "ValidatingAdmissionPolicy",
-      metadata: { name: policy.name },
-      spec: {
-        failurePolicy: "Fail",
-        matchConstraints: {
-          resourceRules: [
-            { apiGroups: [""], apiVersions: ["v1"], operations: policy.operations, resources: ["pods"] },
-            ...workloadRules.map((rule) => ({ ...rule })),
-          ],
-        },
-        variables: [
-          { name: "pod", expression: specOf("object") },
-          { name: "before", expression: specOf("oldObject") },
-          {
-            name: "path",
-            expression: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"'),
-          },
-          // A workload that is scaled or was there before the policy is left alone.
-          {
-            name: "isNew",
-            expression: `request.operation == "CREATE" || object.kind == "Pod" || ${pod} != variables.before`,
-          },
-          ...(policy.variables ?? []),
-          { name: "applies", expression: `variables.isNew && (${policy.when})` },
-        ],
-        validations: policy.checks.map(({ expression, message }) => ({
-          expression: `!variables.applies || (${expression})`,
-          ...messageOf(message),
-        })),
+/** The policy of the API server: it looks at pods when they are made, and at workloads when their pods are described. */
+export function podPolicy({ name, operations, ephemeralContainers, bindings, ...policy }: PodPolicy): Policy {
+  const pods = { apiGroups: [""], apiVersions: ["v1"] };
+  return {
+    name,
+    bindings,
+    resourceRules: [
+      { ...pods, operations, resources: ["pods"] },
+      ...(ephemeralContainers
+        ? [{ ...pods, operations: ["UPDATE" as const], resources: ["pods/ephemeralcontainers"] }]
+        : []),
+      ...workloadRules,
+    ],
+    variables: [
+      { name: "pod", expression: specOf("object") },
+      { name: "before", expression: specOf("oldObject") },
+      {
+        name: "path",
+        expression: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"'),
       },
-    },
-    ...policy.bindings.map(
-      ({ suffix, actions, namespaces }): Manifest => ({
-        apiVersion: "admissionregistration.k8s.io/v1",
-        kind: "ValidatingAdmissionPolicyBinding",
-        metadata: { name: `${policy.name}-${suffix}` },
-        spec: {
-          policyName: policy.name,
-          validationActions: actions,
-          ...(namespaces === undefined
-            ? {}
-            : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } }),
-        },
-      }),
-    ),
-  ];
+      // A workload that is scaled or was there before the policy is left alone.
+      {
+        name: "isNew",
+        expression: `request.operation == "CREATE" || object.kind == "Pod" || ${pod} != variables.before`,
+      },
+      ...(policy.variables ?? []),
+      { name: "applies", expression: `variables.isNew && (${policy.when})` },
+    ],
+    validations: policy.checks.map(({ expression, message }) => ({
+      expression: `!variables.applies || (${expression})`,
+      ...messageOf(message),
+    })),
+  };
 }

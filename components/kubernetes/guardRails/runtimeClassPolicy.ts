@@ -3,8 +3,8 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type WindowsFacts, windowsReleases } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
-import { allContainers, isHostProcess, saysWindows, text } from "./cel.ts";
-import { systemNamespaces } from "./namespaces.ts";
+import { allContainers, isHostProcess, ofDaemonSet, saysWindows, text } from "./cel.ts";
+import { notSystem } from "./namespaces.ts";
 
 /** Name of the policy that sets the RuntimeClass of Windows pods, and of its binding. */
 export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
@@ -97,7 +97,9 @@ const holdBack = [
 
 /**
  * Sets `runtimeClassName` on Windows pods that have none. The API server's RuntimeClass admission then runs again and merges the class's
- * node selector and toleration, so nothing is repeated here. It may run twice for one pod: the second time the field is set.
+ * node selector and toleration, so nothing is repeated here. It may run twice for one pod: the second time the field is set. A DaemonSet's
+ * pod gets none: its controller has chosen the node by the template alone (kubernetes/kubernetes, pkg/controller/daemon/daemon_controller.go:
+ * NodeShouldRunDaemonPod), and the class's selector would contradict a node whose build runs images of an older one.
  */
 export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windows">): readonly Manifest[] {
   const builds = spec.windows;
@@ -117,6 +119,7 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windo
         ],
         variables: [
           ...runtimeClassVariables(builds, "object.spec"),
+          { name: "ofDaemonSet", expression: ofDaemonSet },
           { name: "hasSelector", expression: "has(object.spec.nodeSelector)" },
           {
             name: "saysOs",
@@ -129,7 +132,7 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windo
           {
             patchType: "JSONPatch",
             jsonPatch: {
-              expression: `variables.runtimeClass != "" ? ${setClass} : variables.saysOs ? [] : ${holdBack}`,
+              expression: `variables.runtimeClass != "" && !variables.ofDaemonSet ? ${setClass} : variables.saysOs ? [] : ${holdBack}`,
             },
           },
         ],
@@ -142,11 +145,7 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windo
       spec: {
         policyName: runtimeClassPolicyName,
         matchResources: {
-          namespaceSelector: {
-            matchExpressions: [
-              { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [...systemNamespaces(spec)] },
-            ],
-          },
+          namespaceSelector: { matchExpressions: [notSystem(spec)] },
         },
       },
     },

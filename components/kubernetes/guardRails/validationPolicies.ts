@@ -3,24 +3,16 @@ import { windowsReleases } from "../../model/operatingSystems.ts";
 import type { Manifest } from "../manifest.ts";
 import { runtimeClassFacts } from "../runtimeClasses.ts";
 import { controlPlaneKey } from "../workload.ts";
-import { allContainers, isHostProcess, saysWindows, text, texts } from "./cel.ts";
-import { namespaceLabels, systemNamespaces } from "./namespaces.ts";
-import { type PodPolicy, pod, policyManifests, type Requirement } from "./podPolicy.ts";
+import { allContainers, isHostProcess, ofDaemonSet, saysWindows, text, texts, usesAccount } from "./cel.ts";
+import { namespaceLabels, notAllowed, notSystem } from "./namespaces.ts";
+import { type PodPolicy, pod, podPolicy } from "./podPolicy.ts";
+import { policyManifests } from "./policy.ts";
 import { runtimeClassVariables } from "./runtimeClassPolicy.ts";
+import { servicePolicy } from "./servicePolicy.ts";
 import { windowsLimits } from "./windowsLimits.ts";
 
 /** Tags of Microsoft's images: `ltsc2022` and so on. */
 const tags = `ltsc20(${windowsReleases.map(({ imageTag }) => imageTag.replace("ltsc20", "")).join("|")})`;
-
-/** Every namespace but the system's. */
-const notSystem = (spec: Pick<ClusterSpec, "kubernetes">): Requirement => ({
-  key: "kubernetes.io/metadata.name",
-  operator: "NotIn",
-  values: [...systemNamespaces(spec)],
-});
-
-/** Every namespace without a label that allows. */
-const notAllowed = (key: string): Requirement => ({ key, operator: "NotIn", values: ["allowed"] });
 
 /**
  * What Windows ignores or cannot do: the pod is admitted with a warning to the client.
@@ -34,6 +26,7 @@ function windowsLimitsPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windows">, 
     when: `${saysWindows(pod)} && !(${isHostProcess(pod)})`,
     variables: [
       { name: "containers", expression: allContainers(pod) },
+      { name: "ofDaemonSet", expression: ofDaemonSet },
       ...(setsClass ? runtimeClassVariables(spec.windows, pod) : []),
       { name: "class", expression: setsClass ? `${own} : variables.runtimeClass` : `${own} : ""` },
     ],
@@ -96,6 +89,32 @@ const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => 
   ],
 });
 
+/** Containers that are new here and that the webhook of windows-gmsa does not look at (v0.13.0, webhook.go: iterateOverWindowsSecurityOptions). */
+const unauthorized = [
+  `object.kind == "Pod" && request.operation == "UPDATE"`,
+  `? (has(${pod}.ephemeralContainers) ? ${pod}.ephemeralContainers : [])`,
+  `: (has(${pod}.initContainers) ? ${pod}.initContainers : [])`,
+].join(" ");
+
+/**
+ * The kubelet hands the credential specification of any container to the runtime, and the webhook authorizes those of the pod and of its
+ * `containers` alone: written out in another container, it would make the pod any account of the domain.
+ */
+const gmsaPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
+  name: "fenestra-gmsa",
+  when: `(${unauthorized}).exists(c, ${usesAccount("c.securityContext")})`,
+  checks: [
+    {
+      expression: "false",
+      message:
+        "nobody checks whether this pod may use the gMSA account of an init or ephemeral container: leave gmsaCredentialSpecName and gmsaCredentialSpec out there and set {pod}.securityContext.windowsOptions.gmsaCredentialSpecName, which is checked and counts for every container",
+    },
+  ],
+  operations: ["CREATE"],
+  ephemeralContainers: true,
+  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] }],
+});
+
 /** Tolerates the control plane's taint, by its key or by tolerating everything. */
 const toleratesControlPlane = [
   `has(${pod}.tolerations) && ${pod}.tolerations.exists(t,`,
@@ -142,13 +161,15 @@ const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy =>
  * @param setsClass whether the cluster has the policy that sets the RuntimeClass of Windows pods
  */
 export function validationPolicies(
-  spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">,
+  spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "pools" | "windows">,
   setsClass: boolean,
 ): readonly Manifest[] {
   const windows = runtimeClassFacts(spec).length > 0;
   const policies = [
-    ...(windows ? [windowsLimitsPolicy(spec, setsClass), osNamePolicy(spec), hostProcessPolicy(spec)] : []),
+    ...(windows
+      ? [windowsLimitsPolicy(spec, setsClass), osNamePolicy(spec), hostProcessPolicy(spec), gmsaPolicy(spec)]
+      : []),
     controlPlanePolicy(spec),
   ];
-  return policies.flatMap(policyManifests);
+  return [...policies.map(podPolicy), servicePolicy(spec)].flatMap(policyManifests);
 }

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { buildLabel } from "../../model/pools.ts";
+import { buildLabel, windowsTaint } from "../../model/pools.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { text, texts } from "./cel.ts";
 
@@ -7,7 +7,7 @@ import { text, texts } from "./cel.ts";
 export interface WindowsLimit {
   /**
    * CEL that is true when the pod does not ask for it. `variables.pod` is its spec, `variables.containers` are all its containers,
-   * `variables.class` is the RuntimeClass that it has or will be given, empty for none.
+   * `variables.class` is the RuntimeClass that it has or will be given, empty for none; `variables.ofDaemonSet` says whose pod it is.
    */
   readonly expression: string;
   /** What happens and the fix; `{pod}` stands for the path of the pod's spec. */
@@ -81,11 +81,12 @@ export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">)
         "a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace",
     },
     {
-      expression: `variables.class != "" || (has(variables.pod.nodeSelector) && ${text(buildLabel)} in variables.pod.nodeSelector)`,
+      expression: `variables.ofDaemonSet || variables.class != "" || (has(variables.pod.nodeSelector) && ${text(buildLabel)} in variables.pod.nodeSelector)`,
       message: `the Windows build of this pod cannot be told from its image, so it stays Pending: set {pod}.runtimeClassName to one of ${spec.windows
         .map(({ name }) => name)
         .join(", ")}`,
     },
+    ...daemonSetLimits(spec.windows.length > 1),
     ...(deaf.length === 0
       ? []
       : [
@@ -94,5 +95,39 @@ export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">)
             message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP and TCP probes fail there: use exec probes`,
           },
         ]),
+  ];
+}
+
+const affinity = "variables.pod.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+
+/** CEL: the pod's own selector or affinity names one of these labels of nodes. */
+const chooses = (labels: readonly string[]): string =>
+  [
+    `(has(variables.pod.nodeSelector) && ${texts(labels)}.exists(l, l in variables.pod.nodeSelector))`,
+    `(has(variables.pod.affinity) && has(variables.pod.affinity.nodeAffinity) && has(${affinity}) && ${affinity}.nodeSelectorTerms.all(t, has(t.matchExpressions) && t.matchExpressions.exists(e, e.key in ${texts(labels)})))`,
+  ].join(" || ");
+
+const { key, value, effect } = windowsTaint;
+const toleratesWindows = [
+  "has(variables.pod.tolerations) && variables.pod.tolerations.exists(t,",
+  `(!has(t.key) || t.key == "" || (t.key == ${text(key)} && (!has(t.value) || t.value in ["", ${text(value)}]))) &&`,
+  `(!has(t.effect) || t.effect in ["", ${text(effect)}]))`,
+].join(" ");
+
+/** What a DaemonSet cannot leave to a RuntimeClass, which acts on its pods after their nodes were chosen (kubernetes/kubernetes#111590). */
+function daemonSetLimits(severalBuilds: boolean): readonly WindowsLimit[] {
+  return [
+    {
+      expression: `!variables.ofDaemonSet || ((${chooses(["kubernetes.io/os", buildLabel])}) && ${toleratesWindows})`,
+      message: `which nodes get a pod of a DaemonSet is decided by its template alone, before a RuntimeClass adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations`,
+    },
+    ...(severalBuilds
+      ? [
+          {
+            expression: `!variables.ofDaemonSet || !has(variables.pod.runtimeClassName) || ${chooses([buildLabel])}`,
+            message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
+          },
+        ]
+      : []),
   ];
 }
