@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { controlPlanePaths } from "../../../components/machine/linux/kubeadm.ts";
 import { readProgramFlags } from "../../../components/model/programFlags.ts";
@@ -11,10 +11,21 @@ import { runOrFail } from "../../../rehearsal/host/command.ts";
 import { createProgress } from "../../../rehearsal/host/progress.ts";
 import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
 import { helpFlags, helpGates } from "../../../tools/flags/help.ts";
+import { readDocument } from "../../docs/documents.ts";
 import { type ApiServer, startApiServer, until } from "../../support/apiServer.ts";
 import { specOf } from "../../support/mocks.ts";
 import { fileOf } from "../windows/examples.ts";
 import { exampleControlPlane } from "./examples.ts";
+
+/** The only block of security.md with this text. */
+function blockWith(text: string): string {
+  const [found, ...others] = readDocument("docs/security.md").blocks.filter((block) => block.text.includes(text));
+  assert.ok(found !== undefined && others.length === 0, text);
+  return found.text;
+}
+const priorities = z
+  .object({ "fenestra:controlPlane": z.object({ admission: z.array(z.unknown()) }) })
+  .parse(parse(blockWith("fenestra:controlPlane:")))["fenestra:controlPlane"];
 
 const controlPlane = {
   extraArgs: {
@@ -45,6 +56,7 @@ const controlPlane = {
         exemptions: { namespaces: ["kube-system"] },
       },
     },
+    ...priorities.admission,
   ],
 };
 
@@ -134,6 +146,29 @@ describe("flags and files of the control plane", () => {
       const events = readFileSync(path.join(folder, "audit.log"), "utf8");
       assert.match(events, /"level":"RequestResponse".*"verb":"create".*"name":"noted"/);
       assert.doesNotMatch(events, /"resource":"pods"/);
+    });
+
+    it("keep priorities of the system to namespaces with a quota for them, by the blocks of security.md", async function () {
+      this.timeout(60_000);
+      const make = async (namespace: string, priorityClassName?: string): Promise<string> => {
+        const pod = {
+          metadata: { name: "p", namespace },
+          spec: { priorityClassName, containers: [{ name: "c", image: "i" }] },
+        };
+        const input = JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod });
+        const { code, stderr } = await api.kubectl(["create", "--dry-run=server", "-f", "-"], input);
+        return code === 0 ? "made" : stderr;
+      };
+      const refused = /insufficient quota to match these scopes: .*PriorityClass/;
+      await until(
+        "the accounts",
+        async () => (await make("default")) === "made" && !/account/.test(await make("kube-system")),
+      );
+      assert.match(await make("kube-system", "system-node-critical"), refused);
+      assert.equal((await api.kubectl(["create", "-f", "-"], blockWith("kind: ResourceQuota\n"))).code, 0);
+      await until("the quota", async () => (await make("kube-system", "system-node-critical")) === "made");
+      assert.equal(await make("kube-system", "system-cluster-critical"), "made");
+      assert.match(await make("default", "system-cluster-critical"), refused);
     });
   });
 });
