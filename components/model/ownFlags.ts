@@ -95,8 +95,8 @@ const own: Readonly<Record<ControlPlaneProgram, Reasons>> = {
   ],
 };
 
-/** A flag whose value is a path. */
-const namesFile = /-(?:file|folder|dir|config|kubeconfig|manifest|filepath-\w+|path)$/;
+/** A flag whose value is a path; alone of such names `runtime-config` is a list of API versions. */
+const namesFile = /^(?!runtime-config$).*-(?:file|folder|dir|config|kubeconfig|manifest|filepath-\w+|path)$/;
 
 /** Why Fenestra keeps a flag of a program to itself; `undefined` when a stack file may set it. */
 export function ownFlagReason(program: ControlPlaneProgram, flag: string): string | undefined {

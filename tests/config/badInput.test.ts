@@ -112,6 +112,35 @@ describe("bad input", () => {
       { "pools.0.labels": { "notkubernetes.io/a": "b", "kubernetes.io.example.com/a": "" } },
     ],
     ["Hyper-V on 192 processors", "aws", { "pools.1.size": "m8i.48xlarge", "pools.1.hyperV": true }],
+    [
+      "an API version that is off by default",
+      "aws",
+      { "controlPlane.extraArgs": { apiServer: { "runtime-config": "resource.k8s.io/v1beta1=true" } } },
+    ],
+    [
+      "a time zone of each system",
+      "azure",
+      { "pools.0.timeZone": "America/Port-au-Prince", "pools.1.timeZone": "Central Standard Time (Mexico)" },
+    ],
+    ["UTC, a time zone of both systems", "aws", { "pools.0.timeZone": "UTC", "pools.1.timeZone": "UTC" }],
+    [
+      "a limit with room for one node",
+      "aws",
+      { "addons.autoscalerLimits": { nodes: 3 }, "pools.0.autoscale": { min: 0, max: 3 } },
+    ],
+    [
+      "limits for pools of other programs",
+      "aws",
+      { "addons.autoscaler": true, "addons.autoscalerLimits": { nodes: 4 } },
+    ],
+    [
+      "reservations that leave a little",
+      "aws",
+      {
+        "pools.0.size": "m7i.large",
+        "pools.0.kubelet": { kubeReserved: { memory: "7Gi" }, systemReserved: { memory: "100Mi" } },
+      },
+    ],
     ["the disk of the Windows image", "azure", { "pools.1.diskGb": 127 }],
     ["a small Linux disk on Azure", "azure", { "pools.0.diskGb": 30 }],
     [

@@ -1,6 +1,8 @@
 import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/ccgPlugin.ts";
+import { poolGroups } from "../../model/pools.ts";
 import { registryAccess, registryFacts } from "../../model/registryAccess.ts";
 import type { Problem } from "../problem.ts";
+import type { PoolConfig } from "../schema.ts";
 import { poolRule, type Rule, rule } from "./rule.ts";
 
 /** StorageClasses for the cloud's disks, created by the add-on `storage`. */
@@ -160,6 +162,46 @@ const registryPlugins = rule(["cloud", "registryAccess", "pools"], (config, lock
   );
 });
 
+const limitsPath = "config.fenestra:addons.autoscalerLimits";
+
+const autoscalerLimits = rule(
+  ["addons.autoscaler", "addons.autoscalerLimits", "controlPlane.replicas", "network.zones", "pools"],
+  ({ "addons.autoscaler": given, "addons.autoscalerLimits": limits, pools, ...stack }): Problem[] => {
+    if (limits === undefined) return [];
+    if (!(given ?? pools.some(({ autoscale }) => autoscale !== undefined)))
+      return [
+        {
+          path: limitsPath,
+          value: limits,
+          message:
+            given === false
+              ? "limits an autoscaler that is switched off"
+              : "limits no autoscaler: no pool has autoscale",
+          allowed: "limits only with the autoscaler",
+          remedy: "leave them out, give a pool autoscale, or set addons.autoscaler for pools of other programs",
+        },
+      ];
+    const least = pools
+      .map((pool) => leastNodes(pool, stack["network.zones"]))
+      .reduce<number>((sum, nodes) => sum + nodes, stack["controlPlane.replicas"]);
+    return limits.nodes === undefined || limits.nodes > least
+      ? []
+      : [
+          {
+            path: `${limitsPath}.nodes`,
+            value: limits.nodes,
+            message: `lets no pool grow: control plane and the least numbers of the pools are ${least} nodes`,
+            allowed: `more than ${least}, or no limit`,
+          },
+        ];
+  },
+);
+
+/** Nodes that a pool never falls below. */
+function leastNodes(pool: PoolConfig, zones: readonly string[]): number {
+  return pool.autoscale === undefined ? (pool.count ?? 1) : pool.autoscale.min * poolGroups(pool, zones).length;
+}
+
 /** The rules on add-ons: what their options require of each other and of the pools, and what pulls from the cloud's registries need. */
 export const addOnRules: readonly Rule[] = [
   shareNames,
@@ -172,4 +214,5 @@ export const addOnRules: readonly Rule[] = [
   archiveLibrary,
   registryResources,
   registryPlugins,
+  autoscalerLimits,
 ];

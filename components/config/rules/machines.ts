@@ -1,5 +1,8 @@
+import { shares } from "../../model/allocatable.ts";
 import { type MachineSize, sizesInWords } from "../../model/machineSizes.ts";
-import { defaultSizes, machineSize } from "../../model/pools.ts";
+import { operatingSystem } from "../../model/operatingSystems.ts";
+import { defaultDiskGb, defaultSizes, machineSize } from "../../model/pools.ts";
+import { reservations, withOwn } from "../../model/reservations.ts";
 import type { Problem } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { poolRule, type Rule } from "./rule.ts";
@@ -74,6 +77,55 @@ const room = poolRule(["os", "size", "capacity"], ["cloud"], (pool, path, { clou
       ? ["a node", "1 processor and 2 GiB at least"]
       : ["a Windows node", "2 processors and 4 GiB at least"];
   return [{ path: `${path}.size`, value: size.name, message: `is too small for ${node}`, allowed }];
+});
+
+/** Where a pool can keep some of a resource from its pods. */
+const keepers = {
+  cpu: [
+    ["kubeReserved", "cpu"],
+    ["systemReserved", "cpu"],
+  ],
+  memory: [
+    ["kubeReserved", "memory"],
+    ["systemReserved", "memory"],
+    ["evictionHard", "memory.available"],
+  ],
+  "ephemeral-storage": [
+    ["kubeReserved", "ephemeral-storage"],
+    ["systemReserved", "ephemeral-storage"],
+    ["evictionHard", "nodefs.available"],
+  ],
+} as const;
+
+/** A kubelet on Linux does not start with reservations above the machine (kubernetes: pkg/kubelet/cm, `validateNodeAllocatable`). */
+const roomForPods = poolRule(["os", "size", "capacity", "kubelet", "diskGb"], ["cloud"], (pool, path, { cloud }) => {
+  const size = usableSize(pool, cloud);
+  const { kubelet } = pool;
+  if (size === undefined || kubelet === undefined || !isLargeEnough(pool, size)) return [];
+  const release = operatingSystem(pool.os);
+  const kept = shares({
+    os: release.family,
+    size,
+    reservations: withOwn(reservations(release, size), kubelet),
+    diskGb: pool.diskGb ?? defaultDiskGb(cloud, pool.os),
+    kubelet,
+  });
+  return (["cpu", "memory", "ephemeral-storage"] as const).flatMap((resource): Problem[] => {
+    const { has, kept: sum } = kept[resource];
+    if (sum < has) return [];
+    const unit = resource === "cpu" ? "m" : "Mi";
+    const given = keepers[resource].flatMap(([field, key]) => {
+      const own: Readonly<Record<string, string | undefined>> = kubelet[field] ?? {};
+      return own[key] === undefined ? [] : [{ at: `${field}["${key}"]`, value: own[key] }];
+    });
+    return given.map(({ at, value }) => ({
+      path: `${path}.kubelet.${at}`,
+      value,
+      message: `leaves pods nothing of a ${size.name}: kubeReserved, systemReserved and evictionHard keep ${Math.ceil(sum)}${unit} of ${resource}`,
+      allowed: `amounts that add up to less than the machine's ${Math.floor(has)}${unit}`,
+      remedy: "keep less, or choose a larger machine; Mi and Gi are easily mixed up",
+    }));
+  });
 });
 
 const nesting = poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool, path, { cloud }) => {
@@ -157,5 +209,33 @@ const azureSizes = poolRule(["size", "spot"], ["cloud"], (pool, poolPath, { clou
   ];
 });
 
-/** The rules on the machines of a pool: size, disk, image. */
-export const machineRules: readonly Rule[] = [sizes, room, nesting, disk, image, azureSizes];
+/** Names of zones as each system has them: the tz database, and the registry of Windows (Microsoft documentation, "Default time zones"). */
+const zoneNames = {
+  linux: {
+    form: /^[^ ().]+$/,
+    other: "of Windows",
+    allowed: "a name of the tz database without spaces, such as Europe/Berlin (timedatectl list-timezones), or UTC",
+  },
+  windows: {
+    form: /^(UTC([+-]\d\d)?|[^/]* [^/]*)$/,
+    other: "of Linux",
+    allowed: "a name of Windows in words, such as W. Europe Standard Time (tzutil /l), or UTC",
+  },
+} as const;
+
+const timeZone = poolRule(["os", "timeZone"], [], ({ os, timeZone: zone }, path) => {
+  const { form, other, allowed } = zoneNames[os === "linux" ? "linux" : "windows"];
+  return zone === undefined || form.test(zone)
+    ? []
+    : [
+        {
+          path: `${path}.timeZone`,
+          value: zone,
+          message: `is no time zone of ${os}, so no machine of the pool would join; it has the form of a name ${other}`,
+          allowed,
+        },
+      ];
+});
+
+/** The rules on the machines of a pool: size, disk, image, and what its kubelet and its system are set to. */
+export const machineRules: readonly Rule[] = [sizes, room, roomForPods, nesting, disk, image, azureSizes, timeZone];

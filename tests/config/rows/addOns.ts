@@ -227,4 +227,48 @@ export const addOnRows: readonly Row[] = [
       ],
     ],
   ],
+  [
+    "limits of an autoscaler that is off",
+    "aws",
+    { "addons.autoscaler": false, "addons.autoscalerLimits": { nodes: 9 }, "pools.0.autoscale": { min: 0, max: 3 } },
+    [
+      [
+        "addons.autoscalerLimits",
+        { nodes: 9, scaleDown: true },
+        "limits an autoscaler that is switched off",
+        "limits only with the autoscaler",
+      ],
+    ],
+  ],
+  [
+    "limits without a pool that grows",
+    "azure",
+    { "addons.autoscalerLimits": { cores: 64 } },
+    [
+      [
+        "addons.autoscalerLimits",
+        { cores: 64, scaleDown: true },
+        "limits no autoscaler: no pool has autoscale",
+        "limits only with the autoscaler",
+      ],
+    ],
+  ],
+  [
+    "a limit that the least numbers reach",
+    "aws",
+    {
+      "controlPlane.replicas": 3,
+      "addons.autoscalerLimits": { nodes: 8 },
+      "pools.0.autoscale": { min: 2, max: 3 },
+      "pools.0.perZone": true,
+    },
+    [
+      [
+        "addons.autoscalerLimits.nodes",
+        8,
+        "lets no pool grow: control plane and the least numbers of the pools are 8 nodes",
+        "more than 8, or no limit",
+      ],
+    ],
+  ],
 ];

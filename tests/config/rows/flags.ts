@@ -17,6 +17,7 @@ export const flagRows: readonly Row[] = [
           "tracing-config-file": "/etc/x",
           "tls-min-version": "VersionTLS10",
           "disable-admission-plugins": "NodeRestriction",
+          "runtime-config": "resource.k8s.io/v1beta1",
         },
         etcd: { "force-new-cluster": "true" },
       },
@@ -45,6 +46,12 @@ export const flagRows: readonly Row[] = [
         "many",
         "has a value that the flag does not take",
         "a whole number",
+      ],
+      [
+        "controlPlane.extraArgs.apiServer.runtime-config",
+        "resource.k8s.io/v1beta1",
+        'has "resource.k8s.io/v1beta1", which switches nothing on',
+        "group/version=true",
       ],
       [
         "controlPlane.extraArgs.apiServer.tls-min-version",

@@ -275,6 +275,69 @@ export const machineRows: readonly Row[] = [
     ],
   ],
   [
+    "time zones of the other system",
+    "aws",
+    { "pools.0.timeZone": "W. Europe Standard Time", "pools.1.timeZone": "Europe/Berlin" },
+    [
+      [
+        "pools[0].timeZone",
+        "W. Europe Standard Time",
+        "is no time zone of linux, so no machine of the pool would join; it has the form of a name of Windows",
+        "a name of the tz database without spaces, such as Europe/Berlin (timedatectl list-timezones), or UTC",
+      ],
+      [
+        "pools[1].timeZone",
+        "Europe/Berlin",
+        "is no time zone of windows-2022, so no machine of the pool would join; it has the form of a name of Linux",
+        "a name of Windows in words, such as W. Europe Standard Time (tzutil /l), or UTC",
+      ],
+    ],
+  ],
+  [
+    "more reserved than the machine has, on Linux",
+    "aws",
+    {
+      "pools.0.size": "m7i.large",
+      "pools.0.kubelet": {
+        kubeReserved: { memory: "16Gi", cpu: "1900m" },
+        evictionHard: { "nodefs.available": "95%" },
+      },
+    },
+    [
+      [
+        'pools[0].kubelet.evictionHard["nodefs.available"]',
+        "95%",
+        "leaves pods nothing of a m7i.large: kubeReserved, systemReserved and evictionHard keep 48372Mi of ephemeral-storage",
+        "amounts that add up to less than the machine's 47683Mi",
+      ],
+      [
+        'pools[0].kubelet.kubeReserved["cpu"]',
+        "1900m",
+        "leaves pods nothing of a m7i.large: kubeReserved, systemReserved and evictionHard keep 2000m of cpu",
+        "amounts that add up to less than the machine's 2000m",
+      ],
+      [
+        'pools[0].kubelet.kubeReserved["memory"]',
+        "16Gi",
+        "leaves pods nothing of a m7i.large: kubeReserved, systemReserved and evictionHard keep 16840Mi of memory",
+        "amounts that add up to less than the machine's 7577Mi",
+      ],
+    ],
+  ],
+  [
+    "more kept free than the machine has, on Windows",
+    "azure",
+    { "pools.1.size": "Standard_D2s_v5", "pools.1.kubelet": { evictionHard: { "memory.available": "100Gi" } } },
+    [
+      [
+        'pools[1].kubelet.evictionHard["memory.available"]',
+        "100Gi",
+        "leaves pods nothing of a Standard_D2s_v5: kubeReserved, systemReserved and evictionHard keep 105370Mi of memory",
+        "amounts that add up to less than the machine's 8192Mi",
+      ],
+    ],
+  ],
+  [
     "a proxy by another protocol",
     "aws",
     { httpProxy: "socks5://p.test" },
