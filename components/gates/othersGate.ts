@@ -60,8 +60,8 @@ export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.Cust
 function advice({ etcdName }: ControlPlaneMember, problem: string): string {
   return [
     `control-plane machine ${etcdName} is not replaced now, since etcd could lose its quorum: ${problem}.`,
-    "Undo the change, bring the other machine back first (`pulumi up --refresh` if it is gone, `pulumi up --replace <its URN>` if it is unhealthy),",
-    "and then update again. If the control plane is away as a whole, or has never come up, say so once:",
+    "Undo the change, bring the other machine back first (`pulumi refresh --exclude '**kubernetes:*/*:*::**'` and `pulumi up` if it is gone,",
+    "`pulumi up --replace <its URN>` if it is unhealthy), and then update again. If the control plane is away as a whole, or has never come up, say so once:",
     `${downVariable}=down pulumi up`,
   ].join(" ");
 }

@@ -288,7 +288,7 @@ describe("the gate before a control-plane machine", () => {
   it("refuses while another machine is sick or gone, and says what to do", async () => {
     await assert.rejects(
       shut(answers(["cp-2"])),
-      /machine cp-0 is not replaced now, since etcd could lose its quorum: .* last answer: (?:.*; )?pod etcd-cp-2 is not ready\..*--refresh.*FENESTRA_CONTROL_PLANE=down pulumi up/,
+      /machine cp-0 is not replaced now, since etcd could lose its quorum: .* last answer: (?:.*; )?pod etcd-cp-2 is not ready\..*`pulumi refresh --exclude.*FENESTRA_CONTROL_PLANE=down pulumi up/,
     );
     await assert.rejects(shut(answers([], "1.36.4", ["cp-1"])), /there is no node with the address 10\.20\.228\.10/);
     await assert.rejects(

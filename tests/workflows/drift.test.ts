@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { ciRoles, rolesOf } from "../../ci/azureRoles.ts";
 import type { Purpose } from "../../ci/environments.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
 import { builtInRoles } from "../../plan/fakes/azureRoles.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { runAzure } from "../azure/run.ts";
-import { scriptOf } from "./read.ts";
+import { scriptOf, texts } from "./read.ts";
 
 /** A pattern of URNs as the engine reads it (pulumi/pulumi v3.259.0, pkg/resource/deploy/deployment.go, `getMatcher`). */
 const urns = (glob: string): RegExp =>
@@ -40,5 +41,27 @@ describe("the nightly comparison", () => {
     assert.ok(unread.length > 0);
     assert.deepEqual(names(program.resources.filter(({ urn }) => urns(glob).test(urn))), names(unread));
     assert.deepEqual(names(made.filter((each) => !mayRead("deploy", each))), []);
+  });
+});
+
+describe("a refresh while the API is away", () => {
+  it("leaves out the objects of Kubernetes and nothing else, wherever it is written", async () => {
+    const page = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
+    const files = ["ci/azure-pipelines.yml", "components/gates/othersGate.ts", "docs/operations.md"].map(page);
+    const globs = [texts["deploy.yml"] ?? "", ...files].map((text) =>
+      [...text.matchAll(/--exclude '([^']+)'/g)].map(([, glob = ""]) => glob),
+    );
+    const [[glob = ""] = []] = globs;
+    assert.deepEqual(
+      globs.map((all) => [...new Set(all)]),
+      globs.map(() => [glob]),
+    );
+    const { program } = await runAzure("azure-dev");
+    const objects = program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
+    assert.ok(objects.length > 50);
+    assert.deepEqual(
+      program.resources.filter(({ urn }) => urns(glob).test(urn)),
+      objects,
+    );
   });
 });
