@@ -2,9 +2,9 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { controlPlaneChain, type GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
-import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
+import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import type { MachineScripts } from "./scripts.ts";
 

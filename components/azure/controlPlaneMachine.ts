@@ -7,11 +7,11 @@ import type { GateBefore } from "../gates/controlPlaneChain.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
-import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
+import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { podNetwork } from "../podNetworks/podNetworks.ts";
 import {
   acceleratedNetworking,

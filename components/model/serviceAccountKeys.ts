@@ -3,6 +3,14 @@ import { createHash, createPublicKey } from "node:crypto";
 /** Name of the key of service accounts that every cluster without the setting has: ECDSA P-256. All others are RSA. */
 export const firstServiceAccountKey = "ecdsa";
 
+/** Settings of the tokens of service accounts. */
+export interface ServiceAccountTokens {
+  /** Public keys that are accepted, PEM, when there are several. The first is that of the private key that signs. */
+  readonly publicKeys: readonly string[];
+  /** URL that clouds know the cluster by; tokens have it in `iss`. */
+  readonly issuer?: string | undefined;
+}
+
 /** Path of the discovery document below an issuer (OpenID Connect Discovery 1.0, section 4). */
 export const discoveryPath = ".well-known/openid-configuration";
 /** Path of the key set below an issuer, as the API server has it (kubernetes/kubernetes: pkg/serviceaccount/openidmetadata.go). */

@@ -1,10 +1,9 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import * as tls from "@pulumi/tls";
-import type { ServiceAccountTokens } from "../machine/linux/kubeadm.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { encryptionSecret, localKeys } from "../model/secretsEncryption.ts";
-import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
+import { firstServiceAccountKey, type ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { expiryWarning } from "./expiry.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 

@@ -20,7 +20,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "components/podNetworks",
   ],
   "components/gates": ["components/gates", "components/pki", "components/model", "components/config"],
-  "components/pki": ["components/pki", "components/model", "components/machine"],
+  "components/pki": ["components/pki", "components/model"],
   "components/machine": ["components/machine", "components/config", "components/model", "components/podNetworks"],
   "components/config": ["components/config", "components/model", "components/podNetworks"],
   "components/model": ["components/model", "components/config", "components/podNetworks"],

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
+import type { ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
 import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours } from "../../model/timings.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
@@ -13,7 +14,7 @@ import { encryptionEnv, encryptionFiles, withEncryption, withoutFirstKey } from 
 import { commonUnits, linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
 import { approver, type Job, scheduledJobs } from "./jobs.ts";
 import { kmsArtifact, kmsFiles, kmsUnits } from "./kmsPlugin.ts";
-import { controlPlanePaths, etcdMembers, kubeadmConfig, type ServiceAccountTokens, severalKeys } from "./kubeadm.ts";
+import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import type { Stage } from "./stage.ts";
 import {

@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
-import { keySetUrl } from "../../model/serviceAccountKeys.ts";
+import { keySetUrl, type ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
@@ -18,14 +18,6 @@ export interface KubeadmArgs {
   readonly endpoint: ApiEndpoint;
   /** How tokens of service accounts are issued and checked. Default kubeadm's way: one key, an issuer inside the cluster. */
   readonly tokens?: ServiceAccountTokens | undefined;
-}
-
-/** Settings of the tokens of service accounts. */
-export interface ServiceAccountTokens {
-  /** Public keys that are accepted, PEM, when there are several. The first is that of the private key that signs. */
-  readonly publicKeys: readonly string[];
-  /** URL that clouds know the cluster by; tokens have it in `iss`. */
-  readonly issuer?: string | undefined;
 }
 
 /** Paths on control-plane machines that more than one file uses. */
