@@ -17,6 +17,7 @@ export function withoutExamples(config: Readonly<Record<string, string>>): Reado
         // RFC 2544, networks for measurements.
         .replaceAll(/\b(?:192\.0|198\.51|203\.0)\.(2|100|113)\.(\d)/g, "198.18.$1.$2")
         .replaceAll("ami-0123456789abc", "ami-0fedcba987654")
+        .replaceAll(".012345678", ".876543210")
         .replaceAll(/\bexample\.(?:com|net|org)\b/g, "example.test"),
     ]),
   );
