@@ -82,16 +82,25 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
     git(repository, ["worktree", "add", "--detach", "--quiet", tree, commit]);
     if (same) symlinkSync(path.join(repository, "node_modules"), path.join(tree, "node_modules"));
     else install?.(tree);
-    const stacks = path.join(tree, "stacks");
+    const stacks = stacksIn(path.join(tree, "stacks"));
+    const known = stackArgs[1] === undefined ? stacks : stacksIn(stackArgs[1]);
     return {
-      stacks: existsSync(stacks) ? stackNames(pathToFileURL(`${stacks}/`)) : [],
-      plan: (stack) => runPlan(tree, named, stack, stackArgs),
+      stacks: stacks ?? [],
+      plan: (stack) => {
+        if (known?.includes(stack) === false)
+          throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
+        return runPlan(tree, named, stack, stackArgs);
+      },
       close,
     };
   } catch (error) {
     close();
     throw error;
   }
+}
+
+function stacksIn(folder: string): readonly string[] | undefined {
+  return existsSync(folder) ? stackNames(pathToFileURL(`${folder}/`)) : undefined;
 }
 
 function commitOf(ref: string, option: string, repository: string): string {
@@ -133,8 +142,11 @@ function runPlan(tree: string, named: string, stack: string, stackArgs: readonly
   } catch (error) {
     const output = (name: string) => String(error instanceof Error ? (Reflect.get(error, name) ?? "") : "");
     if (output("stdout").startsWith("{")) return output("stdout");
-    const [line = "no reason given"] = output("stderr").trim().split("\n");
-    throw new UsageError(`${named}: that version cannot plan ${stack}: ${line}`);
+    // A message has a part for each problem; of an error that nobody expected the trace is left out.
+    const reason = output("stderr")
+      .trim()
+      .replaceAll(/\n +at .*/g, "");
+    throw new UsageError(`${named}: that version cannot plan ${stack}: ${reason || "no reason given"}`);
   }
 }
 

@@ -32,7 +32,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import("./changes.ts")).changesCommand,
   },
   verify: {
-    summary: "Check a running cluster against its stack",
+    summary: "Check a running cluster",
     load: async () => (await import("./verify.ts")).verifyCommand,
   },
   uninstall: {
@@ -135,8 +135,9 @@ async function ask(question: string): Promise<string> {
 if (import.meta.main) {
   // A reader that has seen enough, such as head, closes the pipe.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    process.exit();
+    if (error.code === "EPIPE") process.exit();
+    process.stderr.write(`fenestra: the output cannot be written: ${error.message}\n`);
+    process.exit(exitCodes.findings);
   });
   process.exitCode = await main(process.argv.slice(2), {
     out: (text) => void process.stdout.write(text),

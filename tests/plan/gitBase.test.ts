@@ -26,7 +26,8 @@ describe("the base of a comparison, by a git ref", () => {
     for (const version of ["one", "two"]) {
       writeFileSync(path.join(folder, "package-lock.json"), "{}");
       const program = `const stack = process.argv[4];
-if (stack === "bad") { console.error("fenestra: no stack bad"); process.exit(2); }
+if (stack === "bad") { console.error("The stack configuration has 1 problem:\\n\\nconfig.fenestra:region: is missing"); process.exit(2); }
+if (stack === "broken") throw new Error("no such module");
 console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) })); process.exitCode = 1;`;
       writeFileSync(path.join(folder, "cli", "main.ts"), program);
       git("add", "cli", "package-lock.json");
@@ -55,8 +56,10 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     assert.equal(JSON.parse(planAtRef("HEAD", "aws-dev", { repository: folder })).version, "two");
   });
 
-  it("tells a version that cannot plan the stack, with its reason", () => {
-    refused("one", "bad", /^--diff one: that version cannot plan bad: fenestra: no stack bad$/);
+  it("tells a version that cannot plan the stack, with its whole reason, but no trace", () => {
+    const bad = "The stack configuration has 1 problem:\n\nconfig.fenestra:region: is missing";
+    refused("one", "bad", new RegExp(`^--diff one: that version cannot plan bad: ${bad}$`));
+    refused("one", "broken", /^--diff one: that version cannot plan broken:[\s\S]*Error: no such module\n(?!\s+at )/);
   });
 
   it("refuses what is no commit, also when it looks like an option", () => {
@@ -105,6 +108,8 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     git("add", "stacks");
     git("commit", "--quiet", "-m", "three");
     assert.deepEqual([stacksAt("one"), stacksAt("HEAD")], [[], ["aws-dev"]]);
+    writeFileSync(path.join(folder, "package-lock.json"), "{}");
+    refused("HEAD", "shop", /^--diff HEAD: that version has no stack shop, so all of it is new$/);
   });
 
   it("is told in one line by the command", async () => {

@@ -145,6 +145,15 @@ describe("fenestra plan", () => {
     assert.doesNotMatch(stderr, /EPIPE/);
   });
 
+  it("says that its output cannot be written", () => {
+    const command = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
+    const { status, stderr } = spawnSync("bash", ["-c", `"${command}" --help > /dev/full`], { encoding: "utf8" });
+    assert.deepEqual(
+      [status, stderr],
+      [1, "fenestra: the output cannot be written: ENOSPC: no space left on device, write\n"],
+    );
+  });
+
   it("exits with 1 when a finding is as bad as asked", async () => {
     assert.equal((await fenestra("plan", ...stackDir, "--stack", "aws-dev")).code, 0);
     assert.equal((await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "warning")).code, 1);
