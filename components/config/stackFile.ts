@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { isMap, isNode, isScalar, parseDocument } from "yaml";
 import { didYouMean } from "./didYouMean.ts";
 import { fakeOf, isEncrypted, withoutEncrypted } from "./encrypted.ts";
+import { otherwiseRead } from "./otherwiseRead.ts";
 import { ConfigError } from "./problem.ts";
 
 /** Folder of the stack files, `stackConfigDir` of Pulumi.yaml. */
@@ -21,7 +22,7 @@ export function stackNames(folder: URL = stacksFolder): readonly string[] {
  * The config values of a stack file in the form in which Pulumi passes them to a program: scalars as bare text, structured values as JSON text.
  * Only Pulumi can decrypt an encrypted value (`secure:`): a fake takes its place, never its text.
  *
- * @throws ConfigError when there is no such stack or the file is not YAML with a `config` mapping.
+ * @throws ConfigError when there is no such stack, the file is not YAML with a `config` mapping, or Pulumi would read a value otherwise.
  */
 export function readStackFile(stack: string, folder: URL = stacksFolder): Readonly<Record<string, string>> {
   const names = stackNames(folder);
@@ -47,7 +48,7 @@ export function readStackFile(stack: string, folder: URL = stacksFolder): Readon
  * The config values in the text of a stack file, like `readStackFile`.
  *
  * @param path the file as shown in messages.
- * @throws ConfigError when it is not YAML with a `config` mapping.
+ * @throws ConfigError when it is not YAML with a `config` mapping, or Pulumi would read a value otherwise.
  */
 export function parseStackFile(text: string, path: string): Readonly<Record<string, string>> {
   return Object.fromEntries(configTexts(text, path));
@@ -71,17 +72,20 @@ function readText(file: URL, path: string): string {
 
 /** Keys of the `config` mapping with their values as text. */
 function configTexts(text: string, path: string): readonly [string, string][] {
-  const document = parseDocument(text);
+  // Pulumi's reader merges "<<" (go-yaml/yaml v3.0.1, decode.go, isMerge).
+  const document = parseDocument(text, { merge: true });
   const error = document.errors[0];
   // First line only: the rest is an excerpt of the file, which may contain secrets.
   if (error !== undefined) throw notAStackFile(path, `is not valid YAML: ${firstLine(error.message)}`);
   const config = document.get("config");
   if (!isMap(config)) throw notAStackFile(path, "has no mapping named config");
+  const misread = otherwiseRead(config, "config");
+  if (misread.length > 0) throw new ConfigError(misread);
   const cloud = config.get("fenestra:cloud");
   try {
     return config.items.flatMap(({ key, value }): [string, string][] => {
       const name = String(isScalar(key) ? key.value : key);
-      // Kept as written: an account id with a leading 0 would lose it if parsed as a number.
+      // Pulumi passes it on as text. Where that is not the one written here, it is refused above.
       if (isScalar(value) && value.source !== undefined && value.value !== null) return [[name, value.source]];
       const plain: unknown = isScalar(value) ? value.value : isNode(value) ? value.toJS(document) : null;
       return [[name, isEncrypted(plain) ? fakeOf(name, cloud, plain) : JSON.stringify(withoutEncrypted(plain))]];

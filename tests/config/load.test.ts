@@ -159,7 +159,7 @@ describe("reading a stack file", () => {
         [
           "secretsprovider: passphrase",
           "config:",
-          "  fenestra:accountId: 012345678901",
+          "  fenestra:accountId: '012345678901'",
           "  fenestra:name: on",
           "  fenestra:tags: { a: 1, b: 'x' }",
           "  fenestra:list: [1.50, two]",
@@ -191,6 +191,55 @@ describe("reading a stack file", () => {
       "fenestra:a": '["x"]',
       "fenestra:b": '["x"]',
     });
+  });
+
+  it("merges a mapping, as Pulumi does", () => {
+    assert.deepEqual(
+      read("config:\n  fenestra:a: &a { x: 1, y: 2 }\n  fenestra:b:\n    - { y: 3, <<: *a }\n    - { <<: *a, x: 4 }\n"),
+      { "fenestra:a": '{"x":1,"y":2}', "fenestra:b": '[{"y":3,"x":1},{"x":4,"y":2}]' },
+    );
+  });
+
+  it("refuses what Pulumi reads otherwise, all at once, and nothing else", () => {
+    // What yaml.v3 v3.0.1 makes of them: 1402433619, 1.5, true, 8, a time, 1000, 3, -31, an octal key, a time.
+    const odd = [
+      "  fenestra:accountId: 012345670123",
+      "  fenestra:name: 1.50",
+      "  fenestra:region: True",
+      "  fenestra:pools:",
+      "    - { count: 010, labels: { since: 2026-01-01, n: 1_000, b: 0b11, h: -0x1F, 010: x, at: 2026-1-2T3:4:5Z } }",
+    ];
+    const label = "config.fenestra:pools[0].labels";
+    assert.deepEqual(
+      problemsOf(() => read(["config:", ...odd].join("\n"))).map(([where, value]) => [where, value]),
+      [
+        ["config.fenestra:accountId", "012345670123"],
+        ["config.fenestra:name", "1.50"],
+        ["config.fenestra:pools[0].count", "010"],
+        [`${label}.at`, "2026-1-2T3:4:5Z"],
+        [`${label}.b`, "0b11"],
+        [`${label}.h`, "-0x1F"],
+        [`${label}.n`, "1_000"],
+        [`${label}.since`, "2026-01-01"],
+        [`${label}["10"]`, "010"],
+        ["config.fenestra:region", "True"],
+      ],
+    );
+    const plain = {
+      a: "01234567-89ab-cdef-0123-456789abcdef",
+      b: "10.0.0.0/16",
+      c: "0",
+      d: "1.50",
+      e: "yes",
+      f: "0x1F",
+    };
+    const text = Object.entries({ ...plain, g: '"010"', h: "0123a", i: "1.36.4", j: "0b2", k: "2026-01" })
+      .map(([name, value]) => `${name}: ${value}`)
+      .join(", ");
+    assert.deepEqual(
+      problemsOf(() => read(`config:\n  fenestra:id: ${plain.a}\n  fenestra:a: { ${text} }\n`)),
+      [],
+    );
   });
 
   for (const [title, text, message] of [
