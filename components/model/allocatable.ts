@@ -4,7 +4,7 @@ import { evictionHard } from "./reservations.ts";
 type Machine = Pick<PoolSpec, "os" | "size" | "reservations" | "diskGb" | "kubelet">;
 
 /** What a machine has of a resource, and what reservations and eviction thresholds keep of it. `m` of processors, MiB of the others. */
-export interface Share {
+interface Share {
   readonly has: number;
   readonly kept: number;
 }

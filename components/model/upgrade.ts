@@ -138,13 +138,18 @@ export function readState(value: unknown): ClusterState | undefined {
 
 const path = (...steps: readonly string[]): string => steps.reduce<string>(childPath, "config");
 const elsewhere = "set it back; for another value build a second cluster and move the workloads";
+/** The guard keeps what was asked for, also where the first update failed before there was a cluster. */
+const neverUp = "if the cluster was never up, run pulumi destroy with the old value, then pulumi up with the new one";
 
 /** Why a cluster may not go from one state to another: changes that would destroy its data, or that Kubernetes or etcd cannot make. Pure. */
 export function changeProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
     // An upgrade may have failed before reaching that release: then the minor below it is the way back.
     ...versionProblems(from.version, to.version, 1, "which was asked for before"),
-    ...keptProblems(from, to),
+    ...keptProblems(from, to).map((problem) => ({
+      ...problem,
+      remedy: problem.remedy === undefined ? neverUp : `${problem.remedy}; ${neverUp}`,
+    })),
   ];
 }
 
