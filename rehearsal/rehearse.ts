@@ -17,7 +17,7 @@ import type { RehearsalTools } from "./checks/context.ts";
 import { ControlPlaneLab } from "./checks/controlPlaneLab.ts";
 import { checksOfCluster, checksOfFiles } from "./checks/lists.ts";
 import { secretPrefix } from "./checks/secrets.ts";
-import { CheckSession, selected } from "./checks/session.ts";
+import { CheckSession, requireChosen, selected } from "./checks/session.ts";
 import { simulateCloud } from "./clouds/clouds.ts";
 import type { Applied } from "./cluster/apply.ts";
 import { buildSurroundings, type DecodedMachine } from "./cluster/bringUp.ts";
@@ -108,7 +108,8 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const lab = new ControlPlaneLab(cluster, controlPlane);
   const pools = expectedPools(stackConfig);
   const selection = { only: options.only ?? "", full: options.full === true };
-  const files = selected(checksOfFiles(decoded, minorOf(spec.kubernetes.version), options), selection);
+  const ofFiles = checksOfFiles(decoded, minorOf(spec.kubernetes.version), options);
+  const files = selected(ofFiles, selection);
   if (options.onEngine !== undefined) {
     const session = new CheckSession(progress, options.paint ?? plain, files.length);
     await session.run(files, {});
@@ -153,6 +154,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     kubeconfig,
   };
   const lists = checksOfCluster(parts);
+  requireChosen(selection, [...ofFiles, ...bringUp, ...lists.beside.flat(), ...lists.acceptance]);
   const acceptance = selected(needing(broughtUp, lists.acceptance), selection);
   const beside = lists.beside.map((checks) => selected(needing(broughtUp, checks), selection));
   const session = new CheckSession(

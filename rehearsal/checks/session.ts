@@ -1,6 +1,7 @@
 import type { Check, CheckResult, Position } from "../../checks/check.ts";
 import { type Paint, positionText, resultLines } from "../../checks/report.ts";
 import { runChecks } from "../../checks/run.ts";
+import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { limitsMs } from "../limits.ts";
 
@@ -26,6 +27,19 @@ export function selected<Context>(
   return checks
     .filter(({ id }) => id.startsWith(only))
     .map((check) => (check.slow === true && !full ? { ...check, skip: "it is slow: --full runs it" } : check));
+}
+
+/**
+ * Sees to it that a selection chooses something, before machines boot for nothing.
+ *
+ * @throws RehearsalError when no id begins so
+ */
+export function requireChosen({ only }: Selection, checks: readonly { readonly id: string }[]): void {
+  const ids = checks.map(({ id }) => id);
+  if (!ids.some((id) => id.startsWith(only)))
+    throw new RehearsalError(
+      `--only ${only}: no check of this stack has an id that begins so; allowed: ${ids.join(", ")}`,
+    );
 }
 
 /** Runs the checks of one rehearsal in parts, as the cluster comes up, and numbers them as one list. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import type { V1Node } from "@kubernetes/client-node";
 import { type Check, CheckFailure, CheckSkipped } from "../../checks/check.ts";
 import { plain } from "../../checks/report.ts";
-import { CheckSession, selected } from "../../rehearsal/checks/session.ts";
+import { CheckSession, requireChosen, selected } from "../../rehearsal/checks/session.ts";
+import { RehearsalError } from "../../rehearsal/host/errors.ts";
 import { nodeTable } from "../../rehearsal/nodeTable.ts";
 
 const lines: string[] = [];
@@ -32,6 +33,13 @@ describe("the checks of a rehearsal", () => {
       selected(checks, { only, full }).map(({ id, skip }) => (skip === undefined ? id : `${id}: ${skip}`));
     assert.deepEqual(run("pool", true), ["pool a", "pool b"]);
     assert.deepEqual(run("", false), ["pool a", "pool b: it is slow: --full runs it", "pods"]);
+  });
+
+  it("are refused before anything boots when none is chosen", () => {
+    const checks = [check("pool a"), check("pods")];
+    for (const only of ["", "po", "pods"]) requireChosen({ only, full: false }, checks);
+    const message = "--only nosuch: no check of this stack has an id that begins so; allowed: pool a, pods";
+    assert.throws(() => requireChosen({ only: "nosuch", full: false }, checks), new RehearsalError(message));
   });
 
   it("are numbered through all parts, and need those of earlier ones", async () => {
