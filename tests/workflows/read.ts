@@ -12,7 +12,6 @@ const step = z.looseObject({
   with: z.record(z.string(), z.unknown()).optional(),
   uses: z.string().optional(),
   run: z.string().optional(),
-  env: z.record(z.string(), z.string()).optional(),
 });
 const workflow = z.looseObject({
   on: z.record(z.string(), z.unknown()),
