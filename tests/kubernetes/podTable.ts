@@ -139,6 +139,9 @@ export const podTable: readonly PodCase[] = [
     "none",
   ),
   row("a port like a build is no tag", { ...windows, containers: one("registry:1809/x:v1") }, "none", [unknownBuild]),
+  row("no image", { ...windows, containers: [{ name: "main", ...limits }] }, "refused", [
+    "{pod}.containers[0].image: Required value",
+  ]),
   row("no memory limit", { ...windows, containers: [{ name: "main", image: servercore }] }, "windows-2022", [
     "set resources.limits.memory on every container",
   ]),

@@ -55,7 +55,8 @@ export function runtimeClassVariables(
       name: "build",
       expression: `has(${selector}) && ${text(buildLabel)} in ${selector} ? ${selector}[${text(buildLabel)}] : ""`,
     },
-    { name: "images", expression: `(${allContainers(pod)}).map(c, c.image)` },
+    // The policy comes before the API server's own validation, which says that an image is missing.
+    { name: "images", expression: `(${allContainers(pod)}).map(c, has(c.image), c.image)` },
     { name: "releases", expression: releasesExpression },
     { name: "runtimeClass", expression: runtimeClassExpression(builds) },
   ];
