@@ -81,6 +81,22 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
       image: `${servercore}:ltsc2022`,
     },
     {
+      about: "a gMSA account of an init container, which the webhook does not look at",
+      spec: {
+        ...windows,
+        initContainers: [
+          {
+            name: "first",
+            image: "registry.example.test/app:1.0",
+            ...limits,
+            securityContext: { windowsOptions: { gmsaCredentialSpec: "{}" } },
+          },
+        ],
+      },
+      image: `${servercore}:ltsc2022`,
+      refused: /gMSA account of an init or ephemeral container/,
+    },
+    {
       about: "a pod that tolerates the control plane's taint",
       spec: {
         tolerations: [{ key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" }],
@@ -98,6 +114,14 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
     },
   ];
 }
+
+/** A Service that would get what nodes send to an address of others. */
+const takesAddress = {
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: "guard-rail" },
+  spec: { ports: [{ port: 443 }], externalIPs: ["192.0.2.1"] },
+};
 
 /** Sends a pod for a dry run and gives the answer of the API server. */
 async function dryRun(
@@ -153,7 +177,15 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
           const tolerations = (spec?.tolerations ?? []).filter(({ key }) => key === "os");
           if (row.runtimeClass) expectEqual(tolerations.length, 1, `tolerations of the Windows taint of ${row.about}`);
         }
-        context.note(`${table.length} pods, each with the expected answer`);
+        const { code, stderr } = await context.kubectl(
+          ["create", "--dry-run=server", "--namespace=default", "--filename=-"],
+          JSON.stringify(takesAddress),
+        );
+        expect(
+          code !== 0 && /spec\.externalIPs: 192\.0\.2\.1/.test(stderr),
+          `a Service takes an address: ${stderr.trim()}`,
+        );
+        context.note(`a Service and ${table.length} pods, each with the expected answer`);
       },
     },
   ];
