@@ -76,3 +76,4 @@ if ((${#files[@]} > 0)); then
 else
   log "restored $snapshot; this machine has waited for data, and its bootstrap goes on by itself"
 fi
+log "Pulumi still believes in what was made since the snapshot: run pulumi up --refresh when the API answers"
