@@ -8,8 +8,9 @@ import { childPath, type Problem } from "./problem.ts";
 const goNumber =
   /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)$/;
 
-/** A date, with or without a time, which the Go library makes a time and Pulumi a longer text (resolve.go, `parseTimestamp`). */
-const goTime = /^\d{4}-\d{1,2}-\d{1,2}(?:$|[Tt ]\d)/;
+/** A date, with or without a time, which the Go library makes a time and Pulumi a longer text (resolve.go, `allowedTimestampFormats`). */
+const goTime =
+  /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[-+]\d\d:\d\d))|(?: \d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?))?$/;
 
 /** Problems of plain scalars below a part of a stack file that Pulumi would pass to the program as something else than they are read here. */
 export function otherwiseRead(node: unknown, path: string): readonly Problem[] {
@@ -30,6 +31,8 @@ export function otherwiseRead(node: unknown, path: string): readonly Problem[] {
 function differs({ type, tag, source = "", value }: Scalar): boolean {
   if (type !== "PLAIN" || tag !== undefined) return false;
   if (goTime.test(source)) return true;
+  // It drops the underscores of what begins like a number (resolve.go, `resolveTable`).
+  if (!/^[-+.\d]/.test(source)) return false;
   return goNumber.test(source.replaceAll("_", "")) && (typeof value !== "number" || /^[-+]?0\d/.test(source));
 }
 

@@ -101,12 +101,17 @@ function runsOnWindows(manifest: Manifest): boolean {
  * What a gate cannot see is an agent that fails on nodes that are Ready already; `fenestra verify` does (`checks/cluster/workloads.ts`).
  *
  * Its deletion is not waited for either (provider/pkg/metadata/overrides.go, `DeletedCondition`). Those that are deleted by themselves, the
- * nodes' part of drivers, have had no volume since the pods with claims went, which are waited for.
+ * nodes' part of drivers, have had no volume since the pods with claims went, which are waited for. In the background, since what is made again at
+ * once (`pulumi up --replace`) would otherwise be applied to the one that is going, and go with it (await/await.go, `Deletion`).
  */
 function unawaited(manifest: Manifest): Manifest {
   if (manifest.kind !== "DaemonSet" || podSpec(manifest)?.nodeSelector?.[controlPlaneKey] !== undefined)
     return manifest;
-  const annotations = { ...manifest.metadata.annotations, "pulumi.com/skipAwait": "true" };
+  const annotations = {
+    ...manifest.metadata.annotations,
+    "pulumi.com/deletionPropagationPolicy": "background",
+    "pulumi.com/skipAwait": "true",
+  };
   return { ...manifest, metadata: { ...manifest.metadata, annotations } };
 }
 

@@ -233,7 +233,8 @@ describe("reading a stack file", () => {
       e: "yes",
       f: "0x1F",
     };
-    const text = Object.entries({ ...plain, g: '"010"', h: "0123a", i: "1.36.4", j: "0b2", k: "2026-01" })
+    const dates = { k: "2026-01", l: "2026-12-31T23:59", m: "2026-11-22 3 nodes", n: "_1" };
+    const text = Object.entries({ ...plain, ...dates, g: '"010"', h: "0123a", i: "1.36.4", j: "0b2" })
       .map(([name, value]) => `${name}: ${value}`)
       .join(", ");
     assert.deepEqual(

@@ -231,8 +231,12 @@ describe("in-cluster layer", () => {
   for (const { title, spec } of combinations.filter((each) => each.title.endsWith("-dev, everything on")))
     it(`waits for no DaemonSet of workers, and rolls each in at most ten steps: ${title}`, async () => {
       const daemonSets = objects(await record(spec)).filter(({ type }) => type === "kubernetes:apps/v1:DaemonSet");
-      const awaited = daemonSets.filter(
-        ({ inputs }) => mapOf(mapOf(inputs.metadata).annotations)["pulumi.com/skipAwait"] !== "true",
+      const annotations = ({ inputs }: RecordedResource) => mapOf(mapOf(inputs.metadata).annotations);
+      const awaited = daemonSets.filter((each) => annotations(each)["pulumi.com/skipAwait"] !== "true");
+      // One that is not waited for must not still be going when it is made again.
+      assert.deepEqual(
+        daemonSets.filter((each) => annotations(each)["pulumi.com/deletionPropagationPolicy"] !== "background"),
+        awaited,
       );
       assert.deepEqual(
         awaited.map(({ name }) => name),

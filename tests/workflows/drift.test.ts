@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { ciRoles, rolesOf } from "../../ci/azureRoles.ts";
 import type { Purpose } from "../../ci/environments.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
@@ -42,6 +45,50 @@ describe("the nightly comparison", () => {
     assert.deepEqual(names(program.resources.filter(({ urn }) => urns(glob).test(urn))), names(unread));
     assert.deepEqual(names(made.filter((each) => !mayRead("deploy", each))), []);
   });
+});
+
+/** The script with which Azure DevOps updates a stack. */
+function azurePipelineScript(): string {
+  const text = readFileSync(new URL("../../ci/azure-pipelines.yml", import.meta.url), "utf8");
+  const [, indent = "", script = ""] = /^( +)inlineScript: \|\n((?:\1 .*\n)+)/m.exec(text) ?? [];
+  return script.replaceAll(new RegExp(`^${indent}  `, "gm"), "");
+}
+
+/** Runs a script with a program in Pulumi's place, which has a state of these resources. Returns its commands but `login`, and a failure. */
+function runWithPulumi(
+  script: string,
+  { resources, fails }: { readonly resources: unknown; readonly fails: string },
+): readonly string[] {
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-refresh-"));
+  try {
+    const state = JSON.stringify({ version: 3, deployment: { manifest: {}, resources } });
+    const pulumi = `#!/bin/sh\necho "$1" >> "${folder}/calls"\n[ "$1" != ${fails} ] || exit 1\n[ "$1" != stack ] || echo '${state}'\n`;
+    writeFileSync(path.join(folder, "pulumi"), pulumi, { mode: 0o755 });
+    writeFileSync(path.join(folder, "az"), "#!/bin/sh\n", { mode: 0o755 });
+    const env = { PATH: `${folder}:${process.env.PATH ?? ""}`, STACK: "s", BACKEND: "b", RUNNER_TEMP: folder };
+    // GitHub runs bash with `-e`, Azure DevOps without.
+    const { status } = spawnSync("bash", [...(script.includes("az account") ? [] : ["-e"]), "-c", script], { env });
+    const calls = readFileSync(path.join(folder, "calls"), "utf8").trim().split("\n");
+    return [...calls.filter((call) => call !== "login"), ...(status === 0 ? [] : [`exit ${status}`])];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe("a refresh before an update", () => {
+  for (const [where, script] of [
+    ["GitHub", scriptOf("deploy.yml up", "Read what the cloud has")],
+    ["Azure DevOps", azurePipelineScript()],
+  ] as const)
+    it(`is made of what an update has left, and its failure ends the job: ${where}`, () => {
+      const calls = (resources: unknown, fails = "nothing") => runWithPulumi(script, { resources, fails });
+      const made = [{ urn: "urn:pulumi:s::p::pulumi:pulumi:Stack::p-s" }];
+      const rest = where === "GitHub" ? [] : ["up"];
+      assert.deepEqual(calls(undefined), ["stack", ...rest]);
+      assert.deepEqual(calls(made), ["stack", "refresh", ...rest]);
+      assert.deepEqual(calls(made, "refresh"), ["stack", "refresh", "exit 1"]);
+      assert.deepEqual(calls(made, "stack"), ["stack", "exit 1"]);
+    });
 });
 
 describe("a refresh while the API is away", () => {
