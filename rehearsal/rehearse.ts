@@ -11,9 +11,8 @@ import { runProgramWithHooks } from "../plan/program/runProgram.ts";
 import { textOf } from "../plan/program/values.ts";
 import { decodeMachine, withPlatform } from "./breakage.ts";
 import { expectedPools } from "./checks/all.ts";
-import { firstOfAvailability } from "./checks/availability.ts";
 import { bringUpChecks } from "./checks/bringUp.ts";
-import type { RehearsalTools } from "./checks/context.ts";
+import type { RehearsalCheck, RehearsalTools } from "./checks/context.ts";
 import { ControlPlaneLab } from "./checks/controlPlaneLab.ts";
 import { checksOfCluster, checksOfFiles } from "./checks/lists.ts";
 import { secretPrefix } from "./checks/secrets.ts";
@@ -111,6 +110,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const ofFiles = checksOfFiles(decoded, minorOf(spec.kubernetes.version), options);
   const files = selected(ofFiles, selection);
   if (options.onEngine !== undefined) {
+    requireChosen(selection, ofFiles);
     const session = new CheckSession(progress, options.paint ?? plain, files.length);
     await session.run(files, {});
     const parts = { stack, config, program, simulate, cluster, machines: decoded, workFolder, progress };
@@ -154,13 +154,14 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     kubeconfig,
   };
   const lists = checksOfCluster(parts);
-  requireChosen(selection, [...ofFiles, ...bringUp, ...lists.beside.flat(), ...lists.acceptance]);
-  const acceptance = selected(needing(broughtUp, lists.acceptance), selection);
-  const beside = lists.beside.map((checks) => selected(needing(broughtUp, checks), selection));
+  const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), selection);
+  const [looking, taking] = [ofCluster(lists.looking), ofCluster(lists.taking)];
+  const beside = lists.beside.map(ofCluster);
+  requireChosen(selection, [...ofFiles, ...bringUp, ...lists.looking, ...lists.beside.flat(), ...lists.taking]);
   const session = new CheckSession(
     progress,
     options.paint ?? plain,
-    files.length + beside.flat().length + bringUp.filter(isAsked).length + acceptance.length,
+    [...files, ...bringUp.filter(isAsked), ...looking, ...beside.flat(), ...taking].length,
   );
   // The readers of the files may still be built, and a cluster that comes up mostly waits.
   const filesRead = session.run(files, {});
@@ -185,12 +186,9 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };
   const besideRun = beside.map((checks) => session.run(checks, context));
-  // From here on some take a machine, a secret or the whole control plane away; they need the order that they are in.
-  const taking = acceptance.findIndex(({ id, slow }) => slow === true || id === firstOfAvailability);
-  const looking = taking === -1 ? acceptance.length : taking;
-  await session.run(acceptance.slice(0, looking), context);
+  await session.run(looking, context);
   await Promise.all([filesRead, ...besideRun]);
-  await session.run(acceptance.slice(looking), context);
+  await session.run(taking, context);
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   progress.line(await nodesText(cluster.api));
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));

@@ -12,6 +12,7 @@ import { podAddressesOf } from "../podNetworks.ts";
 import type { Updates } from "../update.ts";
 import { addOnChecks } from "./addOns.ts";
 import { acceptanceChecks } from "./all.ts";
+import { firstOfAvailability } from "./availability.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 import { fileChecks } from "./files.ts";
@@ -63,9 +64,14 @@ export interface ListParts {
 /** The checks of a cluster that is up. */
 export interface ClusterChecks {
   /** In the order of the report. */
-  readonly acceptance: readonly RehearsalCheck[];
-  /** Lists that are run beside the first ones of `acceptance`: they mostly wait, and need only what no quick check takes away. */
+  readonly looking: readonly RehearsalCheck[];
+  /** Lists that are run beside `looking`: they mostly wait, and need only what none of these takes away. */
   readonly beside: readonly (readonly RehearsalCheck[])[];
+  /**
+   * Run when the others are done. From the first one on some take a machine, a secret or the whole control plane away; they need the order
+   * that they are in.
+   */
+  readonly taking: readonly RehearsalCheck[];
 }
 
 /** The acceptance checks of a stack, or those of an update of its control plane where one is asked for. */
@@ -74,12 +80,16 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
   const { updateTo: to } = options;
   if (to !== undefined) {
     const update = updateChecks({ cluster, lab, updates, kubeconfig: parts.kubeconfig, from: options, to });
-    return { acceptance: within(limitsMs.steps, update), beside: [] };
+    return { looking: [], beside: [], taking: within(limitsMs.steps, update) };
   }
   const gates = program.resources.filter(isGate).map(({ name }) => name);
   const addOns = { ...spec.addons, release: spec.kubernetes.version };
+  const acceptance = acceptanceChecks(pools, addOns, gates, lab, changing(parts), cloud.nodeTemplates);
+  const first = acceptance.findIndex(({ id, slow }) => slow === true || id === firstOfAvailability);
+  const looking = first === -1 ? acceptance.length : first;
   return {
-    acceptance: acceptanceChecks(pools, addOns, gates, lab, changing(parts), cloud.nodeTemplates),
+    looking: acceptance.slice(0, looking),
+    taking: acceptance.slice(looking),
     beside: [
       hasWindows(parts)
         ? [

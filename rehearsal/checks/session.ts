@@ -32,14 +32,17 @@ export function selected<Context>(
 /**
  * Sees to it that a selection chooses something, before machines boot for nothing.
  *
- * @throws RehearsalError when no id begins so
+ * @throws RehearsalError when no id begins so, or only those of slow checks without `--full`
  */
-export function requireChosen({ only }: Selection, checks: readonly { readonly id: string }[]): void {
-  const ids = checks.map(({ id }) => id);
-  if (!ids.some((id) => id.startsWith(only)))
+export function requireChosen({ only, full }: Selection, checks: readonly Pick<Check, "id" | "slow">[]): void {
+  const chosen = checks.filter(({ id }) => id.startsWith(only));
+  const ids = (all: typeof checks) => all.map(({ id }) => id).join(", ");
+  if (chosen.length === 0)
     throw new RehearsalError(
-      `--only ${only}: no check of this stack has an id that begins so; allowed: ${ids.join(", ")}`,
+      `--only ${only}: no check of this stack has an id that begins so; allowed: ${ids(checks)}`,
     );
+  if (!full && chosen.every(({ slow }) => slow === true))
+    throw new RehearsalError(`--only ${only}: chooses slow checks alone (${ids(chosen)}); add --full`);
 }
 
 /** Runs the checks of one rehearsal in parts, as the cluster comes up, and numbers them as one list. */

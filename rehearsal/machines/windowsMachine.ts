@@ -93,19 +93,24 @@ function inCache({ loader, server, template, programs }: Wine): Wine {
 }
 
 /**
- * Runs a program where Wine's server stays when it has ended (wine: server/main.c, `-p`): else each program starts Wine's services again. They
- * are started by a program of their own, since they keep its standard output open. The server of a program that has just ended may still be
- * there, and then this one cannot start and is not needed.
+ * Starts Wine's server so that it stays (wine: server/main.c, `-p`), and its services: else each program starts them again. They are started by a
+ * program of their own, since they keep its output open. The server that the kubelet had goes within a second, and no second one starts before.
  */
-const withServer = `
-{ if "$1" -p; then "$2" cmd /c rem; fi; } </dev/null >/dev/null 2>&1
-shift
-exec "$@"`;
+const startServer = 'for i in {1..50}; do "$1" -p && exec "$2" cmd /c rem; sleep 0.2; done; exit 1';
 
 function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: string): WindowsMachine {
   const env = { WINEPREFIX: machinePrefix, WINEDEBUG: "-all" };
   const runOnDrive: WindowsMachine["runOnDrive"] = (argv, options) =>
     runInMachine(machine, ["env", `--chdir=${machinePrefix}/drive_c`, ...argv], options);
+  let server: Promise<void> | undefined;
+  const serve = async (): Promise<void> => {
+    const script = `{ ${startServer}; } </dev/null >/dev/null 2>&1`;
+    const { code } = await runOnDrive(["bash", "-c", script, "bash", wine.server, wine.loader], {
+      timeoutMs: limitsMs.program,
+      env,
+    });
+    if (code !== 0) throw new Error(`${name}: Wine's server could not be started: exit code ${code}`);
+  };
   return {
     name,
     joined,
@@ -118,12 +123,15 @@ function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: st
       ]);
       if (code !== 0) throw new Error(`${name}: ${at} could not be installed: ${stderr}`);
     },
-    run: ([program = "", ...args], options) =>
-      runOnDrive(["bash", "-c", withServer, "bash", wine.server, wine.loader, program, ...args], {
+    async run([program = "", ...args], options) {
+      server ??= serve();
+      await server;
+      return await runOnDrive([wine.loader, program, ...args], {
         timeoutMs: limitsMs.program,
         ...options,
         env: { ...env, ...options?.env },
-      }),
+      });
+    },
   };
 }
 

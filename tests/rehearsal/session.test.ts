@@ -40,6 +40,10 @@ describe("the checks of a rehearsal", () => {
     for (const only of ["", "po", "pods"]) requireChosen({ only, full: false }, checks);
     const message = "--only nosuch: no check of this stack has an id that begins so; allowed: pool a, pods";
     assert.throws(() => requireChosen({ only: "nosuch", full: false }, checks), new RehearsalError(message));
+    const slow = [check("late", { slow: true }), check("pods")];
+    requireChosen({ only: "late", full: true }, slow);
+    const more = "--only late: chooses slow checks alone (late); add --full";
+    assert.throws(() => requireChosen({ only: "late", full: false }, slow), new RehearsalError(more));
   });
 
   it("are numbered through all parts, and need those of earlier ones", async () => {

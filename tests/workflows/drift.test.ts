@@ -9,7 +9,7 @@ import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
 import { builtInRoles } from "../../plan/fakes/azureRoles.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { runAzure } from "../azure/run.ts";
-import { scriptOf, texts } from "./read.ts";
+import { needJq, scriptOf, texts } from "./read.ts";
 
 /** A pattern of URNs as the engine reads it (pulumi/pulumi v3.259.0, pkg/resource/deploy/deployment.go, `getMatcher`). */
 const urns = (glob: string): RegExp =>
@@ -76,6 +76,9 @@ function runWithPulumi(
 }
 
 describe("a refresh before an update", () => {
+  before(function () {
+    needJq(this);
+  });
   for (const [where, script] of [
     ["GitHub", scriptOf("deploy.yml up", "Read what the cloud has")],
     ["Azure DevOps", azurePipelineScript()],

@@ -1,8 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Context } from "mocha";
 import { parse } from "yaml";
 import { z } from "zod";
+import { skipIf } from "../support/skip.ts";
 
 /** Folder of the workflows. */
 export const folder = fileURLToPath(new URL("../../.github/workflows/", import.meta.url));
@@ -53,4 +56,9 @@ export function scriptOf(at: string, name: string): string {
   const found = steps.find((one) => one.at === at && one.name === name);
   if (found?.run === undefined) throw new RangeError(`${at} has no script ${name}`);
   return found.run;
+}
+
+/** Skips tests of scripts that call jq where there is none. */
+export function needJq(test: Context): void {
+  skipIf(test, spawnSync("jq", ["--version"]).status === 0 ? undefined : "jq is not on PATH; GitHub's runners have it");
 }

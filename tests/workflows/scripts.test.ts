@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { bareChange, changesJson } from "../../cli/changes/stackChange.ts";
-import { skipIf } from "../support/skip.ts";
-import { scriptOf } from "./read.ts";
+import { needJq, scriptOf } from "./read.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -81,10 +80,7 @@ function runScript(
 describe("the scripts of the workflows", function () {
   this.timeout(60_000);
   before(function () {
-    skipIf(
-      this,
-      spawnSync("jq", ["--version"]).status === 0 ? undefined : "jq is not on PATH; GitHub's runners have it",
-    );
+    needJq(this);
   });
 
   describe("post a comment", () => {

@@ -5,14 +5,14 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { createServer, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { scriptOf } from "./read.ts";
+import { until } from "../support/apiServer.ts";
+import { needJq, scriptOf } from "./read.ts";
 
 /** In place of the pause between two tokens: as long as the test wants, and a moment. */
 const pause = '#!/bin/bash\nuntil [ -e "$RUNNER_TEMP/go-on" ]; do /bin/sleep 0.05; done\nexec /bin/sleep 0.05\n';
 
 describe("the token for the state on Azure", function () {
-  this.timeout(30_000);
+  this.timeout(150_000);
   const script = scriptOf("deploy.yml up", "Keep a token for the state");
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-token-"));
   const file = path.join(folder, "azure-token");
@@ -46,7 +46,17 @@ describe("the token for the state on Azure", function () {
     return (await once(group, "exit"))[0];
   }
 
-  before(async () => {
+  /** Ends what a step left in the background. Returns whether there was anything. */
+  function endGroup(pid: number): boolean {
+    try {
+      return process.kill(-pid);
+    } catch {
+      return false;
+    }
+  }
+
+  before(async function () {
+    needJq(this);
     writeFileSync(path.join(folder, "sleep"), pause, { mode: 0o755 });
     github.listen(0, "127.0.0.1");
     await once(github, "listening");
@@ -56,12 +66,10 @@ describe("the token for the state on Azure", function () {
     asked.splice(0);
     rmSync(path.join(folder, "go-on"), { force: true });
   });
-  afterEach(() => {
-    try {
-      if (group?.pid !== undefined) process.kill(-group.pid);
-    } catch {
-      // It left nothing in the background.
-    }
+  afterEach(async () => {
+    const left = group?.pid;
+    // A late request of a group that still ends would count in the next test.
+    if (left !== undefined) await until("the step's processes to end", async () => !endGroup(left));
   });
   after(() => {
     github.close();
@@ -77,7 +85,7 @@ describe("the token for the state on Azure", function () {
     const variables = `AZURE_CLIENT_ID=client\nAZURE_TENANT_ID=tenant\nAZURE_FEDERATED_TOKEN_FILE=${file}\n`;
     assert.equal(readFileSync(path.join(folder, "env"), "utf8"), variables);
     goOn();
-    while (readFileSync(file, "utf8") !== "three") await sleep(50);
+    await until("the third token", async () => readFileSync(file, "utf8") === "three");
     assert.equal(asked[0]?.url, "/token?api-version=2.0&audience=api://AzureADTokenExchange");
     assert.equal(asked[0]?.headers.authorization, "bearer the job's");
   });
@@ -89,10 +97,10 @@ describe("the token for the state on Azure", function () {
     ];
     assert.equal(await step(), 0);
     goOn();
-    while (asked.length < 3) await sleep(20);
+    await until("three requests", async () => asked.length >= 3);
     assert.equal(readFileSync(file, "utf8"), "one");
     answers = [{ status: 200, value: "two" }];
-    while (readFileSync(file, "utf8") !== "two") await sleep(50);
+    await until("the second token", async () => readFileSync(file, "utf8") === "two");
   });
 
   it("is missed at once: the step fails", async () => {

@@ -116,7 +116,7 @@ export async function kubeadmProblems(kubeadm: string, config: string): Promise<
   return await withFiles([{ name: "kubeadm.yaml", text }], async ([file = ""]) => {
     const { code, stderr } = await runCommand([kubeadm, "config", "validate", "--config", file]);
     // kubeadm passes over unknown fields with a warning of its decoder.
-    const warned = /strict decoding error|unknown field|duplicate field/.test(stderr);
+    const warned = /strict decoding error|unknown field|duplicate field|warning/i.test(stderr);
     return code === 0 && !warned ? [] : lines(stderr, `exit code ${code}`);
   });
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { skip } from "../../support/skip.ts";
 
 const folder = fileURLToPath(new URL("scripts/", import.meta.url));
 /** Windows PowerShell 5.1 is what a node runs; elsewhere its successor is used. */
@@ -23,10 +24,7 @@ describe("the PowerShell scripts' own tests", () => {
   const onWindows = process.platform === "win32" ? ["smoke.windows.ps1"] : [];
   for (const name of [...readdirSync(folder).filter((file) => file.endsWith(".tests.ps1")), ...onWindows]) {
     it(name, function () {
-      if (shell === undefined) {
-        console.log(`      skipped ${name}: ${reason}`);
-        this.skip();
-      }
+      if (shell === undefined) skip(this, `${name}: ${reason}`);
       this.timeout(300_000);
       const args = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", `${folder}${name}`];
       const { status, stdout, stderr } = spawnSync(shell, args, { encoding: "utf8" });
