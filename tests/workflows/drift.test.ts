@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { ciRoles, rolesOf } from "../../ci/azureRoles.ts";
 import type { Purpose } from "../../ci/environments.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
@@ -67,7 +68,8 @@ function runWithPulumi(
     writeFileSync(path.join(folder, "az"), "#!/bin/sh\n", { mode: 0o755 });
     const env = { PATH: `${folder}:${process.env.PATH ?? ""}`, STACK: "s", BACKEND: "b", RUNNER_TEMP: folder };
     // GitHub runs bash with `-e`, Azure DevOps without.
-    const { status } = spawnSync("bash", [...(script.includes("az account") ? [] : ["-e"]), "-c", script], { env });
+    const options = { env, cwd: fileURLToPath(new URL("../../", import.meta.url)) };
+    const { status } = spawnSync("bash", [...(script.includes("az account") ? [] : ["-e"]), "-c", script], options);
     const calls = readFileSync(path.join(folder, "calls"), "utf8").trim().split("\n");
     return [...calls.filter((call) => call !== "login"), ...(status === 0 ? [] : [`exit ${status}`])];
   } finally {
@@ -75,18 +77,19 @@ function runWithPulumi(
   }
 }
 
-describe("a refresh before an update", () => {
+describe("a refresh by the pipelines", () => {
   before(function () {
     needJq(this);
   });
   for (const [where, script] of [
     ["GitHub", scriptOf("deploy.yml up", "Read what the cloud has")],
+    ["GitHub, nightly", scriptOf("drift.yml drift", "Compare")],
     ["Azure DevOps", azurePipelineScript()],
   ] as const)
     it(`is made of what an update has left, and its failure ends the job: ${where}`, () => {
       const calls = (resources: unknown, fails = "nothing") => runWithPulumi(script, { resources, fails });
       const made = [{ urn: "urn:pulumi:s::p::pulumi:pulumi:Stack::p-s" }];
-      const rest = where === "GitHub" ? [] : ["up"];
+      const rest = where === "Azure DevOps" ? ["up"] : [];
       assert.deepEqual(calls(undefined), ["stack", ...rest]);
       assert.deepEqual(calls(made), ["stack", "refresh", ...rest]);
       assert.deepEqual(calls(made, "refresh"), ["stack", "refresh", "exit 1"]);

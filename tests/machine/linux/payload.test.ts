@@ -234,6 +234,7 @@ describe("scripts of Linux machines", () => {
         "--source-path=SCRIPTDIR",
         ...files,
         ".ci/run",
+        "ci/refresh.sh",
         "cli/fenestra",
         "cli/node",
         "tests/prepare",
