@@ -3,7 +3,7 @@ import { windowsWorkloadMinutes } from "../model/timings.ts";
 import { createObject } from "./createObject.ts";
 import { withFieldManager } from "./fieldManager.ts";
 import { replacedOnChange } from "./fixedFields.ts";
-import { type Manifest, podSpec } from "./manifest.ts";
+import { annotated, type Manifest, podSpec } from "./manifest.ts";
 import { controlPlaneKey } from "./workload.ts";
 
 export interface AddOnArgs {
@@ -107,12 +107,10 @@ function runsOnWindows(manifest: Manifest): boolean {
 function unawaited(manifest: Manifest): Manifest {
   if (manifest.kind !== "DaemonSet" || podSpec(manifest)?.nodeSelector?.[controlPlaneKey] !== undefined)
     return manifest;
-  const annotations = {
-    ...manifest.metadata.annotations,
+  return annotated(manifest, {
     "pulumi.com/deletionPropagationPolicy": "background",
     "pulumi.com/skipAwait": "true",
-  };
-  return { ...manifest, metadata: { ...manifest.metadata, annotations } };
+  });
 }
 
 function timeouts(manifest: Manifest): Pick<pulumi.CustomResourceOptions, "customTimeouts"> {

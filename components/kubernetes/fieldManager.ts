@@ -1,4 +1,4 @@
-import type { Manifest } from "./manifest.ts";
+import { annotated, type Manifest } from "./manifest.ts";
 
 /**
  * The object with the name under which every update applies it. Without the annotation an update that finds no state of an object takes a random
@@ -12,6 +12,5 @@ import type { Manifest } from "./manifest.ts";
  */
 export function withFieldManager(manifest: Manifest): Manifest {
   if (manifest.kind === "CustomResourceDefinition") return manifest;
-  const annotations = { ...manifest.metadata.annotations, "pulumi.com/patchFieldManager": "fenestra" };
-  return { ...manifest, metadata: { ...manifest.metadata, annotations } };
+  return annotated(manifest, { "pulumi.com/patchFieldManager": "fenestra" });
 }

@@ -122,6 +122,14 @@ export type Manifest =
 /** A text that may be known only after other resources exist. */
 export type Text = string | OutputInstance<string>;
 
+/** The object with these annotations beside its own. */
+export function annotated(manifest: Manifest, annotations: Readonly<Record<string, string>>): Manifest {
+  return {
+    ...manifest,
+    metadata: { ...manifest.metadata, annotations: { ...manifest.metadata.annotations, ...annotations } },
+  };
+}
+
 /** Pod template of a workload; `undefined` for an object that makes no pods. */
 export function podSpec(manifest: Manifest): PodSpec | undefined {
   return manifest.kind === "Deployment" || manifest.kind === "DaemonSet" || manifest.kind === "Job"

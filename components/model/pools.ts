@@ -162,6 +162,11 @@ export function poolGroups(
     : [{ name: pool.name, zones }];
 }
 
+/** Nodes of a pool with so many groups: its count, or what the autoscaler never falls below. */
+export function leastNodes({ count, autoscale }: Pick<PoolConfig, "count" | "autoscale">, groups: number): number {
+  return count ?? (autoscale === undefined ? 1 : autoscale.min * groups);
+}
+
 /** RuntimeClass of a Windows build, with process or Hyper-V isolation. */
 export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv"): RuntimeClassFacts | undefined {
   if (os.family === "linux") return undefined;
@@ -227,8 +232,7 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
     const size = machineSize(config.cloud, pool.size ?? defaultSizes[config.cloud], pool.capacity);
     if (size === undefined) throw new RangeError(`pool ${pool.name} has a machine size of unknown capacity`);
     const groups = poolGroups(pool, config.network.zones);
-    const wanted =
-      pool.count ?? (pool.autoscale === undefined ? 1 : pool.autoscale.min * (pool.perZone ? groups.length : 1));
+    const wanted = leastNodes(pool, groups.length);
     return groups.map(({ name, zones }, position): PoolSpec => {
       const common: CommonPool = {
         name,

@@ -1,8 +1,7 @@
 import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/ccgPlugin.ts";
-import { poolGroups } from "../../model/pools.ts";
+import { leastNodes, poolGroups } from "../../model/pools.ts";
 import { registryAccess, registryFacts } from "../../model/registryAccess.ts";
 import type { Problem } from "../problem.ts";
-import type { PoolConfig } from "../schema.ts";
 import { poolRule, type Rule, rule } from "./rule.ts";
 
 /** StorageClasses for the cloud's disks, created by the add-on `storage`. */
@@ -182,7 +181,7 @@ const autoscalerLimits = rule(
         },
       ];
     const least = pools
-      .map((pool) => leastNodes(pool, stack["network.zones"]))
+      .map((pool) => leastNodes(pool, poolGroups(pool, stack["network.zones"]).length))
       .reduce<number>((sum, nodes) => sum + nodes, stack["controlPlane.replicas"]);
     return limits.nodes === undefined || limits.nodes > least
       ? []
@@ -196,11 +195,6 @@ const autoscalerLimits = rule(
         ];
   },
 );
-
-/** Nodes that a pool never falls below. */
-function leastNodes(pool: PoolConfig, zones: readonly string[]): number {
-  return pool.autoscale === undefined ? (pool.count ?? 1) : pool.autoscale.min * poolGroups(pool, zones).length;
-}
 
 /** The rules on add-ons: what their options require of each other and of the pools, and what pulls from the cloud's registries need. */
 export const addOnRules: readonly Rule[] = [
