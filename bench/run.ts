@@ -24,9 +24,7 @@ function median(values: readonly number[]): number {
 /** Medians of one config in separate processes. */
 function measure(config: Readonly<Record<string, string>>): Figures {
   const all = Array.from({ length: runs + 1 }, () =>
-    figures.parse(
-      JSON.parse(execFileSync(process.execPath, [once, JSON.stringify(config)], { cwd: root, encoding: "utf8" })),
-    ),
+    figures.parse(JSON.parse(execFileSync(process.execPath, [once, JSON.stringify(config)], { cwd: root, encoding: "utf8" }))),
   ).slice(1);
   const of = (name: keyof Figures) => median(all.map((run) => run[name]));
   return { plan: of("plan"), wall: of("wall"), cpu: of("cpu"), resources: of("resources") };
@@ -45,9 +43,7 @@ function withPools(count: number): Readonly<Record<string, string>> {
 
 const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(2)} s`.padStart(8);
 const row = (name: string, { plan, wall, cpu, resources }: Figures) =>
-  console.log(
-    `${name.padEnd(22)}${seconds(plan)}  ${seconds(wall)}  ${seconds(cpu)}  ${String(resources).padStart(9)}`,
-  );
+  console.log(`${name.padEnd(22)}${seconds(plan)}  ${seconds(wall)}  ${seconds(cpu)}  ${String(resources).padStart(9)}`);
 
 const load = loadavg().map((value) => value.toFixed(1));
 console.log(`Node ${process.version}, ${cpus().length} processors, load ${load.join(" ")}, medians of ${runs} runs\n`);
@@ -62,9 +58,7 @@ const curve = [1, 10, 20, 40].map((count) => {
 });
 const [first, , , last] = curve;
 if (first !== undefined && last !== undefined)
-  console.log(
-    `each pool more: ${((last.result.cpu - first.result.cpu) / (last.count - first.count)).toFixed(0)} ms of processor time`,
-  );
+  console.log(`each pool more: ${((last.result.cpu - first.result.cpu) / (last.count - first.count)).toFixed(0)} ms of processor time`);
 
 await compareLaunches();
 
@@ -89,18 +83,13 @@ async function compareLaunches(): Promise<void> {
       ["an empty program", { folder: nothing, entry: "index.ts", stack: "empty", config: {} }],
       ["aws-prod", { folder: root, ...stack("aws-prod") }],
       ["azure-prod", { folder: root, ...stack("azure-prod") }],
-      [
-        "aws-prod with Pulumi's ts-node, as CommonJS",
-        { folder: copy, ...stack("aws-prod"), entry: "entry.ts", tsNode: true },
-      ],
+      ["aws-prod with Pulumi's ts-node, as CommonJS", { folder: copy, ...stack("aws-prod"), entry: "entry.ts", tsNode: true }],
     ];
     console.log("\nfirst preview under Pulumi's launcher                process   processor  resources");
     for (const [index, [name, program]] of programs.entries()) {
       const cache = inner(`cache-${index}`);
       const line = (when: string, { wall, cpu, resources }: Launched) =>
-        console.log(
-          `${`${name}, ${when}`.padEnd(50)}${seconds(wall)}  ${seconds(cpu)}  ${String(resources).padStart(9)}`,
-        );
+        console.log(`${`${name}, ${when}`.padEnd(50)}${seconds(wall)}  ${seconds(cpu)}  ${String(resources).padStart(9)}`);
       line("cold", await launch({ ...program, cache }));
       const warm: Launched[] = [];
       for (let run = 0; run < runs; run++) warm.push(await launch({ ...program, cache }));
@@ -115,10 +104,6 @@ async function compareLaunches(): Promise<void> {
 const rehearsals = Number(process.env.REHEARSALS ?? 1);
 for (let run = 0; run < rehearsals; run++) {
   const begun = performance.now();
-  const { status } = spawnSync(fileURLToPath(new URL("../cli/fenestra", import.meta.url)), [
-    "rehearse",
-    "--stack",
-    "aws-dev",
-  ]);
+  const { status } = spawnSync(fileURLToPath(new URL("../cli/fenestra", import.meta.url)), ["rehearse", "--stack", "aws-dev"]);
   console.log(`rehearsal of aws-dev, programs built: ${seconds(performance.now() - begun)}, exit code ${status}`);
 }

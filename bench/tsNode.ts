@@ -5,14 +5,7 @@ import { z } from "zod";
 const tsconfigShape = z.object({ compilerOptions: z.record(z.string(), z.unknown()) });
 
 /** Options that TypeScript refuses together with CommonJS, or when it writes its output. */
-const onlyNative = [
-  "allowImportingTsExtensions",
-  "noEmit",
-  "erasableSyntaxOnly",
-  "verbatimModuleSyntax",
-  "module",
-  "moduleResolution",
-];
+const onlyNative = ["allowImportingTsExtensions", "noEmit", "erasableSyntaxOnly", "verbatimModuleSyntax", "module", "moduleResolution"];
 
 /**
  * Writes a copy of the program that Pulumi's default start can load. The ts-node inside the SDK (7.0.1) hooks `require` and knows no ES modules,
@@ -22,8 +15,7 @@ const onlyNative = [
  * @param folder an empty folder for the copy.
  */
 export function commonJsCopy(root: string, folder: string): void {
-  for (const part of ["index.ts", "components", "stacks"])
-    cpSync(path.join(root, part), path.join(folder, part), { recursive: true });
+  for (const part of ["index.ts", "components", "stacks"]) cpSync(path.join(root, part), path.join(folder, part), { recursive: true });
   for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     if (!file.endsWith(".ts")) continue;
     const text = readFileSync(path.join(folder, file), "utf8");

@@ -34,8 +34,6 @@ export async function until<T>(what: string, attempt: () => Promise<T>, options:
       isFinal: (error) => error instanceof CheckFailure,
     });
   } catch (error) {
-    throw error instanceof GaveUp
-      ? new CheckFailure(`gave up waiting for ${what}: ${error.message}`, options.lookAt)
-      : error;
+    throw error instanceof GaveUp ? new CheckFailure(`gave up waiting for ${what}: ${error.message}`, options.lookAt) : error;
   }
 }

@@ -26,11 +26,7 @@ export function setUpAws(spec: CiSpec): CiOutputs {
 
 function oidcProvider(provider: aws.Provider): aws.iam.OpenIdConnectProvider {
   // Without thumbprints AWS trusts GitHub's certificate by its own list of authorities (IAM User Guide, "Obtain the thumbprint").
-  return new aws.iam.OpenIdConnectProvider(
-    "fenestra-ci-github",
-    { url: issuer, clientIdLists: [audience] },
-    { provider, protect: true },
-  );
+  return new aws.iam.OpenIdConnectProvider("fenestra-ci-github", { url: issuer, clientIdLists: [audience] }, { provider, protect: true });
 }
 
 interface AwsStackArgs {
@@ -125,7 +121,5 @@ class AwsStack extends pulumi.ComponentResource {
 
 /** Names of the policies of a role: no resource's existence may hang on an output. */
 function partsOf(purpose: Purpose): readonly string[] {
-  return Object.keys(
-    policiesOf(purpose, { cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }),
-  );
+  return Object.keys(policiesOf(purpose, { cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }));
 }

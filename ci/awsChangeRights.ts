@@ -93,11 +93,7 @@ export function change(scope: StackScope): readonly Statement[] {
       Resource: [own.serviceRoles],
       Condition: {
         StringEquals: {
-          "iam:AWSServiceName": [
-            "autoscaling.amazonaws.com",
-            "elasticloadbalancing.amazonaws.com",
-            "spot.amazonaws.com",
-          ],
+          "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
         },
       },
     },
@@ -137,13 +133,7 @@ export function change(scope: StackScope): readonly Statement[] {
     {
       Sid: "Parameters",
       Effect: "Allow",
-      Action: [
-        "ssm:AddTagsToResource",
-        "ssm:DeleteParameter",
-        "ssm:DeleteParameters",
-        "ssm:PutParameter",
-        "ssm:RemoveTagsFromResource",
-      ],
+      Action: ["ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:PutParameter", "ssm:RemoveTagsFromResource"],
       Resource: [own.parameters],
     },
     { Sid: "FindImages", Effect: "Allow", Action: ["ssm:GetParameters"], Resource: [own.images] },

@@ -25,9 +25,7 @@ export interface StackScope {
 export function ownNames({ cluster, region, accountId, rolePath, record, pods }: StackScope) {
   const all = `arn:${partition(region)}`;
   return {
-    identities: ["role", "instance-profile", "policy"].map(
-      (kind) => `${all}:iam::${accountId}:${kind}${rolePath}${cluster}-*`,
-    ),
+    identities: ["role", "instance-profile", "policy"].map((kind) => `${all}:iam::${accountId}:${kind}${rolePath}${cluster}-*`),
     policies: `${all}:iam::${accountId}:policy${rolePath}${cluster}-*`,
     roles: `${all}:iam::${accountId}:role${rolePath}${cluster}-*`,
     serviceRoles: `${all}:iam::${accountId}:role/aws-service-role/*`,

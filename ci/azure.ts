@@ -41,11 +41,7 @@ export function setUpAzure({ region: location, accountId, repository, stacks }: 
   const suffix = new random.RandomString("fenestra-state-suffix", { length: 8, upper: false, special: false }).result;
   const account = stateAccount(group.name, location, suffix, opts);
   // Any identity has the tenant id that a vault needs; this one has no rights.
-  const tenant = new managedidentity.UserAssignedIdentity(
-    "fenestra-ci-tenant",
-    { resourceGroupName: group.name, location },
-    opts,
-  );
+  const tenant = new managedidentity.UserAssignedIdentity("fenestra-ci-tenant", { resourceGroupName: group.name, location }, opts);
   const vault = stateVault(group.name, location, suffix, tenant.tenantId, opts);
   const shared: Shared = {
     repository,

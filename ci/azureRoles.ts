@@ -44,8 +44,7 @@ function onlyClusterRoles(ofPods: readonly string[]): string {
 export function rolesOf(purpose: Purpose, ofPods: readonly string[] = []): readonly CiRole[] {
   const key: CiRole = { role: "keyVaultCryptoUser", on: "key" };
   if (purpose === "preview") return [{ role: "storageBlobDataReader", on: "state" }, key];
-  if (purpose === "drift")
-    return [{ role: "storageBlobDataReader", on: "state" }, key, { role: "reader", on: "subscription" }];
+  if (purpose === "drift") return [{ role: "storageBlobDataReader", on: "state" }, key, { role: "reader", on: "subscription" }];
   return [
     { role: "storageBlobDataContributor", on: "state" },
     key,

@@ -86,8 +86,7 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
     return [name, structured.includes(name) ? parsed(text) : text];
   });
   const result = schema.safeParse(Object.fromEntries(values));
-  if (!result.success)
-    throw new CiConfigError(result.error.issues.map(({ path, message }) => `${prefix}${path.join(".")}: ${message}`));
+  if (!result.success) throw new CiConfigError(result.error.issues.map(({ path, message }) => `${prefix}${path.join(".")}: ${message}`));
   const { repository: name, repositoryIds: ids, stacks, stackDir, oidcProviderArn } = result.data;
   const folder = new URL(`../${stackDir}/`, import.meta.url);
   const files = stacks.map((stack) => ({ stack, config: loadConfig(readStackFile(stack, folder)) }));
@@ -136,9 +135,7 @@ function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | unde
  * prefixes of names, and such a cluster's identity would own the identities of the workflows or the states.
  */
 export function overlapping(clusters: readonly string[]): readonly string[] {
-  return clusters.filter(
-    (name) => `${name}-`.startsWith("fenestra-") || clusters.some((other) => other.startsWith(`${name}-`)),
-  );
+  return clusters.filter((name) => `${name}-`.startsWith("fenestra-") || clusters.some((other) => other.startsWith(`${name}-`)));
 }
 
 /** A text that is not JSON is left as it is, for the schema to refuse. */

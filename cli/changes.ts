@@ -44,12 +44,10 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
   if (values.since === undefined) throw new UsageError("changes needs --since REF");
   const compared = await compareSince(values.since, values.install);
   const text = changesJson(compared.map(({ change }) => change));
-  if (values.out !== undefined)
-    writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
+  if (values.out !== undefined) writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
   out(values.json ? text : compared.map(line).join(""));
   return compared.some(
-    ({ change, plan }) =>
-      change.status === "failed" || (change.overview?.refused ?? 0) > 0 || reaches(plan?.findings ?? [], "error"),
+    ({ change, plan }) => change.status === "failed" || (change.overview?.refused ?? 0) > 0 || reaches(plan?.findings ?? [], "error"),
   )
     ? exitCodes.findings
     : exitCodes.fine;

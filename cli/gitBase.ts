@@ -68,8 +68,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-base-"));
   const tree = path.join(folder, "tree");
   const inside = stackDir === undefined ? undefined : path.relative(repository, path.resolve(stackDir));
-  const stackArgs =
-    inside === undefined ? [] : ["--stack-dir", path.resolve(inside.startsWith("..") ? repository : tree, inside)];
+  const stackArgs = inside === undefined ? [] : ["--stack-dir", path.resolve(inside.startsWith("..") ? repository : tree, inside)];
   // Ctrl-C goes to the child as well; this process must live on to clean up.
   const ignore = () => undefined;
   process.on("SIGINT", ignore);
@@ -87,8 +86,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
     return {
       stacks: stacks ?? [],
       plan: (stack) => {
-        if (known?.includes(stack) === false)
-          throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
+        if (known?.includes(stack) === false) throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
         return runPlan(tree, named, stack, stackArgs);
       },
       close,

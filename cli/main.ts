@@ -92,9 +92,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
     if (found === undefined) {
       const names = Object.keys(commands);
       const remedy = didYouMean(name, names);
-      throw new UsageError(
-        `there is no command ${name}; allowed: ${names.join(", ")}${remedy === undefined ? "" : `; ${remedy}`}`,
-      );
+      throw new UsageError(`there is no command ${name}; allowed: ${names.join(", ")}${remedy === undefined ? "" : `; ${remedy}`}`);
     }
     const command = await found.load();
     if (rest.includes("--help") || rest.includes("-h")) {

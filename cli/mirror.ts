@@ -35,10 +35,7 @@ async function mirror(args: readonly string[], { out, err }: Terminal): Promise<
       json: { type: "boolean", default: false },
     },
   });
-  const { stack, config } = readStack(
-    "mirror needs --list and --stack NAME",
-    values.list ? values : { ...values, stack: undefined },
-  );
+  const { stack, config } = readStack("mirror needs --list and --stack NAME", values.list ? values : { ...values, stack: undefined });
   const spec = clusterSpec(loadConfig(config));
   const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
   const list = mirrorList(await makePlan({ stack, config, entry }), spec);

@@ -17,11 +17,7 @@ const repository = fileURLToPath(new URL("../", import.meta.url));
 const lockPath = "components/model/artifacts.lock.json";
 
 /** Where the versions of everything in the lock file stand. */
-const sourceFiles = [
-  "components/model/releases.ts",
-  "components/kubernetes/images.ts",
-  "components/podNetworks/flannel/network.ts",
-];
+const sourceFiles = ["components/model/releases.ts", "components/kubernetes/images.ts", "components/podNetworks/flannel/network.ts"];
 
 const help = `Usage: fenestra pin [VERSION] [options]
 
@@ -69,18 +65,13 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const { check, patches, root } = values;
   if (check && patches) throw new UsageError("--check writes nothing, and --patches writes; allowed: one of them");
   const file = values.lock ?? (root === undefined ? artifactLockFile : path.join(root, lockPath));
-  const before = withUserFile(`--lock ${file}`, "a lock file in the form of components/model/artifacts.lock.json", () =>
-    readLock(file),
-  );
+  const before = withUserFile(`--lock ${file}`, "a lock file in the form of components/model/artifacts.lock.json", () => readLock(file));
   const { only } = values;
-  const chosen = ({ name, version: own }: Pick<Artifact, "name" | "version">) =>
-    only === undefined || `${name} ${own}`.includes(only);
+  const chosen = ({ name, version: own }: Pick<Artifact, "name" | "version">) => only === undefined || `${name} ${own}`.includes(only);
   const complete = withNamed(before, namedArtifacts().filter(chosen));
   const asked = version === undefined ? complete : release(complete, version.replace(/^v/, ""));
   if (only !== undefined && !asked.some(chosen))
-    throw new UsageError(
-      `--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`,
-    );
+    throw new UsageError(`--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`);
   const publishers = new Publishers({ via: urlOf(values.via), timeoutMs: secondsOf(values.timeout) * 1000 });
   const look = check || patches ? await findNewer(asked.filter(chosen), publishers) : undefined;
   const sources = patches ? readSources(root ?? repository) : new Map<string, string>();
@@ -107,8 +98,7 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   }
   if (check) return look?.newer.length === 0 ? exitCodes.fine : exitCodes.findings;
   if (text !== renderLock(before)) writeFileSync(file, text);
-  if (taken.length > 0)
-    for (const [name, content] of texts) writeFileSync(path.join(root ?? repository, name), content);
+  if (taken.length > 0) for (const [name, content] of texts) writeFileSync(path.join(root ?? repository, name), content);
   return exitCodes.fine;
 }
 

@@ -76,9 +76,7 @@ export async function refreshed(
       throw new UsageError(`the prices of ${key} cannot be had: ${error instanceof Error ? error.message : error}`);
     }
     const missing = [...sizes.keys()].filter((size) => regions[key]?.machineHour[size] === undefined);
-    err(
-      `${key}: ${sizes.size - missing.length} sizes${missing.length === 0 ? "" : `, unknown: ${missing.join(", ")}`}\n`,
-    );
+    err(`${key}: ${sizes.size - missing.length} sizes${missing.length === 0 ? "" : `, unknown: ${missing.join(", ")}`}\n`);
   }
   return { ...before, regions };
 }

@@ -91,20 +91,12 @@ function parseArguments(args: readonly string[]): RehearsalSettings {
   };
 }
 
-function wantedOf(
-  text: string | undefined,
-  config: Readonly<Record<string, string>>,
-  engine: boolean,
-): Wanted | undefined {
+function wantedOf(text: string | undefined, config: Readonly<Record<string, string>>, engine: boolean): Wanted | undefined {
   if (text === undefined) return undefined;
   if (!/^\d+\.\d+(\.\d+)?$/.test(text))
-    throw new UsageError(
-      `--update-to ${text}: allowed is a minor or a release, such as ${minorOf(defaultRelease)} or ${defaultRelease}`,
-    );
+    throw new UsageError(`--update-to ${text}: allowed is a minor or a release, such as ${minorOf(defaultRelease)} or ${defaultRelease}`);
   const { controlPlane, mirror } = loadConfig(config);
   if (controlPlane.replicas !== 3 || mirror.artifacts !== undefined || engine)
-    throw new UsageError(
-      "--update-to needs a stack with controlPlane.replicas: 3 and without mirror.artifacts, and no --engine",
-    );
+    throw new UsageError("--update-to needs a stack with controlPlane.replicas: 3 and without mirror.artifacts, and no --engine");
   return { minor: minorOf(text), release: minorOf(text) === text ? undefined : text };
 }

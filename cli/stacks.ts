@@ -31,14 +31,8 @@ export function deployableStacks(folder: URL = stacksFolder): {
 
 /** One line per stack of a folder. A file with mistakes is listed as such and does not hide the others. */
 export function stackLines(folder: URL = stacksFolder): readonly string[] {
-  const rows = [
-    ["STACK", "CLOUD", "REGION", "KUBERNETES", "POOLS"],
-    ...stackNames(folder).map((name) => row(name, folder)),
-  ];
-  const widths = rows.reduce<number[]>(
-    (most, cells) => cells.map((cell, i) => Math.max(most[i] ?? 0, cell.length)),
-    [],
-  );
+  const rows = [["STACK", "CLOUD", "REGION", "KUBERNETES", "POOLS"], ...stackNames(folder).map((name) => row(name, folder))];
+  const widths = rows.reduce<number[]>((most, cells) => cells.map((cell, i) => Math.max(most[i] ?? 0, cell.length)), []);
   return rows.map((cells) =>
     cells
       .map((cell, i) => cell.padEnd(widths[i] ?? 0))

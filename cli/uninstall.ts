@@ -26,8 +26,7 @@ export const uninstallCommand: Command = {
       args: [...args],
       options: { check: { type: "boolean", default: false }, kubeconfig: { type: "string" } },
     });
-    if (!values.check)
-      throw new UsageError("uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME");
+    if (!values.check) throw new UsageError("uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME");
     if (values.kubeconfig === undefined) throw new UsageError("uninstall needs --kubeconfig FILE");
     const api = clusterOf(values.kubeconfig);
     let found: Inventory;
@@ -71,9 +70,7 @@ async function inventory({ core }: ClusterApi): Promise<Inventory> {
     })),
     // An empty one that waits for an API that does not answer ties the cluster to nothing.
     namespaces: namespaces.items
-      .filter(({ status }) =>
-        status?.conditions?.some(({ type, status: is }) => holdsContent.has(type) && is === "True"),
-      )
+      .filter(({ status }) => status?.conditions?.some(({ type, status: is }) => holdsContent.has(type) && is === "True"))
       .map(({ metadata }) => found("Namespace", metadata)),
   };
 }

@@ -45,9 +45,7 @@ const everyAddOn = {
 const identity = { serviceAccountKeys: ["rsa-1", "ecdsa"], workloadIdentity: {} } satisfies StackConfigInput["access"];
 
 const accessSchema = z.looseObject({});
-const poolsSchema = z.array(
-  z.looseObject({ autoscale: z.looseObject({ min: z.number(), max: z.number() }).optional() }),
-);
+const poolsSchema = z.array(z.looseObject({ autoscale: z.looseObject({ min: z.number(), max: z.number() }).optional() }));
 
 /**
  * A stack's config with every add-on, all samples and rights in the cloud for pods, and at least one node in every pool, so that each of their pods has a place. All else
@@ -56,9 +54,7 @@ const poolsSchema = z.array(
 export function withEveryAddOn(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const pools = poolsSchema.parse(JSON.parse(config["fenestra:pools"] ?? "[]"));
   const manned = pools.map((pool) =>
-    pool.autoscale === undefined
-      ? pool
-      : { ...pool, autoscale: { ...pool.autoscale, min: Math.max(1, pool.autoscale.min) } },
+    pool.autoscale === undefined ? pool : { ...pool, autoscale: { ...pool.autoscale, min: Math.max(1, pool.autoscale.min) } },
   );
   const access = accessSchema.parse(JSON.parse(config["fenestra:access"] ?? "{}"));
   return {

@@ -90,9 +90,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   "windows-duplicate-taint": {
     what: "the same on Windows machines",
     fails: "nodes register",
-    ...inWindowsFiles(({ path, content }) =>
-      path.endsWith("kubelet-config.yaml") ? withDuplicateTaint(content) : content,
-    ),
+    ...inWindowsFiles(({ path, content }) => (path.endsWith("kubelet-config.yaml") ? withDuplicateTaint(content) : content)),
   },
   // The kubelet itself looks at NodeRestriction's list first (kubernetes: pkg/kubelet/apis/well_known_labels.go).
   "refused-label": {
@@ -121,8 +119,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     what: "Linux workers of AWS report their launch to a hook that their group does not have",
     fails: "launch hooks",
     ...inFiles(
-      ({ path, content }) =>
-        path === "/etc/fenestra/machine.env" ? content.replace(/^LAUNCH_HOOK=.*$/m, "LAUNCH_HOOK=another") : content,
+      ({ path, content }) => (path === "/etc/fenestra/machine.env" ? content.replace(/^LAUNCH_HOOK=.*$/m, "LAUNCH_HOOK=another") : content),
       isLinuxWorker,
     ),
   },
@@ -142,9 +139,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   "containerd-unknown-key": {
     what: "a key of containerd's registry settings is misspelt, which containerd only logs",
     fails: "files: containerd",
-    ...inFiles(({ path, content }) =>
-      path.endsWith("config.toml") ? content.replace(/^config_path = /m, "confg_path = ") : content,
-    ),
+    ...inFiles(({ path, content }) => (path.endsWith("config.toml") ? content.replace(/^config_path = /m, "confg_path = ") : content)),
   },
   "windows-proxy-flag": {
     what: "kube-proxy.exe is given a flag that it does not know",
@@ -197,17 +192,13 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     what: "metrics-server may not look for nodes and pods",
     fails: "add-ons: programs",
     realAddOns: true,
-    ...inObject("ClusterRole", "fenestra:metrics-server", (text) =>
-      text.replace('"resources":["pods","nodes"]', '"resources":["pods"]'),
-    ),
+    ...inObject("ClusterRole", "fenestra:metrics-server", (text) => text.replace('"resources":["pods","nodes"]', '"resources":["pods"]')),
   },
   "add-on-unknown-flag": {
     what: "metrics-server is given a flag that it does not know",
     fails: "add-ons: programs",
     realAddOns: true,
-    ...inObject("Deployment", "metrics-server", (text) =>
-      text.replace("--metric-resolution=15s", "--metric-resolutions=15s"),
-    ),
+    ...inObject("Deployment", "metrics-server", (text) => text.replace("--metric-resolution=15s", "--metric-resolutions=15s")),
   },
   "no-upstream-dns": {
     what: "the kubelets of Linux machines give pods no name server of the machine, and CoreDNS then asks itself",
@@ -274,8 +265,7 @@ export function breakagesText(): string {
 export function together(broken: readonly Breakage[]): Breakage {
   const { mirror } = broken.find((one) => one.mirror !== undefined) ?? {};
   return {
-    payload: ({ machine, payload }) =>
-      broken.reduce((changed, one) => one.payload?.({ machine, payload: changed }) ?? changed, payload),
+    payload: ({ machine, payload }) => broken.reduce((changed, one) => one.payload?.({ machine, payload: changed }) ?? changed, payload),
     object: (object) => broken.reduce((changed, one) => one.object?.(changed) ?? changed, object),
     platform: (answer) => broken.reduce((changed, one) => one.platform?.(changed) ?? changed, answer),
     ...(mirror === undefined ? {} : { mirror }),

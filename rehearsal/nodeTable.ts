@@ -23,10 +23,7 @@ export function nodeTable(nodes: readonly V1Node[]): readonly string[] {
       ];
     })
     .toSorted(([nameA = "", a = ""], [nameB = "", b = ""]) => {
-      const [left, right] = [
-        `${Number(a !== "control plane")}${a} ${nameA}`,
-        `${Number(b !== "control plane")}${b} ${nameB}`,
-      ];
+      const [left, right] = [`${Number(a !== "control plane")}${a} ${nameA}`, `${Number(b !== "control plane")}${b} ${nameB}`];
       return left < right ? -1 : 1;
     });
   const table = [headings, ...rows];

@@ -13,8 +13,7 @@ export interface OwnAuthority {
  */
 export function withOwnAuthority(config: OwnAuthority["config"]): OwnAuthority | undefined {
   const { certificateAuthorities: [, ...others] = [], mirror } = loadConfig(config);
-  if (!("fenestra:certificateAuthorities" in config) || mirror.artifacts?.startsWith("https:") !== true)
-    return undefined;
+  if (!("fenestra:certificateAuthorities" in config) || mirror.artifacts?.startsWith("https:") !== true) return undefined;
   const authority = newAuthority("Own authority of the stack");
   const all = JSON.stringify([authority.certificate, ...others]);
   return { config: { ...config, "fenestra:certificateAuthorities": all }, authority };

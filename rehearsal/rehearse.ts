@@ -57,8 +57,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   });
   progress.line(`program: ${program.resources.length} resources registered, outputs simulated`);
   const cloud = withPlatform(simulateCloud(program, spec), options.breakage?.platform);
-  const decodeOne = (machine: SimulatedMachine): DecodedMachine =>
-    decodeMachine(machine, cloud, options.breakage?.payload);
+  const decodeOne = (machine: SimulatedMachine): DecodedMachine => decodeMachine(machine, cloud, options.breakage?.payload);
   const decoded = cloud.machines.map(decodeOne);
   const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode: decodeOne, progress });
   const { updateTo } = options;
@@ -68,19 +67,8 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
   );
 
-  const settings = await mirrorSettings(
-    { entry, stack, config },
-    stackConfig,
-    own?.authority,
-    options.breakage?.mirror,
-  );
-  const surroundings = await buildSurroundings(
-    cloud,
-    [...decoded, ...coming],
-    spec.network.cidrs,
-    workFolder,
-    settings,
-  );
+  const settings = await mirrorSettings({ entry, stack, config }, stackConfig, own?.authority, options.breakage?.mirror);
+  const surroundings = await buildSurroundings(cloud, [...decoded, ...coming], spec.network.cidrs, workFolder, settings);
   const { mirror } = surroundings;
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
   if (mirror !== undefined) progress.line(mirrorLine(mirror));

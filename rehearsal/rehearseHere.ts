@@ -182,9 +182,7 @@ async function withinNamespaces(
     ...(updateTo === undefined ? {} : { updateTo: await findRelease(updateTo, later, quiet) }),
     containerRuntime: await obtainContainerRuntime(quiet),
     ...(usesKms(config) ? { kmsPlugin: await obtainKmsPlugin(quiet) } : {}),
-    ...(realAddOns
-      ? { addOns: { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } }
-      : {}),
+    ...(realAddOns ? { addOns: { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } } : {}),
     checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, quiet))).catch(reasonOf),
     progress,
     workFolder: inside.workFolder,
@@ -194,9 +192,7 @@ async function withinNamespaces(
     only,
     ...(breakage === undefined ? {} : { breakage }),
     ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
-    ...(engine
-      ? { onEngine: async (access) => untilEngineIsDone(progress, stack, access, inside.enterCommand() ?? []) }
-      : {}),
+    ...(engine ? { onEngine: async (access) => untilEngineIsDone(progress, stack, access, inside.enterCommand() ?? []) } : {}),
   });
   progress.line(memory.text());
   const { lines, passed } = summary(reports, only, paint);

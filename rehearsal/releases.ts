@@ -4,10 +4,7 @@ import type { ProgramName } from "./programs/catalog.ts";
 import type { Programs } from "./programs/obtain.ts";
 
 /** The stack's config with another Kubernetes release. */
-export function withRelease(
-  config: Readonly<Record<string, string>>,
-  version: string,
-): Readonly<Record<string, string>> {
+export function withRelease(config: Readonly<Record<string, string>>, version: string): Readonly<Record<string, string>> {
   const key = "fenestra:kubernetes";
   const present: unknown = JSON.parse(config[key] ?? "{}");
   return { ...config, [key]: JSON.stringify({ ...(typeof present === "object" ? present : {}), version }) };
@@ -22,16 +19,13 @@ export function withPatchOf(
   const asked = loadConfig(config).kubernetes.version;
   const { version } = programs["kube-apiserver"];
   if (asked === version) return config;
-  progress.line(
-    `the stack asks for Kubernetes ${asked}; the programs at hand are ${version}, so this rehearsal runs with ${version}`,
-  );
+  progress.line(`the stack asks for Kubernetes ${asked}; the programs at hand are ${version}, so this rehearsal runs with ${version}`);
   return withRelease(config, version);
 }
 
 /** Which releases ran, in their order. Pure. */
 export function releasesText(ran: readonly Programs[]): string {
-  const releases = (name: ProgramName): string =>
-    [...new Set(ran.map((programs) => releaseOf(programs[name])))].join(", then ");
+  const releases = (name: ProgramName): string => [...new Set(ran.map((programs) => releaseOf(programs[name])))].join(", then ");
   return `ran: Kubernetes ${releases("kube-apiserver")}; etcd ${releases("etcd")}; kwok ${releases("kwok")}`;
 }
 

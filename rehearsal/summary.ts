@@ -12,9 +12,7 @@ export function summary(
   const passed = results.some(({ outcome }) => outcome === "passed");
   return {
     lines: [
-      ...(none
-        ? [`no check was run; --only ${only}: allowed is the beginning of a check's id, slow ones with --full`]
-        : []),
+      ...(none ? [`no check was run; --only ${only}: allowed is the beginning of a check's id, slow ones with --full`] : []),
       ...(none || failed || passed ? [] : ["no check has passed: each one was skipped"]),
       ...recapLines(results, paint),
       summaryLine(results).replace(", 0 skipped", ""),

@@ -108,8 +108,7 @@ export class Update {
       await Promise.all(layer.map((resource) => this.#carryOut(resource)?.(cluster, lab)));
       const reached = Math.max(...layer.map(({ urn }) => this.#depths.get(urn) ?? 0));
       const done = this.#layers.length === 0 ? Number.POSITIVE_INFINITY : reached;
-      for (const resource of program.resources)
-        if ((this.#depths.get(resource.urn) ?? 0) <= done) state.set(resource.urn, resource);
+      for (const resource of program.resources) if ((this.#depths.get(resource.urn) ?? 0) <= done) state.set(resource.urn, resource);
       if (layer.some(({ name }) => name === until)) return;
     }
     if (until !== undefined) throw new Error(`the update has no step ${until}`);
@@ -141,11 +140,7 @@ export class Update {
     };
   }
 
-  async #roll(
-    running: readonly SimulatedMachine[],
-    wanted: readonly DecodedMachine[],
-    cluster: Cluster,
-  ): Promise<void> {
+  async #roll(running: readonly SimulatedMachine[], wanted: readonly DecodedMachine[], cluster: Cluster): Promise<void> {
     const { cloud, progress } = this.#of;
     const last = [...running];
     for (const worker of wanted) {
@@ -174,11 +169,9 @@ async function untilReady(name: string, { api, refusals }: Cluster): Promise<voi
       throw new Error("it is not Ready");
     return true;
   };
-  await waitFor(`node ${name} to be Ready`, look, { timeoutMs: limitsMs.machine, intervalMs: 500 }).catch(
-    async (error: unknown) => {
-      throw new Error([messageOf(error), ...(await refusals.lasting())].join("; "));
-    },
-  );
+  await waitFor(`node ${name} to be Ready`, look, { timeoutMs: limitsMs.machine, intervalMs: 500 }).catch(async (error: unknown) => {
+    throw new Error([messageOf(error), ...(await refusals.lasting())].join("; "));
+  });
 }
 
 /** Takes a machine of a group away, when its pods have moved: a Linux machine drains itself by its own script, for a Windows machine it is done here. */

@@ -79,10 +79,7 @@ export interface BuiltCluster {
   readonly workloadIdentity: Pick<WorkloadIdentityOutput, "issuer" | "identities"> | undefined;
 }
 
-function workloadIdentityOutput({
-  workloadIdentity,
-  serviceAccountPublicKeys: keys,
-}: BuiltCluster): WorkloadIdentityOutput | undefined {
+function workloadIdentityOutput({ workloadIdentity, serviceAccountPublicKeys: keys }: BuiltCluster): WorkloadIdentityOutput | undefined {
   if (workloadIdentity === undefined) return undefined;
   const { issuer, identities } = workloadIdentity;
   const discovery = pulumi.all([issuer, keys]).apply(([url, known]) => discoveryDocument(url, known));

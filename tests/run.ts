@@ -54,9 +54,7 @@ async function show(
 /** A step that passes or fails as a whole. */
 async function single(argv: readonly string[]): Promise<Counts> {
   const { code, lines } = await show(argv);
-  return code === 0
-    ? { passed: 1, failed: 0, skipped: 0 }
-    : { passed: 0, failed: 1, skipped: 0, problems: [lines.join("\n")] };
+  return code === 0 ? { passed: 1, failed: 0, skipped: 0 } : { passed: 0, failed: 1, skipped: 0, problems: [lines.join("\n")] };
 }
 
 /** Control-plane programs, checkers and the log collector, built once when they are not at hand; tests that need kubeadm find it by its variable. */
@@ -104,14 +102,7 @@ const failedCheck = /^\[[ \d.]+ s\] FAIL /;
 
 /** A rehearsal ends with the line `N passed, N failed[, N skipped]`. */
 async function rehearsal(stack: string, option: "--full" | "--every-add-on"): Promise<Counts> {
-  const { code, lines } = await show([
-    path.join(root, "cli/fenestra"),
-    "rehearse",
-    "--stack",
-    stack,
-    ...stackDir,
-    option,
-  ]);
+  const { code, lines } = await show([path.join(root, "cli/fenestra"), "rehearse", "--stack", stack, ...stackDir, option]);
   const match = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(lines.at(-1) ?? "");
   if (match === null) return { passed: 0, failed: 1, skipped: 0, problems: [lines.slice(-problemLines).join("\n")] };
   const [passed = 0, failed = 0, skipped = 0] = match.slice(1).map((digits) => Number(digits ?? 0));
@@ -153,8 +144,7 @@ for (const { title, run } of steps) {
 }
 if (total.problems !== undefined && total.problems.length > 0) {
   console.log("\nWhat failed:");
-  for (const problem of total.problems)
-    console.log(problem.split("\n").slice(0, problemLines).join("\n    ").replace(/^/, "  - "));
+  for (const problem of total.problems) console.log(problem.split("\n").slice(0, problemLines).join("\n    ").replace(/^/, "  - "));
 }
 console.log(`\n${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}`);
 process.exitCode = total.failed > 0 ? 1 : 0;

@@ -15,9 +15,7 @@ import type { ClusterFacts } from "./plan.ts";
 /** Reads what decides which checks there are. */
 export async function clusterFacts(api: ClusterApi, outbound: string | undefined): Promise<ClusterFacts> {
   const exporter = (name: string) =>
-    ifFound(api.core.readNamespacedService({ namespace: monitoringNamespace, name })).then(
-      (found) => found !== undefined,
-    );
+    ifFound(api.core.readNamespacedService({ namespace: monitoringNamespace, name })).then((found) => found !== undefined);
   const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, linux, windows] = await Promise.all([
     api.core.listNode(),
     api.node.listRuntimeClass(),

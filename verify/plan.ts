@@ -9,14 +9,7 @@ import { podNetworks } from "../components/podNetworks/podNetworks.ts";
 import type { VerifyCheck } from "./check.ts";
 import { execCheck, logsCheck } from "./checks/containers.ts";
 import { exporterCheck } from "./checks/exporters.ts";
-import {
-  groupNodesCheck,
-  metricsCheck,
-  podMetricsCheck,
-  podsReadyCheck,
-  podsReadyId,
-  servingCertificatesCheck,
-} from "./checks/nodes.ts";
+import { groupNodesCheck, metricsCheck, podMetricsCheck, podsReadyCheck, podsReadyId, servingCertificatesCheck } from "./checks/nodes.ts";
 import { metadataCheck, outboundCheck } from "./checks/outside.ts";
 import { acrossHostsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.ts";
 import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./checks/services.ts";
@@ -75,8 +68,7 @@ function missingClass(name: string, build: string): VerifyCheck {
   return {
     id: `runtime-class/${name}`,
     title: `there is a RuntimeClass for ${name}`,
-    run: () =>
-      Promise.reject(new CheckFailure(`no RuntimeClass selects build ${build}`, "kubectl get runtimeclasses -o yaml")),
+    run: () => Promise.reject(new CheckFailure(`no RuntimeClass selects build ${build}`, "kubectl get runtimeclasses -o yaml")),
   };
 }
 
@@ -151,18 +143,13 @@ function diskChecks({ disks }: ClusterFacts, groups: readonly NodeGroup[]): read
         "there is no CSIDriver of EBS or Azure Disk: addons.storage is off",
       ),
     ];
-  return groups.flatMap((group) => [
-    real(diskDriverCheck(group, disks.driver), group),
-    real(volumeCheck(group, disks[group.os]), group),
-  ]);
+  return groups.flatMap((group) => [real(diskDriverCheck(group, disks.driver), group), real(volumeCheck(group, disks[group.os]), group)]);
 }
 
 function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
   const controlPlane = nodes.filter((node) => node.controlPlane);
   const none = (os: NodeGroup["os"]): readonly VerifyCheck[] =>
-    groups.some((group) => group.os === os)
-      ? []
-      : [missing(`nodes/${os}`, `nodes of ${os} Ready`, `the cluster has no ${os} worker`)];
+    groups.some((group) => group.os === os) ? [] : [missing(`nodes/${os}`, `nodes of ${os} Ready`, `the cluster has no ${os} worker`)];
   const metrics = metricsApi
     ? [
         real(metricsCheck, { id: "nodes", simulated: nodes.some((node) => node.simulated) }),
@@ -191,16 +178,11 @@ function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGr
 /** More than a small cluster has nodes, so that chance does not decide. */
 const plainPods = 8;
 
-function placementChecks(
-  { runtimeClasses, runtimeClassPolicy }: ClusterFacts,
-  groups: readonly NodeGroup[],
-): readonly VerifyCheck[] {
+function placementChecks({ runtimeClasses, runtimeClassPolicy }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
   const releases = groups.map(({ release }) => release).filter((release) => release !== undefined);
   return [
     plainPodsCheck({ count: plainPods, mustStart: false, system: [] }),
-    ...releases.flatMap(({ name, build }) =>
-      runtimeClasses.some((each) => each.build === build) ? [] : [missingClass(name, build)],
-    ),
+    ...releases.flatMap(({ name, build }) => (runtimeClasses.some((each) => each.build === build) ? [] : [missingClass(name, build)])),
     ...runtimeClasses.map(({ name, build, isolated }) => {
       const own = groups.find(({ nodes }) => nodes.some((node) => node.build === build));
       // What no other check has seen of a class is isolation by Hyper-V: its container must start.

@@ -6,14 +6,7 @@ import { NotYet, until } from "../checks/poll.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "./api.ts";
 import type { ExecResult, Execute } from "./exec.ts";
-import {
-  hostProbePodOf,
-  type ProbePod,
-  probePodManifest,
-  probePodsOf,
-  probeService,
-  serviceName,
-} from "./manifests.ts";
+import { hostProbePodOf, type ProbePod, probePodManifest, probePodsOf, probeService, serviceName } from "./manifests.ts";
 import type { NodeGroup } from "./nodes.ts";
 
 /** A probe pod that is Ready. */
@@ -60,9 +53,7 @@ export class ProbePods {
   async service(group: NodeGroup): Promise<ProbeService> {
     const name = serviceName(group.id);
     const namespace = this.#namespace;
-    await this.#api.core
-      .createNamespacedService({ namespace, body: probeService(group.id, "NodePort") })
-      .catch(unlessPresent);
+    await this.#api.core.createNamespacedService({ namespace, body: probeService(group.id, "NodePort") }).catch(unlessPresent);
     const { spec } = await this.#api.core.readNamespacedService({ namespace, name });
     const nodePort = spec?.ports?.[0]?.nodePort;
     if (spec?.clusterIP === undefined || nodePort === undefined)

@@ -72,8 +72,7 @@ export async function verify(
     removal = await removeNamespace(api, namespace);
     release();
   }
-  if (removal.left !== undefined)
-    err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
+  if (removal.left !== undefined) err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
   if (junit !== undefined) writeFileSync(junit, junitXml(results, "fenestra verify", api.server));
   for (const text of [...recapLines(results, paint), summaryLine(results)]) out(`${text}\n`);
   const failed = results.some(({ outcome }) => outcome === "failed");
@@ -81,10 +80,7 @@ export async function verify(
 }
 
 /** A signal that ends the run on Ctrl-C; the second Ctrl-C ends the program at once, with the exit code of a failed check. */
-function untilInterrupted(
-  namespace: string,
-  err: Output["err"],
-): { readonly interrupted: AbortSignal; readonly release: () => void } {
+function untilInterrupted(namespace: string, err: Output["err"]): { readonly interrupted: AbortSignal; readonly release: () => void } {
   const controller = new AbortController();
   const interrupt = (): void => {
     if (controller.signal.aborted) {

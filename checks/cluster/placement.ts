@@ -9,8 +9,7 @@ import { podProblem } from "./workloads.ts";
 
 type Context = ApiTools & CheckRun;
 
-const describe = (namespace: string, name: string): string =>
-  `kubectl -n ${namespace} describe pod ${name} (while this check runs)`;
+const describe = (namespace: string, name: string): string => `kubectl -n ${namespace} describe pod ${name} (while this check runs)`;
 
 /** What the scheduler decided about a pod. */
 interface Placed {
@@ -51,11 +50,7 @@ async function untilStarted({ api, namespace, signal }: Context, name: string): 
 }
 
 /** Makes pods, gives the scheduler's decisions to `judge`, and removes the pods again. */
-async function withPlaced(
-  context: Context,
-  pods: readonly V1Pod[],
-  judge: (placed: readonly Placed[]) => Promise<void>,
-): Promise<void> {
+async function withPlaced(context: Context, pods: readonly V1Pod[], judge: (placed: readonly Placed[]) => Promise<void>): Promise<void> {
   const { api, namespace } = context;
   try {
     await judge(await Promise.all(pods.map((pod) => place(context, pod))));
@@ -79,8 +74,7 @@ interface PlainPods {
 export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<ApiTools> {
   return {
     id: "plain-pods",
-    title:
-      "pods that say nothing about their system never get to a Windows node, nor do CoreDNS and the Linux kube-proxy",
+    title: "pods that say nothing about their system never get to a Windows node, nor do CoreDNS and the Linux kube-proxy",
     run: async (context) => {
       const { api, namespace, note, waitingImage } = context;
       const nodes = new Map((await api.core.listNode()).items.map(nodeFacts).map((node) => [node.name, node]));
@@ -208,9 +202,7 @@ export function runtimeClassPolicyCheck(
       for (const [key, value] of Object.entries(runtimeClass.scheduling?.nodeSelector ?? {}))
         expect(spec?.nodeSelector?.[key] === value, `its node selector lacks ${key}=${value}`, lookAt);
       for (const wanted of runtimeClass.scheduling?.tolerations ?? []) {
-        const times = (spec?.tolerations ?? []).filter(
-          ({ key, effect }) => key === wanted.key && effect === wanted.effect,
-        );
+        const times = (spec?.tolerations ?? []).filter(({ key, effect }) => key === wanted.key && effect === wanted.effect);
         expect(times.length === 1, `its toleration of ${wanted.key} is there ${times.length} times`, lookAt);
       }
     },

@@ -87,9 +87,7 @@ export function awaitsFirstProbe({ spec, status }: V1Pod, now: number): boolean 
     const { initialDelaySeconds: delay = 0, periodSeconds: period = defaultPeriod } = readinessProbe ?? {};
     const started = own?.state?.running?.startedAt;
     if (own?.ready === true) return "ready";
-    return delay > 0 && started !== undefined && now < new Date(started).getTime() + (delay + period) * 1000
-      ? "awaits"
-      : "not ready";
+    return delay > 0 && started !== undefined && now < new Date(started).getTime() + (delay + period) * 1000 ? "awaits" : "not ready";
   });
   return status?.phase === "Running" && states.includes("awaits") && !states.includes("not ready");
 }
@@ -124,8 +122,7 @@ export function workloadProblems(
       const wanted = spec?.replicas ?? 1;
       const ready = (status?.readyReplicas ?? 0) + late(owned);
       const state =
-        seen(metadata?.generation, status?.observedGeneration) ??
-        (ready < wanted ? `has ${ready} of ${wanted} pods Ready` : undefined);
+        seen(metadata?.generation, status?.observedGeneration) ?? (ready < wanted ? `has ${ready} of ${wanted} pods Ready` : undefined);
       return problem(owned, state, pods);
     }),
     ...daemonSets.flatMap(({ metadata, spec, status }) => {
@@ -172,11 +169,7 @@ interface WantedWorkloads {
 }
 
 /** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */
-export function workloadsCheck({
-  id = "workloads",
-  slow = false,
-  beforeProbes = false,
-}: WantedWorkloads = {}): Check<ApiTools> {
+export function workloadsCheck({ id = "workloads", slow = false, beforeProbes = false }: WantedWorkloads = {}): Check<ApiTools> {
   return {
     id,
     title: `every Deployment, StatefulSet and DaemonSet of the cluster has all its pods ${beforeProbes ? "running" : "available"}`,
@@ -192,9 +185,7 @@ export function workloadsCheck({
           const problems = workloadProblems(workloads, (pod) => beforeProbes && awaitsFirstProbe(pod, now));
           lookAt = problems[0]?.lookAt;
           if (problems.length > 0) {
-            throw new NotYet(
-              problems.map(({ what, reason }) => `${what}${reason === undefined ? "" : ` (${reason})`}`).join("\n"),
-            );
+            throw new NotYet(problems.map(({ what, reason }) => `${what}${reason === undefined ? "" : ` (${reason})`}`).join("\n"));
           }
           return workloads;
         },

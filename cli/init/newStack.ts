@@ -34,10 +34,7 @@ export function zonesOf(cloud: Cloud, region: string, count: number): readonly s
 export function newStackText(stack: NewStack): string {
   const { cloud, production } = stack;
   const account = cloud === "aws" ? "AWS account" : "Azure subscription";
-  const pools = [
-    { name: "linux", os: "linux" },
-    ...stack.windows.map((os) => ({ name: os.replace("windows-", "win"), os })),
-  ];
+  const pools = [{ name: "linux", os: "linux" }, ...stack.windows.map((os) => ({ name: os.replace("windows-", "win"), os }))];
   return [
     "# yaml-language-server: $schema=./schema.json",
     "# Every setting, with its default: docs/configuration.md",
@@ -48,15 +45,9 @@ export function newStackText(stack: NewStack): string {
     `  fenestra:region: ${scalar(stack.region)}`,
     ...(stack.accountId === undefined
       ? [`  # The ${account} that this stack may touch, nothing else:`, '  # fenestra:accountId: "..."']
-      : [
-          `  # The ${account} that this stack may touch, nothing else.`,
-          `  fenestra:accountId: ${text(stack.accountId)}`,
-        ]),
+      : [`  # The ${account} that this stack may touch, nothing else.`, `  fenestra:accountId: ${text(stack.accountId)}`]),
     ...(production
-      ? [
-          "  # Protects the etcd disks and the keys from deletion, leaves the samples out.",
-          "  fenestra:environment: production",
-        ]
+      ? ["  # Protects the etcd disks and the keys from deletion, leaves the samples out.", "  fenestra:environment: production"]
       : []),
     "  fenestra:network:",
     // Accounts of AWS do not have the same letters, and new ones lack some (EC2, DescribeAvailabilityZones).
@@ -87,15 +78,10 @@ function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[]
     "    workloadIdentity:",
     "      serviceAccounts: []",
   ];
-  const privately =
-    "# The API is reachable from the network of the cluster only: deploy from inside it, or name your networks:";
+  const privately = "# The API is reachable from the network of the cluster only: deploy from inside it, or name your networks:";
   if (allow.length === 0)
     return workloadIdentity
-      ? [
-          "  fenestra:access:",
-          ...[privately, "# public:", "#   allow: [...]"].map((line) => `    ${line}`),
-          ...identity,
-        ]
+      ? ["  fenestra:access:", ...[privately, "# public:", "#   allow: [...]"].map((line) => `    ${line}`), ...identity]
       : [privately, "# fenestra:access:", "#   public:", "#     allow: [...]"].map((line) => `  ${line}`);
   return [
     "  fenestra:access:",

@@ -101,10 +101,7 @@ const yesOrNo = (option: string, ask: string): Question<boolean> => ({
 
 const productionQuestion = yesOrNo("production", "Is it for production?");
 
-const workloadIdentityQuestion = yesOrNo(
-  "workload-identity",
-  "Do pods get rights in the cloud by their service accounts?",
-);
+const workloadIdentityQuestion = yesOrNo("workload-identity", "Do pods get rights in the cloud by their service accounts?");
 
 const zonesQuestion: Question<number> = {
   option: "zones",

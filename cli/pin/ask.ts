@@ -70,9 +70,7 @@ export class Publishers {
   /** The tags of a repository's releases on GitHub, newest first, the last hundred (REST API, "List releases"). */
   releases(owner: string, repository: string): Promise<Versions> {
     return this.#versions(`https://api.github.com/repos/${owner}/${repository}/releases?per_page=100`, (text) =>
-      releaseSchema
-        .parse(JSON.parse(text))
-        .flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name])),
+      releaseSchema.parse(JSON.parse(text)).flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name])),
     );
   }
 
@@ -153,10 +151,7 @@ export class Publishers {
       if (value !== undefined) url.searchParams.set(name, value);
     }
     const answer: unknown = await (await this.#request(url.href, {})).json();
-    const given =
-      typeof answer === "object" && answer !== null
-        ? [Reflect.get(answer, "token"), Reflect.get(answer, "access_token")]
-        : [];
+    const given = typeof answer === "object" && answer !== null ? [Reflect.get(answer, "token"), Reflect.get(answer, "access_token")] : [];
     const token = given.find((value) => typeof value === "string");
     if (typeof token !== "string") throw new Error("the registry gives no token without a login");
     return token;

@@ -24,9 +24,7 @@ export interface PinResult {
 export function releaseArtifacts(version: string): readonly Artifact[] {
   if (!/^\d+\.\d+\.\d+$/.test(version)) throw new RangeError(`${version} is not a release such as ${defaultRelease}`);
   if (!minors.some(({ minor }) => minor === minorOf(version)))
-    throw new RangeError(
-      `Kubernetes ${minorOf(version)} cannot be chosen; allowed: ${minors.map(({ minor }) => minor).join(", ")}`,
-    );
+    throw new RangeError(`Kubernetes ${minorOf(version)} cannot be chosen; allowed: ${minors.map(({ minor }) => minor).join(", ")}`);
   return (["linux", "windows"] as const).flatMap((os) =>
     releasePrograms[os].map((name): Artifact => {
       const url = `https://dl.k8s.io/release/v${version}/bin/${os}/amd64/${name}`;
@@ -64,11 +62,7 @@ export function namedArtifacts(): readonly Named[] {
     ...Object.entries(own),
     ["registry.k8s.io/pause", pause] as const,
   ]);
-  return [
-    ...programs.map(([name, version]) => ({ name, version })),
-    ...addOnImages(),
-    ...windowsReleases.flatMap(windowsImageQueries),
-  ];
+  return [...programs.map(([name, version]) => ({ name, version })), ...addOnImages(), ...windowsReleases.flatMap(windowsImageQueries)];
 }
 
 /**
@@ -100,13 +94,10 @@ export function atVersion(artifact: Artifact, version: string): Artifact {
  */
 export function judge(artifact: Artifact, answer: Answer, acceptMoved: boolean): PinResult {
   const what = `${artifact.name} ${artifact.version} (${artifact.os}/${artifact.arch})`;
-  if (answer.kind === "failed")
-    return { artifact, outcome: "failed", message: `${what}: ${answer.from}: ${answer.reason}` };
-  if (answer.kind === "none")
-    return { artifact, outcome: "unverified", message: `${what}: ${answer.from} gives no digest of it` };
+  if (answer.kind === "failed") return { artifact, outcome: "failed", message: `${what}: ${answer.from}: ${answer.reason}` };
+  if (answer.kind === "none") return { artifact, outcome: "unverified", message: `${what}: ${answer.from} gives no digest of it` };
   if (artifact.digest === answer.digest) return { artifact, outcome: "verified", message: "" };
-  if (artifact.digest === null)
-    return { artifact: recorded(artifact, answer.digest, answer.from), outcome: "recorded", message: "" };
+  if (artifact.digest === null) return { artifact: recorded(artifact, answer.digest, answer.from), outcome: "recorded", message: "" };
   const both = `the lock file has ${artifact.digest}, the publisher says ${answer.digest}`;
   if (!isImage(artifact))
     return {

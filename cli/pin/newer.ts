@@ -26,9 +26,7 @@ export const kubernetesName = "kubernetes";
 export async function findNewer(lock: readonly Artifact[], publishers: Publishers): Promise<Look> {
   const programs = lock.filter(({ url }) => isProgram(url));
   const minors = Map.groupBy(programs, ({ version }) => minorOf(version));
-  const others = new Map(
-    lock.filter(({ url }) => !isProgram(url)).map((artifact) => [`${artifact.name} ${artifact.version}`, artifact]),
-  );
+  const others = new Map(lock.filter(({ url }) => !isProgram(url)).map((artifact) => [`${artifact.name} ${artifact.version}`, artifact]));
   const unnumbered = [...others.values()].filter(({ version }) => partsOf(version) === undefined);
   const asked = [
     ...[...minors].map(([minor, members]) => {
@@ -43,9 +41,7 @@ export async function findNewer(lock: readonly Artifact[], publishers: Publisher
         all: () => (isImage({ url }) ? publishers.tags(url) : publishers.releases(...repositoryOf(url))),
       })),
   ];
-  const answers = await Promise.all(
-    asked.map(async ({ name, version, all }) => ({ name, version, answer: await all() })),
-  );
+  const answers = await Promise.all(asked.map(async ({ name, version, all }) => ({ name, version, answer: await all() })));
   return {
     newer: answers.flatMap(({ name, version, answer }) => {
       const newest = answer.kind === "versions" ? newestPatch(version, answer.versions) : undefined;

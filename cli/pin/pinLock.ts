@@ -23,17 +23,14 @@ export async function pinLock(
   // One iterator for all workers: each takes the next.
   const waiting = [...lock.entries()].filter(([, artifact]) => chosen(artifact)).values();
   const worker = async (): Promise<void> => {
-    for (const [index, artifact] of waiting)
-      answered[index] = judge(artifact, await publishers.ask(artifact), acceptMoved);
+    for (const [index, artifact] of waiting) answered[index] = judge(artifact, await publishers.ask(artifact), acceptMoved);
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   return answered;
 }
 
 /** What to say, each once: differences first; a host that cannot be reached at all is one line, not one per file. */
-export function messages(
-  results: readonly { readonly outcome: string; readonly message: string }[],
-): readonly string[] {
+export function messages(results: readonly { readonly outcome: string; readonly message: string }[]): readonly string[] {
   const of = (outcome: string) => results.filter((result) => result.outcome === outcome).map(({ message }) => message);
   const failed = of("failed");
   const reasons = Map.groupBy(failed, (message) => message.slice(message.lastIndexOf(": ") + 2));

@@ -62,9 +62,7 @@ export function publishedChecksum({ url, algorithm }: Pick<Artifact, "url" | "al
 }
 
 function hexOf(text: string | undefined, algorithm: Artifact["algorithm"]): string | undefined {
-  return text !== undefined && new RegExp(`^[0-9a-f]{${digits[algorithm]}}$`, "i").test(text)
-    ? text.toLowerCase()
-    : undefined;
+  return text !== undefined && new RegExp(`^[0-9a-f]{${digits[algorithm]}}$`, "i").test(text) ? text.toLowerCase() : undefined;
 }
 
 /** The digest of one file in the output of sha256sum: `digest  name`, or `digest *name`. */
@@ -82,8 +80,7 @@ function assetDigest(text: string, file: string): string | undefined {
   const assets: readonly unknown[] = Array.isArray(release.assets) ? release.assets : [];
   for (const asset of assets) {
     if (typeof asset !== "object" || asset === null || !("name" in asset && "digest" in asset)) continue;
-    if (asset.name === file && typeof asset.digest === "string")
-      return hexOf(/^sha256:(.*)$/.exec(asset.digest)?.[1], "sha256");
+    if (asset.name === file && typeof asset.digest === "string") return hexOf(/^sha256:(.*)$/.exec(asset.digest)?.[1], "sha256");
   }
   return undefined;
 }

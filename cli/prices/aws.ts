@@ -35,11 +35,7 @@ async function* rowsOf(url: string): AsyncGenerator<Row> {
 const price = (row: Row): number => Number(row.PricePerUnit);
 
 /** Prices of a region for these sizes, from the offers of EC2, VPC and KMS below `base`. What a list does not have is left out. */
-export async function awsPrices(
-  base: string,
-  region: string,
-  sizes: readonly string[],
-): Promise<Partial<RegionPrices>> {
+export async function awsPrices(base: string, region: string, sizes: readonly string[]): Promise<Partial<RegionPrices>> {
   const list = (offer: string): string => `${base}/offers/v1.0/aws/${offer}/current/${region}/index.csv`;
   const found: Record<string, number> = {};
   const linux: Record<string, number> = {};
@@ -59,8 +55,7 @@ export async function awsPrices(
   }
   for await (const row of rowsOf(list("AmazonVPC")))
     if (/(^|-)PublicIPv4:InUseAddress$/.test(row.usageType ?? "")) found.addressHour = price(row);
-  for await (const row of rowsOf(list("awskms")))
-    if (/-KMS-Keys$/.test(row.usageType ?? "")) found.keyMonth = price(row);
+  for await (const row of rowsOf(list("awskms"))) if (/-KMS-Keys$/.test(row.usageType ?? "")) found.keyMonth = price(row);
   const licences = Object.entries(windows).flatMap(([size, { hour, vcpus }]) => {
     const plain = linux[size];
     return plain === undefined ? [] : [Number(((hour - plain) / vcpus).toFixed(6))];

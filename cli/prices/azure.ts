@@ -34,27 +34,19 @@ async function itemsOf(base: string, filter: string): Promise<readonly Item[]> {
 const tiers = { P1: 4, P2: 8, P3: 16, P4: 32, P6: 64, P10: 128, P15: 256, P20: 512, P30: 1024, P40: 2048, P50: 4096 };
 
 /** Prices of a region for these sizes, each with its processors. What the interface does not have is left out. */
-export async function azurePrices(
-  base: string,
-  region: string,
-  sizes: ReadonlyMap<string, number>,
-): Promise<Partial<RegionPrices>> {
+export async function azurePrices(base: string, region: string, sizes: ReadonlyMap<string, number>): Promise<Partial<RegionPrices>> {
   const here = `armRegionName eq '${region}' and priceType eq 'Consumption'`;
   // Names of sizes come from the stack file, whose rules take letters, digits, hyphens and underscores.
   const names = [...sizes.keys()].map((size) => `armSkuName eq '${size}'`).join(" or ");
   const machines = await itemsOf(base, `serviceName eq 'Virtual Machines' and ${here} and (${names})`);
   const plain = machines.filter(({ skuName }) => !/Spot|Low Priority/.test(skuName));
   const hourOf = (size: string, windows: boolean): number | undefined =>
-    plain.find(({ armSkuName, productName }) => armSkuName === size && /Windows$/.test(productName) === windows)
-      ?.retailPrice;
+    plain.find(({ armSkuName, productName }) => armSkuName === size && /Windows$/.test(productName) === windows)?.retailPrice;
   const licences = [...sizes].flatMap(([size, vcpus]) => {
     const [own, bare] = [hourOf(size, true), hourOf(size, false)];
     return own === undefined || bare === undefined ? [] : [Number(((own - bare) / vcpus).toFixed(6))];
   });
-  const disks = await itemsOf(
-    base,
-    `serviceName eq 'Storage' and productName eq 'Premium SSD Managed Disks' and ${here}`,
-  );
+  const disks = await itemsOf(base, `serviceName eq 'Storage' and productName eq 'Premium SSD Managed Disks' and ${here}`);
   const diskMonth = Object.fromEntries(
     Object.entries(tiers).flatMap(([tier, gib]) => {
       const found = disks.find(({ meterName }) => meterName === `${tier} LRS Disk`);

@@ -88,11 +88,7 @@ export class Cluster extends pulumi.ComponentResource {
     const pki = clusterPki(`${name}-pki`, args.spec, this);
     const network = this.#makeNetwork();
     const security = new Security(`${name}-security`, { spec: args.spec, vpcId: network.vpcId }, { parent: this });
-    const secrets = new Secrets(
-      `${name}-secrets`,
-      { spec: args.spec, pki, credentials: args.credentials },
-      { parent: this },
-    );
+    const secrets = new Secrets(`${name}-secrets`, { spec: args.spec, pki, credentials: args.credentials }, { parent: this });
     const balancer = this.#makeLoadBalancer(network, security);
     this.host = balancer.host;
     this.publicHost = balancer.publicHost;
@@ -168,9 +164,7 @@ export class Cluster extends pulumi.ComponentResource {
     if (settings === undefined) return undefined;
     const cloudwatch = addons.logs?.cloudwatch;
     const logs =
-      cloudwatch === undefined
-        ? undefined
-        : new Logs(`${this.#name}-logs`, { spec: this.#spec, settings: cloudwatch }, { parent: this });
+      cloudwatch === undefined ? undefined : new Logs(`${this.#name}-logs`, { spec: this.#spec, settings: cloudwatch }, { parent: this });
     return new WorkloadIdentity(
       `${this.#name}-workload-identity`,
       {
@@ -201,9 +195,7 @@ export class Cluster extends pulumi.ComponentResource {
 
   #policyScope(account: pulumi.Output<string>, secrets: Secrets): pulumi.Output<PolicyScope> {
     const { name: cluster, region } = this.#spec;
-    return pulumi
-      .all([account, secrets.keyArn])
-      .apply(([accountId, keyArn]) => ({ cluster, region, accountId, keyArn }));
+    return pulumi.all([account, secrets.keyArn]).apply(([accountId, keyArn]) => ({ cluster, region, accountId, keyArn }));
   }
 
   #makeControlPlane(
@@ -266,11 +258,7 @@ export class Cluster extends pulumi.ComponentResource {
           machine: pulumi
             .all([scope, snapshots.bucketArn, scripts.bucketArn])
             .apply(([known, bucket, scriptsBucket]) =>
-              controlPlanePolicy(
-                known,
-                { read, write },
-                { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") },
-              ),
+              controlPlanePolicy(known, { read, write }, { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") }),
             ),
           "cloud-controller": pulumi
             .all([scope, network.vpcId, network.ownerId])
@@ -302,11 +290,7 @@ export class Cluster extends pulumi.ComponentResource {
   #makePools(machines: readonly PoolMachines[], after: readonly pulumi.Resource[]): readonly Pool[] {
     return machines.map(
       (each) =>
-        new Pool(
-          `${this.#name}-pool-${each.pool.name}`,
-          { ...this.attachment, ...each, spec: this.#spec, after },
-          { parent: this },
-        ),
+        new Pool(`${this.#name}-pool-${each.pool.name}`, { ...this.attachment, ...each, spec: this.#spec, after }, { parent: this }),
     );
   }
 }

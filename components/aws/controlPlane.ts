@@ -53,8 +53,7 @@ export class ControlPlane extends pulumi.ComponentResource {
   }
 
   #makeMachine(member: ControlPlaneMember, gate: GateBefore): ControlPlaneMachine {
-    const { spec, endpoint, subnetIds, groupId, profileArn, secretsKeyArn, snapshotBucket, scripts, tokens, after } =
-      this.#args;
+    const { spec, endpoint, subnetIds, groupId, profileArn, secretsKeyArn, snapshotBucket, scripts, tokens, after } = this.#args;
     const subnetId = subnetIds[member.zoneIndex];
     if (subnetId === undefined) throw new RangeError(`there is no control-plane subnet in ${member.zone}`);
     return new ControlPlaneMachine(

@@ -21,9 +21,7 @@ import {
  */
 export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwner = scope.accountId): PolicyDocument {
   const owned = ownedResource(scope.cluster);
-  const balancers = ["loadbalancer/*", "targetgroup/*", "listener/*"].map((kind) =>
-    arn(scope, "elasticloadbalancing", kind),
-  );
+  const balancers = ["loadbalancer/*", "targetgroup/*", "listener/*"].map((kind) => arn(scope, "elasticloadbalancing", kind));
   return policy(
     {
       Sid: "CloudControllerLook",
@@ -86,11 +84,7 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
     {
       Sid: "CreateServiceBalancers",
       Effect: "Allow",
-      Action: [
-        "elasticloadbalancing:CreateListener",
-        "elasticloadbalancing:CreateLoadBalancer",
-        "elasticloadbalancing:CreateTargetGroup",
-      ],
+      Action: ["elasticloadbalancing:CreateListener", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"],
       Resource: balancers,
       Condition: ownedRequest(scope.cluster),
     },

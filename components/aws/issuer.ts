@@ -77,13 +77,7 @@ export class Issuer extends pulumi.ComponentResource {
     );
   }
 
-  #put(
-    bucket: Bucket,
-    role: string,
-    key: string,
-    content: pulumi.Output<string>,
-    contentType = "application/json",
-  ): BucketObjectv2 {
+  #put(bucket: Bucket, role: string, key: string, content: pulumi.Output<string>, contentType = "application/json"): BucketObjectv2 {
     return new BucketObjectv2(
       `${this.#name}-${role}`,
       // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have more.

@@ -206,11 +206,7 @@ export interface ControlPlaneBuckets {
 }
 
 /** What the machines of the control plane do themselves. */
-export function controlPlanePolicy(
-  scope: PolicyScope,
-  parameters: ControlPlaneParameters,
-  buckets: ControlPlaneBuckets,
-): PolicyDocument {
+export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneParameters, buckets: ControlPlaneBuckets): PolicyDocument {
   return policy(
     ...readParameters(scope, [...parameters.read, ...parameters.write]),
     ...writeParameters(scope, parameters.write),

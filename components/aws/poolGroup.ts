@@ -91,13 +91,9 @@ function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record
   return {
     [`${autoscalerPrefix}/enabled`]: "true",
     [`${autoscalerPrefix}/${spec.name}`]: "owned",
-    ...Object.fromEntries(
-      Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${template}/label/${key}`, value]),
-    ),
+    ...Object.fromEntries(Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${template}/label/${key}`, value])),
     ...Object.fromEntries(taints.map(({ key, value, effect }) => [`${template}/taint/${key}`, `${value}:${effect}`])),
     // Without them it assumes that pods can use the whole machine.
-    ...Object.fromEntries(
-      Object.entries(allocatable(pool)).map(([key, value]) => [`${template}/resources/${key}`, value]),
-    ),
+    ...Object.fromEntries(Object.entries(allocatable(pool)).map(([key, value]) => [`${template}/resources/${key}`, value])),
   };
 }

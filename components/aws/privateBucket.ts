@@ -14,11 +14,7 @@ export interface PrivateBucketOptions {
 }
 
 /** An S3 bucket that is encrypted, closed to the public and reached by HTTPS only. The children are named `${name}-bucket` and so on. */
-export function privateBucket(
-  name: string,
-  { forceDestroy, protect = false }: PrivateBucketOptions,
-  parent: pulumi.Resource,
-): Bucket {
+export function privateBucket(name: string, { forceDestroy, protect = false }: PrivateBucketOptions, parent: pulumi.Resource): Bucket {
   const bucket = new Bucket(`${name}-bucket`, { forceDestroy, tags: { Name: `${name}-bucket` } }, { parent, protect });
   new BucketServerSideEncryptionConfiguration(
     `${name}-encryption`,

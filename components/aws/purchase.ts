@@ -45,10 +45,7 @@ export function purchase(
 }
 
 /** What a group launches: a template, or a template with a policy that chooses among sizes and kinds of purchase. */
-export function launches(
-  pool: PoolSpec,
-  template: LaunchTemplate,
-): Pick<GroupArgs, "launchTemplate" | "mixedInstancesPolicy"> {
+export function launches(pool: PoolSpec, template: LaunchTemplate): Pick<GroupArgs, "launchTemplate" | "mixedInstancesPolicy"> {
   // The number and not $Latest, or a new version would start no refresh (terraform-aws-modules/terraform-aws-eks, release 16.1.0).
   const version = pulumi.interpolate`${template.latestVersion}`;
   if (!isMixed(pool)) return { launchTemplate: { id: template.id, version } };

@@ -4,13 +4,7 @@ import { SecurityGroupIngressRule } from "@pulumi/aws/vpc/securityGroupIngressRu
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { clusterTag } from "./policyDocument.ts";
-import {
-  type GroupName,
-  groupNames,
-  type SecurityRule,
-  type SecuritySettings,
-  securityRules,
-} from "./securityRules.ts";
+import { type GroupName, groupNames, type SecurityRule, type SecuritySettings, securityRules } from "./securityRules.ts";
 
 export interface SecurityArgs {
   readonly spec: SecuritySettings & Pick<ClusterSpec, "name">;
@@ -81,9 +75,7 @@ export class Security extends pulumi.ComponentResource {
       description: rule.purpose,
       ipProtocol: rule.protocol === "all" ? "-1" : rule.protocol,
       ...(rule.ports === undefined ? {} : { fromPort: rule.ports[0], toPort: rule.ports[1] }),
-      ...("cidr" in rule.peer
-        ? { cidrIpv4: rule.peer.cidr }
-        : { referencedSecurityGroupId: this.#idOf(rule.peer.group) }),
+      ...("cidr" in rule.peer ? { cidrIpv4: rule.peer.cidr } : { referencedSecurityGroupId: this.#idOf(rule.peer.group) }),
       tags: { Name: name },
     };
     return rule.direction === "ingress"

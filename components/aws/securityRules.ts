@@ -6,10 +6,7 @@ import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 export type GroupName = MachineGroup | "api-internal" | "api-public";
 
 /** What the rules depend on. */
-export type SecuritySettings = Pick<
-  ClusterSpec,
-  "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes"
->;
+export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes">;
 
 /** One rule with one purpose. */
 export interface SecurityRule {
@@ -29,12 +26,7 @@ export interface SecurityRule {
 
 /** Groups of a cluster; the public one only with a public endpoint. */
 export function groupNames(spec: SecuritySettings): readonly GroupName[] {
-  return [
-    "control-plane",
-    "workers",
-    "api-internal",
-    ...(spec.publicAccess === undefined ? [] : ["api-public" as const]),
-  ];
+  return ["control-plane", "workers", "api-internal", ...(spec.publicAccess === undefined ? [] : ["api-public" as const])];
 }
 
 /**

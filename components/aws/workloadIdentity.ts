@@ -96,11 +96,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
       { parent: this },
     );
     for (const policyArn of policies)
-      new RolePolicyAttachment(
-        `${name}-${policyArn.split(":policy/")[1]}`,
-        { role: role.name, policyArn },
-        { parent: this },
-      );
+      new RolePolicyAttachment(`${name}-${policyArn.split(":policy/")[1]}`, { role: role.name, policyArn }, { parent: this });
     if (inline !== undefined) new RolePolicy(`${name}-rights`, { role: role.name, policy: inline }, { parent: this });
     return role;
   }
@@ -120,9 +116,7 @@ function grantOf({ namespace, name, policies, statements }: IdentityConfig): Gra
 }
 
 function readOne(objectArn: pulumi.Output<string>): pulumi.Output<string> {
-  return objectArn.apply((arn) =>
-    JSON.stringify(policy({ Sid: "Read", Effect: "Allow", Action: ["s3:GetObject"], Resource: [arn] })),
-  );
+  return objectArn.apply((arn) => JSON.stringify(policy({ Sid: "Read", Effect: "Allow", Action: ["s3:GetObject"], Resource: [arn] })));
 }
 
 /**

@@ -82,11 +82,7 @@ export class Cluster extends pulumi.ComponentResource {
     const pki = clusterPki(`${name}-pki`, args.spec, this);
     const sshKey = this.#makeSshKey();
     const network = this.#makeNetwork();
-    const security = new Security(
-      `${name}-security`,
-      { spec: args.spec, resourceGroup: network.resourceGroup },
-      { parent: this },
-    );
+    const security = new Security(`${name}-security`, { spec: args.spec, resourceGroup: network.resourceGroup }, { parent: this });
     const identity = this.#makeControlPlaneIdentity(network);
     network.grantControllers?.(identity.principalId);
     const secrets = this.#makeSecrets(network, identity, pki, args.credentials);
@@ -102,16 +98,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.serviceAccountPublicKeys = pki.serviceAccountPublicKeys;
     this.workloadIdentity = this.#makeWorkloadIdentity(pki, network, identity);
     const tokens = pki.tokens(this.workloadIdentity?.issuer);
-    const controlPlane = this.#makeControlPlane(
-      network,
-      security,
-      identity,
-      secrets,
-      balancer,
-      sshKey,
-      this.api,
-      tokens,
-    );
+    const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, this.api, tokens);
     this.apiGate = controlPlane.apiGate;
     const gmsa = this.#makeGmsa(network, identity);
     this.gmsaObjectId = gmsa?.principalId;
@@ -198,12 +185,7 @@ export class Cluster extends pulumi.ComponentResource {
     return { id: identity.id, principalId: identity.principalId, ready: [handedOn, ...identity.roles] };
   }
 
-  #makeSecrets(
-    network: ClusterNetwork,
-    controlPlane: Identity,
-    pki: Pki,
-    credentials: pulumi.Output<string> | undefined,
-  ): Secrets {
+  #makeSecrets(network: ClusterNetwork, controlPlane: Identity, pki: Pki, credentials: pulumi.Output<string> | undefined): Secrets {
     return new Secrets(
       `${this.#name}-secrets`,
       {
@@ -219,11 +201,7 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makeWorkloadIdentity(
-    pki: Pki,
-    { resourceGroup }: ClusterNetwork,
-    { tenantId }: Identity,
-  ): WorkloadIdentity | undefined {
+  #makeWorkloadIdentity(pki: Pki, { resourceGroup }: ClusterNetwork, { tenantId }: Identity): WorkloadIdentity | undefined {
     const { workloadIdentity: settings, addons } = this.#spec;
     if (settings === undefined) return undefined;
     const azureMonitor = addons.logs?.azureMonitor;
@@ -318,11 +296,7 @@ export class Cluster extends pulumi.ComponentResource {
     const { attachment, api } = this;
     return this.#spec.pools.map((pool) => {
       const needed = pool.os === "windows" && pool.ccgPlugin ? [...after, ...gmsa] : after;
-      return new Pool(
-        `${this.#name}-pool-${pool.name}`,
-        { ...attachment, spec: this.#spec, pool, api, after: needed },
-        { parent: this },
-      );
+      return new Pool(`${this.#name}-pool-${pool.name}`, { ...attachment, spec: this.#spec, pool, api, after: needed }, { parent: this });
     });
   }
 }

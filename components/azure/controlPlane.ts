@@ -59,10 +59,6 @@ export class ControlPlane extends pulumi.ComponentResource {
     const { subnetIds, ...shared } = this.#args;
     const subnetId = subnetIds[member.zoneIndex];
     if (subnetId === undefined) throw new RangeError(`there is no control-plane subnet in zone ${member.zone}`);
-    return new ControlPlaneMachine(
-      `${this.#name}-${member.index}`,
-      { ...shared, member, subnetId, gate },
-      { parent: this },
-    );
+    return new ControlPlaneMachine(`${this.#name}-${member.index}`, { ...shared, member, subnetId, gate }, { parent: this });
   }
 }

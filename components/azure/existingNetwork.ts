@@ -181,9 +181,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
         path: at("id"),
         what: `the service endpoint ${service} of ${name}`,
         wanted: "on",
-        found: subnet.serviceEndpoints.apply((all) =>
-          (all ?? []).some((each) => each.service === service) ? "on" : "off",
-        ),
+        found: subnet.serviceEndpoints.apply((all) => ((all ?? []).some((each) => each.service === service) ? "on" : "off")),
         remedy: `az network vnet subnet update --ids ${given.id} --service-endpoints ${services[role].join(" ")}, and those that it has`,
       })),
       {

@@ -107,8 +107,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
       new PrivateRecordSet(name, { ...entry, privateZoneName: zone.name, ...toInternal }, { parent: this });
       return;
     }
-    const to =
-      this.publicHost === undefined ? toInternal : { recordType: "CNAME", cnameRecord: { cname: this.publicHost } };
+    const to = this.publicHost === undefined ? toInternal : { recordType: "CNAME", cnameRecord: { cname: this.publicHost } };
     new RecordSet(name, { ...entry, zoneName: zone.name, ...to }, { parent: this });
   }
 

@@ -49,9 +49,7 @@ export interface PoolArgs extends Attachment {
 /** What a pool's machines receive. It names things and holds no secret. */
 function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, tenantId: string): WorkerPayload {
   const access = { cloud, tenantId };
-  return pool.os === "linux"
-    ? linuxWorkerPayload({ spec, pool, access })
-    : windowsWorkerPayload({ spec, pool, access });
+  return pool.os === "linux" ? linuxWorkerPayload({ spec, pool, access }) : windowsWorkerPayload({ spec, pool, access });
 }
 
 /**
@@ -123,18 +121,14 @@ export class Pool extends pulumi.ComponentResource {
 
   #makeIdentity(): Identity {
     const { spec, joinSecretId, credentialsId } = this.#args;
-    const pulls = (spec.registryAccess?.resources ?? []).map(
-      (scope, index) => [`pull-${index}`, { role: "acrPull", scope }] as const,
-    );
+    const pulls = (spec.registryAccess?.resources ?? []).map((scope, index) => [`pull-${index}`, { role: "acrPull", scope }] as const);
     return new Identity(
       `${this.#name}-identity`,
       {
         resourceGroup: this.#resourceGroup,
         grants: {
           "read-join": { role: "keyVaultSecretsUser", scope: joinSecretId },
-          ...(credentialsId === undefined
-            ? {}
-            : { "read-credentials": { role: "keyVaultSecretsUser", scope: credentialsId } }),
+          ...(credentialsId === undefined ? {} : { "read-credentials": { role: "keyVaultSecretsUser", scope: credentialsId } }),
           ...Object.fromEntries(pulls),
         },
       },
@@ -156,11 +150,7 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  #makeGroup(
-    identity: Identity,
-    payload: pulumi.Output<WorkerPayload>,
-    handedOn: pulumi.Resource,
-  ): VirtualMachineScaleSet {
+  #makeGroup(identity: Identity, payload: pulumi.Output<WorkerPayload>, handedOn: pulumi.Resource): VirtualMachineScaleSet {
     const { spec, pool, after } = this.#args;
     const gmsa = pool.os === "windows" && pool.ccgPlugin ? this.#args.gmsaIdentityId : undefined;
     return new VirtualMachineScaleSet(
@@ -254,14 +244,7 @@ export class Pool extends pulumi.ComponentResource {
   #payload(identity: Identity): pulumi.Output<WorkerPayload> {
     const { spec, pool, joinVault, credentialsId } = this.#args;
     return pulumi
-      .all([
-        this.#args.subscriptionId,
-        this.#args.resourceGroup,
-        identity.clientId,
-        joinVault,
-        credentialsId,
-        identity.tenantId,
-      ])
+      .all([this.#args.subscriptionId, this.#args.resourceGroup, identity.clientId, joinVault, credentialsId, identity.tenantId])
       .apply(([subscriptionId, resourceGroup, clientId, vault, logins, tenantId]) =>
         poolPayload(
           spec,

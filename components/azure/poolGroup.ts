@@ -107,18 +107,14 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
     min: String(minSize),
     max: String(maxSize),
     ...Object.fromEntries(
-      Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [
-        `${autoscalerPrefix}_label_${hintKey(key)}`,
+      Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${autoscalerPrefix}_label_${hintKey(key)}`, value]),
+    ),
+    ...Object.fromEntries(taints.map(({ key, value, effect }) => [`${autoscalerPrefix}_taint_${hintKey(key)}`, `${value}:${effect}`])),
+    ...Object.fromEntries(
+      Object.entries({ ...allocatable(pool), ...(pods === undefined ? {} : { pods: String(pods) }) }).map(([key, value]) => [
+        `${autoscalerPrefix}_resources_${key}`,
         value,
       ]),
-    ),
-    ...Object.fromEntries(
-      taints.map(({ key, value, effect }) => [`${autoscalerPrefix}_taint_${hintKey(key)}`, `${value}:${effect}`]),
-    ),
-    ...Object.fromEntries(
-      Object.entries({ ...allocatable(pool), ...(pods === undefined ? {} : { pods: String(pods) }) }).map(
-        ([key, value]) => [`${autoscalerPrefix}_resources_${key}`, value],
-      ),
     ),
   };
 }

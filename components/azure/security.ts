@@ -89,9 +89,7 @@ export class Security extends pulumi.ComponentResource {
         ...this.#source(rule.peer),
         sourcePortRange: "*",
         destinationApplicationSecurityGroups: [{ id: members.id }],
-        ...(rule.ports.length === 1
-          ? { destinationPortRange: rule.ports[0] ?? "*" }
-          : { destinationPortRanges: [...rule.ports] }),
+        ...(rule.ports.length === 1 ? { destinationPortRange: rule.ports[0] ?? "*" } : { destinationPortRanges: [...rule.ports] }),
       },
       { parent: this },
     );

@@ -6,10 +6,7 @@ import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 export type GroupName = MachineGroup;
 
 /** What the rules depend on. */
-export type SecuritySettings = Pick<
-  ClusterSpec,
-  "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes"
->;
+export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes">;
 
 /** One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the internet. */
 export interface SecurityRule {
@@ -115,8 +112,7 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
             ports: [text({ first: ports.etcdClient, last: ports.etcdPeer })],
             access: "Deny",
             priority: 220,
-            purpose:
-              "Workers and their pods have no business with etcd, although they reach the pods of these machines",
+            purpose: "Workers and their pods have no business with etcd, although they reach the pods of these machines",
           } as const,
         ]
       : []),

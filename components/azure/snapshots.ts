@@ -50,11 +50,7 @@ export class Snapshots extends pulumi.ComponentResource {
   }
 
   #makeAccount(name: string, { spec, resourceGroup, subnetIds }: SnapshotsArgs): StorageAccount {
-    const suffix = new random.RandomString(
-      `${name}-suffix`,
-      { length: suffixLength, upper: false, special: false },
-      { parent: this },
-    );
+    const suffix = new random.RandomString(`${name}-suffix`, { length: suffixLength, upper: false, special: false }, { parent: this });
     return new StorageAccount(
       `${name}-account`,
       {

@@ -19,13 +19,9 @@ export const issuerSchema = z.strictObject({
     description:
       "URL of the issuer, exactly as its tokens have it in iss. The control plane fetches /.well-known/openid-configuration below it.",
   }),
-  clientId: z
-    .string()
-    .min(1)
-    .meta({ description: "The application that people sign in to. Tokens must be for it: it is the audience." }),
+  clientId: z.string().min(1).meta({ description: "The application that people sign in to. Tokens must be for it: it is the audience." }),
   usernameClaim: z.string().min(1).default("sub").meta({
-    description:
-      "Claim with the person's name. sub never changes hands; with email the issuer must also say that the address is verified.",
+    description: "Claim with the person's name. sub never changes hands; with email the issuer must also say that the address is verified.",
   }),
   groupsClaim: z
     .string()
@@ -61,8 +57,7 @@ export const accessSchema = z
       })
       .optional()
       .meta({
-        description:
-          "A second, public load balancer for the API. Without it the API is reachable from the private network only.",
+        description: "A second, public load balancer for the API. Without it the API is reachable from the private network only.",
       }),
     private: z
       .strictObject({
@@ -76,14 +71,12 @@ export const accessSchema = z
           "Who reaches the API from inside. Without it on AWS the cluster's network alone; on Azure every connected network as long as there is no access.public, else the cluster's alone.",
       }),
     names: z.array(z.string().min(1)).min(1).max(20).optional().meta({
-      description:
-        "More host names and IPv4 addresses in the certificate of the API: of a proxy, a bastion or a name server of your own.",
+      description: "More host names and IPv4 addresses in the certificate of the API: of a proxy, a bastion or a name server of your own.",
     }),
     dns: z
       .strictObject({
         name: z.string().min(1).meta({
-          description:
-            "Host name of the API, such as api.shop.example.com. It is in the certificate, and in the kubeconfigs for people.",
+          description: "Host name of the API, such as api.shop.example.com. It is in the certificate, and in the kubeconfigs for people.",
         }),
         zone: z
           .string()
@@ -93,8 +86,7 @@ export const accessSchema = z
           )
           .optional()
           .meta({
-            patternErrorMessage:
-              "the id of a zone of Route 53, or the resource id of a public or private DNS zone of Azure",
+            patternErrorMessage: "the id of a zone of Route 53, or the resource id of a public or private DNS zone of Azure",
             examples: ["Z0123456789ABCDEFGHIJ"],
             description:
               "Your zone, in which a record of that name leads to the public load balancer, or to the internal one without access.public. Without it the record is yours to make.",

@@ -12,11 +12,7 @@ const credentialSpecSchema = z
       ...nameForm,
       description: "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.",
     }),
-    account: z
-      .string()
-      .min(1)
-      .max(15)
-      .meta({ description: "Name of the account in Active Directory, without domain and without $." }),
+    account: z.string().min(1).max(15).meta({ description: "Name of the account in Active Directory, without domain and without $." }),
     domain: z
       .strictObject({
         dnsName: z.string().min(1).meta({ description: "DNS name of the domain: corp.example.com." }),
@@ -85,24 +81,17 @@ export const addonsSchema = z
     ),
     smb: z
       .strictObject({
-        shares: z
-          .array(shareSchema)
-          .default([])
-          .meta({ description: "Shares that pods may ask volumes of, each with its StorageClass." }),
+        shares: z.array(shareSchema).default([]).meta({ description: "Shares that pods may ask volumes of, each with its StorageClass." }),
       })
       .optional()
       .meta({ description: "Windows shares as volumes for pods on both systems: SMB CSI driver." }),
     guardRails: switchOn(
       "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods, the control plane and addresses that a Service chooses are kept to allowed namespaces, and gMSA accounts to where they are checked.",
     ),
-    csrApprover: switchOn(
-      "Approves the kubelets' serving certificates. Without it nobody does, and logs, exec and metrics fail.",
-    ),
+    csrApprover: switchOn("Approves the kubelets' serving certificates. Without it nobody does, and logs, exec and metrics fail."),
     metricsServer: switchOn("Metrics for kubectl top and the horizontal autoscaler; needs csrApprover."),
     exporters: switchOff("Prometheus exporters for Linux and Windows nodes."),
-    serviceMonitors: switchOff(
-      "ServiceMonitor objects for the exporters; needs the Prometheus operator's CRD in the cluster.",
-    ),
+    serviceMonitors: switchOff("ServiceMonitor objects for the exporters; needs the Prometheus operator's CRD in the cluster."),
     nodeProblemDetector: switchOff(
       "Node conditions: on Linux for failures of the kernel and its file systems, on Windows, 2019 excepted, for the kubelet and containerd.",
     ),
@@ -113,8 +102,7 @@ export const addonsSchema = z
     autoscalerLimits: z
       .strictObject({
         nodes: z.int().min(1).optional().meta({
-          description:
-            "Most nodes of the cluster, control plane included, beyond which no pool grows. Default no limit.",
+          description: "Most nodes of the cluster, control plane included, beyond which no pool grows. Default no limit.",
         }),
         cores: z.int().min(1).optional().meta({
           description: "Most processors of all nodes together. Default the autoscaler's own limit of 320000.",
@@ -160,9 +148,6 @@ export const addonsSchema = z
       })
       .optional()
       .meta({ description: "Group Managed Service Accounts: admission webhook and credential specifications." }),
-    samples: z
-      .boolean()
-      .optional()
-      .meta({ description: "Sample workloads per Windows build. Default on, off in production." }),
+    samples: z.boolean().optional().meta({ description: "Sample workloads per Windows build. Default on, off in production." }),
   })
   .meta({ description: "In-cluster add-ons." });

@@ -27,8 +27,7 @@ const loginSchema = z.strictObject({
 /** Settings of logins for what machines fetch. */
 export const credentialFields = {
   proxyCredentials: loginSchema.optional().meta({
-    description:
-      "Login of httpProxy, for basic authentication. It is kept in Parameter Store or Key Vault, where the machines read it.",
+    description: "Login of httpProxy, for basic authentication. It is kept in Parameter Store or Key Vault, where the machines read it.",
   }),
   registryCredentials: z.record(z.string().min(1), loginSchema).optional().meta({
     description:

@@ -64,7 +64,5 @@ export function encryptedKeys(config: Readonly<Record<string, string>>): readonl
     const form = text.replace(/(?<=^http:\/\/secret-)[0-9a-f]{8}(?=\.)/, digestPlace);
     return text.includes(encryptedText) || [formOf(key, "aws"), formOf(key, "azure")].includes(form);
   };
-  return Object.entries(config).flatMap(([key, text]) =>
-    key.startsWith(configPrefix) && isFake(key, text) ? [key] : [],
-  );
+  return Object.entries(config).flatMap(([key, text]) => (key.startsWith(configPrefix) && isFake(key, text) ? [key] : []));
 }

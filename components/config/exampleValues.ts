@@ -27,9 +27,7 @@ export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
     { path: "config.fenestra:httpProxy", url: spec.httpProxy },
     { path: "config.fenestra:secretsEncryption.plugin.url", url: spec.secretsEncryption.plugin?.url },
   ].filter(({ url }) => url !== undefined && documentationHost.test(new URL(url).hostname));
-  const networks = (spec.publicAccess ?? []).filter((text) =>
-    documentationNetworks.some((network) => contains(network, cidr(text))),
-  );
+  const networks = (spec.publicAccess ?? []).filter((text) => documentationNetworks.some((network) => contains(network, cidr(text))));
   return [
     ...networks.map((value) => ({
       path: "config.fenestra:access.public.allow",

@@ -58,24 +58,15 @@ const auditPolicySchema = z.strictObject({
 });
 
 /** Plug-ins of kube-apiserver whose configuration needs no further file. */
-const admissionPlugins = [
-  "EventRateLimit",
-  "PodNodeSelector",
-  "PodSecurity",
-  "PodTolerationRestriction",
-  "ResourceQuota",
-];
+const admissionPlugins = ["EventRateLimit", "PodNodeSelector", "PodSecurity", "PodTolerationRestriction", "ResourceQuota"];
 
 const admissionSchema = z
   .array(
     z.strictObject({
       name: z.enum(admissionPlugins).meta({
-        description:
-          "The plug-in. One that is off by default is switched on with extraArgs.apiServer: enable-admission-plugins.",
+        description: "The plug-in. One that is off by default is switched on with extraArgs.apiServer: enable-admission-plugins.",
       }),
-      configuration: z
-        .record(z.string(), z.unknown())
-        .meta({ description: "Its configuration, as the plug-in's documentation has it." }),
+      configuration: z.record(z.string(), z.unknown()).meta({ description: "Its configuration, as the plug-in's documentation has it." }),
     }),
   )
   .min(1);
@@ -84,12 +75,9 @@ const admissionSchema = z
 export const controlPlaneFlagFields = {
   extraArgs: extraArgsSchema.optional().meta({ description: "More flags of the control plane's programs." }),
   auditPolicy: auditPolicySchema.optional().meta({
-    description:
-      "What the API server writes to its audit log, in place of Fenestra's policy: the fields of a Policy of audit.k8s.io/v1.",
+    description: "What the API server writes to its audit log, in place of Fenestra's policy: the fields of a Policy of audit.k8s.io/v1.",
   }),
-  admission: admissionSchema
-    .optional()
-    .meta({ description: "Configuration of admission plug-ins: plugins of an AdmissionConfiguration." }),
+  admission: admissionSchema.optional().meta({ description: "Configuration of admission plug-ins: plugins of an AdmissionConfiguration." }),
 };
 
 const quantity = (form: RegExp, words: string, example: string, description: string) =>
@@ -100,8 +88,7 @@ const quantity = (form: RegExp, words: string, example: string, description: str
     .meta({ patternErrorMessage: words, examples: [example], description });
 const bytes = (description: string) => quantity(/^[1-9]\d*(Mi|Gi)$/, "an amount of Mi or Gi", "512Mi", description);
 const percent = (description: string) => quantity(/^([1-9]|[1-9]\d)%$/, "1% to 99%", "10%", description);
-const duration = (description: string) =>
-  quantity(/^(\d+h)?(\d+m)?(\d+s)?$/, "a duration of h, m and s", "2m30s", description);
+const duration = (description: string) => quantity(/^(\d+h)?(\d+m)?(\d+s)?$/, "a duration of h, m and s", "2m30s", description);
 
 const reserved = (what: string) =>
   z
@@ -126,8 +113,7 @@ const signals = (description: string) =>
     .optional()
     .meta({ description });
 
-const whole = (least: number, most: number, description: string) =>
-  z.int().min(least).max(most).optional().meta({ description });
+const whole = (least: number, most: number, description: string) => z.int().min(least).max(most).optional().meta({ description });
 
 /** Fields of KubeletConfiguration that a pool may set; the others are Fenestra's or keep the kubelet's default. */
 export const kubeletSchema = z.strictObject({

@@ -25,9 +25,7 @@ export const cidr = z
 
 /** Certificates in PEM. */
 export const certificate = (): z.ZodString =>
-  z
-    .string()
-    .regex(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM");
+  z.string().regex(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM");
 
 /** What stands for a {@link certificate} in messages. */
 export const exampleCertificate = "-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----";

@@ -105,9 +105,7 @@ export function validate(
  * even after it has refused its type, and a comparison with a mapping may throw. No setting has that name, so 1 is refused like the mapping.
  */
 function withPlainLengths<T>(values: T): T {
-  return JSON.parse(JSON.stringify(values), (key, value) =>
-    key === "length" && typeof value === "object" && value !== null ? 1 : value,
-  );
+  return JSON.parse(JSON.stringify(values), (key, value) => (key === "length" && typeof value === "object" && value !== null ? 1 : value));
 }
 
 /** Cross-field rules, beyond the schema of each value. */
@@ -144,10 +142,7 @@ function isText(setting: z.core.$ZodType): boolean {
 }
 
 /** Pulumi keeps structured values as JSON text and scalars as they are written. */
-function readValue(
-  own: z.core.$ZodType | undefined,
-  text: string,
-): { value: unknown; problem?: undefined } | { problem: string } {
+function readValue(own: z.core.$ZodType | undefined, text: string): { value: unknown; problem?: undefined } | { problem: string } {
   if (own !== undefined && isText(own)) return { value: text };
   try {
     const value: unknown = JSON.parse(text);
@@ -186,8 +181,7 @@ function fromIssue(issue: z.core.$ZodIssue, values: unknown): Problem[] {
       value: valueAt(values, [...issue.path, key]),
       message: "is not a key that Fenestra knows",
       allowed: `one of ${known.join(", ")}`,
-      remedy:
-        didYouMean(issue.path.length === 0 ? configPrefix + key : key, known) ?? "remove it or correct its spelling",
+      remedy: didYouMean(issue.path.length === 0 ? configPrefix + key : key, known) ?? "remove it or correct its spelling",
     }));
   }
   const value = valueAt(values, issue.path);
@@ -216,9 +210,7 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
     case "invalid_union":
       return "is not an allowed value";
     case "invalid_format":
-      return issue.format === "regex"
-        ? issue.message
-        : `is not a valid ${issue.format === "url" ? "URL" : issue.format}`;
+      return issue.format === "regex" ? issue.message : `is not a valid ${issue.format === "url" ? "URL" : issue.format}`;
     case "invalid_key":
       return "is not an allowed key";
     default:

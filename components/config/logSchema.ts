@@ -2,9 +2,7 @@ import { z } from "zod";
 import { certificate, exampleCertificate, lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
 
 /** What CloudWatch keeps logs for, in days (CloudWatch Logs API, PutRetentionPolicy). */
-const retentionDays = [
-  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
-] as const;
+const retentionDays = [1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653] as const;
 
 const cloudwatch = z
   .strictObject({
@@ -100,8 +98,7 @@ export const logsSchema = z
     azureMonitor: azureMonitor.optional(),
     otlp: otlp.optional(),
     windowsSecurity: z.boolean().default(false).meta({
-      description:
-        "Whether the channel Security of Windows nodes is sent too: sign-ins, and, where auditing is on, every process. Large.",
+      description: "Whether the channel Security of Windows nodes is sent too: sign-ins, and, where auditing is on, every process. Large.",
     }),
     windowsCollector: z
       .strictObject(
@@ -115,8 +112,7 @@ export const logsSchema = z
       )
       .optional()
       .meta({
-        description:
-          "The collector for Windows nodes. Default that of the lock file, once `fenestra pin` has noted its digest.",
+        description: "The collector for Windows nodes. Default that of the lock file, once `fenestra pin` has noted its digest.",
       }),
   })
   .meta({

@@ -5,10 +5,7 @@ import { cidr } from "./forms.ts";
 const existingSubnet = (description: string) =>
   z
     .strictObject({
-      id: z
-        .string()
-        .min(1)
-        .meta({ description: "Id of the subnet: subnet-... on AWS, the whole resource id on Azure." }),
+      id: z.string().min(1).meta({ description: "Id of the subnet: subnet-... on AWS, the whole resource id on Azure." }),
       cidr: cidr.meta({ description: "Address range of the subnet." }),
     })
     .meta({ description });
@@ -81,8 +78,7 @@ const dnsSchema = z
 export const networkSchema = z
   .strictObject({
     cidr: cidr.default("10.0.0.0/16").meta({
-      description:
-        "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
+      description: "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
     }),
     zones: z.array(z.string().min(1)).min(1).max(3).meta({
       description:

@@ -5,8 +5,7 @@ import { childPath, type Problem } from "./problem.ts";
  * A number as Pulumi reads it: the Go library takes YAML 1.1's forms too, and a leading zero for octal (go-yaml/yaml v3.0.1, resolve.go, called
  * by pulumi/pulumi sdk/go/common/resource/config/object.go).
  */
-const goNumber =
-  /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)$/;
+const goNumber = /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)$/;
 
 /** A date, with or without a time, which the Go library makes a time and Pulumi a longer text (resolve.go, `allowedTimestampFormats`). */
 const goTime =

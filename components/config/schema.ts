@@ -26,8 +26,7 @@ const kubernetesSchema = z
       .meta({
         patternErrorMessage: "three numbers with dots",
         examples: [defaultRelease],
-        description:
-          "Kubernetes release, major.minor.patch. Must be in the lock file of artifacts. Upgrades go one minor at a time.",
+        description: "Kubernetes release, major.minor.patch. Must be in the lock file of artifacts. Upgrades go one minor at a time.",
       }),
     sizeTier: z.enum(["small", "medium", "large"]).default("small").meta({
       description:
@@ -48,21 +47,13 @@ const controlPlaneSchema = z
         description:
           "Control-plane machines, each with an etcd member: 1, 3 or 5, spread over the zones. They may become more, not fewer: the members that leave hold etcd's quorum.",
       }),
-    size: z
-      .string()
-      .optional()
-      .meta({ description: "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure." }),
+    size: z.string().optional().meta({ description: "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure." }),
     image: z.string().default("latest").meta({
       description:
         "Operating system image: latest (newest Ubuntu 24.04 at each launch) or a pinned one (AMI id on AWS; image version or id of a gallery's image on Azure).",
     }),
     osDiskGb: z.int().min(30).max(1024).default(50).meta({ description: "Size of the system disk in GiB." }),
-    etcdDiskGb: z
-      .int()
-      .min(8)
-      .max(256)
-      .default(20)
-      .meta({ description: "Size of the data disk of each etcd member in GiB." }),
+    etcdDiskGb: z.int().min(8).max(256).default(20).meta({ description: "Size of the data disk of each etcd member in GiB." }),
     ...controlPlaneDiskFields,
     backup: z
       .strictObject({
@@ -93,9 +84,7 @@ const controlPlaneSchema = z
 const taintSchema = z.strictObject({
   key: z.string().min(1).meta({ description: "Key of the taint." }),
   value: z.string().default("").meta({ description: "Value of the taint." }),
-  effect: z
-    .enum(["NoSchedule", "PreferNoSchedule", "NoExecute"])
-    .meta({ description: "What happens to pods that do not tolerate it." }),
+  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).meta({ description: "What happens to pods that do not tolerate it." }),
 });
 
 /** A pool of identical worker machines. */
@@ -105,16 +94,10 @@ export const poolSchema = z
       .max(20)
       .meta({
         ...nameForm,
-        description:
-          "Name of the pool, unique. At most 20 characters; on Azure at most 9 for Windows, zone suffix included.",
+        description: "Name of the pool, unique. At most 20 characters; on Azure at most 9 for Windows, zone suffix included.",
       }),
-    os: z
-      .enum(operatingSystemNames)
-      .meta({ description: "Operating system: Ubuntu 24.04, or Windows Server Core of that year." }),
-    size: z
-      .string()
-      .optional()
-      .meta({ description: "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure (2 vCPU, 8 GiB)." }),
+    os: z.enum(operatingSystemNames).meta({ description: "Operating system: Ubuntu 24.04, or Windows Server Core of that year." }),
+    size: z.string().optional().meta({ description: "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure (2 vCPU, 8 GiB)." }),
     count: z
       .int()
       .min(0)
@@ -135,18 +118,11 @@ export const poolSchema = z
     diskGb: z.int().min(30).max(4096).optional().meta({
       description: "Size of the system disk in GiB. Default 120 on AWS, 128 on Azure for Windows; 50 for Linux.",
     }),
-    zones: z
-      .array(z.string().min(1))
-      .min(1)
-      .optional()
-      .meta({ description: "Subset of network.zones. Default all of them." }),
+    zones: z.array(z.string().min(1)).min(1).optional().meta({ description: "Subset of network.zones. Default all of them." }),
     perZone: z.boolean().default(false).meta({
       description: "One group of machines per zone, named <pool>-<zone>: needed to autoscale pods with zonal disks.",
     }),
-    labels: z
-      .record(z.string(), z.string())
-      .default({})
-      .meta({ description: "More labels of the nodes, in your own domain." }),
+    labels: z.record(z.string(), z.string()).default({}).meta({ description: "More labels of the nodes, in your own domain." }),
     taints: z.array(taintSchema).default([]).meta({ description: "More taints of the nodes." }),
     hyperV: z
       .boolean()
@@ -160,9 +136,7 @@ export const poolSchema = z
       description:
         "Windows: block the cloud's metadata service for pods by an ACL of HNS on each. Switch it off only where an update of Windows breaks such ACLs: pods can then take the node's identity.",
     }),
-    kubelet: kubeletSchema
-      .optional()
-      .meta({ description: "Settings of the pool's kubelets, by the names of KubeletConfiguration." }),
+    kubelet: kubeletSchema.optional().meta({ description: "Settings of the pool's kubelets, by the names of KubeletConfiguration." }),
     ccgPlugin: z.boolean().default(false).meta({
       description:
         "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",
@@ -171,10 +145,7 @@ export const poolSchema = z
       description:
         "Let an update end only when the pool's nodes are Ready and made from what the program says now. It gives up when no node has joined for as long as one may take, and the next update waits again. Switch it off where machines may be missing for long, as with spot, or where nobody can wait for the roll of a large pool.",
     }),
-    spot: z
-      .boolean()
-      .default(false)
-      .meta({ description: "Buy spare capacity that the cloud may take back at short notice." }),
+    spot: z.boolean().default(false).meta({ description: "Buy spare capacity that the cloud may take back at short notice." }),
     capacity: z
       .strictObject({
         vcpus: z.int().min(1).meta({ description: "Virtual processors." }),
@@ -194,8 +165,7 @@ const mirrorSchema = z
         "Base URL of a copy of the artifacts; the path below it is host and path of the original URL. Digests are checked all the same.",
     }),
     registries: z.record(z.string(), httpUrl).default({}).meta({
-      description:
-        "Container registry (registry.k8s.io) to the URL of its mirror, written to containerd's certs.d on both systems.",
+      description: "Container registry (registry.k8s.io) to the URL of its mirror, written to containerd's certs.d on both systems.",
     }),
   })
   .meta({ description: "Where machines fetch from in a restricted network." });
@@ -240,10 +210,7 @@ export const stackSchema = z.strictObject({
   region: z.string().min(1).meta({ description: "Region of the cloud: eu-central-1, westeurope." }),
   accountId: z
     .string()
-    .regex(
-      /^\d{12}$|^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-      "is neither an AWS account id nor an Azure subscription id",
-    )
+    .regex(/^\d{12}$|^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, "is neither an AWS account id nor an Azure subscription id")
     .optional()
     .meta({
       patternErrorMessage: "12 digits, or an Azure subscription's UUID in lower case",
@@ -273,8 +240,7 @@ export const stackSchema = z.strictObject({
         "Authorities of your own that machines trust besides the public ones, one certificate each: of a proxy that looks into TLS, of a mirror, of an issuer of signIn. Downloads, image pulls and the control plane trust them; pods do not.",
     }),
   noProxy: z.array(z.string().min(1)).min(1).optional().meta({
-    description:
-      "More hosts, domains (.corp.example) and networks that machines reach without httpProxy: a mirror of your own network.",
+    description: "More hosts, domains (.corp.example) and networks that machines reach without httpProxy: a mirror of your own network.",
   }),
   httpProxy: httpUrl.optional().meta({ description: "HTTP proxy for the machines' downloads and image pulls." }),
   ...credentialFields,
@@ -282,10 +248,7 @@ export const stackSchema = z.strictObject({
     description:
       "Azure only: encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
   }),
-  tags: z
-    .record(z.string().min(1), z.string())
-    .default({})
-    .meta({ description: "Tags on every cloud resource: at most 40, on Azure 13." }),
+  tags: z.record(z.string().min(1), z.string()).default({}).meta({ description: "Tags on every cloud resource: at most 40, on Azure 13." }),
   acknowledge: z.record(z.string().min(1), z.string().min(10)).default({}).meta({
     description:
       "Findings of the plan that somebody has looked at and accepts, by their names, each with a reason of at least 10 characters. They stay in the plan and fail no check.",

@@ -29,10 +29,7 @@ export function hasSettings<K extends keyof Settings>(given: object, reads: read
 }
 
 /** Whether everything a rule reads of a pool was accepted. */
-export function hasFields<K extends keyof PoolConfig>(
-  given: object,
-  reads: readonly K[],
-): given is Pick<PoolConfig, K> {
+export function hasFields<K extends keyof PoolConfig>(given: object, reads: readonly K[]): given is Pick<PoolConfig, K> {
   return reads.every((field) => Object.hasOwn(given, field));
 }
 

@@ -23,11 +23,7 @@ export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomReso
     const members = await Promise.all(args.members.map((member) => settled(member)));
     await waitFor(`the Kubernetes API at ${api.server}`, () => controlPlaneProblem(api, members), args.patience);
   });
-  return new pulumi.Stash(
-    name,
-    { input: args.machines },
-    { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } },
-  );
+  return new pulumi.Stash(name, { input: args.machines }, { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } });
 }
 
 async function controlPlaneProblem(api: ApiClient, members: readonly MemberNode[]): Promise<string | undefined> {

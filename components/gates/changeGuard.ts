@@ -61,9 +61,7 @@ export function reachedGuard(name: string, to: ReachedState, opts: pulumi.Custom
 function refuseChange(kept: unknown, wanted: ClusterState): void {
   const from = readState(kept);
   if (from === undefined)
-    throw new Error(
-      "the state of the guard cannot be read; it must hold the version and the replicas of the control plane",
-    );
+    throw new Error("the state of the guard cannot be read; it must hold the version and the replicas of the control plane");
   const problems = changeProblems(from, wanted);
   if (problems.length > 0) throw new ConfigError(problems);
 }

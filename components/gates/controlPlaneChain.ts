@@ -53,11 +53,7 @@ export function controlPlaneChain(name: string, args: ChainArgs, parent: pulumi.
     const { index } = member;
     const before = last;
     const machine = args.makeMachine(member, (fingerprint) =>
-      othersGate(
-        `${name}-before-${index}`,
-        { fingerprint, member, members, version, api },
-        { parent, dependsOn: [before, ...reachable] },
-      ),
+      othersGate(`${name}-before-${index}`, { fingerprint, member, members, version, api }, { parent, dependsOn: [before, ...reachable] }),
     );
     last = memberGate(
       `${name}-gate-${index}`,

@@ -1,8 +1,7 @@
 /** What an API server said in its answer, or else the message of anything that was thrown, with its cause. */
 export function messageOf(thrown: unknown): string {
   const body = typeof thrown === "object" && thrown !== null && "body" in thrown ? parsed(thrown.body) : undefined;
-  if (typeof body === "object" && body !== null && "message" in body && typeof body.message === "string")
-    return body.message;
+  if (typeof body === "object" && body !== null && "message" in body && typeof body.message === "string") return body.message;
   return thrown instanceof Error ? withCause(thrown) : String(thrown);
 }
 

@@ -52,11 +52,7 @@ export function networkCheck(name: string, args: NetworkCheckArgs, opts: pulumi.
   const first = new pulumi.ResourceHook(`${name}-first`, async () => {
     refuse(await Promise.all(atFirst.map(async (fact) => ({ ...fact, found: await settled(fact.found) }))));
   });
-  return new pulumi.Stash(
-    name,
-    { input: facts },
-    { ...opts, hooks: { beforeCreate: [hook, first], beforeUpdate: [hook] } },
-  );
+  return new pulumi.Stash(name, { input: facts }, { ...opts, hooks: { beforeCreate: [hook, first], beforeUpdate: [hook] } });
 }
 
 function kept(inputs: unknown): readonly KnownFact[] {

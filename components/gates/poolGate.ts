@@ -80,8 +80,6 @@ const mostLines = 10;
 /** Whether certificate requests of machines are waiting for approval. */
 async function requestsHelp(api: ApiClient): Promise<string> {
   const { body } = await askApi(api, "/apis/certificates.k8s.io/v1/certificatesigningrequests");
-  const open = list(field(parsed(body), "items")).filter(
-    (request) => list(field(field(request, "status"), "conditions")).length === 0,
-  );
+  const open = list(field(parsed(body), "items")).filter((request) => list(field(field(request, "status"), "conditions")).length === 0);
   return `${open.length} certificate requests wait for approval (kubectl get csr).`;
 }

@@ -29,8 +29,7 @@ export async function poolNodes(api: ApiClient, pool: string): Promise<readonly 
   const selector = encodeURIComponent(`${poolLabel}=${pool}`);
   const { status, body } = await askApi(api, `/api/v1/nodes?labelSelector=${selector}`);
   const items = field(parsed(body), "items");
-  if (status !== 200 || !Array.isArray(items))
-    throw new Error(`the API answers ${status} to a list of the nodes of pool ${pool}`);
+  if (status !== 200 || !Array.isArray(items)) throw new Error(`the API answers ${status} to a list of the nodes of pool ${pool}`);
   return items.map((node: unknown) => {
     const metadata = field(node, "metadata");
     const state = field(node, "status");

@@ -11,10 +11,7 @@ import { type ApiClient, askApi, field, parsed, text } from "./apiProbe.ts";
 export function signsOfLife(api: ApiClient): (node: string) => Promise<string | undefined> {
   const first = new Map<string, string>();
   return async (node) => {
-    const { status, body } = await askApi(
-      api,
-      `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`,
-    );
+    const { status, body } = await askApi(api, `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`);
     if (status !== 200) return `the lease of ${node}: the API answers ${status}`;
     const renewed = text(field(field(parsed(body), "spec"), "renewTime"));
     const before = first.get(node) ?? renewed;

@@ -69,9 +69,7 @@ export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): reado
     system("runtime-classes", runtimeClassManifests(spec)),
     system("sign-in", signInManifests(spec)),
     system("networking", networkingManifests(spec, values.nodeEndpoint)),
-    ...(addons.cloudController
-      ? [{ ...system("cloud-controller", cloudControllerManifests(spec, values)), cleansUp: true }]
-      : []),
+    ...(addons.cloudController ? [{ ...system("cloud-controller", cloudControllerManifests(spec, values)), cleansUp: true }] : []),
     ...(addons.csrApprover ? [system("csr-approver", csrApproverManifests(spec))] : []),
     ...(addons.storage
       ? [

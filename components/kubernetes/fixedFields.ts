@@ -16,9 +16,7 @@ export const fixedFields: Partial<Record<Manifest["kind"], readonly string[]>> =
 };
 
 /** Options by which a change of such a field replaces the object. Its name is taken until the old one is gone. */
-export function replacedOnChange({
-  kind,
-}: Manifest): Pick<CustomResourceOptions, "replaceOnChanges" | "deleteBeforeReplace"> {
+export function replacedOnChange({ kind }: Manifest): Pick<CustomResourceOptions, "replaceOnChanges" | "deleteBeforeReplace"> {
   const fields = fixedFields[kind];
   return fields === undefined ? {} : { replaceOnChanges: [...fields], deleteBeforeReplace: true };
 }

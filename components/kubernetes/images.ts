@@ -8,8 +8,7 @@ import { podNetworks } from "../podNetworks/podNetworks.ts";
  * digest where one was recorded.
  */
 const versions = {
-  "ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector-contrib":
-    otherReleases["otelcol-contrib"],
+  "ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector-contrib": otherReleases["otelcol-contrib"],
   "ghcr.io/postfinance/kubelet-csr-approver": "1.2.15",
   "ghcr.io/prometheus-community/windows-exporter": "0.31.6",
   "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image": "1.0.0",
@@ -51,11 +50,8 @@ export type ImageName = keyof typeof versions;
 /** Name, version and system of every image that an add-on or a pod network runs. */
 export function addOnImages(): readonly { readonly name: string; readonly version: string; readonly os?: string }[] {
   const ofNetworks = Object.values(podNetworks).flatMap(({ images }) => Object.entries(images));
-  return [...ofNetworks, ...Object.entries<string | Readonly<Record<string, string>>>(versions)].flatMap(
-    ([name, version]) =>
-      typeof version === "string"
-        ? [{ name, version }]
-        : Object.entries(version).map(([os, tag]) => ({ name, version: tag, os })),
+  return [...ofNetworks, ...Object.entries<string | Readonly<Record<string, string>>>(versions)].flatMap(([name, version]) =>
+    typeof version === "string" ? [{ name, version }] : Object.entries(version).map(([os, tag]) => ({ name, version: tag, os })),
   );
 }
 

@@ -160,7 +160,5 @@ function logIdentity({ spec, workloadIdentity }: InClusterArgs): LogIdentity | u
   if (spec.addons.logs?.[logServices[spec.cloud]] === undefined) return undefined;
   if (workloadIdentity === undefined) throw new RangeError("the collectors of logs need an identity");
   const own = workloadIdentity.environments.apply((all) => all[accountKey(logsAccount)] ?? {});
-  return Object.fromEntries(
-    environmentNames(spec.cloud).map((name) => [name, own.apply((variables) => variables[name] ?? "")]),
-  );
+  return Object.fromEntries(environmentNames(spec.cloud).map((name) => [name, own.apply((variables) => variables[name] ?? "")]));
 }

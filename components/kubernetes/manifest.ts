@@ -86,21 +86,13 @@ export type Manifest =
   | Of<"autoscaling/v2", "HorizontalPodAutoscaler", kubernetes.autoscaling.v2.HorizontalPodAutoscalerArgs>
   | Of<"apiregistration.k8s.io/v1", "APIService", kubernetes.apiregistration.v1.APIServiceArgs>
   | Of<"apiextensions.k8s.io/v1", "CustomResourceDefinition", kubernetes.apiextensions.v1.CustomResourceDefinitionArgs>
-  | Of<
-      "admissionregistration.k8s.io/v1",
-      "MutatingAdmissionPolicy",
-      kubernetes.admissionregistration.v1.MutatingAdmissionPolicyArgs
-    >
+  | Of<"admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", kubernetes.admissionregistration.v1.MutatingAdmissionPolicyArgs>
   | Of<
       "admissionregistration.k8s.io/v1",
       "MutatingAdmissionPolicyBinding",
       kubernetes.admissionregistration.v1.MutatingAdmissionPolicyBindingArgs
     >
-  | Of<
-      "admissionregistration.k8s.io/v1",
-      "ValidatingAdmissionPolicy",
-      kubernetes.admissionregistration.v1.ValidatingAdmissionPolicyArgs
-    >
+  | Of<"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", kubernetes.admissionregistration.v1.ValidatingAdmissionPolicyArgs>
   | Of<
       "admissionregistration.k8s.io/v1",
       "ValidatingAdmissionPolicyBinding",

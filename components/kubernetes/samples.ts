@@ -17,17 +17,7 @@ import { winWebserverManifests } from "./samples/winWebserver.ts";
 export function sampleManifests(
   spec: Pick<
     ClusterSpec,
-    | "addons"
-    | "artifacts"
-    | "cloud"
-    | "credentials"
-    | "httpProxy"
-    | "kubernetes"
-    | "noProxy"
-    | "mirror"
-    | "network"
-    | "pools"
-    | "windows"
+    "addons" | "artifacts" | "cloud" | "credentials" | "httpProxy" | "kubernetes" | "noProxy" | "mirror" | "network" | "pools" | "windows"
   >,
   objectUrl: Text | undefined,
 ): readonly Manifest[] {

@@ -26,11 +26,7 @@ export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): Ve
   const [recent, old] = [agnhost(otherReleases.agnhost.recent), agnhost(otherReleases.agnhost.windows2019)];
   return {
     probePod: (release) => (release?.upstreamSupported === false ? old : recent),
-    hostProcess: lockedImage(
-      lock,
-      "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image",
-      "windows",
-    ),
+    hostProcess: lockedImage(lock, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
     pause: pauseImage(lock, minors.at(-1)?.minor ?? ""),
   };
 }
@@ -38,7 +34,5 @@ export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): Ve
 /** Every image that a verification may run in a cluster with nodes of these releases, and of Linux, which every cluster has. */
 export function verifyImageList(lock: readonly Artifact[], releases: readonly Release[]): readonly string[] {
   const { probePod, hostProcess, pause } = verifyImages(lock);
-  return [
-    ...new Set([...[undefined, ...releases].map(probePod), pause, ...(releases.length > 0 ? [hostProcess] : [])]),
-  ];
+  return [...new Set([...[undefined, ...releases].map(probePod), pause, ...(releases.length > 0 ? [hostProcess] : [])])];
 }

@@ -27,10 +27,7 @@ const credentialPaths = {
 } as const;
 
 /** The plug-in as a machine downloads it. `undefined` when no registry is configured. */
-export function credentialPlugin(
-  { cloud, registryAccess }: Pick<NodeSettings, "cloud" | "registryAccess">,
-  os: "linux" | "windows",
-) {
+export function credentialPlugin({ cloud, registryAccess }: Pick<NodeSettings, "cloud" | "registryAccess">, os: "linux" | "windows") {
   if (registryAccess === undefined) return undefined;
   const { plugin } = registryFacts[cloud];
   const file = registryAccess.plugin[os];
@@ -40,21 +37,14 @@ export function credentialPlugin(
 }
 
 /** Kubelet flags, since its configuration file has no fields for them. */
-export function credentialFlags(
-  { registryAccess }: Pick<NodeSettings, "registryAccess">,
-  os: "linux" | "windows",
-): readonly string[] {
+export function credentialFlags({ registryAccess }: Pick<NodeSettings, "registryAccess">, os: "linux" | "windows"): readonly string[] {
   if (registryAccess === undefined) return [];
   const { config, folder } = credentialPaths[os];
   return [`--image-credential-provider-config=${config}`, `--image-credential-provider-bin-dir=${folder}`];
 }
 
 /** The plug-in's configuration, and on Azure what it needs to know about the machine's identity. None of it is secret. */
-export function credentialFiles(
-  spec: NodeSettings,
-  os: "linux" | "windows",
-  access: PoolAccess,
-): readonly PayloadFile[] {
+export function credentialFiles(spec: NodeSettings, os: "linux" | "windows", access: PoolAccess): readonly PayloadFile[] {
   const { cloud, registryAccess } = spec;
   if (registryAccess === undefined) return [];
   const { plugin, cacheDuration } = registryFacts[cloud];

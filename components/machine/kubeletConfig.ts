@@ -38,17 +38,8 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
   const os = pool?.os ?? "linux";
   // A pod more than there are addresses would wait for one for ever.
   const mostPods = podNetwork(spec).podsOf(spec, pool?.os ?? "control-plane");
-  const kept =
-    args.pool === undefined
-      ? reservations(operatingSystems.linux, args.spec.controlPlane.size)
-      : args.pool.reservations;
-  const {
-    featureGates,
-    evictionHard: limits,
-    kubeReserved: _kube,
-    systemReserved: _system,
-    ...own
-  } = pool?.kubelet ?? {};
+  const kept = args.pool === undefined ? reservations(operatingSystems.linux, args.spec.controlPlane.size) : args.pool.reservations;
+  const { featureGates, evictionHard: limits, kubeReserved: _kube, systemReserved: _system, ...own } = pool?.kubelet ?? {};
   const gates = { ...(pool?.nodeLogQuery ? logQueryGates(spec.kubernetes.minor) : {}), ...featureGates };
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",

@@ -39,20 +39,14 @@ export function registryMirrorFiles({ os, registries, credentials }: RegistryMir
     path: [registryConfigDir[os], registryFolder(os, registry), "hosts.toml"].join(separator),
     content: [
       ...serverLines(registry),
-      ...hostsOf(registries, credentials, registry).flatMap((url) =>
-        hostLines(url, loginFor(credentials, registry, url)),
-      ),
+      ...hostsOf(registries, credentials, registry).flatMap((url) => hostLines(url, loginFor(credentials, registry, url))),
       "",
     ].join("\n"),
   }));
 }
 
 /** URLs that containerd asks for a registry's images before it asks the registry without a login, in order. */
-function hostsOf(
-  registries: RegistryMirrorArgs["registries"],
-  credentials: Credentials,
-  registry: string,
-): readonly string[] {
+function hostsOf(registries: RegistryMirrorArgs["registries"], credentials: Credentials, registry: string): readonly string[] {
   const itself = `https://${apiHost(registry)}`;
   const mirror = mirrorOf(registries, registry);
   if (mirror !== undefined && new URL(mirror).host === apiHost(registry)) return [registries[registry] ?? itself];

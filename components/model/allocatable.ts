@@ -43,10 +43,8 @@ export function shares({
   kubelet,
 }: Machine): Readonly<Record<"cpu" | "memory" | "ephemeral-storage", Share>> {
   const kept = [reservations.kubeReserved, reservations.systemReserved];
-  const reserved = (read: (each: (typeof kept)[number]) => number): number =>
-    kept.reduce((sum, each) => sum + read(each), 0);
-  const limit = (signal: "memory.available" | "nodefs.available") =>
-    kubelet.evictionHard?.[signal] ?? evictionHard[os][signal];
+  const reserved = (read: (each: (typeof kept)[number]) => number): number => kept.reduce((sum, each) => sum + read(each), 0);
+  const limit = (signal: "memory.available" | "nodefs.available") => kubelet.evictionHard?.[signal] ?? evictionHard[os][signal];
 
   // The file system is smaller than the disk: a disk of that many GiB counts as so many GB.
   const disk = (diskGb * 1e9) / 1024 ** 2;
@@ -58,9 +56,7 @@ export function shares({
     },
     "ephemeral-storage": {
       has: disk,
-      kept:
-        (disk * amount(limit("nodefs.available"), "%")) / 100 +
-        reserved((each) => mebibytes(each["ephemeral-storage"])),
+      kept: (disk * amount(limit("nodefs.available"), "%")) / 100 + reserved((each) => mebibytes(each["ephemeral-storage"])),
     },
   };
 }
@@ -68,8 +64,7 @@ export function shares({
 /** Numeric value of a quantity such as `70m` in a unit. */
 function amount(quantity: string, unit: string): number {
   const number = Number(quantity.slice(0, -unit.length));
-  if (!quantity.endsWith(unit) || Number.isNaN(number))
-    throw new RangeError(`${quantity} is not a quantity in ${unit}`);
+  if (!quantity.endsWith(unit) || Number.isNaN(number)) throw new RangeError(`${quantity} is not a quantity in ${unit}`);
   return number;
 }
 

@@ -51,18 +51,14 @@ export interface ArtifactQuery {
 /** The artifact of a name, version and system. `undefined` when the lock file has none. */
 export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact | undefined {
   return lock.find(
-    (artifact) =>
-      artifact.name === query.name &&
-      artifact.version === query.version &&
-      (artifact.os === query.os || artifact.os === "any"),
+    (artifact) => artifact.name === query.name && artifact.version === query.version && (artifact.os === query.os || artifact.os === "any"),
   );
 }
 
 /** An artifact that must be in the lock file. Throws when it is missing, which the config rules prevent. */
 export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact {
   const artifact = findArtifact(lock, query);
-  if (artifact === undefined)
-    throw new RangeError(`no artifact ${query.name} ${query.version} for ${query.os} in the lock file`);
+  if (artifact === undefined) throw new RangeError(`no artifact ${query.name} ${query.version} for ${query.os} in the lock file`);
   return artifact;
 }
 

@@ -40,8 +40,7 @@ export const ccgSecretForms = {
   azure: {
     pattern:
       /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.KeyVault\/vaults\/([A-Za-z0-9-]{3,24})\/secrets\/([A-Za-z0-9-]{1,127})$/,
-    allowed:
-      "the resource id of a secret: /subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/vaults/…/secrets/…",
+    allowed: "the resource id of a secret: /subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/vaults/…/secrets/…",
   },
 } as const;
 

@@ -4,13 +4,7 @@ import { defaultPodNetwork } from "../podNetworks/names.ts";
 import { podNetworks } from "../podNetworks/podNetworks.ts";
 import { podAddresses } from "../podNetworks/settings.ts";
 import { type AddOns, addOns } from "./addOns.ts";
-import {
-  type AddressPlan,
-  addressPlan,
-  type ControlPlaneMember,
-  controlPlaneMembers,
-  existingPlan,
-} from "./addressPlan.ts";
+import { type AddressPlan, addressPlan, type ControlPlaneMember, controlPlaneMembers, existingPlan } from "./addressPlan.ts";
 import { type Artifact, readArtifactLock } from "./artifacts.ts";
 import { addressAt, cidr } from "./cidr.ts";
 import { credentialsOf } from "./credentials.ts";
@@ -162,8 +156,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     publicAccess: config.access.public?.allow,
     privateAccess: config.access.private?.allow,
     apiNames: config.access.names ?? [],
-    apiDns:
-      config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
+    apiDns: config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
     signIn: config.access.signIn,
     serviceAccountKeys: config.access.serviceAccountKeys,
     secretsEncryption: config.secretsEncryption ?? { keys: [firstEncryptionKey], kms: [] },

@@ -53,8 +53,7 @@ export function awsMachineSize(name: string): MachineSize | undefined {
   }
   const ratio = awsFamilies[family];
   const vcpus = awsVcpus(size, attributes);
-  if (ratio === undefined || vcpus === undefined || Number(generation) < awsFamiliesSince || name.startsWith("c5n."))
-    return undefined;
+  if (ratio === undefined || vcpus === undefined || Number(generation) < awsFamiliesSince || name.startsWith("c5n.")) return undefined;
   return {
     name,
     arch,
@@ -124,13 +123,7 @@ export function azureMachineSize(name: string): MachineSize | undefined {
   };
 }
 
-function azureMemory(
-  name: string,
-  family: string,
-  count: number,
-  features: string,
-  version: number,
-): number | undefined {
+function azureMemory(name: string, family: string, count: number, features: string, version: number): number | undefined {
   const low = features.includes("l");
   switch (family) {
     case "B":

@@ -131,11 +131,7 @@ export function defaultDiskGb(cloud: Cloud, os: PoolConfig["os"]): number {
 }
 
 /** A size with its capacity, from its name or else from `capacity`. `undefined` when neither gives it. */
-export function machineSize(
-  cloud: StackConfig["cloud"],
-  name: string,
-  capacity?: PoolConfig["capacity"],
-): MachineSize | undefined {
+export function machineSize(cloud: StackConfig["cloud"], name: string, capacity?: PoolConfig["capacity"]): MachineSize | undefined {
   const known = cloud === "aws" ? awsMachineSize(name) : azureMachineSize(name);
   if (capacity === undefined) return known;
   return {
@@ -157,9 +153,7 @@ export function poolGroups(
   allZones: readonly string[],
 ): readonly { name: string; zones: readonly string[] }[] {
   const zones = pool.zones ?? allZones;
-  return pool.perZone
-    ? zones.map((zone) => ({ name: `${pool.name}-${zoneSuffix(zone)}`, zones: [zone] }))
-    : [{ name: pool.name, zones }];
+  return pool.perZone ? zones.map((zone) => ({ name: `${pool.name}-${zoneSuffix(zone)}`, zones: [zone] })) : [{ name: pool.name, zones }];
 }
 
 /** Nodes of a pool with so many groups: its count, or what the autoscaler never falls below. */

@@ -11,16 +11,7 @@ export const knownRegions: Readonly<Record<Cloud, readonly string[]>> = {
     ...["me-central-1", "me-south-1", "ap-east-1", "ap-east-2", "ap-south-1", "ap-south-2"],
     ...["ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-southeast-1", "ap-southeast-2"],
     ...["ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7"],
-    ...[
-      "eu-central-1",
-      "eu-central-2",
-      "eu-north-1",
-      "eu-south-1",
-      "eu-south-2",
-      "eu-west-1",
-      "eu-west-2",
-      "eu-west-3",
-    ],
+    ...["eu-central-1", "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-2", "eu-west-3"],
   ],
   azure: [
     ...["eastus", "eastus2", "centralus", "northcentralus", "southcentralus", "westcentralus", "westus", "westus2"],

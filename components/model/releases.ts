@@ -193,8 +193,7 @@ export type MachineArtifacts = Readonly<Record<string, Artifact>>;
 export function machineArtifacts(lock: readonly Artifact[], version: string, role: MachineRole): MachineArtifacts {
   const { components: parts } = requireMinorFacts(version);
   const os = role === "windows" ? "windows" : "linux";
-  const get = (name: string, of: string): Artifact =>
-    requireArtifact(lock, { name, version: of, os } satisfies ArtifactQuery);
+  const get = (name: string, of: string): Artifact => requireArtifact(lock, { name, version: of, os } satisfies ArtifactQuery);
   if (role === "windows") {
     return {
       "kubelet.exe": get("kubelet.exe", version),
@@ -230,9 +229,7 @@ export function pauseImage(lock: readonly Artifact[], version: string): string {
 export function kubeadmImages(version: string): readonly string[] {
   const { etcd, coredns } = requireMinorFacts(version).kubeadm;
   return [
-    ...["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"].map(
-      (name) => `registry.k8s.io/${name}:v${version}`,
-    ),
+    ...["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"].map((name) => `registry.k8s.io/${name}:v${version}`),
     `registry.k8s.io/etcd:${etcd}`,
     `registry.k8s.io/coredns/coredns:${coredns}`,
   ];

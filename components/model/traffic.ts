@@ -53,27 +53,16 @@ export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">)
         ? `API servers to the kubelets of ${whose[to]}: logs, exec`
         : `Metrics collectors on workers to the kubelets of ${whose[to]}`,
     ),
-    ...podNetwork(spec).traffic.flatMap(({ role, protocol, ports: range, purpose }) =>
-      between(role, protocol, range, () => purpose),
-    ),
+    ...podNetwork(spec).traffic.flatMap(({ role, protocol, ports: range, purpose }) => between(role, protocol, range, () => purpose)),
     // kube-proxy listens on every node, but only workers are behind the load balancers of Services.
     ...between("node-ports", "tcp", nodePorts, () => "NodePorts of Services", ["workers"]),
     ...between("node-ports-udp", "udp", nodePorts, () => "NodePorts of Services", ["workers"]),
     ...(spec.addons.exporters
       ? [
-          ...between(
-            "node-exporter",
-            "tcp",
-            single(ports.nodeExporter),
-            () => "Prometheus to the exporter of Linux nodes",
-          ),
-          ...between(
-            "windows-exporter",
-            "tcp",
-            single(ports.windowsExporter),
-            () => "Prometheus to the exporter of Windows nodes",
-            ["workers"],
-          ),
+          ...between("node-exporter", "tcp", single(ports.nodeExporter), () => "Prometheus to the exporter of Linux nodes"),
+          ...between("windows-exporter", "tcp", single(ports.windowsExporter), () => "Prometheus to the exporter of Windows nodes", [
+            "workers",
+          ]),
         ]
       : []),
   ];

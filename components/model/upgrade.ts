@@ -66,15 +66,7 @@ export function stateOf({
   workloadIdentity,
 }: Pick<
   ClusterSpec,
-  | "name"
-  | "cloud"
-  | "kubernetes"
-  | "controlPlane"
-  | "network"
-  | "region"
-  | "serviceAccountKeys"
-  | "secretsEncryption"
-  | "workloadIdentity"
+  "name" | "cloud" | "kubernetes" | "controlPlane" | "network" | "region" | "serviceAccountKeys" | "secretsEncryption" | "workloadIdentity"
 >) {
   return {
     name,
@@ -115,10 +107,7 @@ function etcdDiskKey(key: string | undefined): Pick<ClusterState, "etcdDiskKey">
 }
 
 /** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
-function existingState(
-  cloud: Cloud,
-  existing: ExistingNetwork | undefined,
-): Pick<ClusterState, "networkId" | "subnets" | "resourceGroup"> {
+function existingState(cloud: Cloud, existing: ExistingNetwork | undefined): Pick<ClusterState, "networkId" | "subnets" | "resourceGroup"> {
   if (existing === undefined) return {};
   const subnets = Object.entries(existing.subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
     [`${zone} private`, workers.id],
@@ -155,10 +144,7 @@ export function changeProblems(from: ClusterState, to: ClusterState): readonly P
 
 /** Why a stack may not go from one plan to another, assuming that the first one was deployed. */
 export function plannedProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
-  return [
-    ...versionProblems(from.version, to.version, 0, "which the cluster has by the plan before"),
-    ...keptProblems(from, to),
-  ];
+  return [...versionProblems(from.version, to.version, 0, "which the cluster has by the plan before"), ...keptProblems(from, to)];
 }
 
 function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
@@ -174,12 +160,7 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
       "running pods have addresses of the old network",
     ),
     ...fixed("kubernetes.podCidr", from.podCidr, to.podCidr, "nodes keep the ranges that they were given"),
-    ...fixed(
-      "kubernetes.serviceCidr",
-      from.serviceCidr,
-      to.serviceCidr,
-      "Services keep the addresses that they were given",
-    ),
+    ...fixed("kubernetes.serviceCidr", from.serviceCidr, to.serviceCidr, "Services keep the addresses that they were given"),
     ...fixed(
       "controlPlane.etcdDisk.encryptionKey",
       from.etcdDiskKey ?? "the cloud's key",
@@ -261,9 +242,7 @@ function zoneProblems({ zones: from, replicas }: ClusterState, { zones: to }: Cl
         remedy: "set the zones of the cluster in their order",
       },
     ];
-  const moved = Array.from({ length: replicas }, (_, index) => index).filter(
-    (index) => index % from.length !== index % to.length,
-  );
+  const moved = Array.from({ length: replicas }, (_, index) => index).filter((index) => index % from.length !== index % to.length);
   if (moved.length === 0) return [];
   return [
     {

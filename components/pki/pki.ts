@@ -108,9 +108,7 @@ export class Pki extends pulumi.ComponentResource {
    */
   tokens(issuer: pulumi.Output<string> | undefined): pulumi.Output<ServiceAccountTokens> | undefined {
     if (this.#args.serviceAccountKeys.length === 1 && issuer === undefined) return undefined;
-    return pulumi
-      .all([this.serviceAccountPublicKeys, issuer])
-      .apply(([publicKeys, known]) => ({ publicKeys, issuer: known }));
+    return pulumi.all([this.serviceAccountPublicKeys, issuer]).apply(([publicKeys, known]) => ({ publicKeys, issuer: known }));
   }
 
   /** A key that signs no longer is not protected: removing it is the last step of its replacement. */

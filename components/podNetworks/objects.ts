@@ -3,10 +3,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { flannelManifests } from "./flannel/objects.ts";
 import type { PodNetworkName } from "./names.ts";
 
-type ObjectsOf = (
-  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
-  nodeEndpoint: Text,
-) => readonly Manifest[];
+type ObjectsOf = (spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">, nodeEndpoint: Text) => readonly Manifest[];
 
 const objects: Readonly<Record<PodNetworkName, ObjectsOf>> = {
   flannel: flannelManifests,
@@ -15,5 +12,4 @@ const objects: Readonly<Record<PodNetworkName, ObjectsOf>> = {
 };
 
 /** What a cluster's pod network runs in it. Apart from `podNetworks.ts`, since machines need no Kubernetes objects. */
-export const podNetworkManifests: ObjectsOf = (spec, nodeEndpoint) =>
-  objects[spec.kubernetes.podNetwork](spec, nodeEndpoint);
+export const podNetworkManifests: ObjectsOf = (spec, nodeEndpoint) => objects[spec.kubernetes.podNetwork](spec, nodeEndpoint);

@@ -62,15 +62,10 @@ interface WindowsPart {
   readonly folder: URL;
   readonly scripts: { readonly repair: string; readonly agents: readonly string[] };
   /** Where artifacts go, see `places` in machine/windows/artifacts.ts. `undefined` for one that is not the network's. */
-  readonly places: Readonly<
-    Record<string, { readonly unpack: boolean; readonly program: boolean; readonly as?: string }>
-  >;
+  readonly places: Readonly<Record<string, { readonly unpack: boolean; readonly program: boolean; readonly as?: string }>>;
   /** Megabytes of its downloads by their names, with the origin of each figure. */
   readonly sizes: Readonly<Record<string, { readonly megabytes: number; readonly source: string }>>;
-  readonly files: (
-    spec: Pick<NodeSettings, "cloud" | "kubernetes">,
-    pool: Pick<WindowsPool, "metadataAcl">,
-  ) => readonly PayloadFile[];
+  readonly files: (spec: Pick<NodeSettings, "cloud" | "kubernetes">, pool: Pick<WindowsPool, "metadataAcl">) => readonly PayloadFile[];
   readonly conflistTemplate: string;
   /** Folders that only the system may read or write. */
   readonly protectedFolders: readonly string[];
@@ -112,10 +107,7 @@ export interface PodNetwork {
    */
   readonly controlPlaneAddresses: (range: string, position: number) => readonly string[];
   /** Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks one */
-  readonly artifacts: (
-    spec: Pick<NodeSettings, "artifacts" | "kubernetes">,
-    role: Role,
-  ) => Readonly<Record<string, Artifact>>;
+  readonly artifacts: (spec: Pick<NodeSettings, "artifacts" | "kubernetes">, role: Role) => Readonly<Record<string, Artifact>>;
   /** Versions of the images that it runs in the cluster. */
   readonly images: Readonly<Record<string, string>>;
   readonly traffic: readonly PodTraffic[];

@@ -32,8 +32,7 @@ const onAzure = rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }
  */
 const inFirstRange = rule(["network.pods", "network.existing", "network.cidr", "network.zones"], (given) => {
   const whole = parseCidr(given["network.cidr"]);
-  if (given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined || whole === undefined)
-    return [];
+  if (given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined || whole === undefined) return [];
   return [...subnetsOf("private", given), ...subnetsOf("controlPlane", given)]
     .filter(({ range }) => !contains(whole, range))
     .map(
@@ -165,9 +164,7 @@ const roomForPods = rule(
     if (given["network.pods"] !== "azure-cni" || own === undefined) return [];
     return subnetsOf("private", given).flatMap((subnet): readonly Problem[] => {
       const room = addressCount(subnet.range.prefix) - kept;
-      const machines = subnet.zones.flatMap((zone) =>
-        given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"])),
-      );
+      const machines = subnet.zones.flatMap((zone) => given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"])));
       const wanted = machines.reduce((sum, most) => sum + most, 0) * (1 + own.podsPerNode);
       return wanted <= room
         ? []
@@ -176,8 +173,7 @@ const roomForPods = rule(
               path: subnet.path,
               value: subnet.value,
               message: `has room for ${room} addresses in the subnet of zone ${subnet.zones.join(" and ")}, but machines and pods may take ${wanted}`,
-              allowed:
-                "1 + azureCni.podsPerNode addresses for each machine of the pools whose first zone it is, and for one more per pool",
+              allowed: "1 + azureCni.podsPerNode addresses for each machine of the pools whose first zone it is, and for one more per pool",
               remedy: "choose a larger range, fewer pods per node, perZone pools, or lower count or autoscale.max",
             },
           ];

@@ -67,9 +67,7 @@ function otherLines(spec: ClusterSpec, program: RecordedProgram, region: RegionP
   // By the gigabyte, which only the workloads know.
   const { logs } = spec.addons;
   const volume: Cost["lines"] =
-    logs?.cloudwatch === undefined && logs?.azureMonitor === undefined
-      ? []
-      : [{ what: "logs by their volume", month: null }];
+    logs?.cloudwatch === undefined && logs?.azureMonitor === undefined ? [] : [{ what: "logs by their volume", month: null }];
   const count = (type: string): number => resourcesOfType(program, type).length;
   const perHour = (what: string, number: number, price: number | undefined): Cost["lines"] =>
     number === 0 ? [] : [{ what: counted(number, what), month: times(number, monthly(price)) }];
@@ -97,11 +95,7 @@ function otherLines(spec: ClusterSpec, program: RecordedProgram, region: RegionP
   ];
 }
 
-function machineMonth(
-  region: RegionPrices,
-  size: { readonly name: string; readonly vcpus: number },
-  windows: boolean,
-): number | null {
+function machineMonth(region: RegionPrices, size: { readonly name: string; readonly vcpus: number }, windows: boolean): number | null {
   const licence = windows ? times(size.vcpus, monthly(region.windowsVcpuHour)) : 0;
   return sum([monthly(region.machineHour[size.name]), licence]);
 }

@@ -101,14 +101,8 @@ function parseConfig(source: string): z.output<typeof cloudConfigSchema> {
 
 function decodeContent(content: string | Uint8Array, encoding: string | undefined): string {
   const bytes = typeof content === "string" ? Buffer.from(content, isBase64(encoding) ? "base64" : "utf8") : content;
-  const plain =
-    encoding !== undefined && [...gzipEncodings, ...bothEncodings].includes(encoding)
-      ? unzip(Buffer.from(bytes))
-      : bytes;
-  if (
-    encoding !== undefined &&
-    ![...base64Encodings, ...gzipEncodings, ...bothEncodings, "text/plain"].includes(encoding)
-  )
+  const plain = encoding !== undefined && [...gzipEncodings, ...bothEncodings].includes(encoding) ? unzip(Buffer.from(bytes)) : bytes;
+  if (encoding !== undefined && ![...base64Encodings, ...gzipEncodings, ...bothEncodings, "text/plain"].includes(encoding))
     throw new UserDataError(`a file has the unknown encoding ${encoding}`);
   return Buffer.from(plain).toString("utf8");
 }

@@ -10,7 +10,5 @@ import { decodeWindows } from "./windows.ts";
  */
 export function decodeUserData(userData: Buffer, objects?: ObjectStore): DecodedUserData {
   const gzip = userData[0] === 0x1f && userData[1] === 0x8b;
-  return gzip || userData.subarray(0, 1).toString() === "#"
-    ? decodeLinux(userData, objects)
-    : decodeWindows(userData, objects);
+  return gzip || userData.subarray(0, 1).toString() === "#" ? decodeLinux(userData, objects) : decodeWindows(userData, objects);
 }

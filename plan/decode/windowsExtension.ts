@@ -13,8 +13,7 @@ const commandLimit = 8191;
  * @throws UserDataError when the machine would never start its payload.
  */
 export function startedScript(command: string | undefined): string {
-  if (command === undefined)
-    throw new UserDataError("no extension runs the custom data, which Windows never does itself");
+  if (command === undefined) throw new UserDataError("no extension runs the custom data, which Windows never does itself");
   if (command.length > commandLimit)
     throw new UserDataError(`the extension's command has ${command.length} characters, cmd takes ${commandLimit}`);
   // Quotes, variables and characters beyond ASCII pass through cmd changed.

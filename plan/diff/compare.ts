@@ -45,14 +45,7 @@ export interface PlanDiff {
 
 /** Whether nothing changes at all. */
 export function isEmpty({ refused, resources, nodes, files, findings }: PlanDiff): boolean {
-  const parts = [
-    refused,
-    resources,
-    files,
-    findings.new,
-    findings.gone,
-    nodes.filter(({ change }) => change !== "stays"),
-  ];
+  const parts = [refused, resources, files, findings.new, findings.gone, nodes.filter(({ change }) => change !== "stays")];
   return parts.every((part) => part.length === 0);
 }
 
@@ -62,11 +55,7 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
   const key = ({ id, level, path }: Finding): string => `${id} ${level} ${path}`;
   const [before, after] = [base, plan].map(({ findings }) => new Set(findings.map(key)));
   return {
-    refused: [
-      ...plannedProblems(stateOf(base), stateOf(plan)),
-      ...refusedByCloud(fates),
-      ...protectedProblems(base, plan, fates),
-    ],
+    refused: [...plannedProblems(stateOf(base), stateOf(plan)), ...refusedByCloud(fates), ...protectedProblems(base, plan, fates)],
     resources: fates.filter(({ type }) => type !== "pulumi:index:Stash"),
     nodes: nodeChanges(base, plan, fates),
     files: fileChanges(base, plan),
@@ -119,8 +108,7 @@ function protectedProblems(base: BasePlan, plan: Plan, fates: readonly Fate[]): 
     }));
 }
 
-const machineTypes =
-  /^(aws:ec2\/instance:Instance|aws:autoscaling\/group:Group|azure-native:compute:VirtualMachine(ScaleSet)?)$/;
+const machineTypes = /^(aws:ec2\/instance:Instance|aws:autoscaling\/group:Group|azure-native:compute:VirtualMachine(ScaleSet)?)$/;
 
 function nodeChanges(base: BasePlan, plan: Plan, fates: readonly Fate[]): readonly NodeChange[] {
   const before = new Map(base.machines.map((machine) => [machine.name, machine]));
@@ -155,8 +143,7 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
   return plan.machines.flatMap(({ name, files }) => {
     const old = before.get(name);
     if (old === undefined) return [];
-    const contents = (list: readonly { path: string; content: string }[]) =>
-      new Map(list.map(({ path, content }) => [path, content]));
+    const contents = (list: readonly { path: string; content: string }[]) => new Map(list.map(({ path, content }) => [path, content]));
     const [was, is] = [contents(old), contents(files)];
     return [...new Set([...was.keys(), ...is.keys()])]
       .sort()

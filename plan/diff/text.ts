@@ -63,9 +63,7 @@ export function lostLines({ resources }: PlanDiff): readonly string[] {
   if (lost.length === 0) return [];
   return [
     "DATA IS LOST",
-    ...lost.map(
-      ({ name, change, data }) => `- ${name}: ${data}${change === "may-be-replaced" ? ", if it is replaced" : ""}`,
-    ),
+    ...lost.map(({ name, change, data }) => `- ${name}: ${data}${change === "may-be-replaced" ? ", if it is replaced" : ""}`),
   ];
 }
 
@@ -88,11 +86,7 @@ export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): r
     ...nodes.map((node) => {
       const { change, name, because } = node;
       const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
-      return painted(
-        change,
-        `${changeMarks[change]} ${name}: ${nodeWords(node, nodes)}${machinesOf(node)}${why}`,
-        paint,
-      );
+      return painted(change, `${changeMarks[change]} ${name}: ${nodeWords(node, nodes)}${machinesOf(node)}${why}`, paint);
     }),
   ];
 }

@@ -163,8 +163,7 @@ const makers: Readonly<Record<string, Maker>> = {
   "iam/openIdConnectProvider:OpenIdConnectProvider": ({ inputs }, { place }) => {
     const url = textOf(inputs.url) ?? "";
     // IAM API reference, CreateOpenIDConnectProvider: https, no query, 255 characters, at most 100 client ids.
-    if (!/^https:\/\/[^?#]+$/.test(url) || url.length > 255)
-      throw new Error(`ValidationError: ${url} as an OIDC provider`);
+    if (!/^https:\/\/[^?#]+$/.test(url) || url.length > 255) throw new Error(`ValidationError: ${url} as an OIDC provider`);
     const clients = listOf(inputs.clientIdLists).length;
     if (clients < 1 || clients > 100) throw new Error(`an OIDC provider with ${clients} client ids`);
     const own = globalArn("iam", place, `oidc-provider/${url.replace("https://", "")}`);
@@ -299,7 +298,5 @@ function requireSameVpc({ subnetId, securityGroups }: PropertyMap, { find }: Sim
   const own = vpcOf(subnetId);
   const stray = listOf(securityGroups).find((group) => own !== undefined && vpcOf(group) !== own);
   if (stray !== undefined)
-    throw new Error(
-      `InvalidParameter: Security group ${textOf(stray)} and subnet ${textOf(subnetId)} belong to different networks.`,
-    );
+    throw new Error(`InvalidParameter: Security group ${textOf(stray)} and subnet ${textOf(subnetId)} belong to different networks.`);
 }

@@ -40,12 +40,9 @@ export function statementsOfRole(program: RecordedProgram, role: string): readon
     .filter(({ inputs }) => matches(textOf(inputs.role)))
     .map(({ inputs }) => {
       const policyArn = textOf(inputs.policyArn);
-      const own = resourcesOfType(program, "aws:iam/policy:Policy").find(
-        ({ outputs }) => textOf(outputs.arn) === policyArn,
-      );
+      const own = resourcesOfType(program, "aws:iam/policy:Policy").find(({ outputs }) => textOf(outputs.arn) === policyArn);
       // A managed policy of AWS could allow anything; what cannot be checked must not pass as checked.
-      if (own === undefined)
-        throw new Error(`the policy ${policyArn} of the role ${role} is not a resource of the program`);
+      if (own === undefined) throw new Error(`the policy ${policyArn} of the role ${role} is not a resource of the program`);
       return textOf(own.inputs.policy);
     });
   return [...inline, ...attached].flatMap((document) => {
@@ -68,12 +65,8 @@ export function collectParameters(program: RecordedProgram): ReadonlyMap<string,
 /** ARN of a key that is given by its id, ARN or alias. */
 function keyArn(program: RecordedProgram, reference: string | undefined): string | undefined {
   if (reference === undefined) return undefined;
-  const alias = resourcesOfType(program, "aws:kms/alias:Alias").find(({ id, outputs }) =>
-    [id, textOf(outputs.arn)].includes(reference),
-  );
+  const alias = resourcesOfType(program, "aws:kms/alias:Alias").find(({ id, outputs }) => [id, textOf(outputs.arn)].includes(reference));
   const target = alias === undefined ? reference : textOf(alias.inputs.targetKeyId);
-  const key = resourcesOfType(program, "aws:kms/key:Key").find(({ id, outputs }) =>
-    [id, textOf(outputs.arn)].includes(target),
-  );
+  const key = resourcesOfType(program, "aws:kms/key:Key").find(({ id, outputs }) => [id, textOf(outputs.arn)].includes(target));
   return key === undefined ? reference : textOf(key.outputs.arn);
 }

@@ -30,9 +30,7 @@ export function collectAwsMachines(
     program,
     howMany,
     running,
-    byId: new Map(
-      program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id, resource]])),
-    ),
+    byId: new Map(program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id, resource]]))),
     addresses: new AddressPool([
       ...program.resources.flatMap(({ outputs }) => textOf(outputs.privateIp) ?? []),
       ...running.map(({ privateIp }) => privateIp),
@@ -55,8 +53,7 @@ function instance(index: Index, resource: RecordedResource): SimulatedMachine {
       .map((item) => textOf(mapOf(item).networkInterfaceId))
       .find((id) => id !== undefined);
   const subnetId =
-    textOf(settings.subnetId) ??
-    textOf((interfaceId === undefined ? undefined : index.byId.get(interfaceId))?.inputs.subnetId);
+    textOf(settings.subnetId) ?? textOf((interfaceId === undefined ? undefined : index.byId.get(interfaceId))?.inputs.subnetId);
   const id = required(resource.id, resource, "an id");
   return {
     ...common(index, resource, settings),

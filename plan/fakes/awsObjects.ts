@@ -28,15 +28,10 @@ export function awsObjects(program: RecordedProgram, role?: string): SimulatedOb
   const objects = storedObjects(program);
   const statements = role === undefined ? undefined : statementsOfRole(program, role);
   const arns = new Map(
-    resourcesOfType(program, "aws:s3/bucket:Bucket").map(({ outputs }) => [
-      textOf(outputs.bucket),
-      textOf(outputs.arn),
-    ]),
+    resourcesOfType(program, "aws:s3/bucket:Bucket").map(({ outputs }) => [textOf(outputs.bucket), textOf(outputs.arn)]),
   );
   return (bucket, key) => {
     const request = { action: "s3:GetObject", resource: `${arns.get(bucket)}/${key}` };
-    return statements === undefined || allows([{ Statement: statements }], request)
-      ? objects.get(`${bucket}/${key}`)
-      : undefined;
+    return statements === undefined || allows([{ Statement: statements }], request) ? objects.get(`${bucket}/${key}`) : undefined;
   };
 }

@@ -12,16 +12,12 @@ import { issuerOf, verifiedClaims } from "./tokens.ts";
  */
 export function publicObject(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);
-  const bucket = resourcesOfType(program, "aws:s3/bucket:Bucket").find(
-    ({ outputs }) => textOf(outputs.bucketRegionalDomainName) === host,
-  );
+  const bucket = resourcesOfType(program, "aws:s3/bucket:Bucket").find(({ outputs }) => textOf(outputs.bucketRegionalDomainName) === host);
   const name = textOf(bucket?.outputs.bucket);
   const policies = resourcesOfType(program, "aws:s3/bucketPolicy:BucketPolicy")
     .filter(({ inputs }) => textOf(inputs.bucket) === name)
     .map(({ inputs }) => trustSchema.parse(JSON.parse(textOf(inputs.policy) ?? "{}")));
-  const isPublic = policies.some(({ Statement }) =>
-    Statement.some(({ Effect, Principal }) => Effect === "Allow" && Principal === "*"),
-  );
+  const isPublic = policies.some(({ Statement }) => Statement.some(({ Effect, Principal }) => Effect === "Allow" && Principal === "*"));
   const block = resourcesOfType(program, "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock").find(
     ({ inputs }) => textOf(inputs.bucket) === name,
   );

@@ -39,12 +39,10 @@ const outputs: Readonly<Record<string, Outputs>> = {
     // What replaces a resource has its URN and a number (plan/providers/cloud.ts).
     const resource = ({ urn }: { readonly urn: string }): string => urn.replace(/#\d+$/, "");
     const twice = [...made()].some(
-      ({ request: other }) =>
-        other.type === request.type && resource(other) !== resource(request) && assignment(other) === wanted,
+      ({ request: other }) => other.type === request.type && resource(other) !== resource(request) && assignment(other) === wanted,
     );
     // Azure RBAC, "Troubleshoot Azure RBAC": one assignment per principal, role and scope.
-    if (wanted !== undefined && twice)
-      throw new Error(`RoleAssignmentExists: The role assignment already exists. ${wanted}`);
+    if (wanted !== undefined && twice) throw new Error(`RoleAssignmentExists: The role assignment already exists. ${wanted}`);
     return {};
   },
   "keyvault:Vault": ({ inputs }, { place }, { name }) => ({
@@ -87,11 +85,8 @@ const outputs: Readonly<Record<string, Outputs>> = {
     macAddress: `60-45-BD-${(hex(6, urn, "mac").toUpperCase().match(/../g) ?? []).join("-")}`,
   }),
   "network:LoadBalancer": ({ inputs, urn }, context, { id }) => ({
-    frontendIPConfigurations: children(inputs.frontendIPConfigurations, `${id}/frontendIPConfigurations`).map(
-      (frontend) =>
-        mapOf(frontend.subnet).id === undefined
-          ? frontend
-          : { ...frontend, privateIPAddress: privateAddress(frontend, context, urn) },
+    frontendIPConfigurations: children(inputs.frontendIPConfigurations, `${id}/frontendIPConfigurations`).map((frontend) =>
+      mapOf(frontend.subnet).id === undefined ? frontend : { ...frontend, privateIPAddress: privateAddress(frontend, context, urn) },
     ),
     backendAddressPools: children(inputs.backendAddressPools, `${id}/backendAddressPools`),
     probes: children(inputs.probes, `${id}/probes`),

@@ -29,8 +29,7 @@ export function rolesOf(program: RecordedProgram, principalId: string): readonly
   return resourcesOfType(program, "azure-native:authorization:RoleAssignment")
     .filter(({ inputs }) => same(textOf(inputs.principalId), principalId))
     .map(({ name, inputs }) => {
-      if (inputs.condition !== undefined)
-        throw new Error(`the role assignment ${name} has a condition, of which there is no simulation`);
+      if (inputs.condition !== undefined) throw new Error(`the role assignment ${name} has a condition, of which there is no simulation`);
       return {
         scope: textOf(inputs.scope) ?? "",
         rights: rightsOf(program, textOf(inputs.roleDefinitionId) ?? "", name),
@@ -40,18 +39,14 @@ export function rolesOf(program: RecordedProgram, principalId: string): readonly
 
 function rightsOf(program: RecordedProgram, definition: string, assignment: string): RoleRights {
   const id = definition.split("/").at(-1)?.toLowerCase() ?? "";
-  const custom = resourcesOfType(program, "azure-native:authorization:RoleDefinition").find((role) =>
-    same(role.id?.split("/").at(-1), id),
-  );
+  const custom = resourcesOfType(program, "azure-native:authorization:RoleDefinition").find((role) => same(role.id?.split("/").at(-1), id));
   const rights = custom === undefined ? builtInRoles[id] : customRights(custom);
-  if (rights === undefined)
-    throw new Error(`the role ${definition} of the role assignment ${assignment} is not known to the rehearsal`);
+  if (rights === undefined) throw new Error(`the role ${definition} of the role assignment ${assignment} is not known to the rehearsal`);
   return rights;
 }
 
 function customRights({ inputs }: RecordedResource): RoleRights {
-  const all = (key: string): readonly string[] =>
-    listOf(inputs.permissions).flatMap((permission) => texts(mapOf(permission)[key]));
+  const all = (key: string): readonly string[] => listOf(inputs.permissions).flatMap((permission) => texts(mapOf(permission)[key]));
   return {
     actions: all("actions"),
     notActions: all("notActions"),
@@ -154,11 +149,7 @@ export function collectAccounts(program: RecordedProgram): readonly SimulatedAcc
       .flatMap(({ outputs }) => textOf(outputs.name) ?? []),
     admits: (subnet) => {
       const { networkRuleSet, publicNetworkAccess } = account.inputs;
-      return admits(
-        program,
-        { resource: account, rules: networkRuleSet, publicNetworkAccess, service: "Microsoft.Storage" },
-        subnet,
-      );
+      return admits(program, { resource: account, rules: networkRuleSet, publicNetworkAccess, service: "Microsoft.Storage" }, subnet);
     },
   }));
 }
@@ -186,9 +177,7 @@ function admits(program: RecordedProgram, firewall: Firewall, subnet: RecordedRe
   const named = listOf(rules.virtualNetworkRules)
     .map(mapOf)
     .some(({ id, virtualNetworkResourceId }) => same(textOf(id) ?? textOf(virtualNetworkResourceId), subnet?.id));
-  const endpoint = listOf(subnet?.outputs.serviceEndpoints).some((service) =>
-    same(textOf(mapOf(service).service), firewall.service),
-  );
+  const endpoint = listOf(subnet?.outputs.serviceEndpoints).some((service) => same(textOf(mapOf(service).service), firewall.service));
   return named && endpoint;
 }
 
@@ -198,8 +187,7 @@ export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<strin
     resourcesOfType(program, "azure-native:keyvault:Secret").map(({ name, id, inputs, outputs }) => {
       const value = textOf(mapOf(inputs.properties).value);
       const url = textOf(mapOf(outputs.properties).secretUri);
-      if (id === undefined || url === undefined || value === undefined)
-        throw new Error(`the secret ${name} has no value`);
+      if (id === undefined || url === undefined || value === undefined) throw new Error(`the secret ${name} has no value`);
       return [url, { name: url, id, key: undefined, value }];
     }),
   );

@@ -41,9 +41,7 @@ function extension(inputs: PropertyMap): AzureExtension {
  * @throws Error where Azure would refuse the settings.
  */
 export function startCommandOf(extensions: readonly AzureExtension[], name: string): string | undefined {
-  const scripts = extensions.filter(
-    ({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension",
-  );
+  const scripts = extensions.filter(({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension");
   if (scripts.length > 1) throw new Error(`${name}: a machine takes one CustomScriptExtension, not ${scripts.length}`);
   const [script] = scripts;
   if (script === undefined) return undefined;

@@ -38,10 +38,7 @@ const computerNameLimits = { windows: 15, linux: 64 } as const;
 const suffixLength = 6;
 
 /** Every machine that Azure would run for a recorded program, as `collectAwsMachines` has it. */
-export function collectAzureMachines(
-  program: RecordedProgram,
-  howMany?: (group: SimulatedGroup) => number,
-): readonly SimulatedMachine[] {
+export function collectAzureMachines(program: RecordedProgram, howMany?: (group: SimulatedGroup) => number): readonly SimulatedMachine[] {
   return collectAzureHosts(program, howMany).map(({ machine }) => machine);
 }
 
@@ -62,15 +59,10 @@ export function collectAzureHosts(
     program,
     howMany,
     running,
-    byId: new Map(
-      program.resources.flatMap((resource) =>
-        resource.id === undefined ? [] : [[resource.id.toLowerCase(), resource]],
-      ),
-    ),
+    byId: new Map(program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id.toLowerCase(), resource]]))),
     addresses: new AddressPool([...fixedAddresses(program), ...running.map(({ privateIp }) => privateIp)]),
   };
-  const byName = (type: string) =>
-    [...resourcesOfType(program, `azure-native:compute:${type}`)].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const byName = (type: string) => [...resourcesOfType(program, `azure-native:compute:${type}`)].sort((a, b) => (a.name < b.name ? -1 : 1));
   const hosts = [
     ...byName("VirtualMachine").map((resource) => vm(index, resource)),
     ...byName("VirtualMachineScaleSet").flatMap((resource) => setInstances(index, resource)),
@@ -168,12 +160,7 @@ function computerName(prefix: string, number: number): string {
   return prefix + number.toString(36).toUpperCase().padStart(suffixLength, "0");
 }
 
-function common(
-  resource: RecordedResource,
-  storage: PropertyMap,
-  osProfile: PropertyMap,
-  extensions: readonly AzureExtension[],
-) {
+function common(resource: RecordedResource, storage: PropertyMap, osProfile: PropertyMap, extensions: readonly AzureExtension[]) {
   const { inputs, outputs, urn, name } = resource;
   const os = isPropertyMap(osProfile.windowsConfiguration) ? ("windows" as const) : ("linux" as const);
   const image = mapOf(storage.imageReference);
@@ -190,8 +177,7 @@ function common(
       cloud: "azure" as const,
       urn,
       region: textOf(inputs.location) ?? textOf(outputs.location) ?? "",
-      image:
-        textOf(image.id) ?? ["publisher", "offer", "sku", "version"].map((part) => textOf(image[part]) ?? "").join(":"),
+      image: textOf(image.id) ?? ["publisher", "offer", "sku", "version"].map((part) => textOf(image[part]) ?? "").join(":"),
       userData: customData(textOf(osProfile.customData), name),
       startCommand: os === "windows" ? startCommandOf(extensions, name) : undefined,
       role: identities[0],

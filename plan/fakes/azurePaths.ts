@@ -16,10 +16,7 @@ const paths: Readonly<Record<string, Path>> = {
     ["networkSecurityGroups", "networkSecurityGroupName"],
     ["securityRules", "securityRuleName"],
   ],
-  "network:ApplicationSecurityGroup": [
-    "Microsoft.Network",
-    ["applicationSecurityGroups", "applicationSecurityGroupName"],
-  ],
+  "network:ApplicationSecurityGroup": ["Microsoft.Network", ["applicationSecurityGroups", "applicationSecurityGroupName"]],
   "network:NatGateway": ["Microsoft.Network", ["natGateways", "natGatewayName"]],
   "network:RouteTable": ["Microsoft.Network", ["routeTables", "routeTableName"]],
   "network:PublicIPAddress": ["Microsoft.Network", ["publicIPAddresses", "publicIpAddressName"]],
@@ -38,11 +35,7 @@ const paths: Readonly<Record<string, Path>> = {
     ["virtualNetworkLinks", "virtualNetworkLinkName"],
   ],
   "compute:VirtualMachine": ["Microsoft.Compute", ["virtualMachines", "vmName"]],
-  "compute:VirtualMachineExtension": [
-    "Microsoft.Compute",
-    ["virtualMachines", "vmName"],
-    ["extensions", "vmExtensionName"],
-  ],
+  "compute:VirtualMachineExtension": ["Microsoft.Compute", ["virtualMachines", "vmName"], ["extensions", "vmExtensionName"]],
   "compute:VirtualMachineScaleSet": ["Microsoft.Compute", ["virtualMachineScaleSets", "vmScaleSetName"]],
   "compute:VirtualMachineScaleSetExtension": [
     "Microsoft.Compute",
@@ -62,27 +55,15 @@ const paths: Readonly<Record<string, Path>> = {
     ["federatedIdentityCredentials", "federatedIdentityCredentialResourceName"],
   ],
   "storage:StorageAccount": ["Microsoft.Storage", ["storageAccounts", "accountName"]],
-  "storage:BlobContainer": [
-    "Microsoft.Storage",
-    ["storageAccounts", "accountName"],
-    ["blobServices/default/containers", "containerName"],
-  ],
+  "storage:BlobContainer": ["Microsoft.Storage", ["storageAccounts", "accountName"], ["blobServices/default/containers", "containerName"]],
   "storage:Blob": [
     "Microsoft.Storage",
     ["storageAccounts", "accountName"],
     ["blobServices/default/containers", "containerName"],
     ["blobs", "blobName"],
   ],
-  "storage:ManagementPolicy": [
-    "Microsoft.Storage",
-    ["storageAccounts", "accountName"],
-    ["managementPolicies", "managementPolicyName"],
-  ],
-  "storage:BlobServiceProperties": [
-    "Microsoft.Storage",
-    ["storageAccounts", "accountName"],
-    ["blobServices", "blobServicesName"],
-  ],
+  "storage:ManagementPolicy": ["Microsoft.Storage", ["storageAccounts", "accountName"], ["managementPolicies", "managementPolicyName"]],
+  "storage:BlobServiceProperties": ["Microsoft.Storage", ["storageAccounts", "accountName"], ["blobServices", "blobServicesName"]],
 };
 
 /**
@@ -111,10 +92,7 @@ export function azurePath(
         input("roleAssignmentName") ?? uuid(urn),
       );
     case "authorization:RoleDefinition":
-      return at(
-        `${subscription}/providers/Microsoft.Authorization/roleDefinitions`,
-        input("roleDefinitionId") ?? uuid(urn),
-      );
+      return at(`${subscription}/providers/Microsoft.Authorization/roleDefinitions`, input("roleDefinitionId") ?? uuid(urn));
     // The type of the record is a part of the path.
     case "dns:RecordSet":
       return at(

@@ -18,11 +18,7 @@ export const builtInRoles: Readonly<Record<string, RoleRights>> = {
   // Contributor
   "b24988ac-6180-42a0-ab88-20f7382dd24c": {
     actions: ["*"],
-    notActions: [
-      "Microsoft.Authorization/*/Delete",
-      "Microsoft.Authorization/*/Write",
-      "Microsoft.Authorization/elevateAccess/Action",
-    ],
+    notActions: ["Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write", "Microsoft.Authorization/elevateAccess/Action"],
   },
   // Reader
   "acdd72a7-3385-48ef-bd42-f606fba81ae7": { actions: ["*/read"] },
@@ -50,10 +46,7 @@ export const builtInRoles: Readonly<Record<string, RoleRights>> = {
   // Key Vault Secrets User
   "4633458b-17de-408a-b874-0445c86b69e6": {
     actions: [],
-    dataActions: [
-      "Microsoft.KeyVault/vaults/secrets/getSecret/action",
-      "Microsoft.KeyVault/vaults/secrets/readMetadata/action",
-    ],
+    dataActions: ["Microsoft.KeyVault/vaults/secrets/getSecret/action", "Microsoft.KeyVault/vaults/secrets/readMetadata/action"],
   },
   // Key Vault Secrets Officer
   "b86a8fe4-44ce-4948-aee5-eccb2c155cd7": { actions: [], dataActions: ["Microsoft.KeyVault/vaults/secrets/*"] },

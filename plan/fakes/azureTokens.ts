@@ -16,8 +16,7 @@ export function publicBlob(program: RecordedProgram, url: string): string | unde
   const isPublic = resourcesOfType(program, "azure-native:storage:BlobContainer").some(
     (each) => inAccount(each) && ["Blob", "Container"].includes(textOf(each.inputs.publicAccess) ?? ""),
   );
-  const open =
-    account?.inputs.allowBlobPublicAccess === true && mapOf(account.inputs.networkRuleSet).defaultAction !== "Deny";
+  const open = account?.inputs.allowBlobPublicAccess === true && mapOf(account.inputs.networkRuleSet).defaultAction !== "Deny";
   const blob = resourcesOfType(program, "azure-native:storage:Blob").find(
     (each) => inAccount(each) && textOf(each.inputs.blobName) === path.join("/"),
   );
@@ -41,7 +40,5 @@ export async function identitiesFor(program: RecordedProgram, token: string): Pr
     algorithms: ["RS256"],
     read: (url) => publicBlob(program, url),
   });
-  return credentials
-    .filter(({ inputs }) => textOf(inputs.subject) === sub)
-    .flatMap(({ inputs }) => textOf(inputs.resourceName) ?? []);
+  return credentials.filter(({ inputs }) => textOf(inputs.subject) === sub).flatMap(({ inputs }) => textOf(inputs.resourceName) ?? []);
 }

@@ -1,15 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { ecdsaWithSHA256 } from "@peculiar/asn1-ecc";
 import type { Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
-import {
-  certificate,
-  certificateRequest,
-  distinguishedName,
-  generalNames,
-  publicKeyInfo,
-  readIssuer,
-  type Signer,
-} from "./x509.ts";
+import { certificate, certificateRequest, distinguishedName, generalNames, publicKeyInfo, readIssuer, type Signer } from "./x509.ts";
 
 /** A certificate and its key, PEM. */
 export interface KeyAndCertificate {

@@ -8,9 +8,6 @@ import type { SimulatedGroup, SimulatedMachine } from "./machines.ts";
  *
  * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of a group that starts empty.
  */
-export function collectMachines(
-  program: RecordedProgram,
-  howMany?: (group: SimulatedGroup) => number,
-): readonly SimulatedMachine[] {
+export function collectMachines(program: RecordedProgram, howMany?: (group: SimulatedGroup) => number): readonly SimulatedMachine[] {
   return [...collectAwsMachines(program, howMany), ...collectAzureMachines(program, howMany)];
 }

@@ -39,8 +39,7 @@ export function trusts(
   return decide(
     statements.filter(
       (statement) =>
-        (statement.Principal === "*" || statement.Principal[kind] === name) &&
-        takes(statement, "sts:AssumeRoleWithWebIdentity", context),
+        (statement.Principal === "*" || statement.Principal[kind] === name) && takes(statement, "sts:AssumeRoleWithWebIdentity", context),
     ),
   );
 }

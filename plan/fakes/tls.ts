@@ -33,9 +33,7 @@ const fakeStart = new Date("2026-01-01T00:00:00Z");
 const hour = 3_600_000;
 
 /** Curves by the provider's name: OpenSSL's name, hash of a signature, bytes of a coordinate, signature algorithm. */
-const curves: Readonly<
-  Record<string, { openssl: string; jwk: string; hash: string; bytes: number; algorithm: AlgorithmIdentifier }>
-> = {
+const curves: Readonly<Record<string, { openssl: string; jwk: string; hash: string; bytes: number; algorithm: AlgorithmIdentifier }>> = {
   P256: { openssl: "prime256v1", jwk: "P-256", hash: "sha256", bytes: 32, algorithm: ecdsaWithSHA256 },
   P384: { openssl: "secp384r1", jwk: "P-384", hash: "sha384", bytes: 48, algorithm: ecdsaWithSHA384 },
 };
@@ -85,8 +83,7 @@ function privateKey(urn: string, inputs: PropertyMap, { certificates }: Simulate
   const algorithm = textOf(inputs.algorithm) ?? "";
   const curve = textOf(inputs.ecdsaCurve) ?? "P224";
   if (algorithm === "ED25519") return edwardsKey(urn, certificates);
-  const key =
-    algorithm === "ECDSA" ? ellipticKey(urn, curve, certificates) : rsaKey(urn, algorithm, inputs, certificates);
+  const key = algorithm === "ECDSA" ? ellipticKey(urn, curve, certificates) : rsaKey(urn, algorithm, inputs, certificates);
   const publicKey = createPublicKey(key);
   const publicDer = publicKey.export({ type: "spki", format: "der" });
   const pkcs8 = key.export({ type: "pkcs8", format: "pem" }).toString();
@@ -126,8 +123,7 @@ function edwardsKey(urn: string, mode: CertificateMode) {
 
 function ellipticKey(urn: string, name: string, mode: CertificateMode): KeyObject {
   const curve = curves[name];
-  if (curve === undefined)
-    throw new Error(`no simulation of keys on the curve ${name}; known: ${Object.keys(curves).join(", ")}`);
+  if (curve === undefined) throw new Error(`no simulation of keys on the curve ${name}; known: ${Object.keys(curves).join(", ")}`);
   if (mode === "real") return generateKeyPairSync("ec", { namedCurve: curve.openssl }).privateKey;
   const pair = createECDH(curve.openssl);
   // The first byte is zero, so that the number is below the order of the curve.
@@ -135,8 +131,7 @@ function ellipticKey(urn: string, name: string, mode: CertificateMode): KeyObjec
   scalar[0] = 0;
   pair.setPrivateKey(scalar);
   const point = pair.getPublicKey();
-  const coordinate = (index: number) =>
-    point.subarray(1 + index * curve.bytes, 1 + (index + 1) * curve.bytes).toString("base64url");
+  const coordinate = (index: number) => point.subarray(1 + index * curve.bytes, 1 + (index + 1) * curve.bytes).toString("base64url");
   return createPrivateKey({
     format: "jwk",
     key: { kty: "EC", crv: curve.jwk, d: scalar.toString("base64url"), x: coordinate(0), y: coordinate(1) },
@@ -149,9 +144,7 @@ function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: Certi
   if (mode === "real") return generateKeyPairSync("rsa", { modulusLength }).privateKey;
   // Numbers of the right length that are no key: nothing is signed with it, and every run has the same.
   const number = (part: string, bytes: number): string => {
-    const all = Buffer.concat(
-      [...Array(Math.ceil(bytes / 32)).keys()].map((index) => digest(urn, part, String(index))),
-    );
+    const all = Buffer.concat([...Array(Math.ceil(bytes / 32)).keys()].map((index) => digest(urn, part, String(index))));
     const own = all.subarray(0, bytes);
     own.writeUInt8(own.readUInt8(0) | 0x80, 0);
     own.writeUInt8(own.readUInt8(bytes - 1) | 1, bytes - 1);
@@ -164,10 +157,7 @@ function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: Certi
   return createPrivateKey({ format: "jwk", key });
 }
 
-type Names = Omit<
-  Parameters<typeof certificate>[0],
-  "serial" | "notBefore" | "notAfter" | "isCa" | "uses" | "namesKey"
->;
+type Names = Omit<Parameters<typeof certificate>[0], "serial" | "notBefore" | "notAfter" | "isCa" | "uses" | "namesKey">;
 
 function signed(urn: string, inputs: PropertyMap, context: SimulatedContext, key: KeyObject, names: Names) {
   const notBefore = context.certificates === "real" ? new Date(Math.floor(Date.now() / 1000) * 1000) : fakeStart;
@@ -237,9 +227,7 @@ function algorithmOf(key: KeyObject): string {
 }
 
 function subject(inputs: PropertyMap, { certificates }: SimulatedContext): Name {
-  const given = Object.fromEntries(
-    Object.entries(mapOf(inputs.subject)).map(([name, value]) => [name, textOf(value) ?? ""]),
-  );
+  const given = Object.fromEntries(Object.entries(mapOf(inputs.subject)).map(([name, value]) => [name, textOf(value) ?? ""]));
   return distinguishedName(certificates === "real" ? given : { ...given, organizationalUnit: fakeUnit });
 }
 

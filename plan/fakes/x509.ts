@@ -219,10 +219,7 @@ export function certificateRequest({ subject, publicKey, alternativeNames }: Req
 
 /** Reads a certificate request as a signer would. */
 export function readRequestPem(text: string): RequestParts {
-  const { subject, subjectPKInfo, attributes } = AsnConvert.parse(
-    fromPem(text),
-    CertificationRequest,
-  ).certificationRequestInfo;
+  const { subject, subjectPKInfo, attributes } = AsnConvert.parse(fromPem(text), CertificationRequest).certificationRequestInfo;
   const names = (attributes ?? [])
     .filter(({ type }) => type === id_pkcs9_at_extensionRequest)
     .flatMap(({ values }) => values.flatMap((value) => [...AsnConvert.parse(value, ExtensionRequest)]))

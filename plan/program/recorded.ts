@@ -1,14 +1,7 @@
 import type { PropertyMap, PropertyValue } from "./values.ts";
 
 /** When a hook runs; the names are those of Pulumi's `hooks` option. */
-export type HookTime =
-  | "beforeCreate"
-  | "afterCreate"
-  | "beforeUpdate"
-  | "afterUpdate"
-  | "beforeDelete"
-  | "afterDelete"
-  | "onError";
+export type HookTime = "beforeCreate" | "afterCreate" | "beforeUpdate" | "afterUpdate" | "beforeDelete" | "afterDelete" | "onError";
 
 /** The options of a resource as the program declared them. An option that was not given is `undefined` or empty. */
 export interface RecordedOptions {

@@ -64,9 +64,7 @@ export function existingRequest(place: ProgramPlace, request: ReadResourceReques
 }
 
 /** A registration with nothing but these, every option left out. */
-export function plainRequest(
-  given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs" | "read">,
-): ResourceRequest {
+export function plainRequest(given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs" | "read">): ResourceRequest {
   return {
     ...given,
     parent: undefined,
@@ -101,9 +99,7 @@ function readOptions(request: RegisterResourceRequest): RecordedOptions {
     replaceOnChanges: request.getReplaceonchangesList(),
     additionalSecretOutputs: request.getAdditionalsecretoutputsList(),
     hideDiffs: request.getHidediffsList(),
-    replacementTrigger: request.hasReplacementTrigger()
-      ? fromWire(request.getReplacementTrigger()?.toJavaScript())
-      : undefined,
+    replacementTrigger: request.hasReplacementTrigger() ? fromWire(request.getReplacementTrigger()?.toJavaScript()) : undefined,
     deletedWith: absent(request.getDeletedwith()),
     replaceWith: request.getReplaceWithList(),
     hooks: readHooks(request),
@@ -141,9 +137,7 @@ function readTimeouts(request: RegisterResourceRequest): RecordedOptions["timeou
   const given = byCall.filter(([, duration]) => duration !== "");
   const wrong = given.find(([, duration]) => !goDuration.test(duration));
   if (wrong !== undefined)
-    throw new Error(
-      `${request.getName()}: customTimeouts.${wrong[0]} is ${wrong[1]}, which is no duration of Go's, such as 40m`,
-    );
+    throw new Error(`${request.getName()}: customTimeouts.${wrong[0]} is ${wrong[1]}, which is no duration of Go's, such as 40m`);
   return Object.fromEntries(given);
 }
 

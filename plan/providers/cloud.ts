@@ -83,9 +83,7 @@ export class ServedCloud {
     this.#recorded.delete(subject.urn);
     const differences = recorded === undefined ? undefined : differentPaths(recorded.inputs, inputs);
     const { id, outputs } =
-      recorded?.id !== undefined && differences?.length === 0
-        ? { id: recorded.id, outputs: recorded.outputs }
-        : this.#simulate(request);
+      recorded?.id !== undefined && differences?.length === 0 ? { id: recorded.id, outputs: recorded.outputs } : this.#simulate(request);
     if (onlyInState.test(subject.type)) return { id, outputs: { ...inputs, ...outputs } };
     const key = keyOf(subject, id, inputs);
     if (this.#made.has(key)) throw new Error(`${subject.type} ${id} exists already`);

@@ -19,10 +19,7 @@ export function fateOf(old: RecordedResource, now: ResourceRequest): Fate {
   const { ignoreChanges, replaceOnChanges, replacementTrigger } = options;
   const { changes } = difference({ type, oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges });
   const isDeclared = (path: string): boolean => replaceOnChanges.some((key) => concerns(path, key));
-  if (
-    !same(old.options.replacementTrigger, replacementTrigger) ||
-    changes.some(({ path, replaces }) => replaces || isDeclared(path))
-  )
+  if (!same(old.options.replacementTrigger, replacementTrigger) || changes.some(({ path, replaces }) => replaces || isDeclared(path)))
     return "replaced";
   return changes.length > 0 ? "changed" : "stays";
 }

@@ -32,9 +32,7 @@ export async function serveProviders(cloud: ServedCloud): Promise<ServedProvider
     server.addService(services.ResourceProviderService, methods(name, cloud));
     return { name, server };
   });
-  const ports = await Promise.all(
-    servers.map(async ({ name, server }): Promise<[string, number]> => [name, await listen(server)]),
-  );
+  const ports = await Promise.all(servers.map(async ({ name, server }): Promise<[string, number]> => [name, await listen(server)]));
   return {
     ports: new Map(ports),
     close: () => {
@@ -45,9 +43,7 @@ export async function serveProviders(cloud: ServedCloud): Promise<ServedProvider
 
 function listen(server: Server): Promise<number> {
   return new Promise((resolve, reject) =>
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
-      error === null ? resolve(port) : reject(error),
-    ),
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) => (error === null ? resolve(port) : reject(error))),
   );
 }
 
@@ -75,9 +71,7 @@ const subjectOf = (request: AboutResource): Subject => ({
 });
 const read = (properties: struct.Struct | undefined): PropertyMap => mapFromWire(properties?.toJavaScript() ?? {});
 const write = (properties: PropertyMap): struct.Struct =>
-  struct.Struct.fromJavaScript(
-    Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
-  );
+  struct.Struct.fromJavaScript(Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])));
 
 /** The methods that the engine calls. Any other is answered with UNIMPLEMENTED: components, parameters, lists and mappings. */
 function methods(packageName: string, cloud: ServedCloud) {
@@ -128,12 +122,7 @@ function methods(packageName: string, cloud: ServedCloud) {
       return answer;
     }),
     read: unary((request: messages.ReadRequest) => {
-      const found = cloud.read(
-        subjectOf(request),
-        request.getId(),
-        read(request.getInputs()),
-        read(request.getProperties()),
-      );
+      const found = cloud.read(subjectOf(request), request.getId(), read(request.getInputs()), read(request.getProperties()));
       const answer = new messages.ReadResponse();
       // Without an id the engine takes it out of the state: it was deleted outside of Pulumi.
       if (found === undefined) return answer;
@@ -147,11 +136,7 @@ function methods(packageName: string, cloud: ServedCloud) {
       const question = questionOf(request);
       const answer = new messages.UpdateResponse();
       answer.setProperties(
-        write(
-          request.getPreview()
-            ? previewUpdate(subject.type, question)
-            : cloud.update(subject, request.getId(), question),
-        ),
+        write(request.getPreview() ? previewUpdate(subject.type, question) : cloud.update(subject, request.getId(), question)),
       );
       return answer;
     }),

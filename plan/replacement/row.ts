@@ -15,11 +15,7 @@ export interface ReplacementRow {
 }
 
 /** A row. */
-export function row(
-  source: string,
-  replaces: readonly string[],
-  more: Omit<ReplacementRow, "source" | "replaces"> = {},
-): ReplacementRow {
+export function row(source: string, replaces: readonly string[], more: Omit<ReplacementRow, "source" | "replaces"> = {}): ReplacementRow {
   return { source, replaces, ...more };
 }
 

@@ -125,20 +125,14 @@ function planPool(pool: PoolSpec, toReady: CriticalPath | undefined): PlanPool {
     diskGb: pool.diskGb,
     spot: pool.spot,
     labels: { ...pool.scheduling.ownLabels, ...pool.scheduling.kubeletLabels },
-    taints: pool.scheduling.taints.map(
-      ({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`,
-    ),
+    taints: pool.scheduling.taints.map(({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`),
     runtimeClass: pool.scheduling.runtimeClass?.name ?? null,
     toReady: toReady ?? null,
   };
 }
 
 /** One entry per control-plane machine and per group: machines of a group are the same but for what they learn at boot. */
-function machineKinds(
-  machines: readonly SimulatedMachine[],
-  spec: ClusterSpec,
-  objects: PlanInput["objects"],
-): readonly PlanMachine[] {
+function machineKinds(machines: readonly SimulatedMachine[], spec: ClusterSpec, objects: PlanInput["objects"]): readonly PlanMachine[] {
   const groups = Map.groupBy(machines, ({ urn }) => urn);
   return [...groups.values()].flatMap((members) => {
     const [first] = members;
@@ -173,8 +167,7 @@ function machineKinds(
 function planResource(resource: RecordedResource): PlanResource {
   const { options } = resource;
   const given = Object.entries(options).filter(
-    ([, value]) =>
-      value !== undefined && !(typeof value === "object" && value !== null && Object.keys(value).length === 0),
+    ([, value]) => value !== undefined && !(typeof value === "object" && value !== null && Object.keys(value).length === 0),
   );
   return {
     urn: resource.urn,
@@ -188,10 +181,7 @@ function planResource(resource: RecordedResource): PlanResource {
     propertyDependencies: resource.propertyDependencies,
     provider: resource.provider ?? null,
     options: Object.fromEntries(
-      given.map(([name, value]) => [
-        name,
-        name === "replacementTrigger" ? printable(options.replacementTrigger ?? null) : value,
-      ]),
+      given.map(([name, value]) => [name, name === "replacementTrigger" ? printable(options.replacementTrigger ?? null) : value]),
     ),
   };
 }

@@ -5,9 +5,7 @@ import { isFirstKeyAlone, keyIdentities } from "../../components/model/secretsEn
 export function choicesInWords(spec: ClusterSpec): readonly string[] {
   const { apiNames, apiDns, signIn, workloadIdentity, certificateAuthorities, httpProxy, controlPlane, pools } = spec;
   const { extraArgs, auditPolicy, admission = [], osDisk, etcdDisk } = controlPlane;
-  const flags = Object.entries(extraArgs).flatMap(([program, own]) =>
-    Object.keys(own ?? {}).map((flag) => `${program} --${flag}`),
-  );
+  const flags = Object.entries(extraArgs).flatMap(([program, own]) => Object.keys(own ?? {}).map((flag) => `${program} --${flag}`));
   const own = (of: readonly unknown[]): boolean => of.some((value) => Object.keys(value ?? {}).length > 0);
   const named = (choose: (pool: ClusterSpec["pools"][number]) => readonly unknown[]): readonly string[] =>
     pools.filter((pool) => own(choose(pool))).map(({ name }) => name);
@@ -15,19 +13,10 @@ export function choicesInWords(spec: ClusterSpec): readonly string[] {
     ["the API is known as", [...(apiDns === undefined ? [] : [apiDns.name]), ...apiNames]],
     ["its record is made in", apiDns?.zone === undefined ? [] : [apiDns.zone]],
     ["people sign in by", signIn.map(({ name, issuer }) => `${name} (${issuer})`)],
-    [
-      "rights in the cloud for pods of",
-      (workloadIdentity?.serviceAccounts ?? []).map(({ namespace, name }) => `${namespace}/${name}`),
-    ],
-    [
-      "Secrets in etcd have the keys",
-      isFirstKeyAlone(spec.secretsEncryption) ? [] : keyIdentities(spec.secretsEncryption),
-    ],
+    ["rights in the cloud for pods of", (workloadIdentity?.serviceAccounts ?? []).map(({ namespace, name }) => `${namespace}/${name}`)],
+    ["Secrets in etcd have the keys", isFirstKeyAlone(spec.secretsEncryption) ? [] : keyIdentities(spec.secretsEncryption)],
     ["images by the nodes' identity from", spec.registryAccess?.resources ?? []],
-    [
-      "machines trust",
-      certificateAuthorities.length === 0 ? [] : [`authorities of yours: ${certificateAuthorities.length}`],
-    ],
+    ["machines trust", certificateAuthorities.length === 0 ? [] : [`authorities of yours: ${certificateAuthorities.length}`]],
     ["downloads by", httpProxy === undefined ? [] : [httpProxy]],
     ["flags of yours", flags],
     ["files of yours", [...(auditPolicy === undefined ? [] : ["audit policy"]), ...admission.map(({ name }) => name)]],

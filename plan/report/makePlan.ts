@@ -37,13 +37,7 @@ export async function makePlan({ stack, config, entry, asOf }: PlanRequest): Pro
 }
 
 /** The plan of a run with simulated outputs. */
-export function planOfRun({
-  stack,
-  spec,
-  program,
-  asOf,
-  encrypted = [],
-}: Omit<PlanInput, "machines" | "objects">): Plan {
+export function planOfRun({ stack, spec, program, asOf, encrypted = [] }: Omit<PlanInput, "machines" | "objects">): Plan {
   return buildPlan({
     stack,
     spec,

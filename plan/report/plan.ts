@@ -90,10 +90,7 @@ const poolSchema = z
     labels: z.record(z.string(), z.string()).readonly().describe("Labels of its nodes."),
     taints: texts.describe("Taints in kubectl's form: os=windows:NoSchedule."),
     runtimeClass: z.string().nullable().describe("RuntimeClass that places pods here; null on Linux."),
-    toReady: criticalPathSchema
-      .nullable()
-      .default(null)
-      .describe("Model of a machine's way to Ready, by estimates; null on Linux."),
+    toReady: criticalPathSchema.nullable().default(null).describe("Model of a machine's way to Ready, by estimates; null on Linux."),
   })
   .readonly();
 
@@ -167,17 +164,13 @@ export const planSchema = z
           .exactOptional()
           .describe("Name servers that the network is given."),
         privateAccess: texts.exactOptional().describe("Networks besides its own that may reach the API inside."),
-        publicAccess: texts
-          .nullable()
-          .describe("Networks that may reach the public API endpoint; null when the API is private."),
+        publicAccess: texts.nullable().describe("Networks that may reach the public API endpoint; null when the API is private."),
       })
       .readonly()
       .describe("Addresses."),
     choices: texts
       .exactOptional()
-      .describe(
-        "What the stack file chooses beyond nodes and network, in words; missing when it leaves all at its default.",
-      ),
+      .describe("What the stack file chooses beyond nodes and network, in words; missing when it leaves all at its default."),
     controlPlane: z
       .strictObject({
         size: z.string(),

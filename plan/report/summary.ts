@@ -91,18 +91,12 @@ function resourceCounts(plan: Plan): readonly string[] {
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
   const read = plan.resources.filter(({ existing }) => existing === true).length;
   const existing = read === 0 ? "" : `; ${counted(read, "existing resource")} read`;
-  return [
-    `${counted(total, "resource")}: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}${existing}`,
-  ];
+  return [`${counted(total, "resource")}: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}${existing}`];
 }
 
 function costLines({ cost }: Plan): readonly string[] {
   const lines = cost.lines.map(({ what, month }) => `${what} ${amountInWords(month)}`);
-  return [
-    `Cost: ${costInWords(cost)}`,
-    ...(lines.length === 0 ? [] : [`  ${lines.join(", ")}`]),
-    `  ${costNote(cost)}`,
-  ];
+  return [`Cost: ${costInWords(cost)}`, ...(lines.length === 0 ? [] : [`  ${lines.join(", ")}`]), `  ${costNote(cost)}`];
 }
 
 function findingLines({ findings }: Plan): readonly string[] {

@@ -13,8 +13,7 @@ export function nodeTree(plan: Plan): readonly TopologyGroup[] {
     {
       title: `${networkInWords(plan)}, pods ${network.podCidr}, services ${network.serviceCidr}`,
       children: network.zones.map(
-        (zone) =>
-          `${zone.zone}  private ${zone.private}  public ${zone.public ?? "none"}  control plane ${zone.controlPlane}`,
+        (zone) => `${zone.zone}  private ${zone.private}  public ${zone.public ?? "none"}  control plane ${zone.controlPlane}`,
       ),
     },
     { title: `API  ${apiAccess(plan)}`, children: [] },
@@ -37,7 +36,5 @@ export function networkInWords({ network }: Plan): string {
 /** Who reaches the API, in words. */
 export function apiAccess({ network }: Plan): string {
   const inside = ["private network", ...(network.privateAccess ?? [])].join(", ");
-  return network.publicAccess === null
-    ? `${inside} only`
-    : `${inside}, and ${network.publicAccess.join(", ")} by a public load balancer`;
+  return network.publicAccess === null ? `${inside} only` : `${inside}, and ${network.publicAccess.join(", ")} by a public load balancer`;
 }

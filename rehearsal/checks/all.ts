@@ -55,9 +55,7 @@ export function acceptanceChecks(
   templates: readonly NodeTemplate[],
 ): readonly RehearsalCheck[] {
   const windows = pools.flatMap((pool) =>
-    pool.runtimeClass === undefined || pool.build === undefined
-      ? []
-      : [{ ...pool, runtimeClass: pool.runtimeClass, build: pool.build }],
+    pool.runtimeClass === undefined || pool.build === undefined ? [] : [{ ...pool, runtimeClass: pool.runtimeClass, build: pool.build }],
   );
   const builds = new Map(windows.filter(({ count }) => count > 0).map((pool) => [pool.runtimeClass, pool]));
   // MutatingAdmissionPolicy is v1 since 1.36 (KEP-3962); a check must not learn it from the program.
@@ -81,9 +79,7 @@ export function acceptanceChecks(
       noPodPending(pools),
       podAddresses,
       plainPodsCheck({ count: 12, mustStart: true, system: ["coredns", "kube-proxy"] }),
-      ...[...builds.values()].map(({ runtimeClass, build }) =>
-        runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true }),
-      ),
+      ...[...builds.values()].map(({ runtimeClass, build }) => runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true })),
       // A pod for Windows in a stack of one build gets that build.
       ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod] : []),
     ),

@@ -14,11 +14,9 @@ export function autoscalerCheck(templates: readonly NodeTemplate[]): RehearsalCh
         // A pool of none has no node to compare with.
         if (node === undefined) continue;
         seen.push(pool);
-        for (const [key, value] of Object.entries(labels))
-          expectEqual(node.labels[key], value, `label ${key} of a node of ${pool}`);
+        for (const [key, value] of Object.entries(labels)) expectEqual(node.labels[key], value, `label ${key} of a node of ${pool}`);
         const lasting = node.taints.filter(
-          ({ key }) =>
-            key !== "node.cloudprovider.kubernetes.io/uninitialized" && !key.startsWith("node.kubernetes.io/"),
+          ({ key }) => key !== "node.cloudprovider.kubernetes.io/uninitialized" && !key.startsWith("node.kubernetes.io/"),
         );
         expectEqual(
           Object.fromEntries(lasting.map(({ key, value, effect }) => [key, `${value ?? ""}:${effect}`])),

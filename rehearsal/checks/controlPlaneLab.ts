@@ -90,19 +90,9 @@ export class ControlPlaneLab {
 
   /** etcdctl on a machine, with its own member. */
   async etcdctl(index: number, ...args: readonly string[]): Promise<string> {
-    const keys = [
-      `--cacert=${pki}/ca.crt`,
-      `--cert=${pki}/healthcheck-client.crt`,
-      `--key=${pki}/healthcheck-client.key`,
-    ];
+    const keys = [`--cacert=${pki}/ca.crt`, `--cert=${pki}/healthcheck-client.crt`, `--key=${pki}/healthcheck-client.key`];
     const { run } = this.machine(index);
-    const argv = [
-      "etcdctl",
-      `--endpoints=https://127.0.0.1:${ports.etcdClient}`,
-      "--command-timeout=5s",
-      ...keys,
-      ...args,
-    ];
+    const argv = ["etcdctl", `--endpoints=https://127.0.0.1:${ports.etcdClient}`, "--command-timeout=5s", ...keys, ...args];
     const { code, stdout, stderr } = await answered(
       () => run(argv),
       (result) => result.code === 0,
@@ -119,8 +109,7 @@ export class ControlPlaneLab {
         for (const [index] of this.#members.entries()) {
           const lines = (await this.etcdctl(index, "member", "list")).trim().split("\n");
           const voting = lines.filter((line) => / started, .*, false$/.test(line));
-          if (lines.length !== this.size || voting.length !== this.size)
-            throw new Error(`members: ${lines.join(" | ")}`);
+          if (lines.length !== this.size || voting.length !== this.size) throw new Error(`members: ${lines.join(" | ")}`);
           await this.etcdctl(index, "endpoint", "health");
           const ready = await this.machine(index).run([
             "curl",

@@ -47,10 +47,8 @@ const isShell = ({ path }: DecodedFile): boolean => path.endsWith(".sh");
 const isPowershell = ({ path }: DecodedFile): boolean => path.endsWith(".ps1");
 const isUnit = ({ path }: DecodedFile): boolean => path.startsWith("/etc/systemd/system/");
 const isContainerd = ({ path }: DecodedFile): boolean => /[\\/]containerd[\\/]config\.toml$/.test(path);
-const isKubelet = ({ path, content }: DecodedFile): boolean =>
-  path.endsWith(".yaml") && /^kind: KubeletConfiguration$/m.test(content);
-const isKubeadm = ({ path, content }: DecodedFile): boolean =>
-  path.endsWith(".yaml") && /^kind: ClusterConfiguration$/m.test(content);
+const isKubelet = ({ path, content }: DecodedFile): boolean => path.endsWith(".yaml") && /^kind: KubeletConfiguration$/m.test(content);
+const isKubeadm = ({ path, content }: DecodedFile): boolean => path.endsWith(".yaml") && /^kind: ClusterConfiguration$/m.test(content);
 
 function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonly Check[] {
   const controlPlane = linux.filter(({ machine }) => machine.group === undefined);

@@ -31,9 +31,7 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
       about: "an image that names no release",
       spec: windows,
       image: "registry.example.test/app:1.0",
-      ...(several
-        ? { runtimeClass: null, warned: /cannot be told from its image/ }
-        : { runtimeClass: mutates ? (only ?? null) : null }),
+      ...(several ? { runtimeClass: null, warned: /cannot be told from its image/ } : { runtimeClass: mutates ? (only ?? null) : null }),
     },
     {
       about: "a RuntimeClass of its own",
@@ -124,10 +122,7 @@ const takesAddress = {
 };
 
 /** Sends a pod for a dry run and gives the answer of the API server. */
-async function dryRun(
-  { kubectl }: CheckContext,
-  row: Row,
-): Promise<{ code: number; spec: V1PodSpec | undefined; said: string }> {
+async function dryRun({ kubectl }: CheckContext, row: Row): Promise<{ code: number; spec: V1PodSpec | undefined; said: string }> {
   const pod = {
     apiVersion: "v1",
     kind: "Pod",
@@ -172,8 +167,7 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
           );
           if (row.refused !== undefined) expect(row.refused.test(said), `${row.about} is refused with: ${said.trim()}`);
           if (row.warned !== undefined) expect(row.warned.test(said), `${row.about} is not warned of: ${said.trim()}`);
-          if (row.runtimeClass !== undefined)
-            expectEqual(spec?.runtimeClassName ?? null, row.runtimeClass, `RuntimeClass of ${row.about}`);
+          if (row.runtimeClass !== undefined) expectEqual(spec?.runtimeClassName ?? null, row.runtimeClass, `RuntimeClass of ${row.about}`);
           const tolerations = (spec?.tolerations ?? []).filter(({ key }) => key === "os");
           if (row.runtimeClass) expectEqual(tolerations.length, 1, `tolerations of the Windows taint of ${row.about}`);
         }
@@ -181,10 +175,7 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
           ["create", "--dry-run=server", "--namespace=default", "--filename=-"],
           JSON.stringify(takesAddress),
         );
-        expect(
-          code !== 0 && /spec\.externalIPs: 192\.0\.2\.1/.test(stderr),
-          `a Service takes an address: ${stderr.trim()}`,
-        );
+        expect(code !== 0 && /spec\.externalIPs: 192\.0\.2\.1/.test(stderr), `a Service takes an address: ${stderr.trim()}`);
         context.note(`a Service and ${table.length} pods, each with the expected answer`);
       },
     },

@@ -33,8 +33,7 @@ export function identityChecks(
       id: "issuer",
       title: "the API server serves the documents of the issuer that everybody reads in the cloud",
       run: async ({ kubectl, note }) => {
-        const served = async (path: string): Promise<unknown> =>
-          JSON.parse((await kubectl(["get", "--raw", `/${path}`])).stdout);
+        const served = async (path: string): Promise<unknown> => JSON.parse((await kubectl(["get", "--raw", `/${path}`])).stdout);
         const document = await served(discoveryPath);
         const { issuer, jwks_uri: keys } = discovery.parse(document);
         const published = (url: string): unknown => JSON.parse(read(program, url) ?? "null");
@@ -45,8 +44,7 @@ export function identityChecks(
     },
     {
       id: "tokens for the cloud",
-      title:
-        "the token that the kubelet gives a pod is worth the identity of its service account, and another one's nothing",
+      title: "the token that the kubelet gives a pod is worth the identity of its service account, and another one's nothing",
       run: async (context) => {
         const { kubectl, note } = context;
         const token = await tokenOfPod(context, cluster);
@@ -54,14 +52,7 @@ export function identityChecks(
         expect(others.length === 0, `the token is worth ${others.length + 1} identities`);
         expect(identity.endsWith(`${sampleAccount.namespace}_${sampleAccount.name}`), `identity ${identity}`);
         const { audience } = tokenFacts[cloud];
-        const made = await kubectl([
-          "create",
-          "token",
-          "default",
-          "--namespace",
-          sampleAccount.namespace,
-          `--audience=${audience}`,
-        ]);
+        const made = await kubectl(["create", "token", "default", "--namespace", sampleAccount.namespace, `--audience=${audience}`]);
         expectEqual(await judge(program, made.stdout.trim()), [], "identities of another service account");
         note(`${identity}, for a token of the kubelet on a Linux worker`);
       },

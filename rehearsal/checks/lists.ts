@@ -37,9 +37,7 @@ export function checksOfFiles(
 ): readonly Check[] {
   return within(limitsMs.steps, [
     ...fileChecks({ machines, checkers, kubeadm: programs.kubeadm.path, minor }),
-    ...(machines.some(({ payload }) => payload.system === "windows")
-      ? [containerdExeCheck(wine, machines, workFolder)]
-      : []),
+    ...(machines.some(({ payload }) => payload.system === "windows") ? [containerdExeCheck(wine, machines, workFolder)] : []),
   ]);
 }
 
@@ -92,10 +90,7 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
     taking: acceptance.slice(looking),
     beside: [
       hasWindows(parts)
-        ? [
-            windowsKubeletCheck(options.wine),
-            ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
-          ]
+        ? [windowsKubeletCheck(options.wine), ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network))]
         : [],
       linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab),
     ],

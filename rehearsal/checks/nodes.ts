@@ -10,8 +10,7 @@ const windowsTaint = { key: "os", value: "windows", effect: "NoSchedule" };
 
 /** Whether a certificate request is one that a kubelet made for this node and the controller-manager signed. */
 function isSignedFor({ spec, status }: V1CertificateSigningRequest, node: string): boolean {
-  if (spec.signerName !== "kubernetes.io/kube-apiserver-client-kubelet" || status?.certificate === undefined)
-    return false;
+  if (spec.signerName !== "kubernetes.io/kube-apiserver-client-kubelet" || status?.certificate === undefined) return false;
   const subject = new X509Certificate(Buffer.from(status.certificate, "base64")).subject;
   return subject === `O=system:nodes\nCN=system:node:${node}` && (spec.username ?? "").startsWith("system:bootstrap:");
 }
@@ -47,9 +46,7 @@ export function poolChecks(pool: ExpectedPool): readonly RehearsalCheck[] {
           );
           const uninitialized = node.taints.filter(({ key }) => key === uninitializedTaintKey);
           expectEqual(uninitialized.length, 1, `taints ${uninitializedTaintKey} of ${node.name}`);
-          const os = node.taints
-            .filter(({ key }) => key === "os")
-            .map(({ key, value, effect }) => ({ key, value, effect }));
+          const os = node.taints.filter(({ key }) => key === "os").map(({ key, value, effect }) => ({ key, value, effect }));
           expectEqual(os, pool.os === "windows" ? [windowsTaint] : [], `taint os of ${node.name}`);
         }
       },

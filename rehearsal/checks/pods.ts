@@ -52,19 +52,14 @@ function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string[] {
 }
 
 /** The DaemonSets that have other nodes than they are meant for, in words. Pure. */
-export function daemonSetProblems(
-  daemonSets: readonly string[],
-  pods: readonly V1Pod[],
-  nodes: readonly V1Node[],
-): readonly string[] {
+export function daemonSetProblems(daemonSets: readonly string[], pods: readonly V1Pod[], nodes: readonly V1Node[]): readonly string[] {
   return daemonSets.flatMap((daemonSet) => {
     const place = places[daemonSet];
     if (place === undefined) return [`DaemonSet ${daemonSet}: this check does not know its nodes`];
     const [namespace, name] = daemonSet.split("/");
     const own = pods.filter(
       ({ metadata }) =>
-        metadata?.namespace === namespace &&
-        metadata?.ownerReferences?.some((owner) => owner.kind === "DaemonSet" && owner.name === name),
+        metadata?.namespace === namespace && metadata?.ownerReferences?.some((owner) => owner.kind === "DaemonSet" && owner.name === name),
     );
     const found = own.map(({ spec }) => spec?.nodeName ?? "none").toSorted();
     const wanted = nodesOf(place, nodes);
@@ -148,13 +143,7 @@ export function poolGateCheck(gate: string, pool: string): RehearsalCheck {
       const { items } = await api.core.listNode({ labelSelector: `fenestra.dev/pool=${pool}` });
       const { name = "", labels = {} } = items[0]?.metadata ?? {};
       const label = async (payload: string | undefined): Promise<void> => {
-        const { code, stderr } = await kubectl([
-          "label",
-          "--overwrite",
-          "node",
-          name,
-          `fenestra.dev/payload=${payload}`,
-        ]);
+        const { code, stderr } = await kubectl(["label", "--overwrite", "node", name, `fenestra.dev/payload=${payload}`]);
         expectEqual(code, 0, `exit code of kubectl label (${stderr.trim()})`);
       };
       await label("older");
@@ -214,8 +203,7 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
         await restore();
         await passing;
         note(`open ${((performance.now() - made) / 1000).toFixed(1)} s after the binding was made`);
-        for (let asked = 0; asked < 12; asked += 1)
-          expectEqual(await given(), runtimeClass, "RuntimeClass right behind the gate");
+        for (let asked = 0; asked < 12; asked += 1) expectEqual(await given(), runtimeClass, "RuntimeClass right behind the gate");
       } finally {
         await restore();
       }

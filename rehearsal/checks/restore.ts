@@ -31,8 +31,7 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
         await lab.onAll("etcd-restore.sh", "--stop");
         // Nothing of the old data may be of use to anybody.
-        for (const index of lab.indices)
-          await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
+        for (const index of lab.indices) await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
         await lab.onAll("etcd-restore.sh", name);
         await lab.untilHealthy();
         await answersAgain(context);

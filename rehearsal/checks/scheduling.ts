@@ -25,17 +25,12 @@ export const ambiguousPod: RehearsalCheck = {
         { timeoutMs: limitsMs.answer },
       );
       expectEqual(condition.reason, "Unschedulable", "reason");
-      expect(
-        /untolerated taint/.test(condition.message ?? ""),
-        `the scheduler's message does not speak of taints: ${condition.message}`,
-      );
+      expect(/untolerated taint/.test(condition.message ?? ""), `the scheduler's message does not speak of taints: ${condition.message}`);
       note(`scheduler: ${condition.message}`);
       const { spec, status } = await api.core.readNamespacedPod({ namespace, name: "ambiguous" });
       expectEqual([spec?.nodeName, status?.phase], [undefined, "Pending"], "node and phase");
     } finally {
-      await api.core
-        .deleteNamespacedPod({ namespace, name: "ambiguous", gracePeriodSeconds: 0 })
-        .catch(() => undefined);
+      await api.core.deleteNamespacedPod({ namespace, name: "ambiguous", gracePeriodSeconds: 0 }).catch(() => undefined);
     }
   },
 };
@@ -53,29 +48,20 @@ export const objectsAccepted: RehearsalCheck = {
 };
 
 /** The samples of each build run on it. */
-export function sampleCheck(
-  pool: ExpectedPool & { readonly runtimeClass: string; readonly build: string },
-): RehearsalCheck {
+export function sampleCheck(pool: ExpectedPool & { readonly runtimeClass: string; readonly build: string }): RehearsalCheck {
   return {
     id: `samples ${pool.runtimeClass}`,
     title: `the samples for ${pool.runtimeClass} run on Windows ${pool.build}`,
     run: async ({ api }) => {
-      const pods = (
-        await api.core.listPodForAllNamespaces({ labelSelector: "app.kubernetes.io/part-of=fenestra-samples" })
-      ).items.filter(({ spec }) => spec?.runtimeClassName === pool.runtimeClass);
+      const pods = (await api.core.listPodForAllNamespaces({ labelSelector: "app.kubernetes.io/part-of=fenestra-samples" })).items.filter(
+        ({ spec }) => spec?.runtimeClassName === pool.runtimeClass,
+      );
       expect(pods.length >= 2, `there are ${pods.length} pods of samples`);
       for (const { metadata, spec, status } of pods) {
         const ends = metadata?.ownerReferences?.some(({ kind }) => kind === "Job") === true;
-        expect(
-          status?.phase === "Running" || (ends && status?.phase === "Succeeded"),
-          `phase of ${metadata?.name}: ${status?.phase}`,
-        );
+        expect(status?.phase === "Running" || (ends && status?.phase === "Succeeded"), `phase of ${metadata?.name}: ${status?.phase}`);
         const node = await api.core.readNode({ name: spec?.nodeName ?? "" });
-        expectEqual(
-          node.metadata?.labels?.["node.kubernetes.io/windows-build"],
-          pool.build,
-          `build of the node of ${metadata?.name}`,
-        );
+        expectEqual(node.metadata?.labels?.["node.kubernetes.io/windows-build"], pool.build, `build of the node of ${metadata?.name}`);
       }
     },
   };

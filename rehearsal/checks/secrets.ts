@@ -50,8 +50,7 @@ export const secretChecks: readonly RehearsalCheck[] = [
   },
   {
     id: "launch hooks",
-    title:
-      "every Linux worker's group learns when it is in service: by its report once it was Ready, or by a health extension",
+    title: "every Linux worker's group learns when it is in service: by its report once it was Ready, or by a health extension",
     run: async ({ cloud, linuxWorkers, listens }) => {
       const known = await Promise.all(
         linuxWorkers.map(async (id) => {

@@ -20,10 +20,7 @@ export interface Selection {
 }
 
 /** The checks that are asked for. Those that only `--full` runs are skipped, and so counted. */
-export function selected<Context>(
-  checks: readonly Check<Context>[],
-  { only, full }: Selection,
-): readonly Check<Context>[] {
+export function selected<Context>(checks: readonly Check<Context>[], { only, full }: Selection): readonly Check<Context>[] {
   return checks
     .filter(({ id }) => id.startsWith(only))
     .map((check) => (check.slow === true && !full ? { ...check, skip: "it is slow: --full runs it" } : check));
@@ -38,9 +35,7 @@ export function requireChosen({ only, full }: Selection, checks: readonly Pick<C
   const chosen = checks.filter(({ id }) => id.startsWith(only));
   const ids = (all: typeof checks) => all.map(({ id }) => id).join(", ");
   if (chosen.length === 0)
-    throw new RehearsalError(
-      `--only ${only}: no check of this stack has an id that begins so; allowed: ${ids(checks)}`,
-    );
+    throw new RehearsalError(`--only ${only}: no check of this stack has an id that begins so; allowed: ${ids(checks)}`);
   if (!full && chosen.every(({ slow }) => slow === true))
     throw new RehearsalError(`--only ${only}: chooses slow checks alone (${ids(chosen)}); add --full`);
 }
@@ -80,8 +75,7 @@ export class CheckSession {
       earlier: this.#results,
       // Where everything can be installed, a check that was skipped would be missed.
       skipsFail: process.env.CI === "true",
-      onWaiting: (id, _, seconds) =>
-        this.#progress.line(`...   ${positionText(this.#position)}  [${id}] for ${Math.round(seconds)} s`),
+      onWaiting: (id, _, seconds) => this.#progress.line(`...   ${positionText(this.#position)}  [${id}] for ${Math.round(seconds)} s`),
       onResult: (result) => {
         if (!isShown(result)) return;
         this.#progress.line(resultLines(result, this.#position, this.#paint));

@@ -14,10 +14,7 @@ export interface SharedFile {
 export type Reader = (file: SharedFile) => Promise<readonly string[]>;
 
 /** Files that fulfil a condition, each text once. */
-export function shared(
-  machines: readonly DecodedMachine[],
-  wanted: (file: DecodedFile) => boolean,
-): readonly SharedFile[] {
+export function shared(machines: readonly DecodedMachine[], wanted: (file: DecodedFile) => boolean): readonly SharedFile[] {
   return grouped(machines, ({ payload }) => payload.files.filter(wanted));
 }
 
@@ -25,11 +22,7 @@ export function shared(
  * The one file of its kind that every machine must have.
  * @throws CheckFailure when a machine has none or more than one
  */
-export function onePer(
-  machines: readonly DecodedMachine[],
-  kind: string,
-  wanted: (file: DecodedFile) => boolean,
-): readonly SharedFile[] {
+export function onePer(machines: readonly DecodedMachine[], kind: string, wanted: (file: DecodedFile) => boolean): readonly SharedFile[] {
   for (const { machine, payload } of machines) {
     const paths = payload.files.filter(wanted).map(({ path }) => path);
     expect(paths.length === 1, `${machine.name}: found ${paths.join(", ") || "no"} ${kind}, wanted one`);
@@ -56,10 +49,7 @@ export async function readAll(files: readonly SharedFile[], reader: Reader): Pro
   if (found.length > 0) throw new CheckFailure(found.join("\n"));
 }
 
-function grouped(
-  machines: readonly DecodedMachine[],
-  filesOf: (machine: DecodedMachine) => readonly DecodedFile[],
-): readonly SharedFile[] {
+function grouped(machines: readonly DecodedMachine[], filesOf: (machine: DecodedMachine) => readonly DecodedFile[]): readonly SharedFile[] {
   const all = machines.flatMap((machine) =>
     filesOf(machine).map(({ path, content }) => ({
       name: machine.machine.name,

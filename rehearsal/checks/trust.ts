@@ -25,24 +25,14 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
       title: "who has no credentials learns from the API that it is well, and nothing else",
       run: async (context) => {
         const url = `https://${lab.machine(0).address}:${ports.api}`;
-        const paths = [
-          "/readyz",
-          "/livez",
-          "/version",
-          "/api",
-          "/api/v1/namespaces/kube-public/configmaps/cluster-info",
-        ];
+        const paths = ["/readyz", "/livez", "/version", "/api", "/api/v1/namespaces/kube-public/configmaps/cluster-info"];
         const asked = ["curl", "--silent", "--insecure", "--write-out", "%{http_code},", "--output", "/dev/null"];
         const { stdout } = await workerOf(context).run([
           "bash",
           "-c",
           paths.map((path) => [...asked, `${url}${path}`].join(" ")).join("; "),
         ]);
-        expectEqual(
-          stdout.split(",").slice(0, -1),
-          ["200", "200", "401", "401", "401"],
-          `answers to ${paths.join(" ")}`,
-        );
+        expectEqual(stdout.split(",").slice(0, -1), ["200", "200", "401", "401", "401"], `answers to ${paths.join(" ")}`);
       },
     },
     {
@@ -64,8 +54,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
     },
     {
       id: "names of nodes",
-      title:
-        "the join secret is worth one's own name: no other node's, no control-plane node's, no invented one, no other group",
+      title: "the join secret is worth one's own name: no other node's, no control-plane node's, no invented one, no other group",
       run: async (context) => {
         const { api, cloud, note, linuxWorkers, registered } = context;
         const worker = cloud.machines.find(({ id }) => id === linuxWorkers[0]);
@@ -74,9 +63,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
         const secret: { readonly server: string; readonly caCertificate: string; readonly token: string } = JSON.parse(
           await cloud.readSecret(worker, joinName),
         );
-        const bootstrap = apiFor(
-          kubeconfig({ server: secret.server, ca: secret.caCertificate, user: { token: secret.token } }),
-        );
+        const bootstrap = apiFor(kubeconfig({ server: secret.server, ca: secret.caCertificate, user: { token: secret.token } }));
         const names = [...registered.values()];
         const other = names.find(({ pool }) => pool !== undefined)?.name ?? "";
         // It may have registered before the registrations were recorded.
@@ -108,34 +95,25 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
           made.push(metadata?.name ?? "");
         }
         const conditionsOf = async (name: string): Promise<readonly string[]> =>
-          (await api.certificates.readCertificateSigningRequest({ name })).status?.conditions?.map(
-            ({ type }) => type,
-          ) ?? [];
-        await waitFor(
-          "the control plane to look at the requests",
-          async () => (await conditionsOf(made.at(-1) ?? "")).includes("Denied"),
-          { timeoutMs: limitsMs.answer, intervalMs: 250 },
-        );
+          (await api.certificates.readCertificateSigningRequest({ name })).status?.conditions?.map(({ type }) => type) ?? [];
+        await waitFor("the control plane to look at the requests", async () => (await conditionsOf(made.at(-1) ?? "")).includes("Denied"), {
+          timeoutMs: limitsMs.answer,
+          intervalMs: 250,
+        });
         for (const [index, name] of made.entries())
           expect(!(await conditionsOf(name)).includes("Approved"), `${wanted[index]?.[0]} was approved`);
         const requests = (await api.certificates.listCertificateSigningRequest()).items;
         const reasons = requests
           .filter(({ spec }) => spec.signerName === signerName && spec.username?.startsWith("system:bootstrap:"))
-          .flatMap(
-            ({ status }) =>
-              status?.conditions?.filter(({ type }) => type === "Approved").map(({ reason }) => reason) ?? [],
-          );
+          .flatMap(({ status }) => status?.conditions?.filter(({ type }) => type === "Approved").map(({ reason }) => reason) ?? []);
         expectEqual([...new Set(reasons)], ["FenestraApproved"], "who approved first certificates");
-        note(
-          `${reasons.length} first certificates were approved by the control plane's own job, ${made.length} hostile requests were not`,
-        );
+        note(`${reasons.length} first certificates were approved by the control plane's own job, ${made.length} hostile requests were not`);
         await Promise.all(made.map((name) => api.certificates.deleteCertificateSigningRequest({ name })));
       },
     },
     {
       id: "watcher of dead nodes",
-      title:
-        "the job that gives dead nodes back to the cloud runs on every control-plane machine, and one of them acts",
+      title: "the job that gives dead nodes back to the cloud runs on every control-plane machine, and one of them acts",
       limitMs: limitsMs.steps,
       run: async ({ api }) => {
         for (const index of lab.indices) await lab.script(index, "replace-notready.sh");

@@ -136,8 +136,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
     },
     {
       id: "update: seen from outside",
-      title:
-        "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
+      title: "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
       run: async ({ cloud, note }) => {
         const { longestMs, failed, looks, fewest, tooNew } = watch.seen;
         expect(looks >= cloud.machines.length, `${looks} looks while ${cloud.machines.length} machines were replaced`);
@@ -153,11 +152,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
 }
 
 /** What each control-plane machine runs: the kubelet as its Node tells it, the API server and etcd as they answer themselves. */
-async function expectReleases(
-  { api, cloud }: RehearsalTools,
-  lab: ControlPlaneLab,
-  wanted: readonly Release[],
-): Promise<void> {
+async function expectReleases({ api, cloud }: RehearsalTools, lab: ControlPlaneLab, wanted: readonly Release[]): Promise<void> {
   const look = async (): Promise<boolean> => {
     for (const [index, { programs }] of wanted.entries()) {
       const { nodeName } = cloud.identity(lab.member(index).machine);

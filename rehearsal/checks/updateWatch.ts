@@ -73,9 +73,7 @@ export class UpdateWatch {
   /** Ids of the workload's pods with their restarts. */
   async pods(): Promise<readonly string[]> {
     const { items } = await this.#api.core.listNamespacedPod({ namespace, labelSelector: selector });
-    return items
-      .map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`)
-      .sort();
+    return items.map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`).sort();
   }
 
   /** What was seen so far. */

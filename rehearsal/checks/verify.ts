@@ -113,23 +113,14 @@ const nowhere = "fenestra.dev/nowhere";
 /** Negative control: a sample that cannot be placed makes `fenestra verify` fail, with the scheduler's reason. */
 function verifyFails(sample: string): RehearsalCheck {
   const namespace = "fenestra-samples";
-  const select = (value: string | null): string =>
-    JSON.stringify({ spec: { template: { spec: { nodeSelector: { [nowhere]: value } } } } });
+  const select = (value: string | null): string => JSON.stringify({ spec: { template: { spec: { nodeSelector: { [nowhere]: value } } } } });
   return {
     id: "verify, broken sample",
     slow: true,
     title: `fenestra verify fails with the scheduler's reason when sample ${sample} asks for a node that is not there`,
     run: async (context) => {
       const patch = async (value: string | null): Promise<void> => {
-        const { code, stderr } = await context.kubectl([
-          "-n",
-          namespace,
-          "patch",
-          "deployment",
-          sample,
-          "-p",
-          select(value),
-        ]);
+        const { code, stderr } = await context.kubectl(["-n", namespace, "patch", "deployment", sample, "-p", select(value)]);
         expectEqual(code, 0, `exit code of the patch (${stderr})`);
       };
       try {
@@ -137,11 +128,7 @@ function verifyFails(sample: string): RehearsalCheck {
         const { code, stdout } = await verify(context, ["--only", "workloads", "--timeout", "10"]);
         const result = resultsOf(stdout).get("workloads");
         expectEqual([result?.outcome, code], ["FAIL", 1], "outcome and exit code");
-        for (const part of [
-          `Deployment ${namespace}/${sample}`,
-          "Unschedulable",
-          "didn't match Pod's node affinity/selector",
-        ])
+        for (const part of [`Deployment ${namespace}/${sample}`, "Unschedulable", "didn't match Pod's node affinity/selector"])
           expect(result?.text.includes(part) === true, `the reason does not speak of "${part}": ${result?.text}`);
         context.note(/\(pod .*\)/.exec(result?.text ?? "")?.[0] ?? "");
       } finally {
@@ -153,15 +140,8 @@ function verifyFails(sample: string): RehearsalCheck {
 }
 
 /** `fenestra verify` as a program against the rehearsal's cluster. Its negative control needs a sample. */
-export function verifyChecks(
-  pools: readonly ExpectedPool[],
-  samples: boolean,
-  mutates: boolean,
-): readonly RehearsalCheck[] {
+export function verifyChecks(pools: readonly ExpectedPool[], samples: boolean, mutates: boolean): readonly RehearsalCheck[] {
   const windows = pools.find(({ runtimeClass, count }) => runtimeClass !== undefined && count > 0);
   const sample = windows?.runtimeClass?.replace("windows-", "win-webserver-");
-  return within(limitsMs.steps, [
-    verifyPasses(pools, mutates),
-    ...(samples && sample !== undefined ? [verifyFails(sample)] : []),
-  ]);
+  return within(limitsMs.steps, [verifyPasses(pools, mutates), ...(samples && sample !== undefined ? [verifyFails(sample)] : [])]);
 }

@@ -24,14 +24,7 @@ async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
   const { name: node } = machine;
   await machine.install(settings.programs.kubectl, programs.kubectl);
   const run = async (...args: readonly string[]): Promise<string> => {
-    const argv = [
-      settings.programs.kubectl,
-      "--kubeconfig",
-      settings.paths.kubeconfig,
-      "--request-timeout",
-      "10s",
-      ...args,
-    ];
+    const argv = [settings.programs.kubectl, "--kubeconfig", settings.paths.kubeconfig, "--request-timeout", "10s", ...args];
     const { code, stdout, stderr } = await answered(() => machine.run(argv), hasAnswer);
     expect(code === 0, `kubectl.exe ${args.slice(0, 2).join(" ")} ended with exit code ${code}: ${oneLine(stderr)}`);
     return stdout.replaceAll("\r", "");
@@ -77,9 +70,7 @@ async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
     await run("create", "--raw", `/api/v1/namespaces/${namespace}/pods/${evicted}/eviction`, "-f", file);
     await run("delete", "pod", deleted, "--namespace", namespace, "--wait=false");
     const left = async (): Promise<void> => {
-      const present = (await api.core.listNamespacedPod({ namespace })).items.map(
-        ({ metadata }) => metadata?.name ?? "",
-      );
+      const present = (await api.core.listNamespacedPod({ namespace })).items.map(({ metadata }) => metadata?.name ?? "");
       if (names.some((name) => present.includes(name))) throw new NotYet(`${present.join(", ")} are there`);
     };
     await until("both pods to be gone", left, { signal, limitMs: limitsMs.answer, intervalMs: 200 });

@@ -12,8 +12,7 @@ import { readAll, shared } from "./sharedFiles.ts";
 export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalCheck {
   return {
     id: "kubelet.exe",
-    title:
-      "kubelet.exe has registered each Windows node, with the system that it found, and asked for its serving certificate",
+    title: "kubelet.exe has registered each Windows node, with the system that it found, and asked for its serving certificate",
     run: async ({ api, pools, note }) => {
       const wine = await later;
       if (typeof wine === "string") throw new CheckSkipped(wine);
@@ -29,8 +28,7 @@ export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalChe
           expectEqual(info?.osImage, `Windows Server ${year} Datacenter`, `image of ${name}`);
           expectEqual(info?.kernelVersion.split(".").slice(0, 3).join("."), pool.build, `kernel of ${name}`);
           const asked = requests.filter(
-            ({ spec }) =>
-              spec.signerName === "kubernetes.io/kubelet-serving" && spec.username === `system:node:${name}`,
+            ({ spec }) => spec.signerName === "kubernetes.io/kubelet-serving" && spec.username === `system:node:${name}`,
           );
           expect(asked.length > 0, `${name} has not asked for a serving certificate`);
           seen += 1;
@@ -42,11 +40,7 @@ export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalChe
 }
 
 /** The program itself reads what its configuration says, plug-ins of Windows included. */
-export function containerdExeCheck(
-  later: Promise<Wine | string>,
-  machines: readonly DecodedMachine[],
-  workFolder: string,
-): Check {
+export function containerdExeCheck(later: Promise<Wine | string>, machines: readonly DecodedMachine[], workFolder: string): Check {
   const windows = machines.filter(({ payload }) => payload.system === "windows");
   return {
     id: "files: containerd.exe",

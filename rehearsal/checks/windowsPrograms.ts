@@ -41,9 +41,7 @@ export function windowsProgramChecks(
   podAddresses: "range" | "interface",
 ): readonly RehearsalCheck[] {
   const ofOverlay = (checked: RehearsalCheck): RehearsalCheck =>
-    podAddresses === "range"
-      ? checked
-      : { ...checked, skip: "the plug-in of this pod network has no module that every proxy serves" };
+    podAddresses === "range" ? checked : { ...checked, skip: "the plug-in of this pod network has no module that every proxy serves" };
   return [
     ofOverlay(
       onMachine(wine, cluster, {
@@ -92,11 +90,7 @@ async function hostLocal(subject: Subject, context: CheckContext): Promise<void>
   }
 }
 
-function cniEnvironment(
-  command: string,
-  { paths }: Subject["settings"],
-  { sourceVip }: Overlay,
-): Readonly<Record<string, string>> {
+function cniEnvironment(command: string, { paths }: Subject["settings"], { sourceVip }: Overlay): Readonly<Record<string, string>> {
   const { container, interface: name } = sourceVip;
   return {
     CNI_COMMAND: command,
@@ -138,9 +132,7 @@ async function kubeProxy({ machine, settings, programs }: Subject, { api, note }
   const { program, kubeconfig, arguments: flags } = settings.kubeProxy;
   const { fill } = machine.joined;
   const pods = (await api.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${machine.name}` })).items;
-  const pod = pods.find(({ spec }) =>
-    spec?.containers[0]?.command?.some((word) => word.endsWith("start-kube-proxy.ps1")),
-  );
+  const pod = pods.find(({ spec }) => spec?.containers[0]?.command?.some((word) => word.endsWith("start-kube-proxy.ps1")));
   expect(pod?.spec?.serviceAccountName !== undefined, `no pod on ${machine.name} starts kube-proxy`);
   const { status } = await api.core.createNamespacedServiceAccountToken({
     name: pod.spec.serviceAccountName,

@@ -41,11 +41,7 @@ interface ProgramCheck {
 }
 
 /** A check that runs a program on a Windows machine under Wine; skipped where the host has none. */
-export function onMachine(
-  later: Promise<Wine | string>,
-  cluster: Cluster,
-  { name, title, run }: ProgramCheck,
-): RehearsalCheck {
+export function onMachine(later: Promise<Wine | string>, cluster: Cluster, { name, title, run }: ProgramCheck): RehearsalCheck {
   return {
     id: `windows: ${name}`,
     title,

@@ -59,10 +59,7 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
   crictl: () => ({ crictl: "crictl" }),
   "cni-plugins": () =>
     Object.fromEntries(
-      ["bridge", "host-local", "loopback", "portmap", "bandwidth", "firewall", "tuning"].map((plugin) => [
-        plugin,
-        plugin,
-      ]),
+      ["bridge", "host-local", "loopback", "portmap", "bandwidth", "firewall", "tuning"].map((plugin) => [plugin, plugin]),
     ),
   ...Object.fromEntries(Object.entries(podNetworkArchives).map(([name, contents]) => [name, () => contents])),
   etcd: (version) => ({
@@ -85,10 +82,7 @@ export async function artifactFiles(lines: readonly ArtifactLine[], workFolder: 
     // The last one: a mirror's address and path come first.
     const version = url.match(/\d+\.\d+\.\d+/g)?.at(-1) ?? "0.0.0";
     const contents = archives[name]?.(version);
-    files.set(
-      name,
-      contents === undefined ? Buffer.from(programFile(name)) : await archive(name, contents, workFolder),
-    );
+    files.set(name, contents === undefined ? Buffer.from(programFile(name)) : await archive(name, contents, workFolder));
   }
   return files;
 }

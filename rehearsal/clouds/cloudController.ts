@@ -23,12 +23,8 @@ export interface CloudInstance {
  * @returns names of the nodes that it initialised
  */
 export async function initialiseNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<readonly string[]> {
-  const nodes = (await core.listNode()).items.filter(({ spec }) =>
-    spec?.taints?.some(({ key }) => key === uninitializedTaintKey),
-  );
-  const done = await Promise.all(
-    nodes.map(async (node) => ((await initialise(node)) ? [node.metadata?.name ?? ""] : [])),
-  );
+  const nodes = (await core.listNode()).items.filter(({ spec }) => spec?.taints?.some(({ key }) => key === uninitializedTaintKey));
+  const done = await Promise.all(nodes.map(async (node) => ((await initialise(node)) ? [node.metadata?.name ?? ""] : [])));
   return done.flat();
 
   /** Addresses as on AWS (kubernetes/cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go, `extractIPv4NodeAddresses`). */

@@ -18,8 +18,7 @@ export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "a
   if (cloud === "azure") return undefined;
   if (/^(nlb-ip|external)$/.test(metadata?.annotations?.["service.beta.kubernetes.io/aws-load-balancer-type"] ?? ""))
     return "a load balancer of this type is for another controller";
-  if ((spec?.sessionAffinity ?? "None") !== "None")
-    return `unsupported load balancer affinity: ${spec?.sessionAffinity}`;
+  if ((spec?.sessionAffinity ?? "None") !== "None") return `unsupported load balancer affinity: ${spec?.sessionAffinity}`;
   return (spec?.loadBalancerIP ?? "") === "" ? undefined : "LoadBalancerIP cannot be specified for AWS ELB";
 }
 
@@ -52,9 +51,7 @@ export async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Prom
  * to that node's zone.
  */
 export async function provideVolumes({ core }: Api): Promise<void> {
-  const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(
-    ({ status }) => status?.phase === "Pending",
-  );
+  const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(({ status }) => status?.phase === "Pending");
   for (const claim of claims) {
     const node = claim.metadata?.annotations?.["volume.kubernetes.io/selected-node"];
     const driver = claim.metadata?.annotations?.["volume.kubernetes.io/storage-provisioner"];
@@ -76,9 +73,7 @@ function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string)
       csi: { driver, volumeHandle: `simulated-${uid}` },
       nodeAffinity: {
         required: {
-          nodeSelectorTerms: [
-            { matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values: [zone] }] },
-          ],
+          nodeSelectorTerms: [{ matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values: [zone] }] }],
         },
       },
     },

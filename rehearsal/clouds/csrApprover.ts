@@ -29,14 +29,10 @@ export interface ServingRequest {
  * (postfinance/kubelet-csr-approver v1.2.14: internal/controller, `Reconcile`, `DNSCheck`, `WhitelistedIPCheck`). It was the newest
  * release whose source could be had; tools/flags/programs.ts says which one the add-on runs.
  */
-export function denial(
-  request: ServingRequest,
-  { regex, networks, dnsNames, seconds }: ApproverSettings,
-): string | undefined {
+export function denial(request: ServingRequest, { regex, networks, dnsNames, seconds }: ApproverSettings): string | undefined {
   const { username } = request;
   if (!username.startsWith("system:node:")) return `the user is ${username}`;
-  if (request.dnsNames.length + request.ipAddresses.length === 0)
-    return "it names neither an IP address nor a DNS name";
+  if (request.dnsNames.length + request.ipAddresses.length === 0) return "it names neither an IP address nor a DNS name";
   if (request.commonName !== username) return `its common name is ${request.commonName}`;
   if (request.dnsNames.length > dnsNames) return `it has ${request.dnsNames.length} DNS names, ${dnsNames} are allowed`;
   for (const name of request.dnsNames) {
@@ -44,8 +40,7 @@ export function denial(
     if (!regex.test(name)) return `${name} does not fit ${regex.source}`;
   }
   const allowed = new BlockList();
-  for (const [address = "", prefix] of networks.map((network) => network.split("/")))
-    allowed.addSubnet(address, Number(prefix));
+  for (const [address = "", prefix] of networks.map((network) => network.split("/"))) allowed.addSubnet(address, Number(prefix));
   const stray = request.ipAddresses.find((address) => !allowed.check(address));
   if (stray !== undefined) return `${stray} lies in none of ${networks.join(", ")}`;
   return request.seconds > seconds ? `it asks for ${request.seconds} s, ${seconds} are allowed` : undefined;
@@ -80,8 +75,7 @@ async function approverSettings({ apps }: Api): Promise<ApproverSettings | undef
   const env = deployment?.spec?.template.spec?.containers[0]?.env;
   if (env === undefined) return undefined;
   const values = new Map(env.map(({ name, value }) => [name, value ?? ""]));
-  if (values.get("BYPASS_DNS_RESOLUTION") !== "true")
-    throw new Error("the fake of kubelet-csr-approver resolves no names");
+  if (values.get("BYPASS_DNS_RESOLUTION") !== "true") throw new Error("the fake of kubelet-csr-approver resolves no names");
   return {
     regex: new RegExp(values.get("PROVIDER_REGEX") ?? ""),
     networks: (values.get("PROVIDER_IP_PREFIXES") ?? "").split(","),
@@ -95,9 +89,7 @@ function servingRequest({ spec }: V1CertificateSigningRequest): ServingRequest {
   const names = [...(alternativeNames ?? [])];
   return {
     username: spec.username ?? "",
-    commonName:
-      subject.flatMap((part) => part.filter(({ type }) => type === "2.5.4.3")).map(({ value }) => String(value))[0] ??
-      "",
+    commonName: subject.flatMap((part) => part.filter(({ type }) => type === "2.5.4.3")).map(({ value }) => String(value))[0] ?? "",
     dnsNames: names.flatMap(({ dNSName }) => dNSName ?? []),
     ipAddresses: names.flatMap(({ iPAddress }) => iPAddress ?? []),
     seconds: spec.expirationSeconds ?? 0,

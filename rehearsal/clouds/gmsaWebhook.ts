@@ -70,11 +70,7 @@ class Refusal extends Error {
  *
  * @returns `undefined` for a path that the webhook does not have
  */
-export async function answerReview(
-  path: string,
-  request: PodReview,
-  ask: GmsaQuestions,
-): Promise<AdmissionAnswer | undefined> {
+export async function answerReview(path: string, request: PodReview, ask: GmsaQuestions): Promise<AdmissionAnswer | undefined> {
   if (path !== "/validate" && path !== "/mutate") return undefined;
   const { uid, operation, object, oldObject } = request;
   try {
@@ -109,9 +105,7 @@ function requestsOf({ metadata, spec }: Pod) {
     options: securityContext?.windowsOptions,
   }));
   return [own, ...containers].flatMap(({ of, path, options }) =>
-    options === undefined
-      ? []
-      : [{ of, path, name: options.gmsaCredentialSpecName, content: options.gmsaCredentialSpec }],
+    options === undefined ? [] : [{ of, path, name: options.gmsaCredentialSpecName, content: options.gmsaCredentialSpec }],
   );
 }
 
@@ -119,8 +113,7 @@ async function validate({ object, namespace }: PodReview, ask: GmsaQuestions): P
   const account = object.spec.serviceAccountName;
   for (const { of, name, content } of requestsOf(object)) {
     if (name === undefined) {
-      if (content !== undefined)
-        throw new Refusal(422, `${of} has a GMSA cred spec set, but does not define the name of the resource`);
+      if (content !== undefined) throw new Refusal(422, `${of} has a GMSA cred spec set, but does not define the name of the resource`);
       continue;
     }
     const { allowed, reason = "" } = await ask
@@ -154,8 +147,7 @@ async function contentsOf(name: string, ask: GmsaQuestions): Promise<string> {
     if (statusOf(error) === 404) throw new Refusal(404, `cred spec ${name} does not exist`);
     throw new Refusal(500, `unable to retrieve the contents of cred spec ${name}: ${messageOf(error)}`);
   });
-  if (contents === undefined || contents === "")
-    throw new Refusal(417, `cred spec ${name} does not have a credspec key`);
+  if (contents === undefined || contents === "") throw new Refusal(417, `cred spec ${name} does not have a credspec key`);
   return JSON.stringify(contents);
 }
 
@@ -174,9 +166,6 @@ function refuseChange(pod: Pod, old: Pod | undefined): void {
     const was = before.get(path);
     const changed = [...(name === was?.name ? [] : ["name"]), ...(content === was?.content ? [] : ["contents"])];
     if (changed.length > 0)
-      throw new Refusal(
-        403,
-        `cannot update an existing pod's GMSA settings (GMSA ${changed.join(" and ")} modified on ${of})`,
-      );
+      throw new Refusal(403, `cannot update an existing pod's GMSA settings (GMSA ${changed.join(" and ")} modified on ${of})`);
   }
 }

@@ -79,11 +79,7 @@ export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
 }
 
 /** Where a server of a URL listens in this network, and how machines find it there. */
-async function standAt(
-  { protocol, hostname, port: written }: URL,
-  newAddress: MirrorParts["newAddress"],
-  authority: KeyAndCertificate,
-) {
+async function standAt({ protocol, hostname, port: written }: URL, newAddress: MirrorParts["newAddress"], authority: KeyAndCertificate) {
   const literal = isIPv4(hostname);
   const address = await newAddress(literal ? hostname : undefined);
   const secure = protocol === "https:";

@@ -67,9 +67,7 @@ function questions(api: Api): GmsaQuestions {
     },
     contents: async (name) => {
       const { custom } = await own();
-      return z
-        .looseObject({ credspec: z.unknown() })
-        .parse(await custom.getClusterCustomObject({ ...definition, name })).credspec;
+      return z.looseObject({ credspec: z.unknown() }).parse(await custom.getClusterCustomObject({ ...definition, name })).credspec;
     },
   };
 }

@@ -4,13 +4,7 @@ import { addressAt, type Cidr, cidr, contains } from "../../components/model/cid
 import type { DecodedUserData } from "../../plan/decode/machine.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
-import {
-  type ArtifactFiles,
-  artifactFiles,
-  artifactServer,
-  parseArtifacts,
-  substituteDigests,
-} from "../clouds/artifacts.ts";
+import { type ArtifactFiles, artifactFiles, artifactServer, parseArtifacts, substituteDigests } from "../clouds/artifacts.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirrorOnly.ts";
 import { type LookUp, startNameServer } from "../clouds/nameServer.ts";
@@ -80,12 +74,9 @@ export async function buildSurroundings(
     ...balancer,
     address: addressAt(outside, firstBalancerIndex + index),
   }));
-  for (const address of [endpointAddress, ...balancerAddresses.map(({ address: own }) => own)])
-    await network.addAddress(address);
+  for (const address of [endpointAddress, ...balancerAddresses.map(({ address: own }) => own)]) await network.addAddress(address);
 
-  const lines = decoded.flatMap(({ payload }) =>
-    parseArtifacts(payload.files.find((file) => file.path === artifactList)?.content ?? ""),
-  );
+  const lines = decoded.flatMap(({ payload }) => parseArtifacts(payload.files.find((file) => file.path === artifactList)?.content ?? ""));
   await mkdir(path.join(workFolder, "artifacts"), { recursive: true });
   const files = await artifactFiles(lines, workFolder);
   const publishers = artifactServer(mirror === undefined ? lines : [], files);
@@ -98,8 +89,7 @@ export async function buildSurroundings(
   await listen(
     endpointAddress,
     443,
-    (request: EndpointRequest) =>
-      publishers.hosts.includes(request.host) ? publishers.handle(request) : cloud.endpoints(request),
+    (request: EndpointRequest) => (publishers.hosts.includes(request.host) ? publishers.handle(request) : cloud.endpoints(request)),
     { cert: identity.certificate, key: identity.key },
   );
   let mirrorIndex = firstMirrorIndex;
@@ -120,9 +110,7 @@ export async function buildSurroundings(
           },
         });
   await Promise.all(
-    balancerAddresses.map(({ address, port, targets, health }) =>
-      startLoadBalancer({ host: address, port, backends: targets, health }),
-    ),
+    balancerAddresses.map(({ address, port, targets, health }) => startLoadBalancer({ host: address, port, backends: targets, health })),
   );
   const endpointLines = [...names.map((name) => `${endpointAddress} ${name}`), ...(mirrorOnly?.hosts ?? [])];
   const hosts = (reader?: string): readonly string[] => [

@@ -6,9 +6,7 @@ import type { Cluster } from "./cluster.ts";
 
 /** Lines that a shell command prints in the Linux machines; a machine in which it fails has none. */
 export async function inMachines(cluster: Cluster, command: string): Promise<readonly string[]> {
-  const outputs = await Promise.all(
-    [...cluster.machines.values()].map(({ run }) => run(["bash", "-c", `${command} 2>/dev/null || true`])),
-  );
+  const outputs = await Promise.all([...cluster.machines.values()].map(({ run }) => run(["bash", "-c", `${command} 2>/dev/null || true`])));
   return outputs.flatMap(({ stdout }) => stdout.split("\n").filter((line) => line !== ""));
 }
 

@@ -68,12 +68,7 @@ export async function readMachineFile(pid: number, path: string): Promise<string
  * read-only folder.
  * @param mode permissions. Default: 0o644
  */
-export async function writeMachineFile(
-  pid: number,
-  path: string,
-  content: string | Uint8Array,
-  mode = 0o644,
-): Promise<void> {
+export async function writeMachineFile(pid: number, path: string, content: string | Uint8Array, mode = 0o644): Promise<void> {
   const folder = await pathInMachine(pid, dirname(path));
   await mkdir(folder, { recursive: true });
   const partial = join(folder, `.partial-${process.pid}-${Math.random().toString(36).slice(2)}`);

@@ -48,9 +48,7 @@ async function memoryUse(workFolder: string): Promise<MemoryUse> {
   let processes = 0;
   for (const pid of pids) {
     // A process may end at any moment.
-    const [, resident = 0, shared = 0] = (await readFile(`/proc/${pid}/statm`, "utf8").catch(() => ""))
-      .split(" ")
-      .map(Number);
+    const [, resident = 0, shared = 0] = (await readFile(`/proc/${pid}/statm`, "utf8").catch(() => "")).split(" ").map(Number);
     processes += (resident - shared) * pageBytes;
     await countDisk(`/proc/${pid}/root/`, disks);
   }

@@ -64,11 +64,7 @@ export function machineEnvironment(added: Readonly<Record<string, string>> = {})
  * Runs a program in a machine to its end. A nonzero exit code is a result, not an error.
  * @throws Error when the time is up
  */
-export function runInMachine(
-  machine: MachineNamespaces,
-  argv: readonly string[],
-  options: RunOptions = {},
-): Promise<CommandResult> {
+export function runInMachine(machine: MachineNamespaces, argv: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
   return runCommand(inMachine(machine, argv), { ...options, env: machineEnvironment(options.env) });
 }
 
@@ -76,11 +72,7 @@ export function runInMachine(
  * Starts a program in a machine. nsenter and setpriv replace themselves by it, so the pid is the program's own.
  * @throws Error when the program cannot be started at all; a program that is not found ends with exit code 127
  */
-export async function startInMachine(
-  machine: MachineNamespaces,
-  argv: readonly string[],
-  options: StartOptions,
-): Promise<MachineProcess> {
+export async function startInMachine(machine: MachineNamespaces, argv: readonly string[], options: StartOptions): Promise<MachineProcess> {
   mkdirSync(dirname(options.logFile), { recursive: true });
   const log = openSync(options.logFile, "a");
   const [file = "", ...args] = inMachine(machine, argv);

@@ -12,9 +12,7 @@ export function stuckStage(log: string): string | undefined {
   const lines = log.split("\n");
   const ends = lines.flatMap((line, index) => {
     const [, stage, outcome, seconds] = / bootstrap (\S+): (done|failed) after (\d+) s/.exec(line) ?? [];
-    return stage === undefined
-      ? []
-      : [{ stage, atOnce: outcome === "failed" && Number(seconds) < atOnceSeconds, index }];
+    return stage === undefined ? [] : [{ stage, atOnce: outcome === "failed" && Number(seconds) < atOnceSeconds, index }];
   });
   const failed = ends.findLast(({ atOnce }) => atOnce);
   const last = ends.filter(({ stage }) => stage === failed?.stage).slice(-failuresInARow);

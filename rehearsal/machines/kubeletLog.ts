@@ -15,9 +15,7 @@ const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp 
   },
   // One for serving passes by itself: the cloud controller may not have named the machine yet.
   {
-    pattern: new RegExp(
-      `${withError("Certificate request was not signed").source} logger="kubernetes\\.io/kube-apiserver-client-kubelet`,
-    ),
+    pattern: new RegExp(`${withError("Certificate request was not signed").source} logger="kubernetes\\.io/kube-apiserver-client-kubelet`),
     lasting: /is denied/,
   },
   { pattern: withError('Unable to register node with API server[^"]*'), lasting: /is invalid|is forbidden|x509/ },
@@ -41,9 +39,6 @@ export function refusal(kubeletLog: string): string | undefined {
 /** The lines of a log. An error of several lines stands in a block (klog: internal/serialize/keyvalues.go); here it is quoted like any other. */
 function inOneLine(log: string): readonly string[] {
   return log
-    .replaceAll(
-      /err=<\n((?:\t.*\n)+) >/g,
-      (_, block: string) => `err=${JSON.stringify(block.trim().replaceAll("\n\t", " "))}`,
-    )
+    .replaceAll(/err=<\n((?:\t.*\n)+) >/g, (_, block: string) => `err=${JSON.stringify(block.trim().replaceAll("\n\t", " "))}`)
     .split("\n");
 }

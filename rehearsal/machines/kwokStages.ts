@@ -12,11 +12,7 @@ const label = "kwok.x-k8s.io/node";
 export const kwokSelector = `${label}=fake`;
 
 /** Lets KWOK take a node that is registered, with more labels if they are given. */
-export async function giveToKwok(
-  { core }: ApiClients,
-  name: string,
-  more: Readonly<Record<string, string>> = {},
-): Promise<void> {
+export async function giveToKwok({ core }: ApiClients, name: string, more: Readonly<Record<string, string>> = {}): Promise<void> {
   await relabel(core, name, (labels) => ({ ...labels, ...more, [label]: "fake" }));
 }
 
@@ -46,11 +42,7 @@ async function relabel(
 interface Stage {
   readonly name: string;
   readonly kind: "Node" | "Pod";
-  readonly when: readonly (readonly [
-    key: string,
-    operator: "In" | "NotIn" | "Exists" | "DoesNotExist",
-    values?: readonly string[],
-  ])[];
+  readonly when: readonly (readonly [key: string, operator: "In" | "NotIn" | "Exists" | "DoesNotExist", values?: readonly string[]])[];
   readonly next: { readonly delete: true } | { readonly statusTemplate: string };
 }
 

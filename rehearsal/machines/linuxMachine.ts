@@ -49,10 +49,7 @@ export interface LinuxMachine {
   readonly systemd: Systemd;
   readFile(path: string): Promise<string>;
   /** Runs a command in the machine. */
-  run(
-    argv: readonly string[],
-    options?: { readonly stdin?: string; readonly timeoutMs?: number },
-  ): ReturnType<typeof runInMachine>;
+  run(argv: readonly string[], options?: { readonly stdin?: string; readonly timeoutMs?: number }): ReturnType<typeof runInMachine>;
   /** The power fails: every process is gone at once, the machine too; its disk stays. */
   destroy(): Promise<void>;
 }

@@ -4,16 +4,7 @@ import type { ControlAnswer } from "../cluster/control.ts";
 import { pathInMachine, readMachineFile } from "../host/machineFiles.ts";
 import type { Machine } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
-import {
-  commandLine,
-  parseEnvironmentFile,
-  parseUnit,
-  setting,
-  settings,
-  splitWords,
-  timeSpanSeconds,
-  type Unit,
-} from "./units.ts";
+import { commandLine, parseEnvironmentFile, parseUnit, setting, settings, splitWords, timeSpanSeconds, type Unit } from "./units.ts";
 
 /** Settings of {@link Systemd}. */
 export interface SystemdOptions {
@@ -151,10 +142,7 @@ export class Systemd {
       await runInMachine(this.#options.machine, ["install", "--directory", `--mode=${mode}`, ...inRun]);
     }
     let code = 0;
-    for (const argv of [
-      ...(await this.#commands(unit, "ExecStartPre")),
-      ...(await this.#commands(unit, "ExecStart")),
-    ]) {
+    for (const argv of [...(await this.#commands(unit, "ExecStartPre")), ...(await this.#commands(unit, "ExecStart"))]) {
       const process = await startInMachine(this.#options.machine, argv, {
         logFile: this.logFile(name),
         env: {
@@ -197,8 +185,7 @@ export class Systemd {
         }, seconds * 1000),
       );
     };
-    if (first !== undefined || next !== undefined)
-      fire(first === undefined ? timeSpanSeconds(next ?? "0") : timeSpanSeconds(first));
+    if (first !== undefined || next !== undefined) fire(first === undefined ? timeSpanSeconds(next ?? "0") : timeSpanSeconds(first));
     return 0;
   }
 
@@ -252,9 +239,7 @@ export class Systemd {
 
   async #environment(unit: Unit): Promise<Readonly<Record<string, string>>> {
     const files = settings(unit, "Service", "EnvironmentFile").map((file) => file.replace(/^-/, ""));
-    const texts = await Promise.all(
-      files.map((file) => readMachineFile(this.#options.machine.pid, file).catch(() => "")),
-    );
+    const texts = await Promise.all(files.map((file) => readMachineFile(this.#options.machine.pid, file).catch(() => "")));
     const inline = settings(unit, "Service", "Environment").flatMap(splitWords).join("\n");
     return Object.assign({}, parseEnvironmentFile(inline), ...texts.map(parseEnvironmentFile));
   }

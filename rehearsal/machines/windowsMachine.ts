@@ -53,10 +53,7 @@ export interface WindowsMachine {
  * kubelet ends, since Wine 8 has no Unix sockets and a kubelet without them runs no pods, and KWOK goes on with the node.
  * @returns the machine where it has Wine
  */
-export async function startWindowsMachine(
-  payload: DecodedUserData,
-  options: WindowsMachineOptions,
-): Promise<WindowsMachine | undefined> {
+export async function startWindowsMachine(payload: DecodedUserData, options: WindowsMachineOptions): Promise<WindowsMachine | undefined> {
   const { network, identity, wine } = options;
   const name = identity.nodeName;
   const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });
@@ -71,9 +68,7 @@ export async function startWindowsMachine(
     joined = await joinPayload(payload, options);
     const release = windowsRelease(options.machine, options.pinnedImages);
     const parts = { machine, joined, release, hardware: options.hardware, logFile: options.logFile };
-    const { kubelet, runtime } = await (wine === undefined
-      ? startLinuxKubelet(parts)
-      : startKubeletExe(parts, inCache(wine)));
+    const { kubelet, runtime } = await (wine === undefined ? startLinuxKubelet(parts) : startKubeletExe(parts, inCache(wine)));
     await untilRegistered(kubelet, options);
     // Wine does not always heed the first signal.
     await Promise.all([kubelet.stop(1_000), runtime.stop(1_000)]);
@@ -116,11 +111,7 @@ function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: st
     joined,
     runOnDrive,
     async install(at, program) {
-      const { code, stderr } = await runOnDrive([
-        "bash",
-        "-c",
-        installScript(machinePrefix, at, programInCache(program)),
-      ]);
+      const { code, stderr } = await runOnDrive(["bash", "-c", installScript(machinePrefix, at, programInCache(program))]);
       if (code !== 0) throw new Error(`${name}: ${at} could not be installed: ${stderr}`);
     },
     async run([program = "", ...args], options) {
@@ -136,10 +127,7 @@ function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: st
 }
 
 /** @throws Error with the kubelet's own reason when it ends before */
-async function untilRegistered(
-  kubelet: MachineProcess,
-  { identity, api, logFile }: WindowsMachineOptions,
-): Promise<void> {
+async function untilRegistered(kubelet: MachineProcess, { identity, api, logFile }: WindowsMachineOptions): Promise<void> {
   const name = identity.nodeName;
   const look = async (): Promise<boolean> => {
     const code = kubelet.exitCode();

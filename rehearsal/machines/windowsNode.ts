@@ -43,8 +43,7 @@ export interface WindowsRelease {
 export function windowsRelease(machine: SimulatedMachine, pinned: PinnedImages): WindowsRelease {
   const year = windowsYear(machine.image) ?? pinned.get(machine.image) ?? "";
   const build = windowsBuilds[year];
-  if (build === undefined)
-    throw new Error(`the image ${machine.image} of ${machine.name} is no Windows Server that the rehearsal knows`);
+  if (build === undefined) throw new Error(`the image ${machine.image} of ${machine.name} is no Windows Server that the rehearsal knows`);
   return { year, build };
 }
 
@@ -72,23 +71,14 @@ export interface JoinedPayload {
  * Does what the join stage of a Windows machine does (components/machine/windows/scripts/stage-join.ps1): the join secret is read by the machine's
  * identity, and values known at boot are put into the payload's files.
  */
-export async function joinPayload(
-  payload: DecodedUserData,
-  { machine, identity, readSecret }: WindowsIdentity,
-): Promise<JoinedPayload> {
-  const { kubelet, paths, cloud, stages } = machineSchema.parse(
-    JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")),
-  );
+export async function joinPayload(payload: DecodedUserData, { machine, identity, readSecret }: WindowsIdentity): Promise<JoinedPayload> {
+  const { kubelet, paths, cloud, stages } = machineSchema.parse(JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")));
   const joinSecret = cloud.kind === "aws" ? cloud.joinSecret : `${cloud.joinVault}/secrets/${cloud.joinSecret}`;
-  const secret = await waitFor(
-    `${machine.name} to find a fresh join secret`,
-    async () => freshSecret(await readSecret(joinSecret)),
-    {
-      // The other half is for the kubelet.
-      timeoutMs: limitsMs.machine / 2,
-      intervalMs: 500,
-    },
-  );
+  const secret = await waitFor(`${machine.name} to find a fresh join secret`, async () => freshSecret(await readSecret(joinSecret)), {
+    // The other half is for the kubelet.
+    timeoutMs: limitsMs.machine / 2,
+    intervalMs: 500,
+  });
   const values: Readonly<Record<string, string>> = {
     "@NODE_NAME@": identity.nodeName,
     "@PROVIDER_ID@": identity.providerId,
@@ -97,8 +87,7 @@ export async function joinPayload(
     "@CA_DATA@": Buffer.from(secret.caCertificate).toString("base64"),
     "@TOKEN@": secret.token,
   };
-  const fill = (text: string): string =>
-    Object.entries(values).reduce((filled, [mark, value]) => filled.replaceAll(mark, value), text);
+  const fill = (text: string): string => Object.entries(values).reduce((filled, [mark, value]) => filled.replaceAll(mark, value), text);
   const filled = stages.flatMap(({ fills }) => fills ?? []);
   return {
     fill,

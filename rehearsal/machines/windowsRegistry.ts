@@ -7,12 +7,7 @@ function registryText(keys: Readonly<Record<string, Key>>): string {
     typeof value === "number" ? `dword:${value.toString(16).padStart(8, "0")}` : `"${escaped(value)}"`;
   return Object.entries(keys)
     .map(([key, values]) =>
-      [
-        "",
-        `[${escaped(key)}]`,
-        ...Object.entries(values).map(([name, value]) => `"${escaped(name)}"=${valueText(value)}`),
-        "",
-      ].join("\n"),
+      ["", `[${escaped(key)}]`, ...Object.entries(values).map(([name, value]) => `"${escaped(name)}"=${valueText(value)}`), ""].join("\n"),
     )
     .join("");
 }

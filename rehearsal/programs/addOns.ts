@@ -173,14 +173,12 @@ function fileOf(program: AddOnProgram): string {
 async function buildOne(program: AddOnProgram, file: string, progress: Progress): Promise<void> {
   const { name, sum, goPackage } = program;
   const module = moduleOf(program);
-  const withoutGo = () =>
-    new RehearsalError(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
+  const withoutGo = () => new RehearsalError(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
   const go = await findOnPath("go", process.env.PATH ?? "");
   if (go === undefined) throw withoutGo();
   const answer = await runOrFail([go, "mod", "download", "-json", module], { timeoutMs: 300_000 });
   const source = downloaded.parse(JSON.parse(answer));
-  if (source.Sum !== sum)
-    throw new RehearsalError(`${module} is ${source.Sum}, wanted is ${sum}.`, ["look at what has changed upstream"]);
+  if (source.Sum !== sum) throw new RehearsalError(`${module} is ${source.Sum}, wanted is ${sum}.`, ["look at what has changed upstream"]);
   await mkdir(dirname(file), { recursive: true });
   for (const place of Object.values(program.files ?? {}))
     await writeFile(join(dirname(file), basename(place)), await readFile(join(source.Dir, place)));

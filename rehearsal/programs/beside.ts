@@ -17,9 +17,7 @@ export interface Beside {
 }
 
 /** Obtains groups of programs one after the other and says of each, by a file, that it is at hand or why it cannot be had. */
-export async function obtainBeside(
-  groups: readonly (readonly [group: LaterGroup, obtain: () => Promise<unknown>])[],
-): Promise<Beside> {
+export async function obtainBeside(groups: readonly (readonly [group: LaterGroup, obtain: () => Promise<unknown>])[]): Promise<Beside> {
   const folder = await mkdtemp(path.join(tmpdir(), "fenestra-programs-"));
   const obtainAll = async (): Promise<void> => {
     for (const [group, obtain] of groups) {

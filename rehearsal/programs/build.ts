@@ -100,12 +100,9 @@ async function goBuild(options: GoBuild): Promise<void> {
     child.on("close", (exitCode, signal) => resolve(exitCodeOf(exitCode, signal)));
   });
   if (code === 0) return;
-  throw new RehearsalError(
-    `go build of ${options.name} in ${options.folder} failed with exit code ${code}:\n${problem.trim()}`,
-    [
-      'exit code 137 or "signal: killed": not enough memory, a build takes up to 2.2 GB; set GOFLAGS=-p=1 or GOGC=50',
-      "modules that cannot be fetched: set GOPROXY to a proxy that can be reached",
-      "no space left: the Go build cache takes about 5 GB (go env GOCACHE)",
-    ],
-  );
+  throw new RehearsalError(`go build of ${options.name} in ${options.folder} failed with exit code ${code}:\n${problem.trim()}`, [
+    'exit code 137 or "signal: killed": not enough memory, a build takes up to 2.2 GB; set GOFLAGS=-p=1 or GOGC=50',
+    "modules that cannot be fetched: set GOPROXY to a proxy that can be reached",
+    "no space left: the Go build cache takes about 5 GB (go env GOCACHE)",
+  ]);
 }

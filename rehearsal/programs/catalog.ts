@@ -124,9 +124,7 @@ export async function readToolsModule(
 export async function pinnedMinors(folder: string, label: string): Promise<ReadonlyMap<string, string | undefined>> {
   const own = /^\s*k8s\.io\/kubernetes v(\d+\.\d+\.\d+)$/m.exec(await readFile(join(folder, "go.mod"), "utf8"))?.[1];
   if (own === undefined)
-    throw new RehearsalError(`${label}/go.mod does not pin k8s.io/kubernetes.`, [
-      `restore it: git checkout ${label}/go.mod`,
-    ]);
+    throw new RehearsalError(`${label}/go.mod does not pin k8s.io/kubernetes.`, [`restore it: git checkout ${label}/go.mod`]);
   const others = (await readdir(folder)).flatMap((file): [string, string][] => {
     const minor = /^kubernetes-(\d+\.\d+)\.mod$/.exec(file)?.[1];
     return minor === undefined ? [] : [[minor, file]];
@@ -159,11 +157,7 @@ export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
  * The file that pins a minor, of {@link pinnedMinors}.
  * @throws RehearsalError when there is none
  */
-export function modFileOf(
-  minor: string,
-  pinned: ReadonlyMap<string, string | undefined>,
-  label: string,
-): string | undefined {
+export function modFileOf(minor: string, pinned: ReadonlyMap<string, string | undefined>, label: string): string | undefined {
   if (pinned.has(minor)) return pinned.get(minor);
   throw new RehearsalError(`${label} pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`, [
     `add ${label}/kubernetes-${minor}.mod and .sum, as those of the other minors`,

@@ -20,14 +20,7 @@ import {
   programNames,
   type Wanted,
 } from "./catalog.ts";
-import {
-  type DownloadBases,
-  type DownloadLimits,
-  download,
-  downloadOf,
-  NotReachable,
-  officialBases,
-} from "./download.ts";
+import { type DownloadBases, type DownloadLimits, download, downloadOf, NotReachable, officialBases } from "./download.ts";
 import { programOnPath } from "./onPath.ts";
 
 /** A program that is there to be run. */
@@ -97,8 +90,7 @@ export async function obtainPrograms(options: ObtainOptions): Promise<Programs> 
   const pinned = await searchOf(options, toolsFolder, { minor });
   const wanted = await searchOf(options, toolsFolder, options.wanted ?? { minor });
   if (wanted.folder === pinned.folder) return programsOf(await find(programNames, pinned));
-  const isOther = (name: ProgramName): boolean =>
-    wanted.modFile === undefined ? catalog[name].project === "kubernetes" : ofMinor(name);
+  const isOther = (name: ProgramName): boolean => (wanted.modFile === undefined ? catalog[name].project === "kubernetes" : ofMinor(name));
   return programsOf(
     new Map([
       ...(await find(programNames.filter(isOther), wanted)),
@@ -118,8 +110,7 @@ async function find(names: readonly ProgramName[], search: Search): Promise<Read
   };
   const atHand = await Promise.all(names.map(async (name) => ({ name, program: await alreadyThere(name, search) })));
   for (const { name, program } of atHand) {
-    if (program !== undefined)
-      report(name, program, program.origin === "path" ? `on PATH, ${program.path}` : "in the cache");
+    if (program !== undefined) report(name, program, program.origin === "path" ? `on PATH, ${program.path}` : "in the cache");
   }
   const missing = () => names.filter((name) => !found.has(name));
   if (missing().length > 0) {
@@ -227,11 +218,7 @@ async function buildOne(name: ProgramName, search: Search, report: Report): Prom
     heartbeatMs,
     withoutGo: () => goMissing(pins),
   });
-  report(
-    name,
-    program,
-    `built in ${took}${program.source === undefined ? "" : ` from the source of ${program.source}`}`,
-  );
+  report(name, program, `built in ${took}${program.source === undefined ? "" : ` from the source of ${program.source}`}`);
 }
 
 function programOf(name: ProgramName, { folder, pins }: Search, origin: Program["origin"]): Program {

@@ -52,8 +52,7 @@ export async function obtainOwnPrograms(options: OwnProgramOptions): Promise<Rea
   const folder = await folderOf(options);
   const missing = await pendingOwnPrograms(options);
   if (missing.length > 0) {
-    const progress =
-      options.progress.place === undefined ? countingBuilds(options.progress, missing) : options.progress;
+    const progress = options.progress.place === undefined ? countingBuilds(options.progress, missing) : options.progress;
     const names = missing.map(({ name }) => name).join(", ");
     progress.line(`building from ${label}: ${names}`);
     for (const { name, goPackage, modFile } of missing) {

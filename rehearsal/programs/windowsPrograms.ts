@@ -64,8 +64,7 @@ export async function obtainWindowsPrograms(progress: Progress, wanted: Wanted):
   for (const one of await placed(wanted)) {
     const { name, file, versions, isBuilt } = one;
     const lack = existsSync(file) ? undefined : await downloadProblem(one, progress);
-    if (lack !== undefined && !isBuilt)
-      return `${name}.exe ${versions.kubernetes} cannot be downloaded, and is not built`;
+    if (lack !== undefined && !isBuilt) return `${name}.exe ${versions.kubernetes} cannot be downloaded, and is not built`;
     if (lack !== undefined) await build(one, lack, progress);
     found.set(name, file);
   }
@@ -118,9 +117,7 @@ async function placed(wanted: Wanted): Promise<readonly Placed[]> {
       const isOther = program.url !== undefined && !isPinned;
       const versions = isOther ? pins.versions : pinned;
       const { goSum } = await readToolsModule(folderOf(program.module), isOther ? modFile : undefined);
-      const key = createHash("sha256").update(
-        JSON.stringify(["windows", versions.kubernetes, linkerFlags(versions), goSum]),
-      );
+      const key = createHash("sha256").update(JSON.stringify(["windows", versions.kubernetes, linkerFlags(versions), goSum]));
       const file = join(defaultCache(), key.digest("hex").slice(0, 16), `${name}.exe`);
       return { name, program, versions, file, isBuilt: !isOther };
     }),
@@ -143,10 +140,7 @@ async function build({ name, program, versions, file }: Placed, lack: string, pr
 }
 
 /** Why a program cannot be downloaded; nothing when it has been. */
-async function downloadProblem(
-  { name, program, versions, file }: Placed,
-  progress: Progress,
-): Promise<string | undefined> {
+async function downloadProblem({ name, program, versions, file }: Placed, progress: Progress): Promise<string | undefined> {
   const url = program.url?.(versions.kubernetes);
   const start = performance.now();
   if (url === undefined) return "nobody publishes it by itself";
@@ -166,8 +160,7 @@ async function downloadProblem(
 }
 
 function goMissing(name: string, problem: string): RehearsalError {
-  return new RehearsalError(
-    `${name} cannot be downloaded (${problem}), and Go, which would build it, is not on PATH.`,
-    ["install Go (https://go.dev/dl), or let this machine reach https://dl.k8s.io"],
-  );
+  return new RehearsalError(`${name} cannot be downloaded (${problem}), and Go, which would build it, is not on PATH.`, [
+    "install Go (https://go.dev/dl), or let this machine reach https://dl.k8s.io",
+  ]);
 }

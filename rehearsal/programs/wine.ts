@@ -42,9 +42,7 @@ const shimFolder = fileURLToPath(new URL("../../tools/wine", import.meta.url));
 export async function findWine(): Promise<{ loader: string; server: string; gcc: string } | string> {
   if (process.arch !== "x64") return `Wine runs programs of Windows for x86-64 only, this machine is ${process.arch}`;
   const path = [...wineFolders, hostPath()].join(":");
-  const [loader, server, gcc] = await Promise.all(
-    ["wine64", "wineserver64", compiler].map((name) => findOnPath(name, path)),
-  );
+  const [loader, server, gcc] = await Promise.all(["wine64", "wineserver64", compiler].map((name) => findOnPath(name, path)));
   if (loader === undefined || server === undefined) return "Wine is not installed: apt-get install wine wine64";
   if (gcc === undefined) return `${compiler} is not installed: apt-get install gcc-mingw-w64-x86-64-win32`;
   return { loader, server, gcc };
@@ -75,8 +73,7 @@ interface Tools {
 async function obtainTemplate(tools: Tools): Promise<string> {
   const version = await runOrFail([tools.loader, "--version"]);
   const hash = createHash("sha256").update(JSON.stringify([version, compilerFlags, shims, wineSettings]));
-  for (const file of (await readdir(shimFolder)).sort())
-    hash.update(`${file}\0`).update(await readFile(join(shimFolder, file)));
+  for (const file of (await readdir(shimFolder)).sort()) hash.update(`${file}\0`).update(await readFile(join(shimFolder, file)));
   const folder = join(defaultCache(), hash.digest("hex").slice(0, 16));
   const template = join(folder, "prefix");
   if (existsSync(template)) return template;

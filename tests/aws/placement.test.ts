@@ -46,8 +46,7 @@ describe("purchase and placement of pools on AWS", () => {
     });
     made = await withMocks(() => deployAws(spec));
   });
-  const template = (pool: string) =>
-    resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;
+  const template = (pool: string) => resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;
   const groupOf = (pool: string) => resource(made, "aws:autoscaling/group:Group", `aws-dev-pool-${pool}-group`).inputs;
 
   it("has disks of the control plane as the stack file says", () => {
@@ -91,12 +90,8 @@ describe("purchase and placement of pools on AWS", () => {
   it("have the disk that is asked for", () => {
     const disk = (pool: string) => template(pool).blockDeviceMappings;
     const common = { volumeSize: 50, encrypted: "true", deleteOnTermination: "true" };
-    assert.deepEqual(disk("mixed"), [
-      { deviceName: "/dev/sda1", ebs: { volumeType: "io2", iops: 4000, ...common, kmsKeyId: key } },
-    ]);
-    assert.deepEqual(disk("cheap"), [
-      { deviceName: "/dev/sda1", ebs: { volumeType: "gp3", throughput: 250, ...common } },
-    ]);
+    assert.deepEqual(disk("mixed"), [{ deviceName: "/dev/sda1", ebs: { volumeType: "io2", iops: 4000, ...common, kmsKeyId: key } }]);
+    assert.deepEqual(disk("cheap"), [{ deviceName: "/dev/sda1", ebs: { volumeType: "gp3", throughput: 250, ...common } }]);
   });
 
   it("run on reserved capacity and own hosts, with further groups and an own profile", () => {

@@ -3,13 +3,7 @@ import path from "node:path";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "../../components/aws/controllerPolicies.ts";
 import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
 import { controlPlanePolicy, scriptsArn, workerPolicy } from "../../components/aws/policies.ts";
-import {
-  type PolicyDocument,
-  type PolicyScope,
-  partition,
-  policy,
-  unscopedActions,
-} from "../../components/aws/policyDocument.ts";
+import { type PolicyDocument, type PolicyScope, partition, policy, unscopedActions } from "../../components/aws/policyDocument.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
@@ -181,12 +175,7 @@ describe("a worker", () => {
   });
 
   it("can do nothing with machines, disks, load balancers or roles", () => {
-    for (const action of [
-      "ec2:TerminateInstances",
-      "ec2:AttachVolume",
-      "iam:PassRole",
-      "autoscaling:SetInstanceHealth",
-    ])
+    for (const action of ["ec2:TerminateInstances", "ec2:AttachVolume", "iam:PassRole", "autoscaling:SetInstanceHealth"])
       assert.equal(allows([worker], { action, resource: "*", context: owned }), false, action);
   });
 });

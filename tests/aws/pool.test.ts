@@ -28,9 +28,7 @@ describe("pools on AWS", () => {
   it("are groups with a name known beforehand, hooks from the start, and a rolling replacement", () => {
     const { inputs, options } = resource(dev, groupType, "aws-dev-pool-win2022-group");
     const template = resource(dev, templateType, "aws-dev-pool-win2022-template");
-    const subnets = ["a", "b"].map(
-      (zone) => resource(dev, "aws:ec2/subnet:Subnet", `aws-dev-network-private-${zone}`).id ?? "",
-    );
+    const subnets = ["a", "b"].map((zone) => resource(dev, "aws:ec2/subnet:Subnet", `aws-dev-network-private-${zone}`).id ?? "");
     const { tags, ...rest } = inputs;
     assert.deepEqual(rest, {
       name: "aws-dev-win2022",
@@ -104,9 +102,7 @@ describe("pools on AWS", () => {
     const template = "k8s.io/cluster-autoscaler/node-template";
     const tags = groupTags(specOf("aws-prod"), poolOf("aws-prod", "win2022-a"));
     assert.deepEqual(
-      Object.fromEntries(
-        tags.map(({ key, value, propagateAtLaunch }) => [key, `${value}${propagateAtLaunch ? " ->" : ""}`]),
-      ),
+      Object.fromEntries(tags.map(({ key, value, propagateAtLaunch }) => [key, `${value}${propagateAtLaunch ? " ->" : ""}`])),
       {
         "fenestra:cluster": "aws-prod ->",
         "fenestra:environment": "production ->",

@@ -16,8 +16,7 @@ const mirror = JSON.stringify({
 
 type Changes = Readonly<Record<string, string>>;
 
-const run = (stack: string, changes: Changes = {}): Promise<Recorded> =>
-  withMocks(() => deployAws(specOf(stack, changes)));
+const run = (stack: string, changes: Changes = {}): Promise<Recorded> => withMocks(() => deployAws(specOf(stack, changes)));
 
 /** NAT mode, machines of the control plane and public endpoint, in every combination. */
 function variations(): readonly (readonly [title: string, changes: Changes])[] {
@@ -40,15 +39,10 @@ function variations(): readonly (readonly [title: string, changes: Changes])[] {
 
 /** Everything that the control plane is made of, as the engine compares it. */
 function controlPlane({ program }: Recorded): Readonly<Record<string, unknown>> {
-  const own = program.resources.filter(
-    ({ urn }) => urn.includes("fenestra:aws:ControlPlane") || /control-plane-identity/.test(urn),
-  );
+  const own = program.resources.filter(({ urn }) => urn.includes("fenestra:aws:ControlPlane") || /control-plane-identity/.test(urn));
   assert.ok(own.length > 10);
   return Object.fromEntries(
-    own.map(({ urn, inputs, options }) => [
-      urn,
-      JSON.stringify([reveal(inputs), reveal(options.replacementTrigger ?? null)]),
-    ]),
+    own.map(({ urn, inputs, options }) => [urn, JSON.stringify([reveal(inputs), reveal(options.replacementTrigger ?? null)])]),
   );
 }
 
@@ -126,14 +120,7 @@ describe("the program on AWS", () => {
     const providers = [...ofType(recorded, "pulumi:providers:aws").values()];
     assert.deepEqual(
       providers.map(({ name, inputs }) => [name, inputs.region, inputs.allowedAccountIds, inputs.defaultTags]),
-      [
-        [
-          "aws-dev-aws",
-          "eu-central-1",
-          '["123456789012"]',
-          '{"tags":{"fenestra:cluster":"aws-dev","fenestra:environment":"development"}}',
-        ],
-      ],
+      [["aws-dev-aws", "eu-central-1", '["123456789012"]', '{"tags":{"fenestra:cluster":"aws-dev","fenestra:environment":"development"}}']],
     );
     for (const { urn, type, provider } of recorded.program.resources)
       if (type.startsWith("aws:")) assert.equal(provider, providers[0]?.urn, urn);
@@ -210,10 +197,7 @@ describe("the program on AWS", () => {
       assert.ok(group.includes(needed), needed);
     // A control-plane machine is deleted before its secrets, and detached before its disk is.
     const machine = outlives("aws:ec2/instance:Instance", "aws-prod-control-plane-2-instance");
-    for (const needed of [
-      "aws:ssm/parameter:Parameter aws-prod-secrets-kubernetes-ca",
-      "aws:kms/key:Key aws-prod-secrets-key",
-    ])
+    for (const needed of ["aws:ssm/parameter:Parameter aws-prod-secrets-kubernetes-ca", "aws:kms/key:Key aws-prod-secrets-key"])
       assert.ok(machine.includes(needed), needed);
     const attachment = outlives("aws:ec2/volumeAttachment:VolumeAttachment", "aws-prod-control-plane-2-etcd");
     assert.ok(attachment.includes("aws:ebs/volume:Volume aws-prod-control-plane-2-etcd"));

@@ -10,8 +10,7 @@ import { ofType, type Recorded, resource, specOf, withMocks } from "../support/m
 const objectType = "aws:s3/bucketObjectv2:BucketObjectv2";
 const groupType = "aws:autoscaling/group:Group";
 const instanceType = "aws:ec2/instance:Instance";
-const run = (stack: string, changes: Record<string, string> = {}): Promise<Recorded> =>
-  withMocks(() => deployAws(specOf(stack, changes)));
+const run = (stack: string, changes: Record<string, string> = {}): Promise<Recorded> => withMocks(() => deployAws(specOf(stack, changes)));
 const machinesOf = ({ program }: Recorded) => collectMachines(program, ({ desired }) => Math.max(desired, 1));
 
 describe("scripts of machines on AWS", () => {

@@ -36,8 +36,7 @@ describe("purchase and placement of pools on Azure", () => {
     };
     made = await runAzure("azure-dev", { pools: JSON.stringify(pools), controlPlane: JSON.stringify(controlPlane) });
   });
-  const group = (pool: string) =>
-    resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;
+  const group = (pool: string) => resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;
   const profile = (pool: string) => mapOf(group(pool).virtualMachineProfile);
 
   it("has disks of the control plane on an own key", () => {
@@ -55,11 +54,7 @@ describe("purchase and placement of pools on Azure", () => {
   });
 
   it("let the disk driver attach volumes, for which Azure asks that it may read the set of each disk of the machine", () => {
-    const identity = resource(
-      made,
-      azureType("managedidentity:UserAssignedIdentity"),
-      "azure-dev-control-plane-identity-identity",
-    );
+    const identity = resource(made, azureType("managedidentity:UserAssignedIdentity"), "azure-dev-control-plane-identity-identity");
     const roles = rolesOf(made.program, textOf(identity.outputs.principalId) ?? "");
     const may = (action: string, set: string) =>
       rolesAllow(roles, { action: `Microsoft.Compute/diskEncryptionSets/${action}`, plane: "control", resource: set });

@@ -46,9 +46,7 @@ describe("pools on Azure", () => {
       overprovision: false,
       identity: {
         type: "UserAssigned",
-        userAssignedIdentities: [
-          idOf("managedidentity:UserAssignedIdentity", "azure-dev-pool-win2022-identity-identity"),
-        ],
+        userAssignedIdentities: [idOf("managedidentity:UserAssignedIdentity", "azure-dev-pool-win2022-identity-identity")],
       },
       upgradePolicy: {
         mode: "Rolling",
@@ -92,9 +90,7 @@ describe("pools on Azure", () => {
                 primary: true,
                 subnet: { id: idOf("network:Subnet", "azure-dev-network-private-1") },
                 privateIPAddressVersion: "IPv4",
-                applicationSecurityGroups: [
-                  { id: idOf("network:ApplicationSecurityGroup", "azure-dev-security-workers") },
-                ],
+                applicationSecurityGroups: [{ id: idOf("network:ApplicationSecurityGroup", "azure-dev-security-workers") }],
               },
             ],
           },
@@ -161,25 +157,11 @@ describe("pools on Azure", () => {
     const roles = [...ofType(dev, azureType("authorization:RoleAssignment")).values()]
       .filter(({ name }) => name.startsWith("azure-dev-pool-linux"))
       .map(({ name, inputs }) => [name, inputs.principalId, inputs.roleDefinitionId, inputs.scope]);
-    const own = resource(
-      dev,
-      azureType("managedidentity:UserAssignedIdentity"),
-      "azure-dev-pool-linux-identity-identity",
-    );
-    const control = resource(
-      dev,
-      azureType("managedidentity:UserAssignedIdentity"),
-      "azure-dev-control-plane-identity-identity",
-    );
-    const role = (id: string): string =>
-      `/subscriptions/123456789012/providers/Microsoft.Authorization/roleDefinitions/${id}`;
+    const own = resource(dev, azureType("managedidentity:UserAssignedIdentity"), "azure-dev-pool-linux-identity-identity");
+    const control = resource(dev, azureType("managedidentity:UserAssignedIdentity"), "azure-dev-control-plane-identity-identity");
+    const role = (id: string): string => `/subscriptions/123456789012/providers/Microsoft.Authorization/roleDefinitions/${id}`;
     assert.deepEqual(roles.sort(), [
-      [
-        "azure-dev-pool-linux-controllers",
-        control.outputs.principalId,
-        role("f1a07417-d97a-45cb-824c-7a7467783830"),
-        own.id,
-      ],
+      ["azure-dev-pool-linux-controllers", control.outputs.principalId, role("f1a07417-d97a-45cb-824c-7a7467783830"), own.id],
       [
         "azure-dev-pool-linux-identity-read-join",
         own.outputs.principalId,
@@ -270,20 +252,14 @@ describe("pools on Azure", () => {
     // Two that set the number would undo each other's.
     assert.deepEqual(set.options.ignoreChanges, ["sku.capacity"]);
     const scaled = { name: "spot", os: "linux", spot: true, autoscale: { min: 0, max: 3 } };
-    for (const none of [prod, await runAzure("azure-dev", { pools: JSON.stringify([scaled]) })])
-      assert.equal(ofType(none, kind).size, 0);
+    for (const none of [prod, await runAzure("azure-dev", { pools: JSON.stringify([scaled]) })]) assert.equal(ofType(none, kind).size, 0);
   });
 
   it("of spot machines have no notice and no rolling upgrade, and go when they are evicted", () => {
     const { inputs } = resource(spot, setType, "azure-dev-pool-spot-group");
-    const { priority, evictionPolicy, billingProfile, scheduledEventsProfile, securityProfile } = mapOf(
-      inputs.virtualMachineProfile,
-    );
+    const { priority, evictionPolicy, billingProfile, scheduledEventsProfile, securityProfile } = mapOf(inputs.virtualMachineProfile);
     assert.deepEqual(inputs.upgradePolicy, { mode: "Manual" });
-    assert.deepEqual(
-      [priority, evictionPolicy, billingProfile, scheduledEventsProfile],
-      ["Spot", "Delete", { maxPrice: -1 }, undefined],
-    );
+    assert.deepEqual([priority, evictionPolicy, billingProfile, scheduledEventsProfile], ["Spot", "Delete", { maxPrice: -1 }, undefined]);
     assert.deepEqual(securityProfile, { encryptionAtHost: true });
     const machine = resource(spot, azureType("compute:VirtualMachine"), "azure-dev-control-plane-0-instance");
     assert.deepEqual(machine.inputs.securityProfile, { encryptionAtHost: true });

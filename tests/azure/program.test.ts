@@ -27,15 +27,11 @@ function variations(): readonly (readonly [title: string, changes: Changes])[] {
 /** Everything that the control plane is made of, as the engine compares it. */
 function controlPlane({ program }: Recorded): Readonly<Record<string, unknown>> {
   const own = program.resources.filter(
-    ({ urn }) =>
-      /fenestra:azure:(ControlPlane|Secrets|Snapshots|LoadBalancer)/.test(urn) || /control-plane-identity/.test(urn),
+    ({ urn }) => /fenestra:azure:(ControlPlane|Secrets|Snapshots|LoadBalancer)/.test(urn) || /control-plane-identity/.test(urn),
   );
   assert.ok(own.length > 30);
   return Object.fromEntries(
-    own.map(({ urn, inputs, options }) => [
-      urn,
-      JSON.stringify([reveal(inputs), reveal(options.replacementTrigger ?? null)]),
-    ]),
+    own.map(({ urn, inputs, options }) => [urn, JSON.stringify([reveal(inputs), reveal(options.replacementTrigger ?? null)])]),
   );
 }
 
@@ -107,8 +103,7 @@ describe("the program on Azure", () => {
   });
 
   it("puts no key, no token and no password into any custom data, however packed", async () => {
-    for (const stack of ["azure-dev", "azure-prod"])
-      assert.deepEqual(secretsInUserData((await runAzure(stack)).program), []);
+    for (const stack of ["azure-dev", "azure-prod"]) assert.deepEqual(secretsInUserData((await runAzure(stack)).program), []);
   });
 
   it("would find one there", async () => {
@@ -143,15 +138,9 @@ describe("the program on Azure", () => {
     for (const { name, type, inputs } of azure) {
       const tagged = !untagged.includes(type);
       const inDns = type.includes(":privatedns:");
-      assert.equal(
-        mapOf(inputs.tags)[inDns ? "fenestra_cluster" : "fenestra:cluster"],
-        tagged ? "azure-prod" : undefined,
-        name,
-      );
-      if (type !== azureType("authorization:RoleAssignment"))
-        assert.equal(inputs.resourceGroupName, "fenestra-azure-prod", name);
-      if (tagged && type !== azureType("keyvault:Secret"))
-        assert.equal(inputs.location, inDns ? "global" : "westeurope", name);
+      assert.equal(mapOf(inputs.tags)[inDns ? "fenestra_cluster" : "fenestra:cluster"], tagged ? "azure-prod" : undefined, name);
+      if (type !== azureType("authorization:RoleAssignment")) assert.equal(inputs.resourceGroupName, "fenestra-azure-prod", name);
+      if (tagged && type !== azureType("keyvault:Secret")) assert.equal(inputs.location, inDns ? "global" : "westeurope", name);
     }
   });
 
@@ -169,10 +158,7 @@ describe("the program on Azure", () => {
     const { outputs } = (await runAzure("azure-dev")).program;
     assert.ok(outputs.kubeconfig instanceof Secret);
     assert.equal(outputs.apiEndpoint, "https://api.azure-dev.fenestra.internal:6443");
-    assert.match(
-      textOf(outputs.publicEndpoint) ?? "",
-      /^https:\/\/azure-dev-[a-z0-9]{8}\.westeurope\.cloudapp\.azure\.com:6443$/,
-    );
+    assert.match(textOf(outputs.publicEndpoint) ?? "", /^https:\/\/azure-dev-[a-z0-9]{8}\.westeurope\.cloudapp\.azure\.com:6443$/);
     assert.ok((textOf(outputs.kubeconfig) ?? "").includes(textOf(outputs.publicEndpoint) ?? "?"));
     assert.deepEqual(outputs.pools, [
       { name: "linux", os: "linux", group: "azure-dev-linux" },

@@ -25,9 +25,7 @@ const of = (each: V1Deployment, pods: readonly V1Pod[] = []) =>
 describe("workloads", () => {
   const good = { replicas: 1, updatedReplicas: 1, availableReplicas: 1 };
   const unschedulable = pod({
-    conditions: [
-      { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/7 nodes are available" },
-    ],
+    conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/7 nodes are available" }],
   });
 
   it("have no problem when rolled out", () => assert.deepEqual(of(deployment(good)), []));
@@ -64,9 +62,7 @@ describe("workloads", () => {
       const workloads = { deployments: [], statefulSets: [], daemonSets: [daemonSet], pods: [] };
       return workloadProblems(workloads).map(({ what }) => what);
     };
-    assert.deepEqual(problems("RollingUpdate"), [
-      "DaemonSet shop/agent is not rolled out: 4 of 5 pods at the new version",
-    ]);
+    assert.deepEqual(problems("RollingUpdate"), ["DaemonSet shop/agent is not rolled out: 4 of 5 pods at the new version"]);
     assert.deepEqual(problems("OnDelete"), []);
   });
 
@@ -143,10 +139,7 @@ describe("removal of a namespace", () => {
   });
   it("is done when it is empty and only an API that does not answer holds it", () => {
     assert.match(
-      emptied([
-        condition("NamespaceDeletionDiscoveryFailure", "True"),
-        condition("NamespaceContentRemaining", "False"),
-      ]),
+      emptied([condition("NamespaceDeletionDiscoveryFailure", "True"), condition("NamespaceContentRemaining", "False")]),
       /^it is empty, .* NamespaceDeletionDiscoveryFailure says$/,
     );
   });

@@ -27,10 +27,7 @@ describe("the rights of the workflows on AWS", () => {
 
   for (const [name, document] of Object.entries(policies))
     it(`${name}: are those of the snapshot, and fit into a policy`, () => {
-      matchSnapshot(
-        path.join(import.meta.dirname, "snapshots", `aws-${name}.json.snap`),
-        `${JSON.stringify(document, null, 2)}\n`,
-      );
+      matchSnapshot(path.join(import.meta.dirname, "snapshots", `aws-${name}.json.snap`), `${JSON.stringify(document, null, 2)}\n`);
       assert.ok(JSON.stringify(document).length <= 6144, `${JSON.stringify(document).length} characters`);
       const ids = document.Statement.map(({ Sid }) => Sid);
       assert.equal(new Set(ids).size, ids.length);
@@ -78,10 +75,7 @@ describe("the rights of the workflows on AWS", () => {
   const bounds = (name: string) => ({ "iam:PermissionsBoundary": `arn:aws:iam::${account}:policy/${name}` });
   const tagged = (cluster: string) => ({ "aws:ResourceTag/fenestra:cluster": cluster });
   const calls: readonly (readonly [Call, readonly (keyof typeof roles)[]])[] = [
-    [
-      { action: "s3:GetObject", resource: `${scope.bucketArn}/.pulumi/stacks/fenestra/aws-dev.json` },
-      ["preview", "drift", "deploy"],
-    ],
+    [{ action: "s3:GetObject", resource: `${scope.bucketArn}/.pulumi/stacks/fenestra/aws-dev.json` }, ["preview", "drift", "deploy"]],
     [{ action: "s3:ListBucket", resource: scope.bucketArn }, ["preview", "drift", "deploy"]],
     [{ action: "kms:Decrypt", resource: scope.keyArn }, ["preview", "drift", "deploy"]],
     [{ action: "s3:PutObject", resource: `${scope.bucketArn}/.pulumi/stacks/fenestra/aws-dev.json` }, ["deploy"]],
@@ -109,31 +103,16 @@ describe("the rights of the workflows on AWS", () => {
     [{ action: "s3:GetObject", resource: "arn:aws:s3:::aws-prod-snapshots-bucket-1/etcd.db" }, []],
     [{ action: "iam:DeleteRole", resource: `arn:aws:iam::${account}:role/aws-prod-control-plane-role-1` }, []],
     // Of the workflows themselves.
-    [
-      { action: "iam:UpdateAssumeRolePolicy", resource: `arn:aws:iam::${account}:role/fenestra-ci-preview-aws-dev` },
-      [],
-    ],
+    [{ action: "iam:UpdateAssumeRolePolicy", resource: `arn:aws:iam::${account}:role/fenestra-ci-preview-aws-dev` }, []],
     // Of its own cluster.
-    [
-      { action: "ec2:DescribeInstances", resource: "*", context: { "aws:RequestedRegion": region } },
-      ["drift", "deploy"],
-    ],
+    [{ action: "ec2:DescribeInstances", resource: "*", context: { "aws:RequestedRegion": region } }, ["drift", "deploy"]],
     [{ action: "ec2:RunInstances", resource: "*", context: { "aws:RequestedRegion": region } }, ["deploy"]],
     [{ action: "ec2:RunInstances", resource: "*", context: { "aws:RequestedRegion": "us-east-1" } }, []],
     [{ action: "s3:GetObject", resource: "arn:aws:s3:::aws-dev-scripts-bucket-1/windows/a.ps1" }, ["drift", "deploy"]],
     [{ action: "s3:GetObject", resource: "arn:aws:s3:::aws-dev-snapshots-bucket-1/etcd.db" }, ["deploy"]],
-    [
-      { action: "s3:GetEncryptionConfiguration", resource: "arn:aws:s3:::aws-dev-snapshots-bucket-1" },
-      ["drift", "deploy"],
-    ],
-    [
-      { action: "ssm:GetParameter", resource: `arn:aws:ssm:${region}:${account}:parameter/fenestra/aws-dev/join` },
-      ["drift", "deploy"],
-    ],
-    [
-      { action: "ssm:PutParameter", resource: `arn:aws:ssm:${region}:${account}:parameter/fenestra/aws-dev/join` },
-      ["deploy"],
-    ],
+    [{ action: "s3:GetEncryptionConfiguration", resource: "arn:aws:s3:::aws-dev-snapshots-bucket-1" }, ["drift", "deploy"]],
+    [{ action: "ssm:GetParameter", resource: `arn:aws:ssm:${region}:${account}:parameter/fenestra/aws-dev/join` }, ["drift", "deploy"]],
+    [{ action: "ssm:PutParameter", resource: `arn:aws:ssm:${region}:${account}:parameter/fenestra/aws-dev/join` }, ["deploy"]],
     [
       {
         action: "kms:Decrypt",

@@ -107,9 +107,7 @@ describe("the setup for the workflows", function () {
   it("tells every variable that a workflow or the making of a stack reads, and no other", () => {
     const making = readFileSync(new URL("../../docs/security.md", import.meta.url), "utf8");
     const read = new Set(
-      [...Object.values(texts), making].flatMap((text) =>
-        [...text.matchAll(/(?:vars|\[\$stack\])\.(\w+)/g)].map(([, name]) => name),
-      ),
+      [...Object.values(texts), making].flatMap((text) => [...text.matchAll(/(?:vars|\[\$stack\])\.(\w+)/g)].map(([, name]) => name)),
     );
     // What the repository itself turns on.
     for (const name of ["DEPLOY", "PREVIEW"]) assert.ok(read.delete(name), name);
@@ -146,10 +144,7 @@ describe("the setup for the workflows", function () {
     const blobs = inputsOf(of("azure"), "azure-native:storage:BlobServiceProperties", "fenestra-state-versions");
     assert.equal(blobs.isVersioningEnabled, true);
     const account = inputsOf(of("azure"), "azure-native:storage:StorageAccount", "fenestra-state-account");
-    assert.deepEqual(
-      [account.allowSharedKeyAccess, account.allowBlobPublicAccess, account.minimumTlsVersion],
-      [false, false, "TLS1_2"],
-    );
+    assert.deepEqual([account.allowSharedKeyAccess, account.allowBlobPublicAccess, account.minimumTlsVersion], [false, false, "TLS1_2"]);
   });
 
   it("gives on Azure the roles of its table, each on its own scope", () => {

@@ -6,15 +6,9 @@ import { environmentName, purposes, subject } from "../../ci/environments.ts";
 
 describe("the subject of a run", () => {
   it("names an environment, with the repository's numbers where it has them", () => {
-    assert.equal(
-      subject({ name: "octo-org/clusters" }, "preview-aws-dev"),
-      "repo:octo-org/clusters:environment:preview-aws-dev",
-    );
+    assert.equal(subject({ name: "octo-org/clusters" }, "preview-aws-dev"), "repo:octo-org/clusters:environment:preview-aws-dev");
     const ids = { owner: "12", repository: "345" };
-    assert.equal(
-      subject({ name: "octo-org/clusters", ids }, "aws-prod"),
-      "repo:octo-org@12/clusters@345:environment:aws-prod",
-    );
+    assert.equal(subject({ name: "octo-org/clusters", ids }, "aws-prod"), "repo:octo-org@12/clusters@345:environment:aws-prod");
   });
 
   it("differs for each purpose and stack, and is never that of every pull request", () => {
@@ -80,10 +74,7 @@ describe("the config of the setup", () => {
       /more/,
     );
     refused({ "fenestra-ci:repositoryIds": `{"owner":12,"repository":"3"}` }, /fenestra-ci:repositoryIds\.owner/);
-    refused(
-      { "fenestra-ci:oidcProviderArn": "arn:aws:iam::1:user/x" },
-      /fenestra-ci:oidcProviderArn: allowed: the ARN/,
-    );
+    refused({ "fenestra-ci:oidcProviderArn": "arn:aws:iam::1:user/x" }, /fenestra-ci:oidcProviderArn: allowed: the ARN/);
   });
 
   it("knows clusters whose names the rights could not tell apart", () => {

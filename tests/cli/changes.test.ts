@@ -39,15 +39,11 @@ describe("the stacks that change", function () {
     const fresh = {
       stacks: ["aws-dev", "azure-dev"],
       plan: async (stack: string) =>
-        execFileSync(
-          process.execPath,
-          [path.join(root, "cli/main.ts"), "plan", "--stack", stack, ...stackDir, "--json"],
-          {
-            encoding: "utf8",
-            maxBuffer: 2 ** 28,
-            stdio: ["ignore", "pipe", "ignore"],
-          },
-        ),
+        execFileSync(process.execPath, [path.join(root, "cli/main.ts"), "plan", "--stack", stack, ...stackDir, "--json"], {
+          encoding: "utf8",
+          maxBuffer: 2 ** 28,
+          stdio: ["ignore", "pipe", "ignore"],
+        }),
     };
     const compared = await compareStacks(fresh, now("azure-dev", "aws-dev"));
     assert.deepEqual(
@@ -60,9 +56,7 @@ describe("the stacks that change", function () {
     const bigger = (plan: Plan): Plan => ({
       ...plan,
       resources: plan.resources.map((resource) =>
-        resource.name === "aws-dev-pool-win2022-template"
-          ? { ...resource, inputs: { instanceType: "m7i.xlarge" } }
-          : resource,
+        resource.name === "aws-dev-pool-win2022-template" ? { ...resource, inputs: { instanceType: "m7i.xlarge" } } : resource,
       ),
     });
     const [first, second] = await compareStacks(texts(["aws-dev", "azure-dev"], bigger), now("aws-dev", "azure-dev"));
@@ -77,12 +71,7 @@ describe("the stacks that change", function () {
   it("may be new or gone", async () => {
     const compared = await compareStacks(texts(["aws-dev"]), now("azure-dev"));
     assert.deepEqual(
-      compared.map(({ change: { stack, status, overview }, plan }) => [
-        stack,
-        status,
-        overview?.pools.length,
-        plan?.stack,
-      ]),
+      compared.map(({ change: { stack, status, overview }, plan }) => [stack, status, overview?.pools.length, plan?.stack]),
       [
         ["aws-dev", "removed", undefined, undefined],
         ["azure-dev", "added", 3, "azure-dev"],
@@ -109,10 +98,7 @@ describe("the stacks that change", function () {
       },
     };
     const [unknown] = await compareStacks(broken, now("aws-dev"));
-    assert.deepEqual(
-      [unknown?.change.status, unknown?.change.reason],
-      ["unknown", "--since x: that version cannot plan aws-dev: no"],
-    );
+    assert.deepEqual([unknown?.change.status, unknown?.change.reason], ["unknown", "--since x: that version cannot plan aws-dev: no"]);
     const old = { stacks: ["aws-dev"], plan: async () => `{"version":0}` };
     const [older] = await compareStacks(old, now("aws-dev"));
     assert.match(older?.change.reason ?? "", /^it is not a plan of version/);
@@ -253,9 +239,7 @@ aws-dev: Kubernetes 1.36.0
     .oneof(
       fc.string({ unit: "binary", maxLength: 300 }),
       fc.array(fc.constantFrom("`", "\n", "~", "@octocat", "</details>", "é", "🪟", "\r", " "), { maxLength: 400 }),
-      fc
-        .tuple(fc.constantFrom("a\n", "🪟", "````\n@octocat "), fc.nat(60_000))
-        .map(([part, times]) => part.repeat(times)),
+      fc.tuple(fc.constantFrom("a\n", "🪟", "````\n@octocat "), fc.nat(60_000)).map(([part, times]) => part.repeat(times)),
     )
     .map((found) => (typeof found === "string" ? found : found.join("")));
   const anyChange = fc.record({

@@ -21,13 +21,10 @@ const changed = (config: Config, change: (pools: readonly object[], azure: boole
 };
 
 const typical: Readonly<Record<string, (config: Config) => Config>> = {
-  "more-machines": (config) =>
-    changed(config, ([first, ...others]) => ({ pools: [{ ...first, count: 5 }, ...others] })),
+  "more-machines": (config) => changed(config, ([first, ...others]) => ({ pools: [{ ...first, count: 5 }, ...others] })),
   "other-size": (config) =>
     changed(config, (pools, azure) => ({
-      pools: pools.map((pool, index) =>
-        index === 1 ? { ...pool, size: azure ? "Standard_D8s_v5" : "m7i.2xlarge" } : pool,
-      ),
+      pools: pools.map((pool, index) => (index === 1 ? { ...pool, size: azure ? "Standard_D8s_v5" : "m7i.2xlarge" } : pool)),
     })),
   "new-pool": (config) => changed(config, (pools) => ({ pools: [...pools, { name: "jobs", os: "linux", count: 1 }] })),
   "patch-release": (config) => changed(config, () => ({ kubernetes: { version: "1.36.3" } })),

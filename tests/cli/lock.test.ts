@@ -12,8 +12,7 @@ describe("what publishers tell", () => {
   it("is known for every file of the lock file; every image has registry and tag", () => {
     for (const artifact of lock)
       if (isImage(artifact)) assert.equal(imageReference(artifact.url).digest?.slice(7), artifact.digest ?? undefined);
-      else if (!artifact.url.endsWith("windows/amd64/kubeadm.exe"))
-        assert.ok(publishedChecksum(artifact), artifact.url);
+      else if (!artifact.url.endsWith("windows/amd64/kubeadm.exe")) assert.ok(publishedChecksum(artifact), artifact.url);
   });
 
   it("stands where the lock file says, where it says it", () => {
@@ -28,10 +27,7 @@ describe("what publishers tell", () => {
     assert.equal(read(runc, `${b}  runc.arm64\n`), undefined);
     assert.equal(read("https://dl.k8s.io/x", a.toUpperCase()), a);
     assert.equal(read("https://dl.k8s.io/x", "<html>"), undefined);
-    assert.equal(
-      read("https://github.com/o/r/releases/download/v1/f", `{"assets":[{"name":"f","digest":"sha256:${a}"}]}`),
-      a,
-    );
+    assert.equal(read("https://github.com/o/r/releases/download/v1/f", `{"assets":[{"name":"f","digest":"sha256:${a}"}]}`), a);
     assert.equal(publishedChecksum({ url: "https://example.com/f", algorithm: "sha256" }), undefined);
   });
 });
@@ -61,9 +57,7 @@ describe("the lock file", () => {
     const once = new Map(numbered.map((artifact) => [`${artifact.name} ${artifact.version}`, artifact]));
     const newer = [...once.values()].map(({ name, version }) => ({ name, version, newest: later(version) }));
     const files = ["model/releases.ts", "kubernetes/images.ts", "podNetworks/flannel/network.ts"];
-    const sources = new Map(
-      files.map((name) => [name, readFileSync(new URL(`../../components/${name}`, import.meta.url), "utf8")]),
-    );
+    const sources = new Map(files.map((name) => [name, readFileSync(new URL(`../../components/${name}`, import.meta.url), "utf8")]));
     const { left, texts, lock: moved } = takeNewer(lock, sources, newer);
     assert.deepEqual(left, []);
     assert.match(texts.get("model/releases.ts") ?? "", /cniSpecVersion = "1\.0\.0"/);

@@ -70,10 +70,7 @@ describe("fenestra pin", () => {
     const before = [file("kubectl", null), file("kubelet", b)];
     const { code, err, lock } = await pin(before);
     assert.equal(code, 1);
-    assert.match(
-      err,
-      new RegExp(`✗ kubelet 1\\.36\\.4 \\(linux/amd64\\): the lock file has ${b}, the publisher says ${a} `),
-    );
+    assert.match(err, new RegExp(`✗ kubelet 1\\.36\\.4 \\(linux/amd64\\): the lock file has ${b}, the publisher says ${a} `));
     assert.match(err, /the lock file was left as it is/);
     assert.equal(lock, renderLock(before));
   });
@@ -98,14 +95,9 @@ describe("fenestra pin", () => {
     answers.set(stable, text("v1.36.5"));
     answers.set(
       "/api.github.com/repos/o/r/releases?per_page=100",
-      text(
-        JSON.stringify([release("v1.2.11", { prerelease: true }), release("v1.2.12", { draft: true }), ...releases]),
-      ),
+      text(JSON.stringify([release("v1.2.11", { prerelease: true }), release("v1.2.12", { draft: true }), ...releases])),
     );
-    answers.set(
-      "/api.github.com/repos/o/r/releases/tags/v1.2.3",
-      text(JSON.stringify({ assets: [{ name: "f", digest: `sha256:${a}` }] })),
-    );
+    answers.set("/api.github.com/repos/o/r/releases/tags/v1.2.3", text(JSON.stringify({ assets: [{ name: "f", digest: `sha256:${a}` }] })));
     for (const tag of ["v4.12.0-eksbuild.2", "ltsc2022"]) answers.set(`/ghcr.io/v2/o/r/manifests/${tag}`, digest(a));
     answers.set(`${tags}?n=1000`, (_, response) => {
       response.setHeader("link", `</v2/o/r/tags/list?n=1000&last=x>; rel="next"`);
@@ -140,8 +132,7 @@ describe("fenestra pin", () => {
     const root = mkdtempSync(path.join(folder, "root-"));
     const texts = {
       "components/model/releases.ts": 'export const defaultRelease = "1.36.4";\nconst components = { f: "1.2.3" };\n',
-      "components/kubernetes/images.ts":
-        '"o.io/a/b": { linux: "2.0.0", windows: "2.0.0-windows-hp" },\n"o.io/c": "2.0.0",\n',
+      "components/kubernetes/images.ts": '"o.io/a/b": { linux: "2.0.0", windows: "2.0.0-windows-hp" },\n"o.io/c": "2.0.0",\n',
       "components/podNetworks/flannel/network.ts": "",
       "stacks/Pulumi.a.yaml": "    version: 1.36.4\n",
       "stacks/Pulumi.b.yaml": '    version: "1.36.3"\n',
@@ -160,10 +151,7 @@ describe("fenestra pin", () => {
     answers.set("/o.io/v2/c/manifests/2.0.0", digest(a));
     const { code, out, err } = await pin(lock, "--patches", "--root", root);
     assert.deepEqual([code, err], [0, ""]);
-    assert.deepEqual(out.split("\n").slice(1, -1), [
-      "taken: kubernetes 1.36.4 -> 1.36.5",
-      "taken: o.io/a/b 2.0.0 -> 2.0.1",
-    ]);
+    assert.deepEqual(out.split("\n").slice(1, -1), ["taken: kubernetes 1.36.4 -> 1.36.5", "taken: o.io/a/b 2.0.0 -> 2.0.1"]);
     const read = (name: string) => readFileSync(path.join(root, name), "utf8");
     assert.equal(
       read("components/kubernetes/images.ts"),
@@ -186,36 +174,24 @@ describe("fenestra pin", () => {
     assert.match(silent.err, /kubelet\.sha256: no answer within 0\.1 s\n/);
     const closed = await pin([file("kubelet", null)], "--via", "http://127.0.0.1:1");
     assert.equal(closed.code, 1);
-    assert.match(
-      closed.err,
-      /No publisher could be reached\. Run this where there is internet, or give a mirror by --via URL\./,
-    );
+    assert.match(closed.err, /No publisher could be reached\. Run this where there is internet, or give a mirror by --via URL\./);
     assert.doesNotMatch(closed.err, /\n\s+at /);
   });
 
   it("reads a shared checksum file once", async () => {
     const url = (name: string) => `https://github.com/etcd-io/etcd/releases/download/v3.6.10/${name}`;
-    answers.set(
-      "/github.com/etcd-io/etcd/releases/download/v3.6.10/SHA256SUMS",
-      text(`${b}  x.tar.gz\n${a}  y.tar.gz\n`),
-    );
+    answers.set("/github.com/etcd-io/etcd/releases/download/v3.6.10/SHA256SUMS", text(`${b}  x.tar.gz\n${a}  y.tar.gz\n`));
     const { code } = await pin([file("x", b, url("x.tar.gz")), file("y", a, url("y.tar.gz"))]);
     assert.equal(code, 0);
     assert.equal(asked.length, 1);
   });
 
   it("keeps an artifact whose publisher gives no digest, and says so", async () => {
-    answers.set(
-      "/api.github.com/repos/o/r/releases/tags/v1",
-      text(JSON.stringify({ assets: [{ name: "f", digest: null }] })),
-    );
+    answers.set("/api.github.com/repos/o/r/releases/tags/v1", text(JSON.stringify({ assets: [{ name: "f", digest: null }] })));
     const before = [file("f", a, "https://github.com/o/r/releases/download/v1/f")];
     const { code, err, lock } = await pin(before);
     assert.equal(code, 0);
-    assert.match(
-      err,
-      /· f 1\.36\.4 \(linux\/amd64\): https:\/\/api\.github\.com\/repos\/o\/r\/releases\/tags\/v1 gives no digest/,
-    );
+    assert.match(err, /· f 1\.36\.4 \(linux\/amd64\): https:\/\/api\.github\.com\/repos\/o\/r\/releases\/tags\/v1 gives no digest/);
     assert.equal(lock, renderLock(before));
   });
 
@@ -226,13 +202,8 @@ describe("fenestra pin", () => {
     answers.set("/elsewhere/v2/pause/manifests/3.10.2", digest(a));
     const { code, lock } = await pin([image("registry.k8s.io/pause", "3.10.2", null)]);
     assert.equal(code, 0);
-    assert.deepEqual(JSON.parse(lock), [
-      { ...image("registry.k8s.io/pause", "3.10.2", a), source: "registry.k8s.io/pause:3.10.2" },
-    ]);
-    assert.deepEqual(asked, [
-      "HEAD /registry.k8s.io/v2/pause/manifests/3.10.2",
-      "HEAD /elsewhere/v2/pause/manifests/3.10.2",
-    ]);
+    assert.deepEqual(JSON.parse(lock), [{ ...image("registry.k8s.io/pause", "3.10.2", a), source: "registry.k8s.io/pause:3.10.2" }]);
+    assert.deepEqual(asked, ["HEAD /registry.k8s.io/v2/pause/manifests/3.10.2", "HEAD /elsewhere/v2/pause/manifests/3.10.2"]);
   });
 
   it("gets the token that a registry gives to everybody", async () => {
@@ -257,9 +228,7 @@ describe("fenestra pin", () => {
     const taken = await pin([old], "--accept-moved");
     assert.equal(taken.code, 0);
     const source = "mcr.microsoft.com/windows/servercore:ltsc2022";
-    assert.deepEqual(JSON.parse(taken.lock), [
-      { ...image("mcr.microsoft.com/windows/servercore", "ltsc2022", b), source },
-    ]);
+    assert.deepEqual(JSON.parse(taken.lock), [{ ...image("mcr.microsoft.com/windows/servercore", "ltsc2022", b), source }]);
   });
 
   it("never takes a changed file, told to or not", async () => {
@@ -280,8 +249,7 @@ describe("fenestra pin", () => {
 
   it("adds what a table of versions names, where the file has it at other versions", async () => {
     const [name, url] = ["mcr.microsoft.com/windows/nanoserver", "/mcr.microsoft.com/v2/windows/nanoserver/manifests"];
-    for (const tag of ["ltsc2019", "ltsc2022", "ltsc2025"])
-      answers.set(`${url}/${tag}`, digest(tag.endsWith("9") ? b : a));
+    for (const tag of ["ltsc2019", "ltsc2022", "ltsc2025"]) answers.set(`${url}/${tag}`, digest(tag.endsWith("9") ? b : a));
     const { code, out, lock } = await pin(
       [{ ...image(name, "ltsc2022", a), os: "windows" }, file("kubelet", null)],
       "--only",
@@ -290,12 +258,7 @@ describe("fenestra pin", () => {
     assert.deepEqual([code, out.slice(0, 23)], [0, "1 verified, 2 recorded,"]);
     assert.deepEqual(
       JSON.parse(lock).map(({ url: reference }: Artifact) => reference),
-      [
-        file("kubelet", null).url,
-        `${name}:ltsc2019@sha256:${b}`,
-        `${name}:ltsc2022@sha256:${a}`,
-        `${name}:ltsc2025@sha256:${a}`,
-      ],
+      [file("kubelet", null).url, `${name}:ltsc2019@sha256:${b}`, `${name}:ltsc2022@sha256:${a}`, `${name}:ltsc2025@sha256:${a}`],
     );
   });
 

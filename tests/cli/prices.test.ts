@@ -48,10 +48,7 @@ const item = (values: object) => ({ type: "Consumption", skuName: "", meterName:
 const size = { armSkuName: "Standard_D2s_v5", skuName: "D2s v5" };
 
 /** Items of Azure Retail Prices for a filter, on two pages for machines. */
-function azureItems(
-  filter: string,
-  page: string | null,
-): { readonly Items: readonly object[]; readonly more: boolean } {
+function azureItems(filter: string, page: string | null): { readonly Items: readonly object[]; readonly more: boolean } {
   const has = (text: string): boolean => filter.includes(text);
   if (has("Virtual Machines")) {
     assert.ok(has("armRegionName eq 'westeurope'") && has("armSkuName eq 'Standard_D2s_v5'"));
@@ -74,10 +71,7 @@ function azureItems(
   if (has("Storage"))
     return {
       more: false,
-      Items: [
-        item({ meterName: "P10 LRS Disk", retailPrice: 21.68 }),
-        item({ meterName: "P10 LRS Disk Mount", retailPrice: 1 }),
-      ],
+      Items: [item({ meterName: "P10 LRS Disk", retailPrice: 21.68 }), item({ meterName: "P10 LRS Disk Mount", retailPrice: 1 })],
     };
   if (has("Load Balancer")) return { more: false, Items: has("'Global'") ? [item({ retailPrice: 0.025 })] : [] };
   if (has("NAT Gateway")) return { more: false, Items: has("'Global'") ? [item({ retailPrice: 0.045 })] : [] };
@@ -90,16 +84,13 @@ describe("fenestra prices", () => {
   before(async () => {
     server = createServer((request, response) => {
       const url = new URL(request.url ?? "", base);
-      const [, offer = ""] =
-        /^\/offers\/v1\.0\/aws\/(\w+)\/current\/eu-central-1\/index\.csv$/.exec(url.pathname) ?? [];
+      const [, offer = ""] = /^\/offers\/v1\.0\/aws\/(\w+)\/current\/eu-central-1\/index\.csv$/.exec(url.pathname) ?? [];
       if (lists[offer] !== undefined) return void response.end(lists[offer]);
       if (url.pathname !== "/api/retail/prices") return void response.writeHead(404).end();
       const filter = url.searchParams.get("$filter") ?? "";
       const { Items, more } = azureItems(filter, url.searchParams.get("$skip"));
       url.searchParams.set("$skip", "1000");
-      response.end(
-        JSON.stringify({ BillingCurrency: "USD", Items, NextPageLink: more ? String(url) : null, Count: Items.length }),
-      );
+      response.end(JSON.stringify({ BillingCurrency: "USD", Items, NextPageLink: more ? String(url) : null, Count: Items.length }));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const address = server.address();

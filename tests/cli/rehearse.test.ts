@@ -43,10 +43,7 @@ describe("fenestra rehearse", () => {
     for (const [args, message] of [
       [[], /^fenestra: rehearse needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
       [["--fast"], /^fenestra: Unknown option '--fast'; fenestra rehearse --help shows what is allowed\n$/],
-      [
-        ["--stack", "aws-dev", "--break", "x"],
-        /^fenestra: --break x: there is no such breakage; allowed: windows-taint/,
-      ],
+      [["--stack", "aws-dev", "--break", "x"], /^fenestra: --break x: there is no such breakage; allowed: windows-taint/],
     ] as const) {
       const err: string[] = [];
       const terminal = { out: () => assert.fail("nothing was asked for"), err: (text: string) => void err.push(text) };

@@ -123,16 +123,8 @@ describe("bad input", () => {
       { "pools.0.timeZone": "America/Port-au-Prince", "pools.1.timeZone": "Central Standard Time (Mexico)" },
     ],
     ["UTC, a time zone of both systems", "aws", { "pools.0.timeZone": "UTC", "pools.1.timeZone": "UTC" }],
-    [
-      "a limit with room for one node",
-      "aws",
-      { "addons.autoscalerLimits": { nodes: 3 }, "pools.0.autoscale": { min: 0, max: 3 } },
-    ],
-    [
-      "limits for pools of other programs",
-      "aws",
-      { "addons.autoscaler": true, "addons.autoscalerLimits": { nodes: 4 } },
-    ],
+    ["a limit with room for one node", "aws", { "addons.autoscalerLimits": { nodes: 3 }, "pools.0.autoscale": { min: 0, max: 3 } }],
+    ["limits for pools of other programs", "aws", { "addons.autoscaler": true, "addons.autoscalerLimits": { nodes: 4 } }],
     [
       "reservations that leave a little",
       "aws",
@@ -220,10 +212,7 @@ describe("bad input", () => {
     assert.deepEqual(told({ cloud: "gcp", "pools.0.size": "Standard_D2s_v5", "pools.0.image": "1.2.3" }), ["cloud"]);
     assert.deepEqual(told({ cloud: "gcp", "kubernetes.version": "1.2.3" }), ["cloud", "kubernetes.version"]);
     assert.deepEqual(told({ region: "", "network.cidr": "10.0.0.0/30" }), ["network.cidr", "region"]);
-    assert.deepEqual(told({ "network.cidr": 5, "kubernetes.podCidr": "10.96.0.0/16" }), [
-      "kubernetes.serviceCidr",
-      "network.cidr",
-    ]);
+    assert.deepEqual(told({ "network.cidr": 5, "kubernetes.podCidr": "10.96.0.0/16" }), ["kubernetes.serviceCidr", "network.cidr"]);
     assert.deepEqual(told({ "pools.0": "linux", "pools.1.image": "x" }), ["pools[0]", "pools[1].image"]);
     assert.deepEqual(told({ pools: [], "controlPlane.size": "x" }), ["controlPlane.size", "pools"]);
     assert.deepEqual(told({ "network.natt": 1, "network.nat": "none" }), ["network.nat", "network.natt"]);
@@ -235,24 +224,13 @@ describe("bad input", () => {
   });
 
   it("names what would fix it", () => {
-    const fix = (changes: Readonly<Record<string, unknown>>): string | undefined =>
-      errorOf(changed("azure", changes)).problems[0]?.remedy;
+    const fix = (changes: Readonly<Record<string, unknown>>): string | undefined => errorOf(changed("azure", changes)).problems[0]?.remedy;
     assert.equal(fix({ "network.zones": [1, 2] }), 'put it in quotes: "1"');
     assert.equal(fix({ tags: { on: true } }), 'put it in quotes: "true"');
-    assert.equal(
-      fix({ "kubernetes.version": "1.30.0" }),
-      "choose one of these, or record its digests with `fenestra pin <version>`",
-    );
+    assert.equal(fix({ "kubernetes.version": "1.30.0" }), "choose one of these, or record its digests with `fenestra pin <version>`");
     assert.equal(fix({ "pools.0.size": "Standard_L8s_v3" }), "state its processors and memory in capacity");
-    assert.equal(
-      fix({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }),
-      undefined,
-      "what is allowed says it already",
-    );
-    assert.equal(
-      errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy,
-      "state a size; m7i.large is the default",
-    );
+    assert.equal(fix({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }), undefined, "what is allowed says it already");
+    assert.equal(errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy, "state a size; m7i.large is the default");
     assert.equal(fix({ zone: 1 }), "remove it or correct its spelling");
   });
 });
@@ -280,10 +258,7 @@ describe("a problem's text", () => {
     assert.match(message, /credentialSpecs\[0\]\.account: is empty\n {4}found: {3}""/);
     assert.match(message, /tags\["a\.password\/x"\]: .*\n {4}found: {3}not shown/);
     assert.ok(!message.includes("hunter2"));
-    assert.match(
-      errorOf(changed("aws", { "pools.1.taints": [{ key: "", effect: "NoSchedule" }] })).message,
-      /found: {3}""/,
-    );
+    assert.match(errorOf(changed("aws", { "pools.1.taints": [{ key: "", effect: "NoSchedule" }] })).message, /found: {3}""/);
   });
 
   it("spells paths as `pulumi config set --path` does", () => {

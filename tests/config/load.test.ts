@@ -123,23 +123,15 @@ describe("loading a stack's config", () => {
   it("takes keys that JavaScript knows itself for what they are here: unknown", () => {
     for (const key of ["__proto__", "constructor", "toString", "hasOwnProperty", ""]) {
       for (const text of ["x", '{"cloud":"aws"}', "[", "1"]) {
-        const [problem, ...more] = problemsOf(() =>
-          loadConfig(Object.fromEntries([...Object.entries(texts), [`fenestra:${key}`, text]])),
-        );
-        assert.deepEqual(
-          [problem?.[0], problem?.[2], more],
-          [`config.fenestra:${key}`, "is not a key that Fenestra knows", []],
-        );
+        const [problem, ...more] = problemsOf(() => loadConfig(Object.fromEntries([...Object.entries(texts), [`fenestra:${key}`, text]])));
+        assert.deepEqual([problem?.[0], problem?.[2], more], [`config.fenestra:${key}`, "is not a key that Fenestra knows", []]);
       }
     }
   });
 
   it("names paths as they stand in the stack file", () => {
     assert.equal(stackFilePath([]), "config");
-    assert.equal(
-      stackFilePath(["pools", 1, "labels", "example.com/team"]),
-      'config.fenestra:pools[1].labels["example.com/team"]',
-    );
+    assert.equal(stackFilePath(["pools", 1, "labels", "example.com/team"]), 'config.fenestra:pools[1].labels["example.com/team"]');
   });
 });
 
@@ -194,10 +186,10 @@ describe("reading a stack file", () => {
   });
 
   it("merges a mapping, as Pulumi does", () => {
-    assert.deepEqual(
-      read("config:\n  fenestra:a: &a { x: 1, y: 2 }\n  fenestra:b:\n    - { y: 3, <<: *a }\n    - { <<: *a, x: 4 }\n"),
-      { "fenestra:a": '{"x":1,"y":2}', "fenestra:b": '[{"y":3,"x":1},{"x":4,"y":2}]' },
-    );
+    assert.deepEqual(read("config:\n  fenestra:a: &a { x: 1, y: 2 }\n  fenestra:b:\n    - { y: 3, <<: *a }\n    - { <<: *a, x: 4 }\n"), {
+      "fenestra:a": '{"x":1,"y":2}',
+      "fenestra:b": '[{"y":3,"x":1},{"x":4,"y":2}]',
+    });
   });
 
   it("refuses what Pulumi reads otherwise, all at once, and nothing else", () => {
@@ -253,11 +245,7 @@ describe("reading a stack file", () => {
       "config:\n  fenestra:a: [secret\n",
       "is not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ] at line 3, column 1",
     ],
-    [
-      "a key twice",
-      "config:\n  fenestra:a: 1\n  fenestra:a: 2\n",
-      "is not valid YAML: Map keys must be unique at line 3, column 3",
-    ],
+    ["a key twice", "config:\n  fenestra:a: 1\n  fenestra:a: 2\n", "is not valid YAML: Map keys must be unique at line 3, column 3"],
     [
       "an alias without anchor",
       "config:\n  fenestra:a: [*nowhere]\n",
@@ -293,8 +281,7 @@ describe("reading a stack file", () => {
           path: "tests/stacks/Pulumi.aws-test.yaml",
           value: "aws-test",
           message: "there is no such stack file",
-          allowed:
-            "one of aws-dev, aws-existing, aws-prod, aws-restricted, azure-cni, azure-dev, azure-existing, azure-prod",
+          allowed: "one of aws-dev, aws-existing, aws-prod, aws-restricted, azure-cni, azure-dev, azure-existing, azure-prod",
         },
       ]);
     }

@@ -2,13 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { renderSchema, schemaFile } from "../../cli/schema.ts";
-import {
-  configJsonSchema,
-  describeAllowed,
-  type JsonSchema,
-  propertyOf,
-  schemaAt,
-} from "../../components/config/jsonSchema.ts";
+import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "../../components/config/jsonSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import { stackSchema } from "../../components/config/schema.ts";
@@ -34,18 +28,11 @@ describe("schema of a stack file", () => {
   });
 
   it("has every top-level key with the project's prefix, and refuses other keys of that prefix only", () => {
-    const file: { properties: { config: { properties: object; required: string[]; propertyNames: object } } } =
-      JSON.parse(renderSchema());
+    const file: { properties: { config: { properties: object; required: string[]; propertyNames: object } } } = JSON.parse(renderSchema());
     const { properties, required, propertyNames } = file.properties.config;
     const keys = Object.keys(stackSchema.shape).map((key) => `fenestra:${key}`);
     assert.deepEqual(Object.keys(properties), keys);
-    assert.deepEqual(required, [
-      "fenestra:cloud",
-      "fenestra:name",
-      "fenestra:region",
-      "fenestra:network",
-      "fenestra:pools",
-    ]);
+    assert.deepEqual(required, ["fenestra:cloud", "fenestra:name", "fenestra:region", "fenestra:network", "fenestra:pools"]);
     assert.deepEqual(propertyNames, { anyOf: [{ enum: keys }, { not: { pattern: "^fenestra:" } }] });
   });
 
@@ -67,8 +54,7 @@ describe("schema of a stack file", () => {
 
   it("says every pattern in words", () => {
     const silent = fields(schema).filter(
-      ([, { pattern, patternErrorMessage, format }]) =>
-        pattern !== undefined && patternErrorMessage === undefined && format === undefined,
+      ([, { pattern, patternErrorMessage, format }]) => pattern !== undefined && patternErrorMessage === undefined && format === undefined,
     );
     assert.deepEqual(
       silent.map(([path]) => path),

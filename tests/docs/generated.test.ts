@@ -109,9 +109,7 @@ describe("generated parts of the documentation", () => {
 
   it("the sums of the cost tables are right", () => {
     const { text } = readDocument("README.md");
-    const tables = [
-      ...text.matchAll(/^\| (AWS|Azure), `[^`]+` \|[\s\S]*?^\| \*\*Sum\*\* \| \| \| \*\*(\d+)\*\* \|$/gm),
-    ];
+    const tables = [...text.matchAll(/^\| (AWS|Azure), `[^`]+` \|[\s\S]*?^\| \*\*Sum\*\* \| \| \| \*\*(\d+)\*\* \|$/gm)];
     assert.deepEqual(
       tables.map(([, cloud]) => cloud),
       ["AWS", "Azure"],

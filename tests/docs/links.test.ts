@@ -19,9 +19,7 @@ function linkProblem(document: Document, target: string): string | undefined {
 /** Paths of this repository that a document names as code, such as `components/aws/pool.ts`. */
 function namedPaths({ prose }: Document): readonly string[] {
   return [
-    ...prose.matchAll(
-      /`((?:components|plan|verify|cli|ci|stacks|rehearsal|tests|tools|docs)\/[\w./*-]+|[\w-]+\.(?:ts|sh|ps1))`/g,
-    ),
+    ...prose.matchAll(/`((?:components|plan|verify|cli|ci|stacks|rehearsal|tests|tools|docs)\/[\w./*-]+|[\w-]+\.(?:ts|sh|ps1))`/g),
   ].map(([, name = ""]) => name);
 }
 
@@ -44,9 +42,7 @@ describe("links of the documentation", () => {
   });
 
   it("lead somewhere, headings included", () => {
-    const links = all.flatMap((document) =>
-      [...document.prose.matchAll(linkPattern)].map(([, target = ""]) => ({ document, target })),
-    );
+    const links = all.flatMap((document) => [...document.prose.matchAll(linkPattern)].map(([, target = ""]) => ({ document, target })));
     // The samples in stacks/ are the users' to change and delete.
     const relative = links.filter(({ target }) => !/^[a-z]+:|^(?:\.\.\/)*stacks\/Pulumi\./.test(target));
     assert.ok(relative.length > 50, `${relative.length} relative links`);
@@ -74,13 +70,12 @@ describe("links of the documentation", () => {
 
   it("draw the tree of the README as it is", () => {
     const tree = readDocument("README.md").blocks.find(({ text }) => text.startsWith("index.ts "));
-    const entries = [...(tree?.text ?? "").matchAll(/^( *)((?:[\w.]+\/? )+)/gm)].flatMap(
-      ([, indent = "", names = ""]) =>
-        names
-          .trim()
-          .split(" ")
-          .filter((name) => (indent.length > 0 ? name.endsWith("/") : /\/$|\.ts$/.test(name)))
-          .map((name) => (indent.length === 0 ? name : `components/${name}`)),
+    const entries = [...(tree?.text ?? "").matchAll(/^( *)((?:[\w.]+\/? )+)/gm)].flatMap(([, indent = "", names = ""]) =>
+      names
+        .trim()
+        .split(" ")
+        .filter((name) => (indent.length > 0 ? name.endsWith("/") : /\/$|\.ts$/.test(name)))
+        .map((name) => (indent.length === 0 ? name : `components/${name}`)),
     );
     assert.ok(entries.length >= 15, entries.join(" "));
     assert.deepEqual(

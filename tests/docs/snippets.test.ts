@@ -67,8 +67,7 @@ async function helpOf(command: string): Promise<string> {
 }
 
 const knownCommands = [...usage().matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name = ""]) => name);
-const takenOptions = (help: string): ReadonlySet<string> =>
-  new Set([...help.matchAll(/--[a-z][a-z-]*/g)].map(([option]) => option));
+const takenOptions = (help: string): ReadonlySet<string> => new Set([...help.matchAll(/--[a-z][a-z-]*/g)].map(([option]) => option));
 
 describe("snippets of the documentation", () => {
   const stackSnippets = ofLanguage("yaml").filter(({ text }) => /^config:/m.test(text));
@@ -164,8 +163,7 @@ describe("snippets of the documentation", () => {
       const taken = takenOptions(await helpOf(command));
       for (const [index, word] of rest.entries()) {
         if (word.startsWith("--")) assert.ok(taken.has(word), `${at}: ${command} takes no ${word}`);
-        if (rest[index - 1] === "--stack")
-          assert.ok(stackNames(testStacks).includes(word), `${at}: there is no stack ${word}`);
+        if (rest[index - 1] === "--stack") assert.ok(stackNames(testStacks).includes(word), `${at}: there is no stack ${word}`);
       }
     }
   });
@@ -182,11 +180,10 @@ describe("snippets of the documentation", () => {
         symlinkSync(path.join(root, "cli"), path.join(folder, "cli"));
         for (const command of commands) {
           seen.add(command);
-          const { status, stderr } = spawnSync(
-            "bash",
-            ["-c", command.replace(/(--stack \S+)/, `$1 ${stackDir.join(" ")}`)],
-            { cwd: folder, encoding: "utf8" },
-          );
+          const { status, stderr } = spawnSync("bash", ["-c", command.replace(/(--stack \S+)/, `$1 ${stackDir.join(" ")}`)], {
+            cwd: folder,
+            encoding: "utf8",
+          });
           assert.equal(status, 0, `${at}: ${command}\n${stderr}`);
           run += 1;
         }

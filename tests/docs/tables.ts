@@ -83,9 +83,7 @@ export function awsRightsTable(): string {
   };
   return markdownTable(
     ["Role and policy", "Statement", "Actions", "On", "Only if"],
-    Object.entries(policies).flatMap(([role, document]) =>
-      document.Statement.map((statement) => [role, ...statementCells(statement)]),
-    ),
+    Object.entries(policies).flatMap(([role, document]) => document.Statement.map((statement) => [role, ...statementCells(statement)])),
   );
 }
 
@@ -114,15 +112,12 @@ function lines(items: readonly string[]): string {
  */
 export function fillGenerated(document: string, parts: Readonly<Record<string, string>>): string {
   const found = new Set<string>();
-  const filled = document.replaceAll(
-    /<!-- generated: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g,
-    (_, name: string): string => {
-      const text = parts[name];
-      if (text === undefined) throw new RangeError(`nobody makes the generated part ${name}`);
-      found.add(name);
-      return `<!-- generated: ${name} -->\n\n${text}\n<!-- end -->`;
-    },
-  );
+  const filled = document.replaceAll(/<!-- generated: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g, (_, name: string): string => {
+    const text = parts[name];
+    if (text === undefined) throw new RangeError(`nobody makes the generated part ${name}`);
+    found.add(name);
+    return `<!-- generated: ${name} -->\n\n${text}\n<!-- end -->`;
+  });
   const missing = Object.keys(parts).filter((name) => !found.has(name));
   if (missing.length > 0) throw new RangeError(`the document has no place for ${missing.join(", ")}`);
   return filled;
@@ -204,9 +199,7 @@ export function azureRightsTable(plan: Plan): string {
 /** The fields of a value that are texts. */
 function textFields(value: unknown): Readonly<Record<string, string>> {
   if (typeof value !== "object" || value === null) return {};
-  return Object.fromEntries(
-    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
-  );
+  return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
 function assignment(resource: string, inputs: Readonly<Record<string, string>>, cluster: string): RoleAssignment {

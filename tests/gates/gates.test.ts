@@ -100,10 +100,7 @@ describe("asking the API", () => {
         review.body = JSON.stringify({ status: { allowed: true } });
         assert.equal(await apiProblem({ ...api, client }), undefined);
         review.status = 403;
-        assert.equal(
-          await apiProblem({ ...api, client }),
-          "the API answers 403 to a review of the administrator's rights",
-        );
+        assert.equal(await apiProblem({ ...api, client }), "the API answers 403 to a review of the administrator's rights");
       },
     );
     const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -146,18 +143,13 @@ describe("asking the API", () => {
     assert.equal(podProblem(pod("True", "2026-11-21T10:03:00Z"), since), undefined);
     assert.match(podProblem(pod("True", "2026-11-21T09:59:59Z"), since) ?? "", /belongs to the machine before/);
     assert.match(podProblem(pod("True"), since) ?? "", /belongs to the machine before/);
-    for (const odd of [undefined, null, 1, "x", {}, { status: { conditions: "Ready" } }])
-      assert.equal(podProblem(odd), "is not ready");
+    for (const odd of [undefined, null, 1, "x", {}, { status: { conditions: "Ready" } }]) assert.equal(podProblem(odd), "is not ready");
   });
 });
 
 describe("gates", () => {
   /** Runs a gate's hook as the engine would. */
-  const passing = async (
-    make: (api: ApiClient) => pulumi.Resource,
-    answer: (path: string) => string,
-    old?: unknown,
-  ): Promise<void> =>
+  const passing = async (make: (api: ApiClient) => pulumi.Resource, answer: (path: string) => string, old?: unknown): Promise<void> =>
     serving(
       (path) => ({ status: 200, body: answer(path) }),
       async (api) => {
@@ -173,12 +165,7 @@ describe("gates", () => {
   it("of a member asks for the node of the machine, with values that are outputs", async () => {
     const asked: string[] = [];
     await passing(
-      (api) =>
-        memberGate(
-          "gate",
-          { machine: "x", node: pulumi.output({ node: "i-7" }), api: pulumi.secret(api), patience },
-          {},
-        ),
+      (api) => memberGate("gate", { machine: "x", node: pulumi.output({ node: "i-7" }), api: pulumi.secret(api), patience }, {}),
       (path) => {
         asked.push(path.split("/").at(-1) ?? "");
         return JSON.stringify(pod("True", undefined, "i-7"));
@@ -207,8 +194,7 @@ describe("gates", () => {
   it("of the API waits for every member, those that were added too", async () => {
     const gate = (sick: string) =>
       passing(
-        (api) =>
-          apiGate("gate", { machines: ["a", "b"], members: [{ node: "i-1" }, { node: "i-2" }], api, patience }, {}),
+        (api) => apiGate("gate", { machines: ["a", "b"], members: [{ node: "i-1" }, { node: "i-2" }], api, patience }, {}),
         (path) => JSON.stringify(pod(path.endsWith(sick) ? "False" : "True", undefined, path.slice(-3))),
       );
     await gate("nobody");
@@ -255,25 +241,16 @@ describe("the gate before a control-plane machine", () => {
     };
 
   /** Runs the gate before the first machine when it is about to be replaced. */
-  const passing = (
-    answer: (path: string) => Answer,
-    kept: unknown = old,
-    version = "1.36.4",
-    limitSeconds = 30,
-  ): Promise<void> =>
+  const passing = (answer: (path: string) => Answer, kept: unknown = old, version = "1.36.4", limitSeconds = 30): Promise<void> =>
     serving(answer, async (api) => {
       const [member] = members;
       assert.ok(member !== undefined);
       const patience = { everySeconds: 0.001, limitSeconds };
-      const recorded = await withMocks(
-        () => void othersGate("gate", { fingerprint: "b", member, members, version, api, patience }, {}),
-      );
+      const recorded = await withMocks(() => void othersGate("gate", { fingerprint: "b", member, members, version, api, patience }, {}));
       const { inputs, options } = resource(recorded, "pulumi:index:Stash", "gate");
       assert.deepEqual(inputs, { input: { fingerprint: "b", replicas: 3 } });
       assert.deepEqual(options.hooks, { beforeUpdate: ["gate"] });
-      await Reflect.apply(recorded.hooks.get("gate")?.callback ?? assert.fail, undefined, [
-        { oldInputs: { input: kept } },
-      ]);
+      await Reflect.apply(recorded.hooks.get("gate")?.callback ?? assert.fail, undefined, [{ oldInputs: { input: kept } }]);
     });
 
   /** The same when it stays shut, which is seen soon. */
@@ -332,8 +309,7 @@ describe("the guards of changes", () => {
     assert.deepEqual(hook.opts, { onDryRun: true });
     await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: old } }]);
   };
-  const asked = (old: unknown): Promise<void> =>
-    guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
+  const asked = (old: unknown): Promise<void> => guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
   const reached = (old: unknown, keys: Omit<ReachedState, "version"> = {}): Promise<void> =>
     guarded(() => reachedGuard("guard", { version: "1.36.4", ...keys }, {}), old);
 

@@ -89,10 +89,7 @@ describe("the gate behind a pool", () => {
     const requests = [{ status: {} }, { status: { conditions: [{ type: "Approved" }] } }];
     await assert.rejects(wait([[{}]], { requests }), (error: Error) => {
       assert.match(error.message, /1 of 2 machines have no node\n {2}1 certificate requests wait for approval/);
-      assert.match(
-        error.message,
-        /describe-scaling-activities --region eu-central-1 --auto-scaling-group-name aws-dev-win2019;/,
-      );
+      assert.match(error.message, /describe-scaling-activities --region eu-central-1 --auto-scaling-group-name aws-dev-win2019;/);
       assert.match(error.message, /get-console-output --region eu-central-1 --latest --output text --instance-id ID\n/);
       return true;
     });

@@ -2,11 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { credentialSpecContent, pluginHost } from "../../components/kubernetes/addOns/gmsa.ts";
 import { namespaceLabels, systemNamespaces } from "../../components/kubernetes/guardRails/namespaces.ts";
-import {
-  classForImages,
-  runtimeClassProbes,
-  tagPattern,
-} from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
+import { classForImages, runtimeClassProbes, tagPattern } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { onNodesThat } from "../../components/kubernetes/workload.ts";
@@ -14,16 +10,7 @@ import { windowsPrograms } from "../../components/machine/windows/paths.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import {
-  combinations,
-  gmsa,
-  gmsaSecrets,
-  manifest,
-  manifestsOf,
-  planOf,
-  withoutWindows,
-  withPools,
-} from "./switches.ts";
+import { combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 const argsOf = (workload: Manifest, container: string): readonly string[] => {
@@ -35,9 +22,7 @@ const argsOf = (workload: Manifest, container: string): readonly string[] => {
 describe("guard rails", () => {
   it("are left out with a finding where the API server cannot set a RuntimeClass", () => {
     const older = specOf("aws-dev", { kubernetes: JSON.stringify({ version: "1.35.1" }) });
-    const kinds = (spec: typeof aws): readonly string[] => [
-      ...new Set(guardRailManifests(spec).map(({ kind }) => kind)),
-    ];
+    const kinds = (spec: typeof aws): readonly string[] => [...new Set(guardRailManifests(spec).map(({ kind }) => kind))];
     assert.deepEqual(kinds(older), ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]);
     assert.deepEqual(kinds(aws), [
       "MutatingAdmissionPolicy",
@@ -99,17 +84,9 @@ describe("guard rails", () => {
         const home = each.metadata.namespace ?? "";
         if (pod === undefined || systemNamespaces(spec).includes(home)) continue;
         const hostProcess = pod.securityContext?.windowsOptions?.hostProcess === true;
-        assert.ok(
-          !hostProcess || labelled(namespaceLabels.hostProcess).includes(home),
-          `${title}: ${each.metadata.name}`,
-        );
-        const wide = pod.tolerations?.some(
-          ({ key }) => key === undefined || key === "node-role.kubernetes.io/control-plane",
-        );
-        assert.ok(
-          wide !== true || labelled(namespaceLabels.controlPlane).includes(home),
-          `${title}: ${each.metadata.name}`,
-        );
+        assert.ok(!hostProcess || labelled(namespaceLabels.hostProcess).includes(home), `${title}: ${each.metadata.name}`);
+        const wide = pod.tolerations?.some(({ key }) => key === undefined || key === "node-role.kubernetes.io/control-plane");
+        assert.ok(wide !== true || labelled(namespaceLabels.controlPlane).includes(home), `${title}: ${each.metadata.name}`);
       }
     }
   });
@@ -170,12 +147,7 @@ describe("autoscaler", () => {
     const plain = flags(undefined);
     assert.deepEqual(
       limited.filter((flag) => !plain.includes(flag)),
-      [
-        "--max-nodes-total=12",
-        "--cores-total=0:96",
-        "--expendable-pods-priority-cutoff=0",
-        "--scale-down-enabled=false",
-      ],
+      ["--max-nodes-total=12", "--cores-total=0:96", "--expendable-pods-priority-cutoff=0", "--scale-down-enabled=false"],
     );
     assert.deepEqual(flags({ scaleDown: true }), plain);
   });
@@ -208,14 +180,8 @@ describe("system Deployments", () => {
           alone ? [] : [["kubernetes.io/hostname", labels]],
           `${title}: ${name}`,
         );
-        const budgets = all.flatMap((other) =>
-          other.kind === "PodDisruptionBudget" && other.metadata.name === name ? [other.spec] : [],
-        );
-        assert.deepEqual(
-          budgets,
-          alone ? [] : [{ maxUnavailable: 1, selector: { matchLabels: labels } }],
-          `${title}: ${name}`,
-        );
+        const budgets = all.flatMap((other) => (other.kind === "PodDisruptionBudget" && other.metadata.name === name ? [other.spec] : []));
+        assert.deepEqual(budgets, alone ? [] : [{ maxUnavailable: 1, selector: { matchLabels: labels } }], `${title}: ${name}`);
       }
     }
     assert.ok(several > 0);
@@ -265,9 +231,7 @@ describe("switches", () => {
     assert.ok(row !== undefined);
     const kinds = new Set(manifestsOf(row.spec).map(({ kind }) => kind));
     assert.ok(!kinds.has("PersistentVolumeClaim") && !kinds.has("HorizontalPodAutoscaler"));
-    const balanced = manifestsOf(row.spec).filter(
-      (each) => each.kind === "Service" && each.spec?.type === "LoadBalancer",
-    );
+    const balanced = manifestsOf(row.spec).filter((each) => each.kind === "Service" && each.spec?.type === "LoadBalancer");
     assert.deepEqual(balanced, []);
   });
 

@@ -21,11 +21,7 @@ const servicePolicies = (stack: "aws-dev" | "azure-dev") =>
 
 /** kubectl's lines that are no acceptance, without the placeholder certificate's warning. */
 const complaints = (text: string): readonly string[] =>
-  text
-    .split("\n")
-    .filter(
-      (line) => line !== "" && !line.includes("serverside-applied") && !line.includes("x509: malformed certificate"),
-    );
+  text.split("\n").filter((line) => line !== "" && !line.includes("serverside-applied") && !line.includes("x509: malformed certificate"));
 
 describe("in-cluster objects on a real API server", function () {
   // The first run on a machine builds the programs.
@@ -49,9 +45,7 @@ describe("in-cluster objects on a real API server", function () {
     const ours = unique.filter(([, each]) => each.kind !== "ServiceMonitor");
     assert.ok(ours.length > 150, `only ${ours.length} objects`);
 
-    const first = new Map(
-      ours.filter(([, each]) => stageOf(each.kind) === 0).map(([text, each]) => [each.metadata.name, text]),
-    );
+    const first = new Map(ours.filter(([, each]) => stageOf(each.kind) === 0).map(([text, each]) => [each.metadata.name, text]));
     const made = await apply(list([...first.values()]));
     assert.deepEqual([made.code, complaints(made.stdout + made.stderr)], [0, []]);
     await api.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
@@ -101,16 +95,12 @@ describe("in-cluster objects on a real API server", function () {
 
     const second = release("2").map(withFieldManager);
     const refused = await applied(second, false);
-    assert.deepEqual(
-      [refused.length, refused.filter((line) => !line.includes(` with "${other}":`))],
-      [wanted.length, []],
-    );
+    assert.deepEqual([refused.length, refused.filter((line) => !line.includes(` with "${other}":`))], [wanted.length, []]);
 
     // When the name has changed, the provider has the old one give up its fields, also those of a definition, which it replaces as a whole.
     const named = ({ apiVersion, kind, metadata: { name, namespace } }: Manifest): string =>
       sent({ apiVersion, kind, metadata: { name, namespace } });
-    const giveUp = (objects: readonly Manifest[]) =>
-      apply(list(objects.map(named)), "--validate=false", `--field-manager=${other}`);
+    const giveUp = (objects: readonly Manifest[]) => apply(list(objects.map(named)), "--validate=false", `--field-manager=${other}`);
     const [definition] = second.filter(isDefinition);
     assert.ok(definition !== undefined);
     const replaced = await api.kubectl(["replace", "--field-manager=fenestra", "-f", "-"], sent(definition));
@@ -153,13 +143,9 @@ describe("in-cluster objects on a real API server", function () {
       assert.equal(code, 0, stderr);
       // A policy is in force a moment after it was made: asked by a pod that each of the two kinds must change or refuse.
       await until("the policies to be in force", async () => {
-        const probes = podTable.filter(({ title }) =>
-          ["an image of 2022", "HostProcess", "naming its node"].includes(title),
-        );
+        const probes = podTable.filter(({ title }) => ["an image of 2022", "HostProcess", "naming its node"].includes(title));
         const answers = await Promise.all(probes.map((probe) => create(probe.namespace, probe.spec)));
-        return answers.every(
-          ({ code: refused, stdout }) => refused !== 0 || stdout.includes('"runtimeClassName": "windows-2022"'),
-        );
+        return answers.every(({ code: refused, stdout }) => refused !== 0 || stdout.includes('"runtimeClassName": "windows-2022"'));
       });
       await until("the policy on Services to be in force", async () => {
         const input = serviceIn("plain", "probe", { spec: { externalIPs: ["10.0.0.4"] } });
@@ -175,8 +161,7 @@ describe("in-cluster objects on a real API server", function () {
       JSON.stringify({ ...home.object(spec), metadata: { name, namespace } });
     const create = (namespace: string, spec: PodCase["spec"], home = podHomes.Pod) =>
       api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], objectIn(home, namespace, spec));
-    const warnings = (stderr: string): number =>
-      stderr.split("\n").filter((line) => line.startsWith("Warning:")).length;
+    const warnings = (stderr: string): number => stderr.split("\n").filter((line) => line.startsWith("Warning:")).length;
     /** The answer to a row's pod in an object of some kind: whether it is let in, and what is said. */
     const judge = async ({ namespace, spec, answer, says }: PodCase, home: PodHome): Promise<string> => {
       const { code, stdout, stderr } = await create(namespace, spec, home);
@@ -190,14 +175,13 @@ describe("in-cluster objects on a real API server", function () {
     it("compile without a type warning", async () => {
       const read = async (): Promise<readonly { metadata: { name: string }; status?: { typeChecking?: unknown } }[]> =>
         JSON.parse((await api.kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
-      await until("the policies to be checked", async () =>
-        (await read()).every(({ status }) => status?.typeChecking !== undefined),
-      );
+      await until("the policies to be checked", async () => (await read()).every(({ status }) => status?.typeChecking !== undefined));
       assert.deepEqual(
         (await read()).map(({ metadata, status }) => [metadata.name, status?.typeChecking]),
-        ["control-plane", "external-addresses", "gmsa", "host-process", "windows-limits", "windows-os-name"].map(
-          (name) => [`fenestra-${name}`, {}],
-        ),
+        ["control-plane", "external-addresses", "gmsa", "host-process", "windows-limits", "windows-os-name"].map((name) => [
+          `fenestra-${name}`,
+          {},
+        ]),
       );
       const mutating = await api.kubectl(["get", "mutatingadmissionpolicies", "-o", "name"]);
       assert.match(mutating.stdout, new RegExp(`/${runtimeClassPolicyName}\n$`));
@@ -253,10 +237,7 @@ describe("in-cluster objects on a real API server", function () {
     it("refuse a gMSA account in an ephemeral container, which the webhook is not asked about", async () => {
       const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
       const path = "/api/v1/namespaces/plain/pods/debugged";
-      assert.equal(
-        (await api.kubectl(["create", "-f", "-"], objectIn(podHomes.Pod, "plain", spec, "debugged"))).code,
-        0,
-      );
+      assert.equal((await api.kubectl(["create", "-f", "-"], objectIn(podHomes.Pod, "plain", spec, "debugged"))).code, 0);
       const pod = JSON.parse((await api.kubectl(["get", "--raw", path])).stdout);
       const debug = (more: unknown) => {
         const ephemeralContainers = [{ name: "debug", image: "x:ltsc2022", ...Object(more) }];
@@ -290,13 +271,7 @@ describe("in-cluster objects on a real API server", function () {
 
     for (const kind of ["StatefulSet", "ReplicaSet", "ReplicationController", "Job"] as const) {
       it(`look into a ${kind}`, async () => {
-        const titles = [
-          "a Linux pod",
-          "an image of 2022",
-          "the host's network",
-          "an image without a build",
-          "HostProcess",
-        ];
+        const titles = ["a Linux pod", "an image of 2022", "the host's network", "an image without a build", "HostProcess"];
         for (const title of titles) {
           const row = podTable.find((each) => each.title === title);
           assert.ok(row !== undefined, title);
@@ -326,13 +301,11 @@ describe("in-cluster objects on a real API server", function () {
     });
 
     it("leave a workload alone whose pods stay as they are, and look again when they change", async () => {
-      const labelled = (label: string) =>
-        api.kubectl(["label", "namespace", "plain", "--overwrite", `fenestra.dev/host-process${label}`]);
+      const labelled = (label: string) => api.kubectl(["label", "namespace", "plain", "--overwrite", `fenestra.dev/host-process${label}`]);
       const row = podTable.find(({ title }) => title === "HostProcess");
       assert.ok(row !== undefined);
       const name = "older";
-      const patch = (spec: unknown) =>
-        api.kubectl(["-n", "plain", "patch", "deployment", name, "-p", JSON.stringify({ spec })]);
+      const patch = (spec: unknown) => api.kubectl(["-n", "plain", "patch", "deployment", name, "-p", JSON.stringify({ spec })]);
       assert.equal((await labelled("=allowed")).code, 0);
       await until("the namespace's label to count", async () => {
         const made = await api.kubectl(["apply", "-f", "-"], objectIn(podHomes.Deployment, "plain", row.spec, name));
@@ -355,15 +328,7 @@ describe("in-cluster objects on a real API server", function () {
       const made = await api.kubectl(["apply", "-f", "-"], objectIn(podHomes.Deployment, "plain", spec, name));
       assert.match(made.stderr, /set resources\.limits\.memory/);
       const patch = async (change: unknown): Promise<number> => {
-        const { code, stderr } = await api.kubectl([
-          "-n",
-          "plain",
-          "patch",
-          "deployment",
-          name,
-          "-p",
-          JSON.stringify({ spec: change }),
-        ]);
+        const { code, stderr } = await api.kubectl(["-n", "plain", "patch", "deployment", name, "-p", JSON.stringify({ spec: change })]);
         assert.equal(code, 0, stderr);
         return warnings(stderr);
       };

@@ -182,9 +182,7 @@ describe("the key of Secrets", function () {
     rmSync(path.join(folder, "kms-1.sock"), { force: true });
     await run(["kms-1"], false);
     const readyz = () => api.kubectl(["get", "--raw", "/readyz?verbose"]);
-    await until("the API server to name the plug-in", async () =>
-      (await readyz()).stderr.includes("[-]kms-providers failed"),
-    );
+    await until("the API server to name the plug-in", async () => (await readyz()).stderr.includes("[-]kms-providers failed"));
     assert.notEqual(await read("old"), "old");
     await startPlugin();
     await until("the API server to be ready", async () => (await readyz()).code === 0);

@@ -40,8 +40,7 @@ const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "
   );
 
 /** A recorded value as JSON has it; secrets show as a mark. */
-const plain = (value: PropertyValue | undefined): unknown =>
-  value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+const plain = (value: PropertyValue | undefined): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)));
 const waitsFor = ({ dependencies }: RecordedResource): readonly string[] => dependencies.map(nameOfUrn).toSorted();
 const parentOf = ({ parent }: RecordedResource): string => nameOfUrn(parent ?? "");
 const deletedWith = ({ options }: RecordedResource): string => nameOfUrn(options.deletedWith ?? "");
@@ -115,10 +114,7 @@ describe("in-cluster layer", () => {
       assert.equal(deletedWith(object), "gate");
     }
     const classes = objects(recorded).filter(({ type }) => type.endsWith(":RuntimeClass"));
-    assert.deepEqual(classes.map(({ name }) => name).toSorted(), [
-      "in-runtime-classes-windows-2019",
-      "in-runtime-classes-windows-2022",
-    ]);
+    assert.deepEqual(classes.map(({ name }) => name).toSorted(), ["in-runtime-classes-windows-2019", "in-runtime-classes-windows-2022"]);
   });
 
   it("lets no system object wait for the pools, or the first update could not end", () => {
@@ -162,9 +158,7 @@ describe("in-cluster layer", () => {
     assert.equal(parentOf(gate), "in-guard-rails");
     // The policy and its binding have the same name.
     const policy = "in-guard-rails-fenestra-windows-runtime-class";
-    const kinds = gate.dependencies
-      .filter((urn) => nameOfUrn(urn) === policy)
-      .map((urn) => urn.split("::")[2]?.split(":").at(-1));
+    const kinds = gate.dependencies.filter((urn) => nameOfUrn(urn) === policy).map((urn) => urn.split("::")[2]?.split(":").at(-1));
     assert.deepEqual(kinds.toSorted(), ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]);
     const samples = objects(recorded).filter((each) => parentOf(each) === "in-samples");
     assert.ok(samples.length > 10);
@@ -174,21 +168,18 @@ describe("in-cluster layer", () => {
   });
 
   it("asks for the proof anew when the policy or the cluster changes, and only then", async () => {
-    const inputOf = (run: Recorded): unknown =>
-      plain(resource(run, "pulumi:index:Stash", "in-guard-rails-in-force").inputs);
+    const inputOf = (run: Recorded): unknown => plain(resource(run, "pulumi:index:Stash", "in-guard-rails-in-force").inputs);
     const spec = exampleSpec("aws-dev");
     const before = inputOf(recorded);
     assert.deepEqual(inputOf(await record({ ...spec, addons: { ...spec.addons, samples: false } })), before);
     const fewer = spec.pools.filter(({ release }) => release.name !== "windows-2019");
     assert.notDeepEqual(inputOf(await record(withPools(spec, fewer))), before);
-    assert.deepEqual(
-      Object.keys(mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input)).toSorted(),
-      ["cluster", "digest", "policy"],
-    );
-    assert.equal(
-      mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input).cluster,
-      "cluster-1",
-    );
+    assert.deepEqual(Object.keys(mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input)).toSorted(), [
+      "cluster",
+      "digest",
+      "policy",
+    ]);
+    assert.equal(mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input).cluster, "cluster-1");
   });
 
   it("has no proof where there is no policy: on minors without it, without Windows, without guard rails", async () => {
@@ -208,16 +199,13 @@ describe("in-cluster layer", () => {
   it("gives the cloud twenty minutes for a load balancer, and to take it away", () => {
     const balancers = objects(recorded).filter(({ inputs }) => mapOf(inputs.spec).type === "LoadBalancer");
     assert.ok(balancers.length > 0);
-    for (const { options } of balancers)
-      assert.deepEqual(options.timeouts, { create: "20m", update: "20m", delete: "20m" });
+    for (const { options } of balancers) assert.deepEqual(options.timeouts, { create: "20m", update: "20m", delete: "20m" });
   });
 
   it("replaces objects of which the API server refuses a change, after they have gone by their name", () => {
     const replaced = objects(recorded).filter(({ options }) => options.replaceOnChanges.length > 0);
     assert.deepEqual(
-      Object.fromEntries(
-        replaced.map(({ name, options }) => [name, [options.replaceOnChanges, options.deleteBeforeReplace]]),
-      ),
+      Object.fromEntries(replaced.map(({ name, options }) => [name, [options.replaceOnChanges, options.deleteBeforeReplace]])),
       {
         "in-runtime-classes-windows-2019": [["handler"], true],
         "in-runtime-classes-windows-2022": [["handler"], true],

@@ -69,9 +69,7 @@ describe("log collectors", () => {
   });
 
   it("follow every service that a Linux machine installs, by its whole name", () => {
-    const kms = [
-      { name: "kms-1", key: "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d-0000-4000-8000-000000000001" },
-    ];
+    const kms = [{ name: "kms-1", key: "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d-0000-4000-8000-000000000001" }];
     const plugin = { url: "https://files.test/plugin", sha256: "0".repeat(64) };
     const aws = exampleSpec("aws-dev");
     const keyed = { ...aws, secretsEncryption: { keys: ["kms-1", "key1"], kms, plugin } };
@@ -123,9 +121,7 @@ describe("log collectors", () => {
       return podSpec(set)?.containers[0]?.env ?? [];
     };
     const collector = { windowsCollector: logs("aws").windowsCollector };
-    const [before, after] = [otlp, { ...otlp, otlp: { ...otlp.otlp, endpoint: "https://other.test" } }].map(
-      variablesOf,
-    );
+    const [before, after] = [otlp, { ...otlp, otlp: { ...otlp.otlp, endpoint: "https://other.test" } }].map(variablesOf);
     const hash = (env: typeof before) => env?.find(({ name }) => name === "CONFIGURATION")?.value;
     assert.notEqual(hash(before), hash(after));
     assert.deepEqual(before?.find(({ name }) => name === "HEADER_0")?.valueFrom, {
@@ -175,15 +171,9 @@ describe("configuration of the log collectors, as the real program reads it", ()
 
   it("with a key that the program does not know, or a wrong value, is refused", async () => {
     const text = logConfiguration(exampleSpec("aws-dev"), "linux", logs("aws"));
-    assert.match(
-      await validate(text.replace("start_at: beginning", "start_from: beginning")),
-      /invalid keys: start_from/,
-    );
+    assert.match(await validate(text.replace("start_at: beginning", "start_from: beginning")), /invalid keys: start_from/);
     assert.match(await validate(text.replace("sizer: bytes", "sizer: lines")), /sizer/);
-    assert.match(
-      await validate(text.replace("FormatTime(", "Formatted(")),
-      /does not support the function "Formatted"/,
-    );
+    assert.match(await validate(text.replace("FormatTime(", "Formatted(")), /does not support the function "Formatted"/);
   });
 
   it("sends lines of containers and requests of the audit log, with what they are and where from, the old ones as of now", async function () {
@@ -203,10 +193,7 @@ describe("configuration of the log collectors, as the real program reads it", ()
     assert.ok(typeof address === "object" && address !== null);
 
     const pod = path.join(folder, "pods/shop_web-1_0a1b2c3d-0000-4000-8000-000000000001/web");
-    const own = path.join(
-      folder,
-      "pods/fenestra-monitoring_log-collector-x_0a1b2c3d-0000-4000-8000-000000000002/log-collector",
-    );
+    const own = path.join(folder, "pods/fenestra-monitoring_log-collector-x_0a1b2c3d-0000-4000-8000-000000000002/log-collector");
     for (const place of [pod, own, path.join(folder, "audit")]) mkdirSync(place, { recursive: true });
     // The collector leaves out zeros at the end of a second's part.
     const now = Math.floor(Date.now() / 1000) * 1000 + 123;
@@ -294,9 +281,7 @@ describe("configuration of the log collectors, as the real program reads it", ()
     const journal = group("the disk is slow");
     assert.ok(journal?.includes('"severityNumber":13,"severityText":"WARN","body":{"stringValue":'), journal);
     assert.ok(journal?.includes(attribute("systemd.unit", "kubelet.service")), journal);
-    const times = records().map(({ timeUnixNano }) =>
-      Math.abs(Math.round((now - Number(timeUnixNano) / 1e6) / 3_600_000)),
-    );
+    const times = records().map(({ timeUnixNano }) => Math.abs(Math.round((now - Number(timeUnixNano) / 1e6) / 3_600_000)));
     assert.deepEqual(times.toSorted(), [0, 1, 2, 3], audit);
   });
 });

@@ -70,11 +70,7 @@ describe("cloud objects", () => {
     assert.deepEqual(pod?.nodeSelector, { "kubernetes.io/os": "linux", "node-role.kubernetes.io/control-plane": "" });
     assert.deepEqual(
       pod?.tolerations?.map(({ key }) => key),
-      [
-        "node-role.kubernetes.io/control-plane",
-        "node.cloudprovider.kubernetes.io/uninitialized",
-        "node.kubernetes.io/not-ready",
-      ],
+      ["node-role.kubernetes.io/control-plane", "node.cloudprovider.kubernetes.io/uninitialized", "node.kubernetes.io/not-ready"],
     );
     assert.match(
       String(pod?.containers[0]?.image),
@@ -117,18 +113,14 @@ describe("cloud objects", () => {
     const imageOf = (name: string) => podSpec(manifest(all, "DaemonSet", name))?.containers[0]?.image;
     const repository = "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager";
     assert.match(String(imageOf("cloud-node-manager")), new RegExp(`^${repository}:v1\\.36\\.\\d+-\\d+(@|$)`));
-    assert.match(
-      String(imageOf("cloud-node-manager-windows")),
-      new RegExp(`^${repository}:v1\\.36\\.\\d+-windows-hpc-\\d+(@|$)`),
-    );
+    assert.match(String(imageOf("cloud-node-manager-windows")), new RegExp(`^${repository}:v1\\.36\\.\\d+-windows-hpc-\\d+(@|$)`));
   });
 
   it("reach the API by its name from every HostProcess pod that acts with an account, and not by a Service's address", () => {
     for (const { title, spec } of combinations) {
       for (const each of manifestsOf(spec)) {
         const pod = podSpec(each);
-        if (pod?.securityContext?.windowsOptions?.hostProcess !== true || pod.automountServiceAccountToken === false)
-          continue;
+        if (pod?.securityContext?.windowsOptions?.hostProcess !== true || pod.automountServiceAccountToken === false) continue;
         const host = pod.containers[0]?.env?.find(({ name }) => name === "KUBERNETES_SERVICE_HOST");
         assert.equal(host?.value, "api.internal.test", `${title}: ${each.metadata.name}`);
       }
@@ -178,13 +170,7 @@ describe("cloud objects", () => {
     // What a kubelet asks for before and after the cloud controller has written the machine's private DNS name into its Node.
     for (const name of [id, `${id}.${aws.region}.compute.internal`]) assert.match(name, new RegExp(onAws.nodeName));
     assert.match(`${id}.ec2.internal`, new RegExp(approverRules({ ...aws, region: "us-east-1" }).nodeName));
-    for (const name of [
-      "ip-10-0-0-1",
-      `x${id}`,
-      `${id}.evil`,
-      `${id}.us-west-2.compute.internal`,
-      `${id}.ec2.internal`,
-    ])
+    for (const name of ["ip-10-0-0-1", `x${id}`, `${id}.evil`, `${id}.us-west-2.compute.internal`, `${id}.ec2.internal`])
       assert.doesNotMatch(name, new RegExp(onAws.nodeName));
     assert.deepEqual(
       onAws.networks,
@@ -193,7 +179,6 @@ describe("cloud objects", () => {
     const onAzure = new RegExp(approverRules(azure).nodeName);
     assert.match("azure-dev-cp-0", onAzure);
     for (const { name } of azure.pools) assert.match(`${name}00000a`, onAzure);
-    for (const name of ["azure-dev-cp-3", "other00000a", "win2022000", "azure-dev-cp-0x"])
-      assert.doesNotMatch(name, onAzure);
+    for (const name of ["azure-dev-cp-3", "other00000a", "win2022000", "azure-dev-cp-0x"]) assert.doesNotMatch(name, onAzure);
   });
 });

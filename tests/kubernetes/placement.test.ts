@@ -9,8 +9,7 @@ function selectorOf(manifest: Manifest, spec: ClusterSpec): Readonly<Record<stri
   const pod = podSpec(manifest);
   const runtime = runtimeClassFacts(spec).find(({ name }) => name === pod?.runtimeClassName);
   const selector: Record<string, string> = {};
-  for (const [key, value] of Object.entries({ ...pod?.nodeSelector, ...runtime?.nodeSelector }))
-    selector[key] = String(value);
+  for (const [key, value] of Object.entries({ ...pod?.nodeSelector, ...runtime?.nodeSelector })) selector[key] = String(value);
   return selector;
 }
 
@@ -47,14 +46,8 @@ describe("placement of pods", () => {
         const pod = podSpec(manifest);
         if (pod?.os?.name !== "windows") continue;
         for (const { resources } of pod.containers) {
-          assert.ok(
-            resources?.requests?.cpu !== undefined && resources.requests.memory !== undefined,
-            manifest.metadata.name,
-          );
-          assert.ok(
-            resources.limits?.memory !== undefined,
-            `${manifest.metadata.name} has a container without memory limit`,
-          );
+          assert.ok(resources?.requests?.cpu !== undefined && resources.requests.memory !== undefined, manifest.metadata.name);
+          assert.ok(resources.limits?.memory !== undefined, `${manifest.metadata.name} has a container without memory limit`);
         }
       }
     });

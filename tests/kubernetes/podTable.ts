@@ -11,15 +11,7 @@ export interface PodCase {
 
 /** A kind of object in which a pod is described. */
 export interface PodHome {
-  readonly kind:
-    | "Pod"
-    | "Deployment"
-    | "DaemonSet"
-    | "StatefulSet"
-    | "ReplicaSet"
-    | "ReplicationController"
-    | "Job"
-    | "CronJob";
+  readonly kind: "Pod" | "Deployment" | "DaemonSet" | "StatefulSet" | "ReplicaSet" | "ReplicationController" | "Job" | "CronJob";
   /** Path of the pod's spec in it. */
   readonly path: string;
   /** The object with this spec. */
@@ -77,9 +69,7 @@ export const tableNamespaces: Readonly<Record<string, Readonly<Record<string, st
 
 const windows = { os: { name: "windows" } };
 const limits = { resources: { limits: { memory: "1Gi" } } };
-const one = (image: string, more: Readonly<Record<string, unknown>> = {}) => [
-  { name: "main", image, ...limits, ...more },
-];
+const one = (image: string, more: Readonly<Record<string, unknown>> = {}) => [{ name: "main", image, ...limits, ...more }];
 const servercore = "mcr.microsoft.com/windows/servercore:ltsc2022";
 const hostProcess = {
   ...windows,
@@ -104,30 +94,15 @@ const row = (
 export const podTable: readonly PodCase[] = [
   row("a Linux pod", { containers: one("nginx") }, "none"),
   row("an image of 2022", { ...windows, containers: one(servercore) }, "windows-2022"),
-  row(
-    "an image of 2022 by digest",
-    { ...windows, containers: one(`${servercore}@sha256:${"a".repeat(64)}`) },
-    "windows-2022",
-  ),
+  row("an image of 2022 by digest", { ...windows, containers: one(`${servercore}@sha256:${"a".repeat(64)}`) }, "windows-2022"),
   row("an IIS image of 2019", { ...windows, containers: one("x/iis:windowsservercore-ltsc2019") }, "windows-2019"),
-  row(
-    "an image with the older name of 2019",
-    { ...windows, containers: one("x/nanoserver:1809-amd64") },
-    "windows-2019",
-  ),
-  row(
-    "a class that is set stays",
-    { ...windows, runtimeClassName: "windows-2019", containers: one("x") },
-    "windows-2019",
-  ),
+  row("an image with the older name of 2019", { ...windows, containers: one("x/nanoserver:1809-amd64") }, "windows-2019"),
+  row("a class that is set stays", { ...windows, runtimeClassName: "windows-2019", containers: one("x") }, "windows-2019"),
   row("an image without a build", { ...windows, containers: one("agnhost:2.62") }, "none", [unknownBuild]),
   row("an image of a build without nodes", { ...windows, containers: one("x:ltsc2025") }, "none", [unknownBuild]),
-  row(
-    "images of two builds",
-    { ...windows, containers: [...one(servercore), { ...one("x:ltsc2019")[0], name: "other" }] },
-    "none",
-    [unknownBuild],
-  ),
+  row("images of two builds", { ...windows, containers: [...one(servercore), { ...one("x:ltsc2019")[0], name: "other" }] }, "none", [
+    unknownBuild,
+  ]),
   row(
     "a build that it selects itself counts more than its image",
     { ...windows, nodeSelector: { "node.kubernetes.io/windows-build": "10.0.17763" }, containers: one(servercore) },
@@ -139,9 +114,7 @@ export const podTable: readonly PodCase[] = [
     "none",
   ),
   row("a port like a build is no tag", { ...windows, containers: one("registry:1809/x:v1") }, "none", [unknownBuild]),
-  row("no image", { ...windows, containers: [{ name: "main", ...limits }] }, "refused", [
-    "{pod}.containers[0].image: Required value",
-  ]),
+  row("no image", { ...windows, containers: [{ name: "main", ...limits }] }, "refused", ["{pod}.containers[0].image: Required value"]),
   row("no memory limit", { ...windows, containers: [{ name: "main", image: servercore }] }, "windows-2022", [
     "set resources.limits.memory on every container",
   ]),
@@ -158,9 +131,7 @@ export const podTable: readonly PodCase[] = [
     "huge pages",
     {
       ...windows,
-      containers: [
-        { name: "main", image: servercore, resources: { limits: { memory: "1Gi", "hugepages-2Mi": "4Mi" } } },
-      ],
+      containers: [{ name: "main", image: servercore, resources: { limits: { memory: "1Gi", "hugepages-2Mi": "4Mi" } } }],
       volumes: [{ name: "h", emptyDir: { medium: "HugePages" } }],
     },
     "windows-2022",
@@ -188,47 +159,28 @@ export const podTable: readonly PodCase[] = [
     "windows-2022",
     ["ignores mountPropagation"],
   ),
-  row(
-    "a host port",
-    { ...windows, containers: one(servercore, { ports: [{ containerPort: 80, hostPort: 8080 }] }) },
-    "windows-2022",
-    ["makes no host ports"],
-  ),
+  row("a host port", { ...windows, containers: one(servercore, { ports: [{ containerPort: 80, hostPort: 8080 }] }) }, "windows-2022", [
+    "makes no host ports",
+  ]),
   row("a port", { ...windows, containers: one(servercore, { ports: [{ containerPort: 80 }] }) }, "windows-2022"),
   row("the node's resolver", { ...windows, dnsPolicy: "Default", containers: one(servercore) }, "windows-2022", [
     "set {pod}.dnsPolicy to None",
   ]),
-  row(
-    "names by the host's network",
-    { ...windows, dnsPolicy: "ClusterFirstWithHostNet", containers: one(servercore) },
-    "windows-2022",
-    ["dnsPolicy ClusterFirstWithHostNet means nothing there"],
-  ),
+  row("names by the host's network", { ...windows, dnsPolicy: "ClusterFirstWithHostNet", containers: one(servercore) }, "windows-2022", [
+    "dnsPolicy ClusterFirstWithHostNet means nothing there",
+  ]),
   row(
     "an HTTP probe on 2019",
     { ...windows, containers: one("x:ltsc2019", { readinessProbe: { httpGet: { port: 80 } } }) },
     "windows-2019",
     ["use exec probes"],
   ),
-  row(
-    "an HTTP probe on 2022",
-    { ...windows, containers: one(servercore, { readinessProbe: { httpGet: { port: 80 } } }) },
-    "windows-2022",
-  ),
-  row(
-    "a field that Windows refuses",
-    { ...windows, securityContext: { fsGroup: 1 }, containers: one(servercore) },
-    "refused",
-    ["{pod}.securityContext.fsGroup: Forbidden: cannot be set for a windows pod"],
-  ),
+  row("an HTTP probe on 2022", { ...windows, containers: one(servercore, { readinessProbe: { httpGet: { port: 80 } } }) }, "windows-2022"),
+  row("a field that Windows refuses", { ...windows, securityContext: { fsGroup: 1 }, containers: one(servercore) }, "refused", [
+    "{pod}.securityContext.fsGroup: Forbidden: cannot be set for a windows pod",
+  ]),
   row("a Windows image without os.name", { containers: one(servercore) }, "none", [noOsName]),
-  row(
-    "a Windows image without os.name, opted in",
-    { containers: one(servercore) },
-    "refused",
-    [noOsName],
-    "os-name-required",
-  ),
+  row("a Windows image without os.name, opted in", { containers: one(servercore) }, "refused", [noOsName], "os-name-required"),
   row(
     "a Windows class without os.name, opted in",
     { runtimeClassName: "windows-2022", containers: one("x") },
@@ -247,12 +199,9 @@ export const podTable: readonly PodCase[] = [
   row("HostProcess", { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") }, "refused", [
     "fenestra.dev/host-process: allowed",
   ]),
-  row(
-    "HostProcess in one container",
-    { ...hostProcess, containers: one("x", { securityContext: hostProcessOptions }) },
-    "refused",
-    ["fenestra.dev/host-process: allowed"],
-  ),
+  row("HostProcess in one container", { ...hostProcess, containers: one("x", { securityContext: hostProcessOptions }) }, "refused", [
+    "fenestra.dev/host-process: allowed",
+  ]),
   row(
     "HostProcess where it is allowed",
     { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") },
@@ -308,11 +257,7 @@ export const podTable: readonly PodCase[] = [
     [],
     "control-plane-allowed",
   ),
-  row(
-    "tolerating evictions only",
-    { tolerations: [{ operator: "Exists", effect: "NoExecute" }], containers: one("nginx") },
-    "none",
-  ),
+  row("tolerating evictions only", { tolerations: [{ operator: "Exists", effect: "NoExecute" }], containers: one("nginx") }, "none"),
   row(
     "tolerating Windows",
     {
@@ -321,9 +266,7 @@ export const podTable: readonly PodCase[] = [
     },
     "none",
   ),
-  row("naming its node", { nodeName: "some-node", containers: one("nginx") }, "refused", [
-    "name their node pass by its taints",
-  ]),
+  row("naming its node", { nodeName: "some-node", containers: one("nginx") }, "refused", ["name their node pass by its taints"]),
   row("naming its node in the system", { nodeName: "some-node", containers: one("nginx") }, "none", [], "kube-system"),
 ];
 
@@ -355,12 +298,9 @@ export const daemonSetTable: readonly PodCase[] = [
     { ...placed, nodeSelector: {}, ...onWindows("kubernetes.io/os", ["windows"]), containers: one(servercore) },
     "none",
   ),
-  row(
-    "a class on every build",
-    { ...placed, runtimeClassName: "windows-2022", containers: one(servercore) },
-    "windows-2022",
-    ["leave {pod}.runtimeClassName out"],
-  ),
+  row("a class on every build", { ...placed, runtimeClassName: "windows-2022", containers: one(servercore) }, "windows-2022", [
+    "leave {pod}.runtimeClassName out",
+  ]),
   row(
     "a class on its build",
     {

@@ -53,9 +53,7 @@ export function logs(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["logs"]> {
   const endpoint =
     "https://logs-1.westeurope-1.ingest.monitor.azure.com/datacollectionRules/dcr-1/streams/Microsoft-OTLP-Logs/otlp/v1/logs";
   return {
-    ...(cloud === "aws"
-      ? { cloudwatch: { retentionDays: 30 } }
-      : { azureMonitor: { endpoint, dataCollectionRule: rule } }),
+    ...(cloud === "aws" ? { cloudwatch: { retentionDays: 30 } } : { azureMonitor: { endpoint, dataCollectionRule: rule } }),
     windowsSecurity: true,
     windowsCollector,
   };
@@ -118,9 +116,7 @@ export function withoutWindows(spec: ClusterSpec): ClusterSpec {
 }
 
 /** The table: every stack file as it is, with everything on, with nothing on, with samples alone, and without Windows. */
-export const combinations: readonly Combination[] = (
-  ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const
-).flatMap((stack) => {
+export const combinations: readonly Combination[] = (["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const).flatMap((stack) => {
   const spec = exampleSpec(stack);
   const full = spec.pools.map((pool) => (pool.os === "windows" ? { ...pool, hyperV: true, ccgPlugin: true } : pool));
   return [

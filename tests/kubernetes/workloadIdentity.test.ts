@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  environmentsExpression,
-  workloadIdentityManifests,
-} from "../../components/kubernetes/addOns/workloadIdentity.ts";
+import { environmentsExpression, workloadIdentityManifests } from "../../components/kubernetes/addOns/workloadIdentity.ts";
 import { azureEnvironment } from "../../components/model/workloadIdentity.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { specOf } from "../support/mocks.ts";
@@ -67,10 +64,7 @@ describe("a pod with rights in the cloud", function () {
       ...more,
     };
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace }, spec };
-    const { stdout, stderr } = await api.kubectl(
-      ["create", "--dry-run=server", "-o", "json", "-f", "-"],
-      JSON.stringify(pod),
-    );
+    const { stdout, stderr } = await api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], JSON.stringify(pod));
     assert.equal(stderr, "");
     return JSON.parse(stdout);
   }

@@ -32,9 +32,7 @@ const specs = {
 function payloadOf(cloud: "aws" | "azure", os: "linux" | "windows", spec: ClusterSpec = specs[cloud]): MachinePayload {
   const pool = spec.pools.find((each) => each.os === os) ?? assert.fail(`no pool of ${os}`);
   const access = { ...exampleAccess(cloud, spec.name, pool.name), tenantId: "tenant" };
-  return pool.os === "linux"
-    ? linuxWorkerPayload({ spec, pool, access })
-    : windowsWorkerPayload({ spec, pool, access });
+  return pool.os === "linux" ? linuxWorkerPayload({ spec, pool, access }) : windowsWorkerPayload({ spec, pool, access });
 }
 
 const paths = {
@@ -129,9 +127,7 @@ describe("pulls from the cloud's own registries", () => {
   it("go through the proxy where there is one, the metadata service excepted", () => {
     const proxied = { ...specs.aws, httpProxy: "http://proxy.example.com:3128" };
     const config = parse(fileOf(payloadOf("aws", "linux", proxied), paths.linux.config));
-    const env = Object.fromEntries(
-      config.providers[0].env.map(({ name, value }: { name: string; value: string }) => [name, value]),
-    );
+    const env = Object.fromEntries(config.providers[0].env.map(({ name, value }: { name: string; value: string }) => [name, value]));
     assert.equal(env.HTTPS_PROXY, "http://proxy.example.com:3128");
     assert.ok(env.NO_PROXY?.split(",").includes("169.254.169.254"));
   });
@@ -190,9 +186,7 @@ describe("pulls from the cloud's own registries", () => {
         it(`have no problem on ${cloud} and ${os} in any minor, and would have one`, async () => {
           const text = fileOf(payloadOf(cloud, os), paths[os].config);
           assert.deepEqual(await problems(text, os), []);
-          assert.deepEqual(await problems(text.replace("matchImages", "matchImage"), os), [
-            'unknown field "providers[0].matchImage"',
-          ]);
+          assert.deepEqual(await problems(text.replace("matchImages", "matchImage"), os), ['unknown field "providers[0].matchImage"']);
           const [found = ""] = await problems(text.replace(/^ *defaultCacheDuration: .*\n/m, ""), os);
           assert.match(found, /defaultCacheDuration: Required value/);
         });

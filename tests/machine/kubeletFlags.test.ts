@@ -83,10 +83,7 @@ describe("the kubelet's flags", () => {
         ["pod-infra-container-image"],
       );
     }
-    assert.throws(
-      () => checked("kubelet", "1.36", flag),
-      /pod-infra-container-image \(gone since 1\.35, kubernetes\/kubernetes#133779\)/,
-    );
+    assert.throws(() => checked("kubelet", "1.36", flag), /pod-infra-container-image \(gone since 1\.35, kubernetes\/kubernetes#133779\)/);
   });
 
   it("feature gates are found inside their list", () => {

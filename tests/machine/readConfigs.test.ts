@@ -84,9 +84,7 @@ describe("configuration files as upstream's own code reads them", () => {
       const spec = specAt("aws", version);
       for (const family of ["linux", "windows"] as const) {
         const pool = spec.pools.find((pool) => pool.os === family);
-        const text = stringify(
-          kubeletConfiguration({ spec, ...(pool === undefined ? {} : { pool: { ...pool, nodeLogQuery: true } }) }),
-        );
+        const text = stringify(kubeletConfiguration({ spec, ...(pool === undefined ? {} : { pool: { ...pool, nodeLogQuery: true } }) }));
         const request = { id: "kubelet", kind: "kubelet", os: family, minor: minorOf(version) } as const;
         it(`a KubeletConfiguration of ${family} has no problem at ${version}`, async () => {
           assert.match(text, /^enableSystemLogQuery: true$/m);
@@ -145,20 +143,13 @@ describe("configuration files as upstream's own code reads them", () => {
           assert.ok(pool !== undefined);
           const kubelet = { ...settings, ...(os === "linux" ? onLinux : {}) };
           const read = (given: KubeletSettings) => {
-            const text = stringify(
-              kubeletConfiguration({ spec: specAt("aws", version), pool: { ...pool, kubelet: given } }),
-            );
+            const text = stringify(kubeletConfiguration({ spec: specAt("aws", version), pool: { ...pool, kubelet: given } }));
             return problems({ id: "kubelet", kind: "kubelet", os, minor, text });
           };
           assert.deepEqual(await read(kubelet), []);
-          const locked = (await read({ featureGates })).filter((problem) =>
-            /unrecognized|cannot set|panic/.test(problem),
-          );
+          const locked = (await read({ featureGates })).filter((problem) => /unrecognized|cannot set|panic/.test(problem));
           assert.deepEqual([Object.keys(featureGates).length > 100, locked], [true, []]);
-          assert.match(
-            (await read({ ...kubelet, imageGCLowThresholdPercent: 90 })).join(),
-            /imageGCLowThresholdPercent/,
-          );
+          assert.match((await read({ ...kubelet, imageGCLowThresholdPercent: 90 })).join(), /imageGCLowThresholdPercent/);
         });
       }
     }
@@ -180,8 +171,7 @@ describe("configuration files as upstream's own code reads them", () => {
   };
 
   describe("find in a KubeletConfiguration", () => {
-    const panic =
-      "the kubelet would panic: failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
+    const panic = "the kubelet would panic: failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
     const added = (line: string) => (text: string) => `${text}${line}\n`;
     const since137 = (version: string) => compareVersions(version, "1.37.0") >= 0;
 
@@ -194,9 +184,7 @@ describe("configuration files as upstream's own code reads them", () => {
         assert.match(found, /key "clusterDomain" already set in map/);
       });
       it(`of ${os} a value of the wrong type`, async () => {
-        const [found = ""] = await changed("kubelet", os, (text) =>
-          text.replace("containerLogMaxFiles: 5", "containerLogMaxFiles: five"),
-        );
+        const [found = ""] = await changed("kubelet", os, (text) => text.replace("containerLogMaxFiles: 5", "containerLogMaxFiles: five"));
         assert.match(found, /cannot unmarshal string into .*containerLogMaxFiles of type int32/);
       });
       it(`of ${os} a feature gate that is not there`, async () => {
@@ -208,9 +196,7 @@ describe("configuration files as upstream's own code reads them", () => {
 
     it("a feature gate that a later minor took away, by that minor only", async () => {
       const gate = added("featureGates: { PodLifecycleSleepAction: true }");
-      const byMinor = await Promise.all(
-        exampleReleases.map(async (version) => await changed("kubelet", "windows", gate, version)),
-      );
+      const byMinor = await Promise.all(exampleReleases.map(async (version) => await changed("kubelet", "windows", gate, version)));
       const unknown = [`${panic}unrecognized feature gate: PodLifecycleSleepAction`];
       assert.deepEqual(
         byMinor,
@@ -226,9 +212,7 @@ describe("configuration files as upstream's own code reads them", () => {
 
     it("a field that came with a later minor, by the earlier ones only", async () => {
       const field = added("defaultPodSysctls: { net.ipv4.tcp_syncookies: '1' }");
-      const byMinor = await Promise.all(
-        exampleReleases.map(async (version) => await changed("kubelet", "linux", field, version)),
-      );
+      const byMinor = await Promise.all(exampleReleases.map(async (version) => await changed("kubelet", "linux", field, version)));
       const unknown = ['unknown field "defaultPodSysctls"'];
       const ungated = ["DefaultPodSysctls feature gate is required for Kubelet configuration option defaultPodSysctls"];
       assert.deepEqual(
@@ -238,9 +222,7 @@ describe("configuration files as upstream's own code reads them", () => {
     });
 
     it("of Windows a field of a later minor that upstream refuses there", async () => {
-      const field = added(
-        "featureGates: { DefaultPodSysctls: true }\ndefaultPodSysctls: { net.ipv4.tcp_syncookies: '1' }",
-      );
+      const field = added("featureGates: { DefaultPodSysctls: true }\ndefaultPodSysctls: { net.ipv4.tcp_syncookies: '1' }");
       assert.deepEqual(await changed("kubelet", "windows", field, exampleReleases.find(since137)), [
         "defaultPodSysctls is not supported on Windows",
       ]);
@@ -282,10 +264,7 @@ describe("configuration files as upstream's own code reads them", () => {
       const found = await changed("kubelet", "windows", (text) =>
         text.replace(/enforceNodeAllocatable:\n\s+- none/, "enforceNodeAllocatable: [pods]"),
       );
-      assert.equal(
-        found[0],
-        'enforceNodeAllocatable (--enforce-node-allocatable) "pods" is not supported on Windows, set it to [none]',
-      );
+      assert.equal(found[0], 'enforceNodeAllocatable (--enforce-node-allocatable) "pods" is not supported on Windows, set it to [none]');
     });
 
     it("another kind of object", async () => {
@@ -300,27 +279,15 @@ describe("configuration files as upstream's own code reads them", () => {
     const images = "plugin io.containerd.cri.v1.images";
     const runtime = "plugin io.containerd.cri.v1.runtime";
     const cases: readonly (readonly [string, string | RegExp, (text: string) => string])[] = [
-      [
-        "an unknown key of a plugin",
-        `${images}: unknown key registry.confg_path`,
-        (text) => text.replace("config_path", "confg_path"),
-      ],
+      ["an unknown key of a plugin", `${images}: unknown key registry.confg_path`, (text) => text.replace("config_path", "confg_path")],
       ["an unknown key at the top", "unknown key rooot", (text) => text.replace("root =", "rooot =")],
-      [
-        "an unknown plugin",
-        "no plugin is called io.containerd.cri.v1.image",
-        (text) => text.replaceAll("cri.v1.images'", "cri.v1.image'"),
-      ],
+      ["an unknown plugin", "no plugin is called io.containerd.cri.v1.image", (text) => text.replaceAll("cri.v1.images'", "cri.v1.image'")],
       [
         "a value of the wrong type",
         /plugin io\.containerd\.cri\.v1\.runtime: .*(?:bin_dirs|cannot)/,
         (text) => text.replace(/bin_dirs = .*/, "bin_dirs = 3"),
       ],
-      [
-        "text that is no TOML",
-        /^failed to unmarshal TOML at row \d+ column \d+/,
-        (text) => text.replace("version = 3", "version = "),
-      ],
+      ["text that is no TOML", /^failed to unmarshal TOML at row \d+ column \d+/, (text) => text.replace("version = 3", "version = ")],
       [
         "a misspelt pinned image",
         `${images}: pinned_images names "sandboxx", CRI knows sandbox only`,
@@ -354,10 +321,9 @@ describe("configuration files as upstream's own code reads them", () => {
     }
 
     it("an unknown option of a runtime, which containerd drops without a word", async () => {
-      assert.deepEqual(
-        await changed("containerd", "linux", (text) => text.replace("SystemdCgroup", "SystemdCgroups")),
-        [`${runtime}: runtime runc: unknown option SystemdCgroups`],
-      );
+      assert.deepEqual(await changed("containerd", "linux", (text) => text.replace("SystemdCgroup", "SystemdCgroups")), [
+        `${runtime}: runtime runc: unknown option SystemdCgroups`,
+      ]);
     });
   });
 });

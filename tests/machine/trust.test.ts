@@ -32,10 +32,7 @@ describe("authorities of one's own", () => {
         const stages = fileOf(packed, "/etc/fenestra/stages.tsv")
           .split("\n")
           .map((line) => line.split("\t")[0]);
-        assert.deepEqual(
-          stages.slice(0, 3),
-          cloud === "aws" ? ["trust", "scripts", "identity"] : ["trust", "identity", "os"],
-        );
+        assert.deepEqual(stages.slice(0, 3), cloud === "aws" ? ["trust", "scripts", "identity"] : ["trust", "identity", "os"]);
       });
     }
 
@@ -45,9 +42,7 @@ describe("authorities of one's own", () => {
       const payload = windowsWorkerPayload({ spec, pool, access: exampleAccess(cloud, spec.name, pool.name) });
       const object = scriptsObject(payload);
       const packed =
-        cloud === "aws"
-          ? packWindowsAws(payload, object, scriptsBucket)
-          : Buffer.from(packWindowsAzure(payload), "base64").toString();
+        cloud === "aws" ? packWindowsAws(payload, object, scriptsBucket) : Buffer.from(packWindowsAzure(payload), "base64").toString();
       const { source, files } = decodeWindows(Buffer.from(packed), () => Buffer.from(object.content));
       for (const [index, pem] of pems.entries()) {
         const path = `C:\\fenestra\\trust\\fenestra-${index + 1}.crt`;

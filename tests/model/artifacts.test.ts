@@ -2,13 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { addOnImages } from "../../components/kubernetes/images.ts";
 import { verifyImages } from "../../components/kubernetes/verifyImages.ts";
-import {
-  type Artifact,
-  downloadUrl,
-  findArtifact,
-  readArtifactLock,
-  requireArtifact,
-} from "../../components/model/artifacts.ts";
+import { type Artifact, downloadUrl, findArtifact, readArtifactLock, requireArtifact } from "../../components/model/artifacts.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import {
   compareVersions,
@@ -51,21 +45,15 @@ describe("lock file of artifacts", () => {
     const spec = exampleSpec("aws-dev");
     const touch = (artifacts: readonly Artifact[]): unknown => artifacts.map(({ url }) => url);
     for (const version of selectableVersions(lock)) {
-      for (const role of ["control-plane", "linux", "windows"] as const)
-        touch(Object.values(machineArtifacts(recording, version, role)));
+      for (const role of ["control-plane", "linux", "windows"] as const) touch(Object.values(machineArtifacts(recording, version, role)));
       for (const role of ["linux", "windows"] as const)
         touch(Object.values(podNetworks.flannel.artifacts({ ...spec, artifacts: recording }, role)));
       pauseImage(recording, version);
     }
     for (const image of addOnImages())
-      touch(
-        recording.filter(
-          ({ name, version, os }) => name === image.name && version === image.version && os === (image.os ?? os),
-        ),
-      );
+      touch(recording.filter(({ name, version, os }) => name === image.name && version === image.version && os === (image.os ?? os)));
     for (const release of windowsReleases)
-      for (const name of ["servercore", "nanoserver", "servercore/iis"] as const)
-        windowsImage(recording, name, release);
+      for (const name of ["servercore", "nanoserver", "servercore/iis"] as const) windowsImage(recording, name, release);
     const { probePod } = verifyImages(recording);
     for (const upstreamSupported of [true, false]) probePod({ upstreamSupported });
     // A pool may have the stack file's own in its place, and without a digest the lock file's is not taken.
@@ -99,9 +87,7 @@ describe("lock file of artifacts", () => {
   it("fetches by https, and images by the digest it records", () => {
     const wrong = lock.filter((artifact) => {
       if (!isImage(artifact)) return new URL(artifact.url).protocol !== "https:";
-      return artifact.digest === null
-        ? artifact.url.includes("@")
-        : !artifact.url.endsWith(`@${artifact.algorithm}:${artifact.digest}`);
+      return artifact.digest === null ? artifact.url.includes("@") : !artifact.url.endsWith(`@${artifact.algorithm}:${artifact.digest}`);
     });
     assert.deepEqual(wrong, []);
   });
@@ -202,15 +188,7 @@ describe("versions", () => {
   const expected: Readonly<Record<MachineRole, readonly string[]>> = {
     "control-plane": [...linux, "kubeadm", "etcd"],
     linux,
-    windows: [
-      "kubelet.exe",
-      "kubectl.exe",
-      "kube-proxy.exe",
-      "kube-log-runner.exe",
-      "containerd",
-      "crictl",
-      "cni-plugins",
-    ],
+    windows: ["kubelet.exe", "kubectl.exe", "kube-proxy.exe", "kube-log-runner.exe", "containerd", "crictl", "cni-plugins"],
   };
   for (const version of versions) {
     for (const role of ["control-plane", "linux", "windows"] as const) {

@@ -116,8 +116,7 @@ describe("machine sizes", () => {
       });
     }
   }
-  for (const name of unknown.aws)
-    it(`AWS: does not guess ${JSON.stringify(name)}`, () => assert.equal(awsMachineSize(name), undefined));
+  for (const name of unknown.aws) it(`AWS: does not guess ${JSON.stringify(name)}`, () => assert.equal(awsMachineSize(name), undefined));
   for (const name of unknown.azure)
     it(`Azure: does not guess ${JSON.stringify(name)}`, () => assert.equal(azureMachineSize(name), undefined));
 });

@@ -10,11 +10,7 @@ import { windowsBuilds as expectedBuilds } from "../../rehearsal/cluster/facts.t
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
 /** A config with these pools and the least that else is needed. */
-function stackOf(
-  pools: readonly object[],
-  zones: readonly string[] = zoneNames,
-  cloud: "aws" | "azure" = "aws",
-): StackConfig {
+function stackOf(pools: readonly object[], zones: readonly string[] = zoneNames, cloud: "aws" | "azure" = "aws"): StackConfig {
   return stackSchema.parse({ cloud, name: "c", region: "eu-central-1", network: { zones }, pools });
 }
 
@@ -28,10 +24,7 @@ describe("operating systems", () => {
   it("know themselves by name, and by the build that the rehearsal expects", () => {
     assert.deepEqual(
       Object.entries(operatingSystems).map(([name, os]) => [name, os.name, "build" in os ? os.build : "-"]),
-      [
-        ["linux", "linux", "-"],
-        ...Object.entries(expectedBuilds).map(([year, build]) => [`windows-${year}`, `windows-${year}`, build]),
-      ],
+      [["linux", "linux", "-"], ...Object.entries(expectedBuilds).map(([year, build]) => [`windows-${year}`, `windows-${year}`, build])],
     );
   });
 });
@@ -94,9 +87,7 @@ describe("pools", () => {
             if (!selected) continue;
             const left = scheduling.taints.filter(
               (taint) =>
-                !found.tolerations.some(
-                  ({ key, value, effect }) => key === taint.key && value === taint.value && effect === taint.effect,
-                ),
+                !found.tolerations.some(({ key, value, effect }) => key === taint.key && value === taint.value && effect === taint.effect),
             );
             assert.deepEqual(left, []);
           }
@@ -144,9 +135,7 @@ describe("pools", () => {
         (autoscale, zones, share) => {
           const { min, max } = autoscale;
           const count = share === null ? {} : { count: Math.round((min + (max - min) * share) * zones) };
-          const specs = poolSpecs(
-            stackOf([{ name: "p", os: "linux", autoscale, perZone: true, ...count }], zoneNames.slice(0, zones)),
-          );
+          const specs = poolSpecs(stackOf([{ name: "p", os: "linux", autoscale, perZone: true, ...count }], zoneNames.slice(0, zones)));
           for (const spec of specs) {
             assert.deepEqual(spec.autoscale, autoscale);
             assert.ok(spec.count >= min && spec.count <= max, `${spec.count} in ${min}..${max}`);
@@ -188,16 +177,7 @@ describe("pools", () => {
     };
     assert.deepEqual(facts("aws", "linux"), [1, undefined, "m7i.large", 50, "latest", false, false, zoneNames]);
     assert.deepEqual(facts("aws", "windows-2019"), [1, undefined, "m7i.large", 120, "latest", false, false, zoneNames]);
-    assert.deepEqual(facts("azure", "windows-2022"), [
-      1,
-      undefined,
-      "Standard_D2s_v5",
-      128,
-      "latest",
-      false,
-      false,
-      zoneNames,
-    ]);
+    assert.deepEqual(facts("azure", "windows-2022"), [1, undefined, "Standard_D2s_v5", 128, "latest", false, false, zoneNames]);
     assert.equal(one({ name: "p", os: "linux", autoscale: { min: 0, max: 3 } }).count, 0);
     assert.equal(one({ name: "p", os: "linux", count: 0 }).count, 0);
   });

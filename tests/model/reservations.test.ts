@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import {
-  type OperatingSystemName,
-  operatingSystem,
-  operatingSystemNames,
-} from "../../components/model/operatingSystems.ts";
+import { type OperatingSystemName, operatingSystem, operatingSystemNames } from "../../components/model/operatingSystems.ts";
 import { reservations } from "../../components/model/reservations.ts";
 
 const systems = fc.constantFrom(...operatingSystemNames);

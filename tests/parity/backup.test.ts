@@ -10,9 +10,7 @@ describe("snapshots of etcd", () => {
 
   it("are taken as often as the stack file says", () => {
     const timer = (settings: Readonly<Record<string, string>>) =>
-      exampleControlPlane(specOf("aws-dev", settings)).files.find(({ path }) =>
-        path.endsWith("/fenestra-etcd-snapshot.timer"),
-      )?.content;
+      exampleControlPlane(specOf("aws-dev", settings)).files.find(({ path }) => path.endsWith("/fenestra-etcd-snapshot.timer"))?.content;
     assert.match(timer(backup) ?? "", /=7200$/m);
     assert.match(timer({}) ?? "", /=14400$/m);
   });

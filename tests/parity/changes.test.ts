@@ -77,8 +77,7 @@ const changes: Readonly<Record<string, (cloud: Cloud) => Readonly<Record<string,
   "`controlPlane.osDisk`": (cloud) => ({
     controlPlane: { osDisk: cloud === "aws" ? { iops: 4000 } : { type: "StandardSSD_LRS" } },
   }),
-  "`controlPlane.etcdDisk.iops`": (cloud) =>
-    cloud === "aws" ? { controlPlane: { etcdDisk: { type: "io2", iops: 4000 } } } : {},
+  "`controlPlane.etcdDisk.iops`": (cloud) => (cloud === "aws" ? { controlPlane: { etcdDisk: { type: "io2", iops: 4000 } } } : {}),
   "`controlPlane.etcdDisk.encryptionKey`": (cloud) => ({
     controlPlane: { etcdDisk: { encryptionKey: owned[cloud].key } },
   }),
@@ -161,8 +160,7 @@ function effect(before: Run, after: Run, type: RegExp): string {
   if (plannedProblems(before.state, after.state).length > 0) return "refused";
   const [old, own] = [find(before, type), find(after, type)];
   if (text(old.options.replacementTrigger) !== text(own.options.replacementTrigger)) return "replaced";
-  if (own.options.replaceOnChanges.some((path) => text(at(old.inputs, path)) !== text(at(own.inputs, path))))
-    return "replaced";
+  if (own.options.replaceOnChanges.some((path) => text(at(old.inputs, path)) !== text(at(own.inputs, path)))) return "replaced";
   // The policy of a group with several sizes starts a refresh like the template (hashicorp/terraform-provider-aws, autoscaling/group.go).
   const policy = (group: RecordedResource) => Object.keys(mapOf(group.inputs.mixedInstancesPolicy)).length;
   const template = ({ resources }: RecordedProgram): string =>
@@ -171,8 +169,7 @@ function effect(before: Run, after: Run, type: RegExp): string {
   const model = text(own.inputs.virtualMachineProfile) + text(mapOf(own.inputs.sku).name);
   const oldModel = text(old.inputs.virtualMachineProfile) + text(mapOf(old.inputs.sku).name);
   const rolls = mapOf(instanceRefresh).strategy === "Rolling" || mapOf(upgradePolicy).mode === "Rolling";
-  if (rolls && (template(before) !== template(after) || policy(old) !== policy(own) || model !== oldModel))
-    return "rolled";
+  if (rolls && (template(before) !== template(after) || policy(old) !== policy(own) || model !== oldModel)) return "rolled";
   // The provider puts its default tags on every resource.
   const defaultTags = ({ resources }: RecordedProgram, { provider }: RecordedResource): string =>
     text(resources.find(({ urn }) => urn === provider)?.inputs.defaultTags ?? null);

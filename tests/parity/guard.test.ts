@@ -33,10 +33,7 @@ describe("the guard of a stack", () => {
       assert.equal(old.urn, now.urn);
       const kept = reveal(old.inputs.input ?? null);
       assert.equal(refusal(before, kept), "");
-      assert.match(
-        refusal(after, kept),
-        new RegExp(`fenestra:name: cannot change(.|\\n)*found: +"other"\\n +allowed: ${cloud}-dev\\n`),
-      );
+      assert.match(refusal(after, kept), new RegExp(`fenestra:name: cannot change(.|\\n)*found: +"other"\\n +allowed: ${cloud}-dev\\n`));
     });
 
   it("takes over what a stack kept under the cluster's name, without name and cloud", async () => {

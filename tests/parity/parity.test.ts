@@ -33,8 +33,7 @@ function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
   };
 }
 
-const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec =>
-  clusterSpec(loadConfig(pulumiValues(configOf(cloud, more))));
+const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec => clusterSpec(loadConfig(pulumiValues(configOf(cloud, more))));
 
 async function programOf(cloud: Cloud): Promise<RecordedProgram> {
   const spec = specOf(cloud);
@@ -117,11 +116,7 @@ describe("parity of the clouds", () => {
 
   it("the same outputs, with the same parts", () => {
     const shapeOf = ({ outputs }: RecordedProgram): unknown =>
-      JSON.parse(
-        JSON.stringify(outputs, (key, value) =>
-          key === "" || key === "pools" || /^\d+$/.test(key) ? value : typeof value,
-        ),
-      );
+      JSON.parse(JSON.stringify(outputs, (key, value) => (key === "" || key === "pools" || /^\d+$/.test(key) ? value : typeof value)));
     assert.deepEqual(shapeOf(azure), shapeOf(aws));
     assert.deepEqual(Object.keys(azure.outputs).sort(), [
       "apiEndpoint",

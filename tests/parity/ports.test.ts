@@ -47,12 +47,8 @@ function scraped(objects: readonly Manifest[]): readonly Wanted[] {
       if (workload.kind !== "Deployment" && workload.kind !== "DaemonSet") return [];
       const labels = workload.spec?.template.metadata?.labels ?? {};
       if (selector.length === 0 || selector.some(([key, value]) => labels[key] !== value)) return [];
-      const numbers = podSpec(workload)?.containers.flatMap(({ ports = [] }) =>
-        ports.map((each) => each.containerPort),
-      );
-      return (numbers ?? []).flatMap((port) =>
-        between(homes(workload), "tcp", port, `Service ${service.metadata.name}`),
-      );
+      const numbers = podSpec(workload)?.containers.flatMap(({ ports = [] }) => ports.map((each) => each.containerPort));
+      return (numbers ?? []).flatMap((port) => between(homes(workload), "tcp", port, `Service ${service.metadata.name}`));
     });
   });
 }
@@ -83,9 +79,7 @@ function healthPort(spec: ClusterSpec): number {
 /** Everything that is asked of a machine from elsewhere. */
 function wanted(spec: ClusterSpec): readonly Wanted[] {
   const objects = manifestsOf(spec);
-  const netConf: unknown = JSON.parse(
-    String(manifest(objects, "ConfigMap", "kube-flannel-cfg").data?.["net-conf.json"]),
-  );
+  const netConf: unknown = JSON.parse(String(manifest(objects, "ConfigMap", "kube-flannel-cfg").data?.["net-conf.json"]));
   const vxlan = Number(/"Port":\s*(\d+)/.exec(JSON.stringify(netConf))?.[1]);
   const services = [...objects.filter((each) => each.kind === "Service"), probeService("linux", "NodePort")];
   const open = services.filter(({ spec: of }) => of?.type === "NodePort" || of?.type === "LoadBalancer");
@@ -134,9 +128,7 @@ const tags: Readonly<Record<string, readonly string[]>> = {
 };
 const everyPort: PortRange = { first: 0, last: 65_535 };
 
-const clouds: Readonly<
-  Record<"aws" | "azure", { readonly rules: (spec: ClusterSpec) => readonly Rule[]; readonly otherwise: boolean }>
-> = {
+const clouds: Readonly<Record<"aws" | "azure", { readonly rules: (spec: ClusterSpec) => readonly Rule[]; readonly otherwise: boolean }>> = {
   aws: {
     // A security group refuses what no rule allows.
     otherwise: false,
@@ -216,9 +208,7 @@ describe("ports", () => {
     const access = (more: object) => ({ access: JSON.stringify({ private: { allow: ["192.0.2.0/24"] }, ...more }) });
     const open = { public: { allow: ["198.18.0.0/24"] } };
     const onAws = (settings: Readonly<Record<string, string>>) =>
-      awsRules(specOf("aws-dev", settings)).flatMap(({ group, peer }) =>
-        group === "api-internal" && "cidr" in peer ? [peer.cidr] : [],
-      );
+      awsRules(specOf("aws-dev", settings)).flatMap(({ group, peer }) => (group === "api-internal" && "cidr" in peer ? [peer.cidr] : []));
     const onAzure = (settings: Readonly<Record<string, string>>) =>
       azureRules(specOf("azure-dev", settings)).find(({ name }) => name === "control-plane-api-from-network")?.peer;
     for (const settings of [access({}), access(open)]) {
@@ -238,9 +228,7 @@ describe("ports", () => {
       ...firewallRules(podNetwork(spec)).map(({ protocol, port }) => `${protocol.toLowerCase()} ${port}`),
       `tcp ${/-LocalPort (\d+)/.exec(opener ?? "")?.[1]}`,
     ]);
-    const linuxOnly = scraped(objects.filter(({ metadata }) => metadata.name === "node-exporter")).map(
-      ({ port }) => port,
-    );
+    const linuxOnly = scraped(objects.filter(({ metadata }) => metadata.name === "node-exporter")).map(({ port }) => port);
     const missing = wanted(spec)
       .filter(({ to, port }) => to === "workers" && port < nodePorts.first && !linuxOnly.includes(port))
       .map(({ protocol, port }) => `${protocol} ${port}`)

@@ -56,10 +56,7 @@ describe("a key of KMS alone", () => {
       const line = `${program}\thttps://files.test/plugin\tsha256\t${"a".repeat(64)}\t-\tbinary\t/usr/local/bin\t0\t-\n`;
       assert.ok(text.get("/etc/fenestra/artifacts.tsv")?.endsWith(line));
       assert.match(text.get("/etc/fenestra/kubeadm.yaml") ?? "", /hostPath: \/run\/fenestra-kms\n/);
-      assert.match(
-        text.get("/etc/fenestra/encryption.yaml") ?? "",
-        /endpoint: unix:\/\/\/run\/fenestra-kms\/kms-1\.sock/,
-      );
+      assert.match(text.get("/etc/fenestra/encryption.yaml") ?? "", /endpoint: unix:\/\/\/run\/fenestra-kms\/kms-1\.sock/);
     });
   }
 
@@ -67,17 +64,15 @@ describe("a key of KMS alone", () => {
     const policies = async (spec: ReturnType<typeof specOf>) => {
       const recorded = await withMocks(() => deployAws(spec), { mode: "known-outputs", region: spec.region });
       const all = [...ofType(recorded, "aws:iam/policy:Policy")];
-      const attached = [...ofType(recorded, "aws:iam/rolePolicyAttachment:RolePolicyAttachment").values()].map(
-        ({ inputs }) => textOf(inputs.policyArn),
+      const attached = [...ofType(recorded, "aws:iam/rolePolicyAttachment:RolePolicyAttachment").values()].map(({ inputs }) =>
+        textOf(inputs.policyArn),
       );
       assert.ok(all.every(([, { outputs }]) => attached.includes(textOf(outputs.arn))));
       return new Map(all.map(([name, { inputs }]) => [name, textOf(inputs.policy) ?? ""]));
     };
     const without = await policies(specOf("aws-dev"));
     const machine = "aws-dev-control-plane-identity-machine";
-    const more = [...(await policies(specWith("aws")))].filter(
-      ([name, text]) => name !== machine && without.get(name) !== text,
-    );
+    const more = [...(await policies(specWith("aws")))].filter(([name, text]) => name !== machine && without.get(name) !== text);
     assert.deepEqual(
       more.map(([name, text]) => [name, JSON.parse(text).Statement]),
       [
@@ -105,13 +100,7 @@ describe("a key of KMS alone", () => {
       const all = [...ofType(recorded, type)].filter(([, { inputs }]) => textOf(inputs.scope)?.includes("corp-keys"));
       assert.deepEqual(
         all.map(([name, { inputs }]) => [name, inputs.scope, textOf(inputs.roleDefinitionId)?.split("/").at(-1)]),
-        [
-          [
-            "azure-dev-control-plane-identity-secrets-corp-keys.secrets",
-            vaultKey.toLowerCase(),
-            roles.keyVaultCryptoUser,
-          ],
-        ],
+        [["azure-dev-control-plane-identity-secrets-corp-keys.secrets", vaultKey.toLowerCase(), roles.keyVaultCryptoUser]],
       );
     }
   });

@@ -16,9 +16,7 @@ describe("kubeconfig", () => {
     assert.deepEqual(parse(kubeconfig(args)), {
       apiVersion: "v1",
       kind: "Config",
-      clusters: [
-        { name: "demo", cluster: { server: "https://api.example:6443", "certificate-authority-data": "Q0EK" } },
-      ],
+      clusters: [{ name: "demo", cluster: { server: "https://api.example:6443", "certificate-authority-data": "Q0EK" } }],
       users: [{ name: "demo-admin", user: { "client-certificate-data": "Q0VSVAo=", "client-key-data": "S0VZCg==" } }],
       contexts: [{ name: "demo", context: { cluster: "demo", user: "demo-admin" } }],
       "current-context": "demo",

@@ -78,13 +78,7 @@ describe("keys and certificates", () => {
         allowedUses: ["cert_signing", "crl_signing", "digital_signature", "key_encipherment"],
         validityPeriodHours: 87_600,
       });
-      assert.deepEqual(options.ignoreChanges, [
-        "allowedUses",
-        "earlyRenewalHours",
-        "setSubjectKeyId",
-        "subject",
-        "validityPeriodHours",
-      ]);
+      assert.deepEqual(options.ignoreChanges, ["allowedUses", "earlyRenewalHours", "setSubjectKeyId", "subject", "validityPeriodHours"]);
     }
   });
 

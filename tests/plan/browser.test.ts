@@ -37,8 +37,7 @@ describe("the page of a plan in a browser", function () {
 
   before(async function () {
     const program = findChromium();
-    if (program === undefined)
-      return skipIf(this, "Chromium is not on PATH; tests/prepare installs it on Debian and Ubuntu");
+    if (program === undefined) return skipIf(this, "Chromium is not on PATH; tests/prepare installs it on Debian and Ubuntu");
     const silent = { out: () => undefined, err: () => undefined };
     assert.equal(await main(["plan", ...stackDir, "--stack", "aws-dev", "--out", folder], silent), 0);
     browser = await Browser.start(program);
@@ -65,8 +64,7 @@ describe("the page of a plan in a browser", function () {
       await view.evaluate(sections),
       ["picture", "ready", "pools", "cost", "findings", "machines", "resources"].map((id) => [id, true]),
     );
-    const drawn = (form: string, kind: string) =>
-      view.evaluate(`document.querySelectorAll(".${form} .${kind}").length`);
+    const drawn = (form: string, kind: string) => view.evaluate(`document.querySelectorAll(".${form} .${kind}").length`);
     for (const form of ["wide", "narrow"])
       assert.deepEqual(await Promise.all(["control", "linux", "windows"].map((kind) => drawn(form, kind))), [1, 1, 2]);
     assert.equal(await view.evaluate("document.querySelectorAll('.bar').length"), 20);
@@ -151,10 +149,7 @@ describe("the page of a plan in a browser", function () {
     await view.send("Input.insertText", { text: "volume etcd" });
     const found = await view.evaluate(shown);
     assert.ok(typeof found === "number" && found > 0 && found < 20, String(found));
-    assert.match(
-      String(await view.evaluate("document.getElementById('hits').textContent")),
-      /^\d+ of \d+ resources and components$/,
-    );
+    assert.match(String(await view.evaluate("document.getElementById('hits').textContent")), /^\d+ of \d+ resources and components$/);
     assert.equal(
       await view.evaluate(
         "[...document.querySelectorAll('[data-text]')].some((node) => !node.hidden && node.dataset.text.includes('volume'))",
@@ -177,10 +172,7 @@ describe("the page of a plan in a browser", function () {
     await view.press("Tab", "Tab", 9);
     assert.equal(await view.evaluate("document.activeElement.tagName"), "SUMMARY");
     await view.press("Enter", "Enter", 13, "\r");
-    assert.equal(
-      await view.evaluate("document.activeElement.parentElement.querySelector('pre').offsetHeight > 20"),
-      true,
-    );
+    assert.equal(await view.evaluate("document.activeElement.parentElement.querySelector('pre').offsetHeight > 20"), true);
   });
 
   for (const scheme of ["light", "dark"])

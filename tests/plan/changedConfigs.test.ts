@@ -13,23 +13,16 @@ const short = (type: string): string => type.split(":").at(-1) ?? "";
 /** What a comparison says, in the words of the table: nodes in their order, then what is replaced, refused and lost. */
 function wordsOf(diff: PlanDiff): Required<Case["expected"]> {
   const types = (change: Change): string =>
-    [...new Set(diff.resources.filter((each) => each.change === change).map(({ type }) => short(type)))]
-      .sort()
-      .join(" ");
+    [...new Set(diff.resources.filter((each) => each.change === change).map(({ type }) => short(type)))].sort().join(" ");
   return {
     nodes: diff.nodes
       .filter(({ change }) => change !== "stays")
-      .map(
-        ({ name, change }) =>
-          `${name.replace(/^c-(pool-)?/, "").replace(/-(group|set|instance)$/, "")} ${changeWords[change]}`,
-      )
+      .map(({ name, change }) => `${name.replace(/^c-(pool-)?/, "").replace(/-(group|set|instance)$/, "")} ${changeWords[change]}`)
       .join(", "),
     replaced: types("replaced"),
     maybe: types("may-be-replaced"),
     refused: diff.refused.map(({ path }) => path.replace("config.fenestra:", "")).join(" "),
-    lost: [...new Set(diff.resources.filter(({ data }) => data !== undefined).map(({ type }) => short(type)))]
-      .sort()
-      .join(" "),
+    lost: [...new Set(diff.resources.filter(({ data }) => data !== undefined).map(({ type }) => short(type)))].sort().join(" "),
   };
 }
 
@@ -64,10 +57,7 @@ describe("a changed stack file", function () {
               .join(", "),
           ]),
         );
-      assert.deepEqual(
-        sorted(wordsOf(diffPlans(await base(before), plan)), " "),
-        sorted({ ...none, ...expected }, " "),
-      );
+      assert.deepEqual(sorted(wordsOf(diffPlans(await base(before), plan)), " "), sorted({ ...none, ...expected }, " "));
     });
 
   it("has a row for every type that the program makes", () => {

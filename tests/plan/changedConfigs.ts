@@ -109,21 +109,10 @@ const rows: readonly Row[] = [
   ["spot machines", {}, pool({ spot: true }), rolls, on("win is replaced", { replaced: "VirtualMachineScaleSet" })],
   ["no waiting for nodes", {}, pool({ waitForNodes: false }), nothing, nothing],
   // The samples of a release go with its last pool, and kubernetes.io: a claim's volume goes with it under the policy Delete.
-  [
-    "another release of Windows",
-    {},
-    pool({ os: "windows-2025" }),
-    ...both(on("win rolls one by one", { lost: claim })),
-  ],
+  ["another release of Windows", {}, pool({ os: "windows-2025" }), ...both(on("win rolls one by one", { lost: claim }))],
   ["a new pool", {}, { pools: [linux, win, { ...linux, name: "x" }] }, on("x is new"), on("x is new")],
   ["a pool less", {}, { pools: [linux] }, ...both(on("win is removed", { lost: `Namespace ${claim}` }))],
-  [
-    "a pool with another name",
-    {},
-    pool({ name: "web" }),
-    on("web is new, win is removed"),
-    on("web is new, win is removed"),
-  ],
+  ["a pool with another name", {}, pool({ name: "web" }), on("web is new, win is removed"), on("web is new, win is removed")],
   [
     "a group per zone",
     {},
@@ -139,13 +128,7 @@ const rows: readonly Row[] = [
     on("win changes in place"),
     on("win is refused", { refused: "c-pool-win-group zones" }),
   ],
-  [
-    "bounds for the autoscaler",
-    {},
-    pool({ autoscale: { min: 2, max: 4 } }),
-    on("win changes in place"),
-    on("win changes in place"),
-  ],
+  ["bounds for the autoscaler", {}, pool({ autoscale: { min: 2, max: 4 } }), on("win changes in place"), on("win changes in place")],
   [
     "another size of the control plane",
     {},
@@ -168,18 +151,8 @@ const rows: readonly Row[] = [
     { refused: "controlPlane.etcdDiskGb" },
     { refused: "controlPlane.etcdDiskGb" },
   ],
-  [
-    "a patch release",
-    {},
-    { kubernetes: { version: "1.36.3" } },
-    ...everyNode("rolls one by one", { aws: {}, azure: {} }),
-  ],
-  [
-    "the next minor",
-    {},
-    { kubernetes: { version: "1.37.0" } },
-    ...everyNode("rolls one by one", { aws: {}, azure: {} }),
-  ],
+  ["a patch release", {}, { kubernetes: { version: "1.36.3" } }, ...everyNode("rolls one by one", { aws: {}, azure: {} })],
+  ["the next minor", {}, { kubernetes: { version: "1.37.0" } }, ...everyNode("rolls one by one", { aws: {}, azure: {} })],
   [
     "the minor before",
     {},
@@ -248,13 +221,7 @@ const rows: readonly Row[] = [
     { mirror: { artifacts: "https://files.corp.test/x" } },
     ...everyNode("rolls one by one", { aws: {}, azure: {} }),
   ],
-  [
-    "NAT per zone",
-    {},
-    { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"], nat: "perZone" } },
-    nothing,
-    nothing,
-  ],
+  ["NAT per zone", {}, { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"], nat: "perZone" } }, nothing, nothing],
   [
     "one zone more",
     {},
@@ -343,17 +310,14 @@ const rows: readonly Row[] = [
     "another name",
     {},
     { name: "d" },
-    on(
-      "control-plane-0 is removed, d-control-plane-0 is new, d-pool-linux is new, d-pool-win is new, linux is removed, win is removed",
-      { refused: "name", lost: "Bucket Key Namespace PersistentVolumeClaim RandomBytes Volume" },
-    ),
-    on(
-      "control-plane-0 is removed, d-control-plane-0 is new, d-pool-linux is new, d-pool-win is new, linux is removed, win is removed",
-      {
-        refused: "name",
-        lost: "BlobContainer Disk Namespace PersistentVolumeClaim RandomBytes ResourceGroup StorageAccount Vault",
-      },
-    ),
+    on("control-plane-0 is removed, d-control-plane-0 is new, d-pool-linux is new, d-pool-win is new, linux is removed, win is removed", {
+      refused: "name",
+      lost: "Bucket Key Namespace PersistentVolumeClaim RandomBytes Volume",
+    }),
+    on("control-plane-0 is removed, d-control-plane-0 is new, d-pool-linux is new, d-pool-win is new, linux is removed, win is removed", {
+      refused: "name",
+      lost: "BlobContainer Disk Namespace PersistentVolumeClaim RandomBytes ResourceGroup StorageAccount Vault",
+    }),
   ],
 ];
 
@@ -385,9 +349,7 @@ const values = {
 function filled(cloud: "aws" | "azure", change: Changed): Changed {
   const text = JSON.stringify(change);
   const found: unknown = JSON.parse(
-    text.replaceAll(/"([A-Z]+\d?)"/g, (all, key) =>
-      key in values[cloud] ? JSON.stringify(Reflect.get(values[cloud], key)) : all,
-    ),
+    text.replaceAll(/"([A-Z]+\d?)"/g, (all, key) => (key in values[cloud] ? JSON.stringify(Reflect.get(values[cloud], key)) : all)),
   );
   return { ...Object(found) };
 }

@@ -160,8 +160,7 @@ kept /run.sh
           before.filter((_, index) => !removed.has(index + 1)),
           after.filter((_, index) => !added.has(index + 1)),
         );
-        for (const { kind, line, text: content } of changes)
-          assert.equal((kind === "-" ? before : after)[line - 1], content);
+        for (const { kind, line, text: content } of changes) assert.equal((kind === "-" ? before : after)[line - 1], content);
       }),
     );
   });
@@ -172,9 +171,7 @@ kept /run.sh
       { path: "c", old: 1 },
       { path: "d", now: 1 },
     ]);
-    assert.deepEqual(changedLeaves({ p: '{"s":[{"x":1}]}' }, { p: '{"s": [{"x": 2}]}' }), [
-      { path: "p.s[0].x", old: 1, now: 2 },
-    ]);
+    assert.deepEqual(changedLeaves({ p: '{"s":[{"x":1}]}' }, { p: '{"s": [{"x": 2}]}' }), [{ path: "p.s[0].x", old: 1, now: 2 }]);
     assert.deepEqual(changedLeaves(null, null), []);
     assert.equal(
       showChange({ path: "a", old: "x".repeat(200), now: `${"x".repeat(200)}y` }),

@@ -36,10 +36,7 @@ describe("the simulated AWS", () => {
         internal: true,
       }),
     );
-    assert.match(
-      id,
-      /^arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer\/net\/dev-api\/[0-9a-f]{16}$/,
-    );
+    assert.match(id, /^arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer\/net\/dev-api\/[0-9a-f]{16}$/);
     assert.match(text(outputs.dnsName), /^dev-api-[0-9a-f]{16}\.elb\.eu-central-1\.amazonaws\.com$/);
   });
 
@@ -51,9 +48,7 @@ describe("the simulated AWS", () => {
         privateIps: ["10.0.224.10"],
       }),
     );
-    const instance = simulate(
-      requestFor("aws:ec2/instance:Instance", "cp", { primaryNetworkInterface: { networkInterfaceId: card.id } }),
-    );
+    const instance = simulate(requestFor("aws:ec2/instance:Instance", "cp", { primaryNetworkInterface: { networkInterfaceId: card.id } }));
     assert.equal(instance.outputs.privateIp, "10.0.224.10");
   });
 
@@ -70,10 +65,7 @@ describe("the simulated AWS", () => {
   });
 
   it("refuses a provider that it does not know", () => {
-    assert.throws(
-      () => cloud()(requestFor("gcp:compute/instance:Instance", "x", {})),
-      /no simulation of the provider of gcp/,
-    );
+    assert.throws(() => cloud()(requestFor("gcp:compute/instance:Instance", "x", {})), /no simulation of the provider of gcp/);
   });
 
   it("gives addresses inside their subnet, never one of AWS's own five", () => {
@@ -166,9 +158,7 @@ describe("the simulated tls provider", () => {
 
   it("refuses a use of a certificate that the provider would refuse", () => {
     const simulate = simulatedCloud(place, "real");
-    const key = simulate(
-      requestFor("tls:index/privateKey:PrivateKey", "k", { algorithm: "ECDSA", ecdsaCurve: "P256" }),
-    );
+    const key = simulate(requestFor("tls:index/privateKey:PrivateKey", "k", { algorithm: "ECDSA", ecdsaCurve: "P256" }));
     assert.throws(
       () =>
         simulate(
@@ -197,8 +187,7 @@ describe("the simulated random provider", () => {
   });
 
   it("changes with its keepers", () => {
-    const result = (keeper: string) =>
-      text(make("randomString:RandomString", { length: 16, keepers: { keeper } }).result);
+    const result = (keeper: string) => text(make("randomString:RandomString", { length: 16, keepers: { keeper } }).result);
     assert.equal(result("a"), result("a"));
     assert.notEqual(result("a"), result("b"));
   });

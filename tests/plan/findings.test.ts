@@ -32,8 +32,7 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
   return { spec, program, machines: [], paths: new Map(), leaks: [], asOf: undefined, encrypted: [], ...more };
 }
 
-const found = (given: FindingInput): readonly string[] =>
-  findings(given).map(({ level, id, path }) => `${level} ${id} ${path}`);
+const found = (given: FindingInput): readonly string[] => findings(given).map(({ level, id, path }) => `${level} ${id} ${path}`);
 const production = { environment: "production" } as const;
 const open = { public: { allow: ["100.64.7.0/24"] } };
 const key = (path: string): string => `config.fenestra:${path}`;
@@ -47,9 +46,9 @@ describe("findings", () => {
   it("warn of bodies of Secrets in an audit log that is sent away, and of an endpoint without a way", () => {
     const addons = { logs: { otlp: { endpoint: "https://otlp.test/v1/logs" } } };
     const sent = (...rules: readonly object[]) =>
-      found(
-        input({ addons, controlPlane: { replicas: 3, image: "ami-0a1b2c3d4e5f60718", auditPolicy: { rules } } }),
-      ).filter((text) => text.includes("sent-logs"));
+      found(input({ addons, controlPlane: { replicas: 3, image: "ami-0a1b2c3d4e5f60718", auditPolicy: { rules } } })).filter((text) =>
+        text.includes("sent-logs"),
+      );
     const secrets = [{ resources: ["secrets"] }];
     const warned = [`warning secrets-in-sent-logs ${key("controlPlane.auditPolicy")}`];
     assert.deepEqual(sent({ level: "Request" }), warned);
@@ -67,8 +66,8 @@ describe("findings", () => {
     const existing = { id: "vpc-0a1b2c3d4e5f60718", subnets: { "eu-central-1a": { ...subnet, controlPlane } } };
     const cloudwatch = { addons: { logs: { cloudwatch: {} } }, mirror, access: { workloadIdentity: {} } };
     const remedies = [{}, { existing }].map((where) =>
-      findings(input({ ...cloudwatch, network: { zones: ["eu-central-1a"], nat: "none", ...where } })).flatMap(
-        ({ id, remedy }) => (id === "logs-without-a-way" ? [remedy] : []),
+      findings(input({ ...cloudwatch, network: { zones: ["eu-central-1a"], nat: "none", ...where } })).flatMap(({ id, remedy }) =>
+        id === "logs-without-a-way" ? [remedy] : [],
       ),
     );
     assert.deepEqual(remedies, [[], ["Make interface endpoints with private names for logs and sts in the network."]]);
@@ -110,10 +109,7 @@ describe("findings", () => {
       }),
       [`warning size-tier-too-small ${key("kubernetes.sizeTier")}`, `note no-autoscaler ${key("pools[0].autoscale")}`],
     ],
-    [
-      input({ pools: [linux, { ...pool, size: "t3.medium", diskGb: 30 }] }),
-      [`warning windows-machine-small ${key("pools[1]")}`],
-    ],
+    [input({ pools: [linux, { ...pool, size: "t3.medium", diskGb: 30 }] }), [`warning windows-machine-small ${key("pools[1]")}`]],
     [
       input({ region: "eu-west-9", network: { zones: ["eu-west-9a", "eu-west-9b", "eu-west-9c"], nat: "perZone" } }),
       [`warning region-unknown ${key("region")}`],
@@ -121,14 +117,8 @@ describe("findings", () => {
     [input({ addons: { csrApprover: false } }), [`warning metrics-without-approver ${key("addons.csrApprover")}`]],
     [input({ addons: { cloudController: false } }), [`warning no-cloud-controller ${key("addons.cloudController")}`]],
     [input({ addons: { autoscaler: true } }), [`warning autoscaler-without-pool ${key("addons.autoscaler")}`]],
-    [
-      input({ addons: { serviceMonitors: true } }),
-      [`warning service-monitor-definition ${key("addons.serviceMonitors")}`],
-    ],
-    [
-      input({ addons: { serviceMonitors: true, exporters: true } }),
-      [`note service-monitor-definition ${key("addons.serviceMonitors")}`],
-    ],
+    [input({ addons: { serviceMonitors: true } }), [`warning service-monitor-definition ${key("addons.serviceMonitors")}`]],
+    [input({ addons: { serviceMonitors: true, exporters: true } }), [`note service-monitor-definition ${key("addons.serviceMonitors")}`]],
     [
       input({
         access: {
@@ -204,10 +194,7 @@ describe("findings", () => {
       }),
       [`warning windows-past-upstream-support ${key("pools[1].os")}`],
     ],
-    [
-      input({ ...production, pools: [{ name: "linux", os: "linux" }] }),
-      [`warning image-latest ${key("pools[0].image")}`],
-    ],
+    [input({ ...production, pools: [{ name: "linux", os: "linux" }] }), [`warning image-latest ${key("pools[0].image")}`]],
     [
       input({ pools: [{ name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718", autoscale: { min: 1, max: 2 } }] }),
       [`note no-autoscaler ${key("pools[0].autoscale")}`],
@@ -221,8 +208,7 @@ describe("findings", () => {
     ],
   ];
   for (const [given, expected] of cases) {
-    it(`say ${expected[0] ?? "nothing on the last day of support"} and nothing else`, () =>
-      assert.deepEqual(found(given), expected));
+    it(`say ${expected[0] ?? "nothing on the last day of support"} and nothing else`, () => assert.deepEqual(found(given), expected));
   }
 
   it("tell of a Windows Server 2025 image without the updates that fixed overlay networks", () => {
@@ -236,9 +222,9 @@ describe("findings", () => {
       const network = { zones: ["1", "2", "3"], nat: "perZone" };
       const controlPlane = { replicas: 3, image: "24.04.202610010" };
       const accountId = "00000000-0000-0000-0000-000000000000";
-      return found(
-        input({ cloud: "azure", region: "westeurope", accountId, network, controlPlane, ...pools(image) }),
-      ).filter((line) => line.includes("overlay"));
+      return found(input({ cloud: "azure", region: "westeurope", accountId, network, controlPlane, ...pools(image) })).filter((line) =>
+        line.includes("overlay"),
+      );
     };
     assert.deepEqual(azure("26100.6584.250909"), [`warning windows-overlay-fault ${key("pools[1].image")}`]);
     assert.deepEqual(azure("26100.6899.251014"), []);

@@ -49,9 +49,7 @@ const plan: Plan = {
       zones: ["r-a"],
       userData: { bytes: 10, limit: 100, sha256: "0".repeat(64) },
       entry: "/run.sh",
-      files: [
-        { path: "/run.sh", mode: "0755", bytes: 1, sha256: "0".repeat(64), content: `echo '${hostile}' # ${hostile}` },
-      ],
+      files: [{ path: "/run.sh", mode: "0755", bytes: 1, sha256: "0".repeat(64), content: `echo '${hostile}' # ${hostile}` }],
     },
   ],
   resources: [
@@ -145,17 +143,13 @@ describe("the page of a plan", () => {
       ),
     );
     assert.equal(highlight("/a.sh", "x # y"), 'x <span class="comment"># y</span>');
-    assert.equal(
-      highlight("a.json", '{"k": true}'),
-      '{<span class="key">&quot;k&quot;</span>: <span class="keyword">true</span>}',
-    );
+    assert.equal(highlight("a.json", '{"k": true}'), '{<span class="key">&quot;k&quot;</span>: <span class="keyword">true</span>}');
   });
 });
 
 describe("the picture of a plan", () => {
   /** Whether two areas share a pixel. */
-  const overlap = (a: Area, b: Area): boolean =>
-    a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+  const overlap = (a: Area, b: Area): boolean => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
   const inside = (a: Area, b: Area): boolean =>
     a.x >= b.x && a.y >= b.y && a.x + a.width <= b.x + b.width && a.y + a.height <= b.y + b.height;
 
@@ -165,9 +159,7 @@ describe("the picture of a plan", () => {
     const areas = [...boxes.map((box) => ({ ...box, text: box.lines[0]?.text ?? "" })), ...texts];
     const pairs = areas.flatMap((a, index) => areas.slice(index + 1).map((b) => [a, b] as const));
     const page = { x: 0, y: 0, width, height };
-    const points = arrows
-      .flatMap((arrow) => arrow.points)
-      .map(([x, y]) => ({ text: "arrow", x, y, width: 0, height: 0 }));
+    const points = arrows.flatMap((arrow) => arrow.points).map(([x, y]) => ({ text: "arrow", x, y, width: 0, height: 0 }));
     return [
       ...pairs.filter(([a, b]) => overlap(a, b)).map(([a, b]) => `${a.text} over ${b.text}`),
       ...[...areas, ...points].filter((area) => !inside(area, page)).map(({ text }) => `${text} outside`),
@@ -276,11 +268,7 @@ describe("the picture of a plan", () => {
     const real = await planOf("azure-dev", stackConfig("azure-dev"));
     assert.deepEqual(edge(real), { publicBalancer: true, nats: ["1"], endpoints: ["KeyVault", "Storage"] });
     assert.deepEqual(
-      stores(real).map(({ title, readers, writers }) => [
-        title,
-        holdersInWords(real, readers),
-        holdersInWords(real, writers),
-      ]),
+      stores(real).map(({ title, readers, writers }) => [title, holdersInWords(real, readers), holdersInWords(real, writers)]),
       [
         ["Key Vault: 5 secrets", "control plane", "nobody"],
         ["Key Vault: initialised", "control plane", "control plane"],

@@ -96,15 +96,9 @@ describe("fenestra plan", () => {
     const { out, err } = await fenestra("plan", "--stack-dir", stacks, "--stack", "own", "--json");
     assert.doesNotMatch(out + err, /qUv8/);
     const made = planSchema.parse(JSON.parse(out));
-    assert.ok(
-      made.machines.every(({ files }) =>
-        files.some(({ content }) => /http:\/\/secret-[0-9a-f]{8}\.invalid:3128/.test(content)),
-      ),
-    );
+    assert.ok(made.machines.every(({ files }) => files.some(({ content }) => /http:\/\/secret-[0-9a-f]{8}\.invalid:3128/.test(content))));
     write("fenestra:httpProxy: { secure: v1:qUv8:AAAC }", ...others);
-    const another = planSchema.parse(
-      JSON.parse((await fenestra("plan", "--stack-dir", stacks, "--stack", "own", "--json")).out),
-    );
+    const another = planSchema.parse(JSON.parse((await fenestra("plan", "--stack-dir", stacks, "--stack", "own", "--json")).out));
     assert.notDeepEqual(another.machines, made.machines, "another secret is another machine");
     assert.deepEqual(
       made.findings.filter(({ id }) => id === "encrypted-value").map(({ level, path: at }) => [level, at]),
@@ -148,10 +142,7 @@ describe("fenestra plan", () => {
   it("says that its output cannot be written", () => {
     const command = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
     const { status, stderr } = spawnSync("bash", ["-c", `"${command}" --help > /dev/full`], { encoding: "utf8" });
-    assert.deepEqual(
-      [status, stderr],
-      [1, "fenestra: the output cannot be written: ENOSPC: no space left on device, write\n"],
-    );
+    assert.deepEqual([status, stderr], [1, "fenestra: the output cannot be written: ENOSPC: no space left on device, write\n"]);
   });
 
   it("exits with 1 when a finding is as bad as asked", async () => {
@@ -165,51 +156,27 @@ describe("fenestra plan", () => {
     const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
       [["plan", ...stackDir], /^fenestra: plan needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
       [["mirror", ...stackDir], /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, /],
-      [
-        ["plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "x"],
-        /--fail-on x is not a level; allowed: error, warning, note/,
-      ],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "x"], /--fail-on x is not a level; allowed: error, warning, note/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "soon"], /--as-of soon is not a date/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "2026-02-30"], /--as-of 2026-02-30 is not a date/],
-      [
-        ["plan", "--stakc", "aws-dev"],
-        /^fenestra: Unknown option '--stakc'; fenestra plan --help shows what is allowed\n$/,
-      ],
+      [["plan", "--stakc", "aws-dev"], /^fenestra: Unknown option '--stakc'; fenestra plan --help shows what is allowed\n$/],
       [["pin", "--bogus"], /^fenestra: Unknown option '--bogus'; fenestra pin --help shows what is allowed\n$/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
-      [
-        ["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile],
-        /^fenestra: --out .*: EEXIST: .*; allowed: a folder/,
-      ],
-      [
-        ["plan", ...stackDir, "--stack", "aws-dev", "--diff", folder],
-        /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/,
-      ],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile], /^fenestra: --out .*: EEXIST: .*; allowed: a folder/],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--diff", folder], /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/],
       [
         ["plan", ...stackDir, "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
         /^fenestra: --diff .*: it is a plan of the stack aws-dev; allowed: one of azure-dev\n$/,
       ],
-      [
-        ["changes", "--since", "none"],
-        /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/,
-      ],
+      [["changes", "--since", "none"], /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/],
       [["pin", "--lock", path.join(folder, "none")], /^fenestra: --lock .*: ENOENT: .*; allowed: a lock file/],
-      [
-        ["pin", "--lock", path.join(folder, "plan.json")],
-        /^fenestra: --lock .* is not a lock file of artifacts; allowed: /,
-      ],
-      [
-        ["pin", "--only", "none-such"],
-        /^fenestra: --only none-such is in the name or version of no artifact; allowed: /,
-      ],
+      [["pin", "--lock", path.join(folder, "plan.json")], /^fenestra: --lock .* is not a lock file of artifacts; allowed: /],
+      [["pin", "--only", "none-such"], /^fenestra: --only none-such is in the name or version of no artifact; allowed: /],
       [
         ["verify", "--kubeconfig", "x", "--junit", path.join(folder, "none", "x.xml")],
         /^fenestra: --junit .*: ENOENT: .*; allowed: a file in a folder that is there/,
       ],
-      [
-        ["plan", "--stack-dir", path.join(folder, "none")],
-        /^fenestra: --stack-dir .*: ENOENT: .*; allowed: a folder with/,
-      ],
+      [["plan", "--stack-dir", path.join(folder, "none")], /^fenestra: --stack-dir .*: ENOENT: .*; allowed: a folder with/],
       [["paln"], /there is no command paln; allowed: .*plan, rehearse.*; did you mean plan/],
       [["plan", ...stackDir, "--stack", "none"], /\ntests\/stacks\/Pulumi\.none\.yaml: there is no such stack file/],
     ];
@@ -291,10 +258,7 @@ describe("the machines of a recorded program", () => {
   it("would be missed if a template were: a group without one is an error", async () => {
     const program = await record("aws-dev", "known-outputs");
     const resources = program.resources.filter(({ type }) => type !== "aws:ec2/launchTemplate:LaunchTemplate");
-    assert.throws(
-      () => collectAwsMachines({ ...program, resources }),
-      /the launch template .* is not a resource of the program/,
-    );
+    assert.throws(() => collectAwsMachines({ ...program, resources }), /the launch template .* is not a resource of the program/);
   });
 
   it("carry the tags of their group", async () => {

@@ -12,11 +12,7 @@ import { requestFor } from "../rehearsal/recording.ts";
 
 const place = { region: "eu-central-1", accountId: "123456789012" };
 
-function run(
-  program: string,
-  mode: OutputMode,
-  config: Readonly<Record<string, string>> = {},
-): Promise<RecordedProgram> {
+function run(program: string, mode: OutputMode, config: Readonly<Record<string, string>> = {}): Promise<RecordedProgram> {
   return runProgram({ ...request(program, mode), config });
 }
 
@@ -214,12 +210,7 @@ describe("the search for secrets", () => {
     });
   }
 
-  for (const text of [
-    "-----BEGIN CERTIFICATE-----",
-    "config.kubernetes.io/name",
-    "v1.36.4",
-    "abcdef.cloudproviderabc",
-  ]) {
+  for (const text of ["-----BEGIN CERTIFICATE-----", "config.kubernetes.io/name", "v1.36.4", "abcdef.cloudproviderabc"]) {
     it(`lets ${text} pass`, () => assert.deepEqual(secretsInUserData(withInput(text)), []));
   }
 });

@@ -27,9 +27,7 @@ class EngineClient {
   }
 
   #call<A>(send: (callback: Answer<A>) => unknown): Promise<A> {
-    return new Promise((resolve, reject) =>
-      send((error, answer) => (error === null ? resolve(answer) : reject(new Error(error.details)))),
-    );
+    return new Promise((resolve, reject) => send((error, answer) => (error === null ? resolve(answer) : reject(new Error(error.details)))));
   }
 
   /** What `NewProvider` and the registry do with a provider that they attach to. Returns its version. */
@@ -37,19 +35,12 @@ class EngineClient {
     const client = this.#client;
     const hands = new messages.ProviderHandshakeRequest();
     hands.setEngineAddress("127.0.0.1:1");
-    assert.equal(
-      (
-        await this.#call<messages.ProviderHandshakeResponse>((done) => client.handshake(hands, done))
-      ).getAcceptSecrets(),
-      true,
-    );
+    assert.equal((await this.#call<messages.ProviderHandshakeResponse>((done) => client.handshake(hands, done))).getAcceptSecrets(), true);
     await this.#call<empty.Empty>((done) => client.attach(new plugin.PluginAttach(), done));
     const info = await this.#call<plugin.PluginInfo>((done) => client.getPluginInfo(new empty.Empty(), done));
     const check = about(new messages.CheckRequest(), provider);
     check.setNews(write({ ...provider.inputs, version: info.getVersion() }));
-    const { failuresList } = (
-      await this.#call<messages.CheckResponse>((done) => client.checkConfig(check, done))
-    ).toObject();
+    const { failuresList } = (await this.#call<messages.CheckResponse>((done) => client.checkConfig(check, done))).toObject();
     assert.deepEqual(failuresList, []);
     await this.#call<messages.ConfigureResponse>((done) => client.configure(new messages.ConfigureRequest(), done));
     return info.getVersion();
@@ -144,9 +135,7 @@ function about<T extends HasSubject>(request: T, { urn, type, name }: Given): T 
 
 const read = (properties: struct.Struct | undefined) => mapFromWire(properties?.toJavaScript() ?? {});
 const write = (properties: PropertyMap) =>
-  struct.Struct.fromJavaScript(
-    Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
-  );
+  struct.Struct.fromJavaScript(Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])));
 const plain = (value: PropertyMap) => JSON.stringify(write(value).toJavaScript());
 
 /** By type, the first changed input where it is updated, all inputs that replace it where it is replaced: by the provider, before the options. */
@@ -193,10 +182,8 @@ for (const { stack, region, deploy } of clouds)
     let clients: ReadonlyMap<string, EngineClient>;
     let program: readonly RecordedResource[];
     const states = new Map<string, State>();
-    const run = async (
-      changes: Readonly<Record<string, string>> = {},
-      mode: "unknown-outputs" | "known-outputs" = "known-outputs",
-    ) => (await withMocks(() => deploy(specOf(stack, changes)), { region, mode })).program.resources;
+    const run = async (changes: Readonly<Record<string, string>> = {}, mode: "unknown-outputs" | "known-outputs" = "known-outputs") =>
+      (await withMocks(() => deploy(specOf(stack, changes)), { region, mode })).program.resources;
     const ours = (resources: readonly RecordedResource[]) =>
       resources.filter(({ type }) => servedPackages.some((name) => type.startsWith(`${name}:`)));
     const client = ({ type }: Given): EngineClient => {
@@ -217,9 +204,7 @@ for (const { stack, region, deploy } of clouds)
       for (const [name, each] of clients) {
         const type = `pulumi:providers:${name}`;
         const urn = `urn:pulumi:test::fenestra::${type}::default`;
-        const version = await each.start(
-          explicit.type === type ? explicit : { urn, type, name: "default", inputs: {} },
-        );
+        const version = await each.start(explicit.type === type ? explicit : { urn, type, name: "default", inputs: {} });
         assert.match(version, /^\d+\.\d+\.\d+$/);
       }
     });
@@ -277,11 +262,7 @@ for (const { stack, region, deploy } of clouds)
       const [vpc, machine, missing] =
         region === "eu-central-1"
           ? ["aws:ec2/vpc:Vpc", "aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/route:Route"]
-          : [
-              "azure-native:network:VirtualNetwork",
-              "azure-native:compute:VirtualMachine",
-              "azure-native:network:Subnet",
-            ];
+          : ["azure-native:network:VirtualNetwork", "azure-native:compute:VirtualMachine", "azure-native:network:Subnet"];
       const one = (type: string) => program.find((each) => each.type === type) ?? assert.fail(type);
       const failures = async (type: string, change: (inputs: PropertyMap) => PropertyMap) =>
         (await client(one(type)).check(one(type), change(one(type).inputs))).map(({ property }) => property);
@@ -291,9 +272,7 @@ for (const { stack, region, deploy } of clouds)
       assert.deepEqual(await failures(machine, (inputs) => ({ ...inputs, [nested]: wrong })), [`${nested}.size`]);
       const required = region === "eu-central-1" ? "routeTableId" : "virtualNetworkName";
       assert.deepEqual(
-        await failures(missing, (inputs) =>
-          Object.fromEntries(Object.entries(inputs).filter(([key]) => key !== required)),
-        ),
+        await failures(missing, (inputs) => Object.fromEntries(Object.entries(inputs).filter(([key]) => key !== required))),
         [required],
       );
     });
@@ -315,12 +294,7 @@ for (const { stack, region, deploy } of clouds)
         const lines: string[] = [];
         for (const resource of changed.filter(({ urn }) => states.has(urn))) {
           const { type, inputs, options } = resource;
-          const { replaces, paths } = await client(resource).diff(
-            resource,
-            state(resource),
-            inputs,
-            options.ignoreChanges,
-          );
+          const { replaces, paths } = await client(resource).diff(resource, state(resource), inputs, options.ignoreChanges);
           if (paths.length > 0) lines.push(`${type} ${replaces.length > 0 ? `replaced: ${replaces}` : `${paths[0]}`}`);
         }
         return [...new Set(lines)].sort();
@@ -349,9 +323,7 @@ for (const { stack, region, deploy } of clouds)
       const type = aws ? "aws:ec2/launchTemplate:LaunchTemplate" : "azure-native:authorization:RoleAssignment";
       const anonymous = program.find((each) => each.type === type) ?? assert.fail(type);
       const named =
-        program.find(
-          (each) => each.type === (aws ? "aws:lb/targetGroup:TargetGroup" : "azure-native:network:Subnet"),
-        ) ?? assert.fail();
+        program.find((each) => each.type === (aws ? "aws:lb/targetGroup:TargetGroup" : "azure-native:network:Subnet")) ?? assert.fail();
       const second = await client(anonymous).create(anonymous, anonymous.inputs);
       assert.notEqual(second.id, state(anonymous).id);
       await client(anonymous).delete(anonymous, state(anonymous));
@@ -385,9 +357,7 @@ describe("AWS, served by the engine's protocol", () => {
   });
 
   it("makes one version of a launch template more after a change, which a preview cannot tell, and none for its tags", async () => {
-    const served = await serveProviders(
-      new ServedCloud(simulatedCloud({ region: "eu-central-1", accountId: testAccount }, "fake")),
-    );
+    const served = await serveProviders(new ServedCloud(simulatedCloud({ region: "eu-central-1", accountId: testAccount }, "fake")));
     const client = new EngineClient(served.ports.get("aws") ?? 0);
     try {
       const template = requestFor("aws:ec2/launchTemplate:LaunchTemplate", "pool", { instanceType: "m7i.large" });

@@ -44,8 +44,7 @@ for (const cloud of ["aws", "azure"] as const)
 
     const own = (): string =>
       textOf(
-        resourcesOfType(program, "tls:index/privateKey:PrivateKey").find(({ name }) => name.endsWith("-rsa-1"))?.outputs
-          .privateKeyPem,
+        resourcesOfType(program, "tls:index/privateKey:PrivateKey").find(({ name }) => name.endsWith("-rsa-1"))?.outputs.privateKeyPem,
       ) ?? "";
     const issuer = (): string => textOf(mapOf(program.outputs.workloadIdentity).issuer) ?? "";
     const token = (claims: object = {}, pem = own()): Promise<string> => {
@@ -72,8 +71,7 @@ for (const cloud of ["aws", "azure"] as const)
       ["with a pattern for a name", "system:serviceaccount:shop:*"],
       ["of the system", "system:serviceaccount:kube-system:orders"],
     ] as const)
-      it(`of one ${title} is exchanged for nothing`, async () =>
-        assert.deepEqual(await judged(await token({ sub })), []));
+      it(`of one ${title} is exchanged for nothing`, async () => assert.deepEqual(await judged(await token({ sub })), []));
 
     it("is refused from another issuer, with another signature, for another audience, and late", async () => {
       const { privateKey } = generateKeyPairSync("rsa", {
@@ -81,10 +79,7 @@ for (const cloud of ["aws", "azure"] as const)
         privateKeyEncoding: { type: "pkcs1", format: "pem" },
         publicKeyEncoding: { type: "spki", format: "pem" },
       });
-      await assert.rejects(
-        judged(await token({ iss: "https://other.example.com" }, privateKey)),
-        /provider|AADSTS700211/,
-      );
+      await assert.rejects(judged(await token({ iss: "https://other.example.com" }, privateKey)), /provider|AADSTS700211/);
       await assert.rejects(judged(await token({}, privateKey)), /no applicable key/);
       await assert.rejects(judged(await token({ aud: "https://kubernetes.default.svc" })), /"aud" claim/);
       await assert.rejects(judged(await token({ exp: 1 })), /"exp" claim/);

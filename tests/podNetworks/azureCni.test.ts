@@ -30,10 +30,7 @@ function configOf(network: Plain = {}, more: Plain = {}): Readonly<Record<string
     ...base,
     "fenestra:network": JSON.stringify(merged),
     ...Object.fromEntries(
-      Object.entries(more).map(([key, value]) => [
-        `fenestra:${key}`,
-        typeof value === "string" ? value : JSON.stringify(value),
-      ]),
+      Object.entries(more).map(([key, value]) => [`fenestra:${key}`, typeof value === "string" ? value : JSON.stringify(value)]),
     ),
   };
 }
@@ -69,9 +66,7 @@ describe("Azure CNI", () => {
     assert.deepEqual(refused({}, { kubernetes: { podCidr: "10.128.0.0/14" } }), [
       "kubernetes.podCidr is not used with network.pods: azure-cni, where pods have addresses of network.cidr",
     ]);
-    assert.deepEqual(refused({ cidr: "10.0.0.0/21" }), [
-      "network.cidr leaves the pods of control-plane machines too few addresses",
-    ]);
+    assert.deepEqual(refused({ cidr: "10.0.0.0/21" }), ["network.cidr leaves the pods of control-plane machines too few addresses"]);
     assert.deepEqual(refused({ zones: ["1"] }, { controlPlane: { replicas: 5 } }), [
       "controlPlane.replicas puts 5 control-plane machines into zone 1, whose subnet has addresses for the pods of three",
     ]);
@@ -117,9 +112,7 @@ describe("Azure CNI", () => {
     const all = hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])]);
     assert.equal(new Set(all).size, 3 * 16 + 2 * 31);
     assert.deepEqual(
-      hosts
-        .slice(0, 3)
-        .map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]),
+      hosts.slice(0, 3).map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]),
       [
         ["10.60.8.10", "10.60.8.16", "10.60.8.30"],
         ["10.60.8.11", "10.60.8.31", "10.60.8.45"],
@@ -141,10 +134,7 @@ describe("Azure CNI", () => {
     const spec = specOf({ zones: ["1", "2"] }, { controlPlane: { replicas: 3 } });
     const { program } = await withMocks(() => deployAzure(spec), { region: spec.region });
     const hosts = collectAzureHosts(program, () => 2);
-    const counts = hosts.map(({ os, machine }) => [
-      machine.group === undefined ? "control plane" : os,
-      machine.secondaryIps?.length,
-    ]);
+    const counts = hosts.map(({ os, machine }) => [machine.group === undefined ? "control plane" : os, machine.secondaryIps?.length]);
     assert.deepEqual(counts.slice(0, 3), Array(3).fill(["control plane", 15]));
     assert.deepEqual(
       counts.slice(3).map(([, count]) => count),
@@ -171,9 +161,7 @@ describe("Azure CNI", () => {
 
   it("opens machines to each other's pods, but etcd to no worker", () => {
     const rules = securityRules(specOf()).filter(({ group }) => group === "control-plane");
-    const order = rules
-      .toSorted((a, b) => a.priority - b.priority)
-      .map(({ name, access, ports }) => `${access} ${name} ${ports.join()}`);
+    const order = rules.toSorted((a, b) => a.priority - b.priority).map(({ name, access, ports }) => `${access} ${name} ${ports.join()}`);
     assert.deepEqual(order.slice(-4), [
       "Deny control-plane-etcd-closed 2379-2380",
       "Allow control-plane-pods-from-control-plane *",
@@ -211,12 +199,7 @@ describe("Azure CNI", () => {
     const stages = withPodNetwork(linuxWorkerStages, azureCni).map(({ name }) => name);
     assert.deepEqual(stages.slice(0, 4), ["identity", "os", "pod-network", "artifacts"]);
     const script = readWindowsScript("start-kube-proxy.ps1", azureCni);
-    const steps = [
-      "Clear-State $Machine",
-      "New-FirstNetwork $Machine",
-      "Repair-Routes",
-      "Write-Text $network.conflist",
-    ];
+    const steps = ["Clear-State $Machine", "New-FirstNetwork $Machine", "Repair-Routes", "Write-Text $network.conflist"];
     const places = steps.map((step) => script.indexOf(step));
     assert.ok(places.every((place, index) => place > (places[index - 1] ?? 0)));
   });
@@ -240,10 +223,7 @@ describe("a Linux machine with Azure CNI", function () {
 
   it("leaves the interface its own address, which networkd takes away and asks for again", () => {
     const here = machine(exampleLinuxWorker({ ...specOf(), artifacts: spec.artifacts }));
-    assert.match(
-      here.read("/etc/systemd/network/05-fenestra.network"),
-      /^\[Match\]\nDriver=hv_netvsc\n\n\[Network\]\nDHCP=ipv4\n/m,
-    );
+    assert.match(here.read("/etc/systemd/network/05-fenestra.network"), /^\[Match\]\nDriver=hv_netvsc\n\n\[Network\]\nDHCP=ipv4\n/m);
     here.write("/var/lib/fenestra/identity.env", "NODE_IP=10.0.0.5\n");
     const add = (last: number) => `ip address add 10.0.0.${last}/24 dev eth0`;
     // What networkd 252 was seen to do within a second, no address at all and then that of DHCP, and one that it leaves.

@@ -32,8 +32,7 @@ type Cloud = keyof typeof clouds;
 
 const vnet = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "").existing.id;
 /** An id of the stack files by its last part. */
-const idOf = (name: string): string =>
-  name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`;
+const idOf = (name: string): string => (name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`);
 
 /**
  * A program in a cloud where some outputs of an existing resource are others than the stack file says; `null` takes it away.
@@ -66,8 +65,7 @@ async function compared(cloud: Cloud, recorded: Recorded): Promise<readonly [fir
   const newInputs = JSON.parse(JSON.stringify(inputs, (_, value) => (value === String(unknown) ? {} : value)));
   const call = async (hooks: readonly string[] = []): Promise<string> => {
     try {
-      for (const name of hooks)
-        await Reflect.apply(recorded.hooks.get(name)?.callback ?? assert.fail(name), undefined, [{ newInputs }]);
+      for (const name of hooks) await Reflect.apply(recorded.hooks.get(name)?.callback ?? assert.fail(name), undefined, [{ newInputs }]);
       return "";
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
@@ -113,41 +111,19 @@ describe("an existing network", () => {
     it(`of ${cloud} is compared before any machine is made`, async () => {
       const { program } = await runAll(cloud);
       const check = program.resources.find(({ name }) => name === `${clouds[cloud].stack}-network-check`);
-      const machines = program.resources.filter(({ type }) =>
-        /:(Instance|Group|VirtualMachine|VirtualMachineScaleSet)$/.test(type),
-      );
+      const machines = program.resources.filter(({ type }) => /:(Instance|Group|VirtualMachine|VirtualMachineScaleSet)$/.test(type));
       assert.equal(machines.length, 3);
       for (const { name, dependencies } of machines) assert.ok(dependencies.includes(check?.urn ?? "?"), name);
     });
   }
 
   for (const [cloud, id, outputs, told] of [
-    [
-      "aws",
-      "vpc-0a1b2c3d4e5f60718",
-      { cidrBlock: "10.51.0.0/20" },
-      /network\.cidr: the first range of vpc-\w+ is 10\.51/,
-    ],
+    ["aws", "vpc-0a1b2c3d4e5f60718", { cidrBlock: "10.51.0.0/20" }, /network\.cidr: the first range of vpc-\w+ is 10\.51/],
     ["aws", "vpc-0a1b2c3d4e5f60718", { enableDnsSupport: false }, /existing\.id: enableDnsSupport of .* is false/],
     ["aws", "subnet-0a00000000000000a", { vpcId: "vpc-1" }, /eu-central-1a\.private\.id: the VPC of \S+ is vpc-1 in/],
-    [
-      "aws",
-      "subnet-0a00000000000000b",
-      { availabilityZone: "eu-central-1c" },
-      /1b\.private\.id: the zone .* is eu-central-1c/,
-    ],
-    [
-      "aws",
-      "subnet-0c00000000000000b",
-      { cidrBlock: "100.64.0.32/28" },
-      /1b\.controlPlane\.cidr: the range .* is 100\.64\.0\.32/,
-    ],
-    [
-      "aws",
-      "subnet-0a00000000000000a",
-      { mapPublicIpOnLaunch: true },
-      /mapPublicIpOnLaunch .* is true .*, and not false/,
-    ],
+    ["aws", "subnet-0a00000000000000b", { availabilityZone: "eu-central-1c" }, /1b\.private\.id: the zone .* is eu-central-1c/],
+    ["aws", "subnet-0c00000000000000b", { cidrBlock: "100.64.0.32/28" }, /1b\.controlPlane\.cidr: the range .* is 100\.64\.0\.32/],
+    ["aws", "subnet-0a00000000000000a", { mapPublicIpOnLaunch: true }, /mapPublicIpOnLaunch .* is true .*, and not false/],
     [
       "aws",
       "subnet-0c00000000000000a",
@@ -155,12 +131,7 @@ describe("an existing network", () => {
       /OnLaunch .* is ip-name [\s\S]*fix: .*aws ec2 modify-subnet/,
     ],
     ["azure", "spoke", { location: "northeurope" }, /existing\.id: the region of spoke is northeurope/],
-    [
-      "azure",
-      "spoke",
-      { addressSpace: { addressPrefixes: ["10.60.0.0/20"] } },
-      /moreCidrs: the list of ranges .* is 10\.60\.0\.0\/20 in/,
-    ],
+    ["azure", "spoke", { addressSpace: { addressPrefixes: ["10.60.0.0/20"] } }, /moreCidrs: the list of ranges .* is 10\.60\.0\.0\/20 in/],
     ["azure", "nodes", { addressPrefix: "10.60.4.0/22" }, /private\.cidr: the range of nodes is 10\.60\.4\.0\/22/],
     [
       "azure",
@@ -246,10 +217,7 @@ describe("an existing network", () => {
     assert.equal(simulate(at("fits", ours)).outputs.privateIp, "10.0.0.10");
     const theirs = at("strange", { ...ours, securityGroups: [group("vpc-2")] });
     assert.throws(() => simulate(theirs), /Security group \S+ and subnet subnet-1 belong to different networks/);
-    assert.throws(
-      () => simulate(at("far", { ...ours, privateIps: ["10.0.0.16"] })),
-      /does not fall within .* 10\.0\.0\.0\/28/,
-    );
+    assert.throws(() => simulate(at("far", { ...ours, privateIps: ["10.0.0.16"] })), /does not fall within .* 10\.0\.0\.0\/28/);
   });
 
   it("that is created has the name servers of the stack file", async () => {
@@ -260,8 +228,7 @@ describe("an existing network", () => {
     const link = resource(aws, "aws:ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation", "aws-dev-network-dns");
     assert.equal(link.inputs.dhcpOptionsId, options.id);
     const azure = await withMocks(
-      () =>
-        deployAzure(specOf("azure-dev", { network: JSON.stringify({ zones: ["1"], dns: { servers: ["10.0.9.4"] } }) })),
+      () => deployAzure(specOf("azure-dev", { network: JSON.stringify({ zones: ["1"], dns: { servers: ["10.0.9.4"] } }) })),
       { region: "westeurope" },
     );
     const vnet = resource(azure, "azure-native:network:VirtualNetwork", "azure-dev-network-vnet");
@@ -277,9 +244,7 @@ describe("an existing network", () => {
       public: "subnet-0b00000000000000b",
     });
     const rules = ofType(recorded, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule");
-    const ranges = [...rules]
-      .filter(([name]) => name.includes("api-internal-from"))
-      .map(([, { inputs }]) => inputs.cidrIpv4);
+    const ranges = [...rules].filter(([name]) => name.includes("api-internal-from")).map(([, { inputs }]) => inputs.cidrIpv4);
     assert.deepEqual(ranges, ["10.50.0.0/20", "100.64.0.0/24"]);
   });
 });

@@ -10,10 +10,7 @@ describe("the rehearsal's check of real add-ons can fail", function () {
 
   for (const [name, reason] of [
     ["add-on-without-right", /:metrics-server may not \w+ nodes/],
-    [
-      "add-on-unknown-flag",
-      /^metrics-server-\S+, metrics-server ended with exit code \d+: .*unknown flag: --metric-resolutions/,
-    ],
+    ["add-on-unknown-flag", /^metrics-server-\S+, metrics-server ended with exit code \d+: .*unknown flag: --metric-resolutions/],
     ["no-upstream-dns", /^coredns-\S+, coredns ended with exit code \d+: .*[Ll]oop/],
   ] as const) {
     it(`sees ${name}`, async () => {

@@ -30,8 +30,7 @@ describe("a call of the harness to the control plane", function () {
     await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
     const address = server.address();
     const port = typeof address === "object" ? address?.port : undefined;
-    return apiFor(kubeconfig({ server: `https://localhost:${port}`, ca: authority.certificate, user: { token: "t" } }))
-      .core;
+    return apiFor(kubeconfig({ server: `https://localhost:${port}`, ca: authority.certificate, user: { token: "t" } })).core;
   }
   const namespace = "default";
   const maps = "/api/v1/namespaces/default/configmaps";

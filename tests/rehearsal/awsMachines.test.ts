@@ -58,10 +58,7 @@ describe("the simulated Auto Scaling", () => {
     const { ask, lifecycle } = waiting();
     assert.deepEqual(await ask({ LifecycleHookName: "launch" }), notWaiting);
     assert.deepEqual(await ask({ LifecycleHookName: "drain" }), notWaiting);
-    assert.deepEqual(await ask({ InstanceId: "i-cp" }), [
-      400,
-      "No active Lifecycle Action found with instance ID i-cp",
-    ]);
+    assert.deepEqual(await ask({ InstanceId: "i-cp" }), [400, "No active Lifecycle Action found with instance ID i-cp"]);
     assert.deepEqual(await ask({ LifecycleActionResult: "DONE" }), [400, "LifecycleActionResult DONE is invalid"]);
     assert.equal(await ask({ LifecycleActionResult: "ABANDON" }), 200);
     assert.deepEqual([...lifecycle.launched], []);
@@ -100,24 +97,15 @@ describe("the simulated EC2", () => {
 
   it("finds the machines for which every filter holds, with wildcards", async () => {
     assert.deepEqual(await describeInstances("i-cp"), [200, "i-cp", "i-worker", "i-nokey"]);
-    assert.deepEqual(await describeInstances("i-cp", ["instance-id", "i-worker"], ["instance-state-name", "running"]), [
-      200,
-      "i-worker",
-    ]);
+    assert.deepEqual(await describeInstances("i-cp", ["instance-id", "i-worker"], ["instance-state-name", "running"]), [200, "i-worker"]);
     const groups = "tag:aws:autoscaling:groupName";
-    assert.deepEqual(await describeInstances("i-cp", [groups, "dev-w*"], ["tag:kubernetes.io/cluster/dev", "owned"]), [
-      200,
-      "i-worker",
-    ]);
+    assert.deepEqual(await describeInstances("i-cp", [groups, "dev-w*"], ["tag:kubernetes.io/cluster/dev", "owned"]), [200, "i-worker"]);
     assert.deepEqual(await describeInstances("i-cp", [groups, "dev-w"]), [200]);
     assert.deepEqual(await describeInstances("i-cp", ["tag:kubernetes.io/cluster/other", "owned"]), [200]);
   });
 
   it("refuses a filter that it does not know, and who may not look", async () => {
-    assert.deepEqual(await describeInstances("i-cp", ["instance", "i-worker"]), [
-      400,
-      "The filter 'instance' is invalid",
-    ]);
+    assert.deepEqual(await describeInstances("i-cp", ["instance", "i-worker"]), [400, "The filter 'instance' is invalid"]);
     assert.deepEqual(await describeInstances("i-worker"), [403]);
   });
 });

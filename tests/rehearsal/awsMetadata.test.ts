@@ -23,8 +23,7 @@ describe("the simulated metadata service of AWS", () => {
   it("answers the machine that asks, with its own values", async () => {
     const world = start();
     const headers = { "x-aws-ec2-metadata-token": await token(world, "10.0.0.5") };
-    const ask = async (path: string) =>
-      (await world.metadata(request("10.0.0.5", `/latest/meta-data/${path}`, headers))).body;
+    const ask = async (path: string) => (await world.metadata(request("10.0.0.5", `/latest/meta-data/${path}`, headers))).body;
     assert.equal(await ask("instance-id"), "i-worker");
     assert.equal(await ask("placement/availability-zone"), "eu-central-1a");
     assert.equal(await ask("local-ipv4"), "10.0.0.5");
@@ -34,8 +33,7 @@ describe("the simulated metadata service of AWS", () => {
     assert.equal(keys.AccessKeyId, world.byId("i-worker").credentials.accessKeyId);
     assert.equal(keys.Token, world.byId("i-worker").credentials.sessionToken);
     assert.equal(
-      (await world.metadata(request("10.0.0.5", "/latest/meta-data/iam/security-credentials/control-plane", headers)))
-        .status,
+      (await world.metadata(request("10.0.0.5", "/latest/meta-data/iam/security-credentials/control-plane", headers))).status,
       404,
     );
   });
@@ -58,10 +56,7 @@ describe("the simulated metadata service of AWS", () => {
   });
 
   it("knows nothing of an address that no machine has", async () => {
-    assert.equal(
-      (await start().metadata(request("10.0.0.99", "/latest/api/token", { [ttl]: "300" }, "PUT"))).status,
-      404,
-    );
+    assert.equal((await start().metadata(request("10.0.0.99", "/latest/api/token", { [ttl]: "300" }, "PUT"))).status, 404);
   });
 
   it("gives credentials of the length that AWS's have, new ones each time", () => {

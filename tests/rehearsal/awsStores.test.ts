@@ -24,9 +24,7 @@ describe("the simulated Parameter Store", () => {
         ["i-worker", "kms:Decrypt", true],
       ],
     );
-    assert.deepEqual(contexts, [
-      { "kms:ViaService": `ssm.${region}.amazonaws.com`, "kms:EncryptionContext:PARAMETER_ARN": parameterArn },
-    ]);
+    assert.deepEqual(contexts, [{ "kms:ViaService": `ssm.${region}.amazonaws.com`, "kms:EncryptionContext:PARAMETER_ARN": parameterArn }]);
   });
 
   it("takes a new value from a role that may write, and tells its version", async () => {
@@ -53,10 +51,7 @@ describe("the simulated Parameter Store", () => {
     for (const left of ["Tier", "KeyId"]) {
       const { send, cloud } = start();
       const input = { ...standard, Value: "x", [left]: undefined };
-      assert.deepEqual(typeOf(await send("i-cp", parameterCall("PutParameter", input))), [
-        400,
-        "AccessDeniedException",
-      ]);
+      assert.deepEqual(typeOf(await send("i-cp", parameterCall("PutParameter", input))), [400, "AccessDeniedException"]);
       assert.equal(cloud.parameters.get("/fenestra/dev/join")?.value, "first");
     }
   });
@@ -69,19 +64,10 @@ describe("the simulated Parameter Store", () => {
 
   it("refuses to overwrite unasked, to show what is encrypted, and what it does not know", async () => {
     const { send } = start();
-    assert.deepEqual(typeOf(await send("i-cp", parameterCall("PutParameter", { Value: "x" }))), [
-      400,
-      "ParameterAlreadyExists",
-    ]);
+    assert.deepEqual(typeOf(await send("i-cp", parameterCall("PutParameter", { Value: "x" }))), [400, "ParameterAlreadyExists"]);
     assert.deepEqual(typeOf(await send("i-cp", parameterCall("GetParameter", {}))), [400, "ValidationException"]);
-    assert.deepEqual(typeOf(await send("i-cp", parameterCall("GetParameter", { Name: "/other" }))), [
-      400,
-      "ParameterNotFound",
-    ]);
-    assert.deepEqual(typeOf(await send("i-cp", parameterCall("DeleteParameter", {}))), [
-      400,
-      "UnknownOperationException",
-    ]);
+    assert.deepEqual(typeOf(await send("i-cp", parameterCall("GetParameter", { Name: "/other" }))), [400, "ParameterNotFound"]);
+    assert.deepEqual(typeOf(await send("i-cp", parameterCall("DeleteParameter", {}))), [400, "UnknownOperationException"]);
   });
 });
 
@@ -91,8 +77,7 @@ describe("the simulated KMS", () => {
     headers: { "content-type": "application/x-amz-json-1.1", "x-amz-target": `TrentService.${operation}` },
     body: JSON.stringify(input),
   });
-  const encrypt = (plain: string, KeyId = keyArn) =>
-    call("Encrypt", { KeyId, Plaintext: Buffer.from(plain).toString("base64") });
+  const encrypt = (plain: string, KeyId = keyArn) => call("Encrypt", { KeyId, Plaintext: Buffer.from(plain).toString("base64") });
   const decrypt = (CiphertextBlob: unknown) => call("Decrypt", { CiphertextBlob });
   const documentOf = ({ body }: EndpointAnswer) => JSON.parse(String(body));
 
@@ -123,10 +108,7 @@ describe("the simulated KMS", () => {
     const forged = Buffer.from(CiphertextBlob, "base64");
     forged.writeUInt8(forged.readUInt8(forged.length - 1) ^ 1, forged.length - 1);
     for (const blob of [forged, Buffer.from("seed")])
-      assert.deepEqual(typeOf(await send("i-cp", decrypt(blob.toString("base64")))), [
-        400,
-        "InvalidCiphertextException",
-      ]);
+      assert.deepEqual(typeOf(await send("i-cp", decrypt(blob.toString("base64")))), [400, "InvalidCiphertextException"]);
     assert.deepEqual(typeOf(await send("i-cp", encrypt("x".repeat(4097)))), [400, "ValidationException"]);
     assert.deepEqual(typeOf(await send("i-cp", encrypt("x", "alias/one"))), [400, "ValidationException"]);
     assert.deepEqual(typeOf(await send("i-cp", call("GenerateDataKey", {}))), [400, "UnknownOperationException"]);

@@ -52,9 +52,7 @@ export class Caller {
   }
 
   async token(resource: string): Promise<string> {
-    const answer = await this.metadata(
-      `identity/oauth2/token?api-version=2018-02-01&resource=${encodeURIComponent(resource)}`,
-    );
+    const answer = await this.metadata(`identity/oauth2/token?api-version=2018-02-01&resource=${encodeURIComponent(resource)}`);
     return String(documentOf(answer).access_token);
   }
 }

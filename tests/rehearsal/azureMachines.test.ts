@@ -44,12 +44,7 @@ describe("machines on Azure", () => {
         [`${compute}/virtualMachines/dev-cp-0`, "dev-cp-0", "dev-cp-0", "linux"],
         [`${compute}/virtualMachineScaleSets/dev-linux/virtualMachines/0`, "dev-linux_0", "linux000000", "linux"],
         [`${compute}/virtualMachineScaleSets/dev-linux/virtualMachines/1`, "dev-linux_1", "linux000001", "linux"],
-        [
-          `${compute}/virtualMachineScaleSets/dev-win2022/virtualMachines/0`,
-          "dev-win2022_0",
-          "Win2022000000",
-          "windows",
-        ],
+        [`${compute}/virtualMachineScaleSets/dev-win2022/virtualMachines/0`, "dev-win2022_0", "Win2022000000", "windows"],
       ],
     );
   });
@@ -79,12 +74,7 @@ describe("machines on Azure", () => {
     assert.equal(collectMachines(azureCluster(), () => 3).length, 7);
   });
 
-  const broken: readonly (readonly [
-    what: string,
-    name: string,
-    change: (inputs: PropertyMap) => PropertyMap,
-    RegExp,
-  ])[] = [
+  const broken: readonly (readonly [what: string, name: string, change: (inputs: PropertyMap) => PropertyMap, RegExp])[] = [
     [
       "computer names that two sets share",
       "win2022",
@@ -134,17 +124,9 @@ describe("the extension of a Windows machine", () => {
   const run = "powershell.exe -NoProfile -ExecutionPolicy Bypass -File C:\\a.ps1";
   const refused: readonly (readonly [what: string, command: string | undefined, RegExp])[] = [
     ["no command", undefined, /no extension runs the custom data/],
-    [
-      "another source",
-      `copy /y C:\\AzureData\\Other.bin C:\\a.ps1 && ${run}`,
-      /the extension copies C:\\AzureData\\Other.bin/,
-    ],
+    ["another source", `copy /y C:\\AzureData\\Other.bin C:\\a.ps1 && ${run}`, /the extension copies C:\\AzureData\\Other.bin/],
     ["another script", `copy /y ${data} C:\\b.ps1 && ${run}`, /to C:\\b.ps1 and runs C:\\a.ps1/],
-    [
-      "a name without .ps1",
-      `copy /y ${data} C:\\a && powershell.exe -File C:\\a`,
-      /PowerShell runs no file named C:\\a$/,
-    ],
+    ["a name without .ps1", `copy /y ${data} C:\\a && powershell.exe -File C:\\a`, /PowerShell runs no file named C:\\a$/],
     ["a copy that nobody runs", `copy /y ${data} C:\\a.ps1`, /is not a copy and a start/],
     ["quotes", `copy /y "${data}" C:\\a.ps1 && ${run}`, /characters that cmd changes/],
     ["a variable", `copy /y %SYSTEMDRIVE%\\x C:\\a.ps1 && ${run}`, /characters that cmd changes/],
@@ -210,11 +192,7 @@ describe("the simulated Azure", () => {
       secretName: "ca",
       properties: { value: new Secret("hidden"), contentType: "text/plain" },
     });
-    assert.deepEqual(Object.keys(Object(outputs.properties)).sort(), [
-      "contentType",
-      "secretUri",
-      "secretUriWithVersion",
-    ]);
+    assert.deepEqual(Object.keys(Object(outputs.properties)).sort(), ["contentType", "secretUri", "secretUriWithVersion"]);
     assert.equal(Object(outputs.properties).secretUri, "https://v.vault.azure.net/secrets/ca");
   });
 

@@ -13,10 +13,7 @@ describe("Azure's metadata service", () => {
       ["Win2022000000", "dev-win2022_0", "1", "dev-win2022", subscription],
     );
     assert.equal(compute.resourceGroupName, "Dev-RG");
-    assert.equal(
-      compute.resourceId,
-      `${group}/providers/Microsoft.Compute/virtualMachineScaleSets/dev-win2022/virtualMachines/0`,
-    );
+    assert.equal(compute.resourceId, `${group}/providers/Microsoft.Compute/virtualMachineScaleSets/dev-win2022/virtualMachines/0`);
     const [card] = Object(document.network).interface;
     assert.deepEqual(card.ipv4, {
       ipAddress: [{ privateIpAddress: "10.0.0.6", publicIpAddress: "" }],
@@ -46,13 +43,9 @@ describe("Azure's metadata service", () => {
     const ask = (client: string) =>
       worker.metadata(`identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fx&client_id=${client}`);
     const program = azureCluster();
-    const clientOf = (name: string) =>
-      textOf(program.resources.find((resource) => resource.name === name)?.outputs.clientId) ?? "";
+    const clientOf = (name: string) => textOf(program.resources.find((resource) => resource.name === name)?.outputs.clientId) ?? "";
     const own = documentOf(await ask(clientOf("worker-identity")));
-    assert.deepEqual(
-      [own.token_type, own.resource, own.client_id],
-      ["Bearer", "https://x", clientOf("worker-identity")],
-    );
+    assert.deepEqual([own.token_type, own.resource, own.client_id], ["Bearer", "https://x", clientOf("worker-identity")]);
     const other = await ask(clientOf("control-plane-identity"));
     assert.deepEqual([other.status, documentOf(other).error_description], [400, "Identity not found"]);
     assert.equal(cloud.calls.length, 0);
@@ -69,9 +62,7 @@ describe("Azure's metadata service", () => {
     const ask = async (id: string, body?: string) =>
       await new Caller(cloud, id).metadata("scheduledevents?api-version=2020-07-01", { metadata: "true" }, body);
     const told = async () =>
-      await Promise.all(
-        cloud.machines.map(async ({ id }) => [id, Object(documentOf(await ask(id)).Events).length] as const),
-      );
+      await Promise.all(cloud.machines.map(async ({ id }) => [id, Object(documentOf(await ask(id)).Events).length] as const));
     const others = [
       ["dev-cp-0", 0],
       ["win2022000000", 0],
@@ -109,18 +100,9 @@ describe("Azure's resource manager", () => {
     const audience = "https://management.azure.com";
     assert.equal((await controlPlane.call("POST", url, await controlPlane.token(audience))).status, 202);
     const gone = url.replace("virtualMachines/1", "virtualMachines/7");
-    assert.deepEqual(codeOf(await controlPlane.call("POST", gone, await controlPlane.token(audience))), [
-      404,
-      "NotFound",
-    ]);
-    assert.deepEqual(codeOf(await worker.call("POST", url, await worker.token(audience))), [
-      403,
-      "AuthorizationFailed",
-    ]);
-    assert.deepEqual(codeOf(await worker.call("POST", url, await worker.token(vaultAudience))), [
-      401,
-      "AuthenticationFailed",
-    ]);
+    assert.deepEqual(codeOf(await controlPlane.call("POST", gone, await controlPlane.token(audience))), [404, "NotFound"]);
+    assert.deepEqual(codeOf(await worker.call("POST", url, await worker.token(audience))), [403, "AuthorizationFailed"]);
+    assert.deepEqual(codeOf(await worker.call("POST", url, await worker.token(vaultAudience))), [401, "AuthenticationFailed"]);
   });
 });
 
@@ -133,14 +115,8 @@ describe("Azure's resource manager, asked who a machine is", () => {
     const audience = "https://management.azure.com";
     const token = await controlPlane.token(audience);
     const { properties } = documentOf(await controlPlane.call("GET", url(1), token));
-    assert.match(
-      JSON.stringify(properties),
-      /"computerName":"linux000001".*"timeCreated":"[\d-]{10}T[\d:]{8}\.\d{7}\+00:00"/,
-    );
+    assert.match(JSON.stringify(properties), /"computerName":"linux000001".*"timeCreated":"[\d-]{10}T[\d:]{8}\.\d{7}\+00:00"/);
     assert.deepEqual(codeOf(await controlPlane.call("GET", url(7), token)), [404, "NotFound"]);
-    assert.deepEqual(codeOf(await worker.call("GET", url(1), await worker.token(audience))), [
-      403,
-      "AuthorizationFailed",
-    ]);
+    assert.deepEqual(codeOf(await worker.call("GET", url(1), await worker.token(audience))), [403, "AuthorizationFailed"]);
   });
 });

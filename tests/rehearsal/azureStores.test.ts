@@ -81,8 +81,7 @@ describe("Azure's Key Vault", () => {
     assert.deepEqual(codeOf(await call(controlPlane, "decrypt", value, newer)), [400, "BadParameter"]);
     const long = Buffer.alloc(191).toString("base64url");
     assert.deepEqual(codeOf(await call(controlPlane, "encrypt", long)), [400, "BadParameter"]);
-    for (const operation of ["encrypt", "decrypt"])
-      assert.deepEqual(codeOf(await call(worker, operation, value)), [403, "Forbidden"]);
+    for (const operation of ["encrypt", "decrypt"]) assert.deepEqual(codeOf(await call(worker, operation, value)), [403, "Forbidden"]);
   });
 
   it("lets a worker write nothing", async () => {
@@ -95,10 +94,7 @@ describe("Azure's Key Vault", () => {
     const { controlPlane } = start();
     const other = await controlPlane.call("GET", at(caUrl), await controlPlane.token("https://management.azure.com"));
     assert.equal(other.status, 401);
-    assert.match(
-      String(other.body),
-      /Invalid audience. Expected https:\/\/vault.azure.net, found: https:\/\/management/,
-    );
+    assert.match(String(other.body), /Invalid audience. Expected https:\/\/vault.azure.net, found: https:\/\/management/);
     assert.equal((await controlPlane.call("GET", at(caUrl), "eyJ.made.up")).status, 401);
     assert.equal((await controlPlane.call("GET", at(caUrl), undefined)).status, 401);
   });
@@ -138,8 +134,7 @@ describe("Azure's blobs", () => {
   it("are written, listed, read and deleted by the control plane", async () => {
     const { controlPlane } = start();
     const token = await controlPlane.token("https://storage.azure.com");
-    const call = (method: string, name: string, more = {}) =>
-      controlPlane.call(method, blob(name), token, { headers: version, ...more });
+    const call = (method: string, name: string, more = {}) => controlPlane.call(method, blob(name), token, { headers: version, ...more });
     const statuses = [
       (await call("PUT", "/dev/b.gz", write)).status,
       (await call("PUT", "/dev/a.gz", write)).status,
@@ -200,9 +195,7 @@ describe("a storage account's firewall", () => {
     const { controlPlane } = start(changes);
     const token = await controlPlane.token("https://storage.azure.com");
     const headers = { "x-ms-version": "2023-11-03" };
-    return (
-      await controlPlane.call("GET", `https://${blobHost}/snapshots?restype=container&comp=list`, token, { headers })
-    ).status;
+    return (await controlPlane.call("GET", `https://${blobHost}/snapshots?restype=container&comp=list`, token, { headers })).status;
   };
 
   it("admits a subnet that it names and that has the service endpoint", async () => {

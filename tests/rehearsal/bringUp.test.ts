@@ -6,8 +6,7 @@ import { stuckStage } from "../../rehearsal/machines/bootstrapLog.ts";
 import { refusal } from "../../rehearsal/machines/kubeletLog.ts";
 
 const done = 'I1122 01:59:52.226967 2291 kubelet_node_status.go:78] "Successfully registered node" node="i-1"';
-const tooEarly =
-  'E1122 01:59:51.2 2291 kubelet_node_status.go:107] "Unable to register node with API server" err="Unauthorized"';
+const tooEarly = 'E1122 01:59:51.2 2291 kubelet_node_status.go:107] "Unable to register node with API server" err="Unauthorized"';
 const notSigned =
   'E1122 02:00:01.1 2291 certificate_manager.go:596] "Failed while requesting a signed certificate from the control plane" err="cannot create certificate signing request: Post \\"https://api:6443\\": tls: failed to verify certificate: x509: certificate signed by unknown authority" logger="UnhandledError"';
 
@@ -35,10 +34,7 @@ describe("why a kubelet has no node", () => {
   it("is nothing once it goes on, nor while an API server is away", () => {
     assert.equal(refusal(`${notSigned}\n${done}`), undefined);
     assert.equal(refusal(tooEarly), undefined);
-    assert.equal(
-      refusal('"Unable to register node with API server" err="dial tcp 10.0.0.1:6443: connect: connection refused"'),
-      undefined,
-    );
+    assert.equal(refusal('"Unable to register node with API server" err="dial tcp 10.0.0.1:6443: connect: connection refused"'), undefined);
     assert.equal(refusal(""), undefined);
   });
 
@@ -70,18 +66,9 @@ describe("a bootstrap that gets no further", () => {
 
   it("is one whose stage has failed three times in a row, without waiting", () => {
     const run = `${done("os")}${failed("artifacts", 31)}`;
-    assert.equal(
-      stuckStage(run.repeat(3)),
-      "stage artifacts fails each time: 2026-11-22T02:00:00Z error: no artifacts",
-    );
+    assert.equal(stuckStage(run.repeat(3)), "stage artifacts fails each time: 2026-11-22T02:00:00Z error: no artifacts");
     const waiting = failed("addons", 120).repeat(4);
-    for (const log of [
-      "",
-      run.repeat(2),
-      waiting,
-      `${run.repeat(3)}${done("artifacts")}`,
-      `${run.repeat(2)}${waiting}`,
-    ])
+    for (const log of ["", run.repeat(2), waiting, `${run.repeat(3)}${done("artifacts")}`, `${run.repeat(2)}${waiting}`])
       assert.equal(stuckStage(log), undefined, log);
   });
 });

@@ -15,16 +15,7 @@ export async function broken(
 ): Promise<{ code: number; lines: readonly string[] }> {
   const outcome = await run(
     fenestra,
-    [
-      "rehearse",
-      "--stack",
-      stack,
-      ...stackDir,
-      "--only",
-      only,
-      ...[breakages].flat().flatMap((name) => ["--break", name]),
-      ...more,
-    ],
+    ["rehearse", "--stack", stack, ...stackDir, "--only", only, ...[breakages].flat().flatMap((name) => ["--break", name]), ...more],
     {
       maxBuffer: 16 * 2 ** 20,
     },

@@ -64,10 +64,13 @@ describe("a command line of systemd", () => {
 
   it("gets its variables: a word of its own is split, one in braces is not", () => {
     const environment = { ARGS: "--a --b", PATHS: "/x y" };
-    assert.deepEqual(
-      commandLine(`/usr/bin/kubelet $ARGS --c=${braced("PATHS")} $NONE ${braced("NONE")}`, environment),
-      ["/usr/bin/kubelet", "--a", "--b", "--c=/x y", ""],
-    );
+    assert.deepEqual(commandLine(`/usr/bin/kubelet $ARGS --c=${braced("PATHS")} $NONE ${braced("NONE")}`, environment), [
+      "/usr/bin/kubelet",
+      "--a",
+      "--b",
+      "--c=/x y",
+      "",
+    ]);
   });
 
   it("loses the marks before its program", () => {

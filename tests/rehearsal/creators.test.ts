@@ -27,11 +27,7 @@ describe("the users that created Nodes, by audit logs", () => {
   });
 
   it("are not those who were refused or came too late", () => {
-    const refused = creatorsIn([
-      event("system:bootstrap:abc", "a", 403),
-      event("nobody", "a", 422),
-      event(undefined, undefined, 401),
-    ]);
+    const refused = creatorsIn([event("system:bootstrap:abc", "a", 403), event("nobody", "a", 422), event(undefined, undefined, 401)]);
     assert.deepEqual([...refused], []);
     const late = creatorsIn([event("system:node:a", "a", 201), event("nobody", "a", 409)]);
     assert.deepEqual([...late], [["a", "system:node:a"]]);

@@ -27,10 +27,7 @@ describe("the simulated endpoints of AWS", () => {
     const { handle, byId } = start();
     const request = signedRequest(byId("i-cp"), byId("i-cp"), read);
     const headers = { ...request.headers, "x-amz-meta": "later" };
-    assert.deepEqual(typeOf(await handle({ ...request, headers })), [
-      403,
-      "SignatureDoesNotMatch: x-amz-meta not signed",
-    ]);
+    assert.deepEqual(typeOf(await handle({ ...request, headers })), [403, "SignatureDoesNotMatch: x-amz-meta not signed"]);
   });
 
   it("are none for an unknown caller or name", async () => {

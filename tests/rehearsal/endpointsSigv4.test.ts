@@ -74,8 +74,7 @@ describe("Signature Version 4", () => {
   }
 
   it("folds blanks in a header's value, as the suite's get-header-value-trim has it", () => {
-    const request = (value: string) =>
-      requestOf({ method: "GET", url: "/", headers: { ...example, "my-header": value } });
+    const request = (value: string) => requestOf({ method: "GET", url: "/", headers: { ...example, "my-header": value } });
     const names = ["host", "my-header", "x-amz-date"];
     assert.equal(sign(request("  a   b "), scope("service", names)), sign(request("a b"), scope("service", names)));
   });
@@ -105,8 +104,7 @@ describe("a signature", () => {
 
   const other = { accessKeyId: "AKIDOTHER", secretAccessKey: secret, sessionToken };
   it("is refused for another key, secret or session", () => {
-    const as = (changed: Partial<AwsCredentials>) =>
-      signatureProblem(signed(), { ...credentials, ...changed }, "ssm", "us-east-1", now);
+    const as = (changed: Partial<AwsCredentials>) => signatureProblem(signed(), { ...credentials, ...changed }, "ssm", "us-east-1", now);
     assert.equal(as(other), "UnrecognizedClientException");
     assert.equal(as({ secretAccessKey: `${secret}x` }), "SignatureDoesNotMatch");
     assert.equal(as({ sessionToken: "other" }), "UnrecognizedClientException: session token");

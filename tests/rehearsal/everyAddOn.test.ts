@@ -42,9 +42,7 @@ describe("checks of pods", () => {
       [[on("w1"), on("w1")], "w1, w1"],
       [[], "no node"],
     ] as const)
-      assert.deepEqual(daemonSetProblems([name], pods, nodes), [
-        `DaemonSet ${name} has pods on ${found}; wanted w1, w2`,
-      ]);
+      assert.deepEqual(daemonSetProblems([name], pods, nodes), [`DaemonSet ${name} has pods on ${found}; wanted w1, w2`]);
   });
 
   it("want a detector of problems on no Windows Server 2019", () => {
@@ -68,10 +66,7 @@ describe("checks of pods", () => {
     const conditions = [{ type: "PodScheduled", status: "False", message: "0/3 nodes: Insufficient memory" }];
     assert.equal(podTrouble({ metadata, status: { phase: "Running" } }), undefined);
     assert.equal(podTrouble({ metadata, status: { phase: "Succeeded" } }), undefined);
-    assert.equal(
-      podTrouble({ metadata, status: { phase: "Pending", conditions } }),
-      "n/p is Pending: 0/3 nodes: Insufficient memory",
-    );
+    assert.equal(podTrouble({ metadata, status: { phase: "Pending", conditions } }), "n/p is Pending: 0/3 nodes: Insufficient memory");
     assert.equal(podTrouble({ metadata, status: { phase: "Failed" } }), "n/p is Failed");
   });
 });

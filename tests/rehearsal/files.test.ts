@@ -175,10 +175,7 @@ describe("the rehearsal's checks of files", () => {
     this.timeout(60_000);
     assert.equal(await failure("powershell", machines), undefined);
     const path = "C:\\fenestra\\routes.ps1";
-    assert.match(
-      (await failure("powershell", edited(path, /\}\s*$/, ""))) ?? "",
-      /^win2022\[0\]: C:\\fenestra\\routes\.ps1: \d+:\d+ /,
-    );
+    assert.match((await failure("powershell", edited(path, /\}\s*$/, ""))) ?? "", /^win2022\[0\]: C:\\fenestra\\routes\.ps1: \d+:\d+ /);
   });
 
   describe("upstream's readers", () => {
@@ -206,10 +203,7 @@ describe("the rehearsal's checks of files", () => {
         const { linux, windows } = kind === "kubelet" ? path : toml;
         // containerd's file is the same on every Linux machine, the kubelet's differs between workers and control plane.
         const onLinux = kind === "kubelet" ? ["cp-0", "linux[0], linux[1]"] : ["cp-0, linux[0], linux[1]"];
-        assert.deepEqual(lines, [
-          ...onLinux.map((names) => `${names}: ${linux}: ${problem}`),
-          `win2022[0]: ${windows}: ${problem}`,
-        ]);
+        assert.deepEqual(lines, [...onLinux.map((names) => `${names}: ${linux}: ${problem}`), `win2022[0]: ${windows}: ${problem}`]);
       });
     }
   });

@@ -6,10 +6,8 @@ const inside = JSON.stringify(contents);
 
 /** A cluster in which the service account `web-user` may use the one specification that there is. */
 const cluster: GmsaQuestions = {
-  mayUse: (account, namespace, name) =>
-    Promise.resolve({ allowed: `${namespace}/${account}/${name}` === "default/web-user/web" }),
-  contents: (name) =>
-    name === "web" ? Promise.resolve(contents) : Promise.reject(Object.assign(new Error("none"), { code: 404 })),
+  mayUse: (account, namespace, name) => Promise.resolve({ allowed: `${namespace}/${account}/${name}` === "default/web-user/web" }),
+  contents: (name) => (name === "web" ? Promise.resolve(contents) : Promise.reject(Object.assign(new Error("none"), { code: 404 }))),
 };
 
 interface Options {
@@ -22,9 +20,7 @@ const pod = (options: Options, ofContainer?: Options, serviceAccountName = "web-
   spec: {
     serviceAccountName,
     securityContext: { windowsOptions: options },
-    containers: [
-      { name: "app", ...(ofContainer === undefined ? {} : { securityContext: { windowsOptions: ofContainer } }) },
-    ],
+    containers: [{ name: "app", ...(ofContainer === undefined ? {} : { securityContext: { windowsOptions: ofContainer } }) }],
   },
 });
 
@@ -59,14 +55,8 @@ describe("the simulated gMSA webhook", () => {
       403,
       'service account "web-user" is not authorized to `use` GMSA cred spec "web", reason: "error when checking authz access: forbidden"',
     ]);
-    assert.deepEqual(await answer("/mutate", asked, blind), [
-      500,
-      "unable to retrieve the contents of cred spec web: forbidden",
-    ]);
-    assert.deepEqual(await answer("/mutate", pod({ gmsaCredentialSpecName: "other" })), [
-      404,
-      "cred spec other does not exist",
-    ]);
+    assert.deepEqual(await answer("/mutate", asked, blind), [500, "unable to retrieve the contents of cred spec web: forbidden"]);
+    assert.deepEqual(await answer("/mutate", pod({ gmsaCredentialSpecName: "other" })), [404, "cred spec other does not exist"]);
   });
 
   it("writes the specification into pod and containers that lack it", async () => {

@@ -129,8 +129,7 @@ describe("the proxy", () => {
     server.close();
   });
   const curl = async (...args: readonly string[]) =>
-    (await run("curl", ["--silent", "--fail", "--noproxy", "", "--max-time", "10", "--proxy", proxyUrl, ...args]))
-      .stdout;
+    (await run("curl", ["--silent", "--fail", "--noproxy", "", "--max-time", "10", "--proxy", proxyUrl, ...args])).stdout;
 
   it("leads to the hosts that it has a way to, by a tunnel or without", async () => {
     assert.equal(await curl("http://mirror.test/a?b=c"), "mirror.test /a?b=c");

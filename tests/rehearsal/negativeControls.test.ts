@@ -94,30 +94,18 @@ describe("the rehearsal's checks can fail", function () {
     assert.equal(code, 1);
     const [[id, reason] = ["", ""], ...more] = failures(lines);
     assert.deepEqual([id, more], ["nodes register", []]);
-    assert.match(
-      reason,
-      /^aws-dev-pool-linux-group-[01](?: \(and 1 more\))?: .*certificate signed by unknown authority/,
-    );
+    assert.match(reason, /^aws-dev-pool-linux-group-[01](?: \(and 1 more\))?: .*certificate signed by unknown authority/);
     assert.equal(lines.filter((line) => line.includes("follows from nodes register")).length, 3);
     assert.equal(lines.at(-1), "0 passed, 1 failed, 3 skipped");
   });
 
   it("sees what each of several faults breaks in one cluster, and nothing else", async () => {
-    const { code, lines } = await broken(
-      ["launch-hook", "approver-without-domain", "probe-port", "approves-every-name"],
-      "",
-    );
+    const { code, lines } = await broken(["launch-hook", "approver-without-domain", "probe-port", "approves-every-name"], "");
     assert.equal(code, 1);
     const wanted: readonly (readonly [string, RegExp])[] = [
       ["launch hooks", /^workers of which their group learns nothing: found \["i-[0-9a-f]{17}","i-[0-9a-f]{17}"\]/],
-      [
-        "serving certificates",
-        /^denied: system:node:(i-[0-9a-f]{17}): \1\.eu-central-1\.compute\.internal does not fit /,
-      ],
-      [
-        "static pods",
-        /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/,
-      ],
+      ["serving certificates", /^denied: system:node:(i-[0-9a-f]{17}): \1\.eu-central-1\.compute\.internal does not fit /],
+      ["static pods", /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/],
       ["names of nodes", /^system:node:i-[0-9a-f]{17} was approved$/],
     ];
     const reasons = new Map(failures(lines));
@@ -178,10 +166,7 @@ describe("the rehearsal's checks can fail", function () {
     assert.equal(code, 1);
     const [[id, reason] = ["", ""], ...more] = failures(lines);
     assert.deepEqual([id, more], ["mirror: nothing else", []]);
-    assert.match(
-      reason,
-      /: found \["stray\.example\.org by 10\.30\.\d+\.\d+"(,"stray\.example\.org by [\d.]+"){2}\], wanted \[\]$/,
-    );
+    assert.match(reason, /: found \["stray\.example\.org by 10\.30\.\d+\.\d+"(,"stray\.example\.org by [\d.]+"){2}\], wanted \[\]$/);
   });
 
   it("refuses to leave a file out of a mirror that the stack does not have", async () => {

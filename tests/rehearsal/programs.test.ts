@@ -9,21 +9,9 @@ import { fileURLToPath } from "node:url";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
-import {
-  fits,
-  pinnedMinors,
-  pinsOf,
-  programNames,
-  readToolsModule,
-  versionIn,
-} from "../../rehearsal/programs/catalog.ts";
+import { fits, pinnedMinors, pinsOf, programNames, readToolsModule, versionIn } from "../../rehearsal/programs/catalog.ts";
 import type { DownloadBases } from "../../rehearsal/programs/download.ts";
-import {
-  type ObtainOptions,
-  obtainPrograms,
-  type ProgramSources,
-  type Programs,
-} from "../../rehearsal/programs/obtain.ts";
+import { type ObtainOptions, obtainPrograms, type ProgramSources, type Programs } from "../../rehearsal/programs/obtain.ts";
 
 const goMod = `module fenestra.dev/tools
 
@@ -37,14 +25,7 @@ require (
 )
 `;
 const arch = process.arch === "x64" ? "amd64" : "arm64";
-const kubernetesNames = [
-  "kube-apiserver",
-  "kube-controller-manager",
-  "kube-scheduler",
-  "kubeadm",
-  "kubectl",
-  "kubelet",
-];
+const kubernetesNames = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl", "kubelet"];
 
 /** Go as far as the build needs it: writes its working folder, arguments and settings into the file after `-o`. */
 const fakeGo = `#!/bin/bash
@@ -111,8 +92,7 @@ describe("obtainPrograms", () => {
     }
     const release = `etcd-v3.6.16-linux-${arch}`;
     mkdirSync(join(folder, release));
-    for (const name of ["etcd", "etcdctl", "etcdutl"])
-      writeFileSync(join(folder, release, name), `the official ${name}`);
+    for (const name of ["etcd", "etcdctl", "etcdutl"]) writeFileSync(join(folder, release, name), `the official ${name}`);
     execFileSync("tar", ["-czf", join(folder, "etcd.tar.gz"), "-C", folder, release]);
     const archive = readFileSync(join(folder, "etcd.tar.gz"));
     files.set(`/etcd/v3.6.16/${release}.tar.gz`, archive);
@@ -136,12 +116,9 @@ describe("obtainPrograms", () => {
     });
   }
 
-  const summary = (programs: Programs) =>
-    programNames.map((name) => `${name} ${programs[name].version} ${programs[name].origin}`);
+  const summary = (programs: Programs) => programNames.map((name) => `${name} ${programs[name].version} ${programs[name].origin}`);
   const everything = (origin: string) =>
-    programNames.map(
-      (name) => `${name} ${name === "kwok" ? "0.8.0" : name.startsWith("etcd") ? "3.6.16" : "1.36.3"} ${origin}`,
-    );
+    programNames.map((name) => `${name} ${name === "kwok" ? "0.8.0" : name.startsWith("etcd") ? "3.6.16" : "1.36.3"} ${origin}`);
   const cached = () =>
     readdirSync(join(folder, "cache"))
       .flatMap((key) => readdirSync(join(folder, "cache", key)))
@@ -182,10 +159,7 @@ describe("obtainPrograms", () => {
       assert.ok(error instanceof RehearsalError);
       const [official, found] = [sha256(Buffer.from("the official kubeadm")), sha256(Buffer.from("something else"))];
       const url = `${bases.kubernetes}/v1.36.3/bin/linux/${arch}/kubeadm`;
-      assert.equal(
-        error.message.split("\n")[0],
-        `${url} has the SHA-256 ${found}, but ${url}.sha256 says ${official}.`,
-      );
+      assert.equal(error.message.split("\n")[0], `${url} has the SHA-256 ${found}, but ${url}.sha256 says ${official}.`);
       return true;
     });
     assert.ok(!cached().includes("kubeadm"));
@@ -238,10 +212,7 @@ describe("obtainPrograms", () => {
     const pinned = await obtain({ bases }, { wanted: { minor: "1.36" } });
     assert.equal(pinned.kwok.path, programs.kwok.path);
     assert.deepEqual([pinned.kubelet.version, pinned.kubelet.origin], ["1.36.3", "download"]);
-    await assert.rejects(
-      obtain({ bases }, { wanted: { minor: "1.38" } }),
-      /tools pins no Kubernetes 1\.38; there are 1\.36, 1\.37/,
-    );
+    await assert.rejects(obtain({ bases }, { wanted: { minor: "1.38" } }), /tools pins no Kubernetes 1\.38; there are 1\.36, 1\.37/);
   });
 
   it("gives a server that does not answer up after the time limit and shows signs of life during a build", async () => {
@@ -308,10 +279,7 @@ describe("obtainPrograms", () => {
   it("shows the end of a failed build's output, keeps what was built before, and goes on from there", async () => {
     const bases = await serve();
     process.env.FAIL_PACKAGE = "k8s.io/kubernetes/cmd/kubeadm";
-    await assert.rejects(
-      obtain({ bases, path: join(folder, "go") }),
-      /go build of kubeadm in .* failed with exit code 1:\nno such module/,
-    );
+    await assert.rejects(obtain({ bases, path: join(folder, "go") }), /go build of kubeadm in .* failed with exit code 1:\nno such module/);
     assert.deepEqual(cached(), ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]);
     delete process.env.FAIL_PACKAGE;
     const programs = await obtain({ bases, path: join(folder, "go") });
@@ -358,9 +326,7 @@ describe("program catalog", () => {
       if (pinned.get(minor) !== undefined) assert.equal(`${versions.etcd}-0`, kubeadm.etcd);
       const staging = [...goMod.matchAll(/^\t(k8s\.io\/[a-z-]+) => \1 v0\.(.*)$/gm)];
       // 1.35 has no cri-streaming yet, which the rehearsal's container runtime needs.
-      const others = staging.filter(
-        ([, name, version]) => name !== "k8s.io/cri-streaming" && `1.${version}` !== versions.kubernetes,
-      );
+      const others = staging.filter(([, name, version]) => name !== "k8s.io/cri-streaming" && `1.${version}` !== versions.kubernetes);
       assert.deepEqual([staging.length > 25, others], [true, []], minor);
     }
   });
@@ -374,9 +340,6 @@ describe("program catalog", () => {
     assert.equal(versionIn("etcd Version: 3.6.16\nGo Version: go1.26.8"), "3.6.16");
     assert.equal(versionIn("v1.36.0-alpha.1+abc"), "1.36.0");
     assert.equal(versionIn("dev"), undefined);
-    assert.deepEqual(
-      [fits("1.36.9", "1.36.3"), fits("1.3.6", "1.36.3"), fits("2.36.3", "1.36.3")],
-      [true, false, false],
-    );
+    assert.deepEqual([fits("1.36.9", "1.36.3"), fits("1.3.6", "1.36.3"), fits("2.36.3", "1.36.3")], [true, false, false]);
   });
 });

@@ -51,11 +51,7 @@ describe("the checks of a rehearsal", () => {
     await session.run([check("a"), check("b", throws(new CheckFailure("no")))], {});
     await session.run([check("hidden")], {}, { isShown: ({ outcome }) => outcome === "failed" });
     await session.run([check("c", { needs: ["b"] })], {});
-    assert.deepEqual(lines, [
-      "pass  1/3  [a] t",
-      "FAIL  2/3  [b] t\n      no",
-      "skip  3/3  [c] t\n      follows from b",
-    ]);
+    assert.deepEqual(lines, ["pass  1/3  [a] t", "FAIL  2/3  [b] t\n      no", "skip  3/3  [c] t\n      follows from b"]);
     assert.deepEqual(
       session.results.map(({ id }) => id),
       ["a", "b", "c"],
@@ -68,10 +64,7 @@ describe("the checks of a rehearsal", () => {
       ["true", "failed"],
     ] as const) {
       process.env.CI = value;
-      const [result] = await new CheckSession(progress, plain, 1).run(
-        [check("a", throws(new CheckSkipped("no shellcheck")))],
-        {},
-      );
+      const [result] = await new CheckSession(progress, plain, 1).run([check("a", throws(new CheckSkipped("no shellcheck")))], {});
       assert.deepEqual([result?.outcome, result?.reason], [outcome, "no shellcheck"]);
     }
   });

@@ -41,12 +41,7 @@ describe("Azure as the machines of a program see it", () => {
     };
     assert.deepEqual(covered({ resourceGroup: "other", vmType: "vmss" }), [false, false, false, false]);
     assert.deepEqual(covered({ resourceGroup: "DEV-rg", vmType: "standard" }), [true, false, false, false]);
-    assert.deepEqual(covered({ resourceGroup: "dev-rg", vmType: "vmss", disableAvailabilitySetNodes: true }), [
-      false,
-      true,
-      true,
-      true,
-    ]);
+    assert.deepEqual(covered({ resourceGroup: "dev-rg", vmType: "vmss", disableAvailabilitySetNodes: true }), [false, true, true, true]);
   });
 
   it("has the internal load balancer under its private name, which its own machines do not reach", () => {
@@ -126,10 +121,7 @@ describe("Azure as the machines of a program see it", () => {
     const { cloud, controlPlane } = start();
     const successor = cloud.replace(controlPlane.machine);
     assert.deepEqual(cloud.identity(successor), cloud.identity(controlPlane.machine));
-    assert.deepEqual(
-      [cloud.machines.includes(successor), cloud.machines.includes(controlPlane.machine)],
-      [true, false],
-    );
+    assert.deepEqual([cloud.machines.includes(successor), cloud.machines.includes(controlPlane.machine)], [true, false]);
     assert.equal(await cloud.readSecret(successor, caUrl), "not a key");
   });
 

@@ -5,12 +5,7 @@ import { createServer, request, type Server } from "node:https";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type Backend,
-  type HealthRules,
-  type LoadBalancer,
-  startLoadBalancer,
-} from "../../rehearsal/host/loadBalancer.ts";
+import { type Backend, type HealthRules, type LoadBalancer, startLoadBalancer } from "../../rehearsal/host/loadBalancer.ts";
 import { waitFor } from "../../rehearsal/host/processes.ts";
 
 describe("load balancer", () => {

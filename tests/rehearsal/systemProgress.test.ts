@@ -19,10 +19,7 @@ describe("progress", () => {
     progress.line("3 machines\ncp-0\ncp-1");
     now += 1_000_000;
     progress.line("done");
-    assert.equal(
-      stream.text(),
-      "[  0.0 s] decoding\n[ 12.3 s] 3 machines\n          cp-0\n          cp-1\n[1012.3 s] done\n",
-    );
+    assert.equal(stream.text(), "[  0.0 s] decoding\n[ 12.3 s] 3 machines\n          cp-0\n          cp-1\n[1012.3 s] done\n");
   });
 
   it("goes on with another process's clock", () => {

@@ -98,11 +98,7 @@ async function machines(): Promise<unknown> {
   const address = (await runInMachine(a, ["ip", "-brief", "-4", "address", "show", "eth0"])).stdout.trim().split(/\s+/);
   const names = await Promise.all([a, b].map(async (m) => (await runInMachine(m, ["uname", "-n"])).stdout.trim()));
   await b.cut();
-  const [toB, fromB, other] = await Promise.all([
-    reach(a, "10.0.1.20", 0.5),
-    reach(b, "10.0.0.1", 0.5),
-    reach(a, "10.0.0.1"),
-  ]);
+  const [toB, fromB, other] = await Promise.all([reach(a, "10.0.1.20", 0.5), reach(b, "10.0.0.1", 0.5), reach(a, "10.0.0.1")]);
   await b.heal();
   const healed = await waitFor("b", async () => (await reach(a, "10.0.1.20")) === "reached" && "reached", {
     timeoutMs: 5000,
@@ -138,10 +134,7 @@ async function processes(inside: Inside): Promise<unknown> {
     );
     return message.replaceAll(inside.workFolder, "WORK").replace(/waited [\d.]+ s/, "waited T s");
   };
-  const polite = await start(
-    "polite",
-    "trap 'echo ending; exit 3' TERM; echo $WORD $HOME; while :; do sleep 0.05; done",
-  );
+  const polite = await start("polite", "trap 'echo ending; exit 3' TERM; echo $WORD $HOME; while :; do sleep 0.05; done");
   const stubborn = await start("stubborn", "trap '' TERM; echo up; while :; do sleep 0.05; done");
   const broken = await start("broken", "echo no disk >&2; exit 9");
   const log = (process: { logFile: string }) => readFileSync(process.logFile, "utf8");
@@ -160,8 +153,8 @@ async function processes(inside: Inside): Promise<unknown> {
     result: await runInMachine(machine, ["bash", "-c", "cat; echo $A >&2; exit 4"], { stdin: "in", env: { A: "b" } }),
     notFound: (await runInMachine(machine, ["no-such-program"])).code,
     signalled: (await runInMachine(machine, ["bash", "-c", "kill -KILL $$"])).code,
-    slow: await failure(runInMachine(machine, ["bash", "-c", "sleep 302 & sleep 303"], { timeoutMs: 100 })).then(
-      (message) => message.replace(/^.*?: not/, "not"),
+    slow: await failure(runInMachine(machine, ["bash", "-c", "sleep 302 & sleep 303"], { timeoutMs: 100 })).then((message) =>
+      message.replace(/^.*?: not/, "not"),
     ),
     leftOfSlow: await waitFor("the group's end", async () => (await sleepers(/^30[23]$/)).length === 0 && "none", {
       timeoutMs: 2_000,
@@ -172,17 +165,14 @@ async function processes(inside: Inside): Promise<unknown> {
 /** The arguments of all running `sleep` commands in this pid namespace that match. */
 async function sleepers(argument: RegExp): Promise<readonly string[]> {
   const { stdout } = await runCommand(["ps", "-eo", "stat=,args="]);
-  return stdout
-    .split("\n")
-    .filter((line) => !line.startsWith("Z") && argument.test(/ sleep (\d+)$/.exec(line)?.[1] ?? ""));
+  return stdout.split("\n").filter((line) => !line.startsWith("Z") && argument.test(/ sleep (\d+)$/.exec(line)?.[1] ?? ""));
 }
 
 /** The root of a machine: what is private, what is the host's, what outlives it. */
 async function roots(inside: Inside): Promise<unknown> {
   const { workFolder } = inside;
   const network = await createNetwork({ addresses: ["10.0.0.1/24"] });
-  const add = (name: string, host: number) =>
-    network.addMachine({ name, address: `10.0.0.${host}/24`, gateway: "10.0.0.1" });
+  const add = (name: string, host: number) => network.addMachine({ name, address: `10.0.0.${host}/24`, gateway: "10.0.0.1" });
   const [a, b] = await Promise.all([add("cp-0", 10), add("cp-1", 11)]);
   mkdirSync(join(workFolder, "host"));
   const program = join(workFolder, "host", "etcd");
@@ -231,10 +221,7 @@ async function roots(inside: Inside): Promise<unknown> {
   // An absolute link in the machine must lead the harness to the machine's file, not to its own.
   await sh(a, "ln -s /etc/linked /var/lib/link; echo machine > /etc/linked; ln -s /opt /var/lib/folder");
   await writeMachineFile(a.pid, "/var/lib/folder/new", "written", 0o600);
-  facts.throughLinks = [
-    await readMachineFile(a.pid, "/var/lib/link"),
-    await sh(a, "cat /opt/new; stat -c ' %a' /opt/new"),
-  ];
+  facts.throughLinks = [await readMachineFile(a.pid, "/var/lib/link"), await sh(a, "cat /opt/new; stat -c ' %a' /opt/new")];
   await sh(a, "echo data > /var/lib/etcd-disk/member; echo gone > /var/lib/other");
   await a.destroy();
   const successor = await add("cp-0", 10);
@@ -248,11 +235,7 @@ async function units(inside: Inside): Promise<unknown> {
   const machine = await aMachine(inside);
   const systemd = new Systemd({ machine, logFolder: inside.workFolder });
   const unit = (name: string, ...lines: readonly string[]) =>
-    writeMachineFile(
-      machine.pid,
-      `/etc/systemd/system/${name}.service`,
-      `[Service]\nType=oneshot\n${lines.join("\n")}\n`,
-    );
+    writeMachineFile(machine.pid, `/etc/systemd/system/${name}.service`, `[Service]\nType=oneshot\n${lines.join("\n")}\n`);
   const remaining = "RemainAfterExit=yes";
   await unit("once", remaining, "ExecStart=/bin/true");
   await unit("lacking", "EnvironmentFile=/etc/none.env", "ExecStart=/bin/true");

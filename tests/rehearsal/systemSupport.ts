@@ -51,11 +51,7 @@ export function needUser(user: ScenarioUser): Func {
  * Starts a scenario.
  * @param graceMs time for an orderly end after a signal
  */
-export function startScenario(
-  scenario: Scenario,
-  user: ScenarioUser,
-  graceMs = 10_000,
-): ChildProcessByStdio<null, Readable, Readable> {
+export function startScenario(scenario: Scenario, user: ScenarioUser, graceMs = 10_000): ChildProcessByStdio<null, Readable, Readable> {
   const [file = "", ...args] = [...user.prefix, process.execPath, scenarioFile, scenario, String(graceMs)];
   return spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
 }

@@ -83,8 +83,7 @@ describe("a further update of a stack", function () {
       );
       // New machines of groups run beside old ones; those of the control plane come to the place of the old ones.
       const taken = new Set(cloud.machines.map(({ privateIp }) => privateIp));
-      for (const { machine } of machines)
-        assert.equal(taken.has(machine.privateIp), machine.group === undefined, machine.name);
+      for (const { machine } of machines) assert.equal(taken.has(machine.privateIp), machine.group === undefined, machine.name);
     });
   }
 });

@@ -3,9 +3,7 @@ import { onLinux } from "../../rehearsal/machines/windowsKubelet.ts";
 
 describe("files of a Windows machine for the Linux build of the kubelet", () => {
   it("name its paths, in whatever notation", () => {
-    const found = ["a: C:\\etc\\kubernetes\\pki\\ca.crt", '"C:\\\\var\\\\lib"', "--config=C:/etc/a.yaml,b"].map(
-      onLinux,
-    );
+    const found = ["a: C:\\etc\\kubernetes\\pki\\ca.crt", '"C:\\\\var\\\\lib"', "--config=C:/etc/a.yaml,b"].map(onLinux);
     assert.deepEqual(found, ["a: /etc/kubernetes/pki/ca.crt", '"/var/lib"', "--config=/etc/a.yaml,b"]);
   });
 

@@ -32,10 +32,7 @@ describe("the prefix of a Windows machine", () => {
   });
 
   it("has the files of C: below its drive", () => {
-    assert.equal(
-      pathInPrefix("/wine", "C:\\etc\\kubernetes\\kubelet.conf"),
-      "/wine/drive_c/etc/kubernetes/kubelet.conf",
-    );
+    assert.equal(pathInPrefix("/wine", "C:\\etc\\kubernetes\\kubelet.conf"), "/wine/drive_c/etc/kubernetes/kubelet.conf");
   });
 });
 

@@ -61,27 +61,13 @@ function sourceFiles(folder: string): readonly string[] {
 
 /** Every import of a file, of types too; dynamic ones with a literal included. */
 function importsOf(file: string): readonly Import[] {
-  return ts
-    .preProcessFile(readFileSync(path.join(root, file), "utf8"), true, true)
-    .importedFiles.map(({ fileName }) => {
-      const isPackage = !fileName.startsWith(".");
-      return { from: file, to: isPackage ? fileName : path.join(path.dirname(file), fileName), isPackage };
-    });
+  return ts.preProcessFile(readFileSync(path.join(root, file), "utf8"), true, true).importedFiles.map(({ fileName }) => {
+    const isPackage = !fileName.startsWith(".");
+    return { from: file, to: isPackage ? fileName : path.join(path.dirname(file), fileName), isPackage };
+  });
 }
 
-const folders = [
-  "stacks",
-  "examples",
-  "components",
-  "plan",
-  "checks",
-  "rehearsal",
-  "verify",
-  "cli",
-  "ci",
-  "tools",
-  "bench",
-];
+const folders = ["stacks", "examples", "components", "plan", "checks", "rehearsal", "verify", "cli", "ci", "tools", "bench"];
 const present = folders.filter((folder) => readdirSync(root).includes(folder));
 const imports = ["index.ts", ...present.flatMap(sourceFiles)].flatMap(importsOf);
 

@@ -26,9 +26,7 @@ describe("a pod network", () => {
   it("is named in its own module alone", () => {
     const found = folders
       .flatMap((folder) =>
-        readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
-          path.posix.join(folder, name),
-        ),
+        readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" }).map((name) => path.posix.join(folder, name)),
       )
       .filter((file) => /\.(ts|sh|ps1|service)$/.test(file) && !own.some((place) => file.startsWith(place)))
       .filter((file) => named(readFileSync(path.join(root, file), "utf8")));

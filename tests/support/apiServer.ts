@@ -60,9 +60,7 @@ export async function startApiServer(authentication?: string, flags: readonly st
   const children: ChildProcess[] = [];
   const stop = async (): Promise<void> => {
     const ended = children.map((child) =>
-      child.exitCode !== null || child.signalCode !== null
-        ? undefined
-        : new Promise((resolve) => child.once("exit", resolve)),
+      child.exitCode !== null || child.signalCode !== null ? undefined : new Promise((resolve) => child.once("exit", resolve)),
     );
     for (const child of children.toReversed()) child.kill("SIGKILL");
     await Promise.all(ended);
@@ -71,8 +69,7 @@ export async function startApiServer(authentication?: string, flags: readonly st
   try {
     const { etcd, restart } = await startAll(programs, folder, children, authentication, flags);
     const kubeconfig = path.join(folder, "kubeconfig");
-    const kubectl: ApiServer["kubectl"] = (args, input) =>
-      run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
+    const kubectl: ApiServer["kubectl"] = (args, input) => run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
     return { kubectl, etcdctl: [programs.etcdctl.path, `--endpoints=${etcd}`], restart, stop };
   } catch (error) {
     await stop();
@@ -145,9 +142,7 @@ async function startAll(
       apiVersion: "v1",
       kind: "Config",
       // The certificate is one that the server made for itself a moment ago.
-      clusters: [
-        { name: "test", cluster: { server: `https://${host}:${ports.api}`, "insecure-skip-tls-verify": true } },
-      ],
+      clusters: [{ name: "test", cluster: { server: `https://${host}:${ports.api}`, "insecure-skip-tls-verify": true } }],
       users: [{ name: "admin", user: { token } }],
       contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
       "current-context": "test",

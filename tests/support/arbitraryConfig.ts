@@ -16,10 +16,7 @@ export interface DamagedConfig {
 /** Config values as Pulumi hands them to a program: bare text for scalars, JSON for what is structured. */
 export function pulumiValues(config: PlainConfig): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(config).map(([key, value]) => [
-      `fenestra:${key}`,
-      typeof value === "string" ? value : JSON.stringify(value),
-    ]),
+    Object.entries(config).map(([key, value]) => [`fenestra:${key}`, typeof value === "string" ? value : JSON.stringify(value)]),
   );
 }
 
@@ -53,8 +50,7 @@ const clouds = {
 type Cloud = (typeof clouds)[keyof typeof clouds];
 
 /** Some of the keys, so that defaults are met as often as values. */
-const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<PlainConfig> =>
-  fc.record(fields, { requiredKeys: [] });
+const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<PlainConfig> => fc.record(fields, { requiredKeys: [] });
 
 const network = (prefixes: readonly number[], second: number, third: boolean): fc.Arbitrary<string> =>
   fc.constantFrom(...prefixes).map((prefix) => `10.${second}.${third && prefix > 17 ? 64 : 0}.0/${prefix}`);
@@ -68,11 +64,7 @@ const placements = {
       { disk: { iops: 6000, throughput: 250, encryptionKey: `arn:aws:kms:eu-central-1:123456789012:key/mrk-1` } },
       { securityGroups: ["sg-0123456789abcdef0", "sg-1123456789abcdef0"] },
     ],
-    spot: [
-      { onDemand: { base: 1 } },
-      { onDemand: { percentAboveBase: 50 }, spotMaxPrice: 0.2 },
-      { spotMaxPrice: 0.25 },
-    ],
+    spot: [{ onDemand: { base: 1 } }, { onDemand: { percentAboveBase: 50 }, spotMaxPrice: 0.2 }, { spotMaxPrice: 0.25 }],
     other: [
       { capacityReservation: "arn:aws:resource-groups:eu-central-1:123456789012:group/reserved" },
       { dedicatedHosts: "arn:aws:resource-groups:eu-central-1:123456789012:group/hosts" },
@@ -339,13 +331,11 @@ const damages: readonly Damage[] = [
 
 /** Valid configs with some of their fields damaged, each of which must be reported. */
 export function arbitraryDamagedConfig(): fc.Arbitrary<DamagedConfig> {
-  return fc
-    .tuple(arbitraryValidConfig(), fc.subarray([...damages], { minLength: 1 }))
-    .map(([valid, chosen]): DamagedConfig => {
-      const config = structuredClone(valid);
-      for (const [path, value] of chosen) setAt(config, path, structuredClone(value));
-      return { config, paths: chosen.map(([, , told]) => `config.fenestra:${told}`) };
-    });
+  return fc.tuple(arbitraryValidConfig(), fc.subarray([...damages], { minLength: 1 })).map(([valid, chosen]): DamagedConfig => {
+    const config = structuredClone(valid);
+    for (const [path, value] of chosen) setAt(config, path, structuredClone(value));
+    return { config, paths: chosen.map(([, , told]) => `config.fenestra:${told}`) };
+  });
 }
 
 const hostileKey = fc.constantFrom("__proto__", "constructor", "toString", "length", "", "a b", "0", "ключ");
@@ -362,11 +352,7 @@ export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
   const edit = fc.record({
     at: fc.nat(10_000),
     key: fc.option(hostileKey, { nil: undefined, freq: 4 }),
-    value: fc.oneof(
-      fc.jsonValue({ maxDepth: 2 }),
-      fc.constant(undefined),
-      fc.constantFrom("x".repeat(500), -1, 1e21, "10.0.0.0/16"),
-    ),
+    value: fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constant(undefined), fc.constantFrom("x".repeat(500), -1, 1e21, "10.0.0.0/16")),
   });
   return fc.tuple(arbitraryValidConfig(), fc.array(edit, { minLength: 1, maxLength: 4 })).map(([valid, edits]) => {
     const config = structuredClone(valid);

@@ -40,13 +40,7 @@ export async function obtainOrSkip<T>(suite: Context, obtain: (progress: Progres
  * @param tool Folder in `tools`.
  * @param input Standard input.
  */
-export function goRun(
-  test: Context,
-  tool: string,
-  goPackage: string,
-  args: readonly string[],
-  input = "",
-): SpawnSyncReturns<string> {
+export function goRun(test: Context, tool: string, goPackage: string, args: readonly string[], input = ""): SpawnSyncReturns<string> {
   test.timeout(buildLimitMs);
   const folder = fileURLToPath(new URL(`../../tools/${tool}`, import.meta.url));
   return spawnSync("go", ["run", "-C", folder, goPackage, ...args], { encoding: "utf8", input });

@@ -9,10 +9,7 @@ import { messageOf } from "../../components/gates/messageOf.ts";
 describe("what is told of an API that does not answer", () => {
   it("says why, in one line", () => {
     const cause = new Error("connect ECONNREFUSED 127.0.0.1:6443");
-    assert.equal(
-      messageOf(new TypeError("fetch failed", { cause })),
-      "fetch failed: connect ECONNREFUSED 127.0.0.1:6443",
-    );
+    assert.equal(messageOf(new TypeError("fetch failed", { cause })), "fetch failed: connect ECONNREFUSED 127.0.0.1:6443");
     assert.equal(messageOf({ body: '{"message":"forbidden"}' }), "forbidden");
   });
 

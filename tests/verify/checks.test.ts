@@ -34,13 +34,7 @@ const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
   ...more,
 });
 const windows = (name: string, build = "10.0.20348"): NodeFacts => node(name, { os: "windows", build });
-const nodes = [
-  node("cp", { controlPlane: true }),
-  node("l1"),
-  windows("w1"),
-  windows("w22"),
-  windows("w333", "10.0.17763"),
-];
+const nodes = [node("cp", { controlPlane: true }), node("l1"), windows("w1"), windows("w22"), windows("w333", "10.0.17763")];
 const groupOf = (id: string): NodeGroup => {
   const found = [controlPlaneGroup(nodes), ...nodeGroups(nodes)].find((group) => group?.id === id);
   assert.ok(found !== undefined, id);
@@ -95,9 +89,7 @@ describe("checks of paths", () => {
     assert.ok(probePod !== undefined);
     const { spec } = probePodManifest(probePod, group);
     assert.equal(spec?.hostNetwork, true);
-    assert.deepEqual(spec?.tolerations, [
-      { key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" },
-    ]);
+    assert.deepEqual(spec?.tolerations, [{ key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" }]);
     assert.equal(verifyNamespaceLabels["fenestra.dev/control-plane"], "allowed");
     const worker = hostProbePodOf(groupOf("linux"));
     assert.ok(worker !== undefined);
@@ -195,18 +187,13 @@ describe("checks of disks", () => {
       ["azure-dev", "disk.csi.azure.com"],
     ] as const) {
       const all = manifestsOf(exampleSpec(stack));
-      assert.equal(
-        diskDriverOf(all.flatMap(({ kind, metadata }) => (kind === "CSIDriver" ? [metadata.name] : []))),
-        driver,
-      );
+      assert.equal(diskDriverOf(all.flatMap(({ kind, metadata }) => (kind === "CSIDriver" ? [metadata.name] : []))), driver);
       const classes = all.flatMap((each) =>
         each.kind === "StorageClass"
           ? [
               {
                 metadata: { name: each.metadata.name, annotations: { ...each.metadata.annotations } },
-                parameters: Object.fromEntries(
-                  Object.entries(each.parameters ?? {}).map(([key, value]) => [key, String(value)]),
-                ),
+                parameters: Object.fromEntries(Object.entries(each.parameters ?? {}).map(([key, value]) => [key, String(value)])),
               },
             ]
           : [],
@@ -237,13 +224,9 @@ describe("checks of disks", () => {
     assert.deepEqual(registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], registered), []);
     // A machine without zone has its fault domain there.
     assert.deepEqual(registrationProblems(driver, [zoned("0", "")], registered), []);
-    assert.match(
-      registrationProblems(driver, [zoned("westeurope-1", "")], registered).join(),
-      /has zone "", the node "westeurope-1"/,
-    );
-    assert.deepEqual(
-      registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], [csiNode("n", "smb.csi.k8s.io")]),
-      ["node n: disk.csi.azure.com is not registered"],
-    );
+    assert.match(registrationProblems(driver, [zoned("westeurope-1", "")], registered).join(), /has zone "", the node "westeurope-1"/);
+    assert.deepEqual(registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], [csiNode("n", "smb.csi.k8s.io")]), [
+      "node n: disk.csi.azure.com is not registered",
+    ]);
   });
 });

@@ -28,10 +28,7 @@ describe("fenestra verify and uninstall", () => {
       ["verify", "--kubeconfig", "k", "--outbound", "example.org"],
       "fenestra: --outbound example.org is no address; allowed: an http or https URL, or none\n",
     ],
-    [
-      ["uninstall", "--kubeconfig", "k"],
-      "fenestra: uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME\n",
-    ],
+    [["uninstall", "--kubeconfig", "k"], "fenestra: uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME\n"],
     [["uninstall", "--check"], "fenestra: uninstall needs --kubeconfig FILE\n"],
   ] as const) {
     it(`refuse ${args.join(" ")}`, async () => assert.deepEqual(await run(...args), { code: 2, said }));
@@ -40,10 +37,7 @@ describe("fenestra verify and uninstall", () => {
   it("tell of a kubeconfig that is not there, or names no cluster", async () => {
     const missing = await run("verify", "--kubeconfig", "no/such/file");
     assert.equal(missing.code, 2);
-    assert.match(
-      missing.said,
-      /^fenestra: --kubeconfig no\/such\/file cannot be read: ENOENT.*; allowed: a kubeconfig/,
-    );
+    assert.match(missing.said, /^fenestra: --kubeconfig no\/such\/file cannot be read: ENOENT.*; allowed: a kubeconfig/);
   });
 
   it("end with 1 and without a namespace when the API server does not answer", async () => {

@@ -10,11 +10,7 @@ import { matchSnapshot } from "../support/snapshot.ts";
 /** A Ready node as a cloud's kubelet registers it; `build` makes it a Windows node. */
 function node(
   name: string,
-  {
-    build,
-    simulated = false,
-    controlPlane = false,
-  }: { build?: string; simulated?: boolean; controlPlane?: boolean } = {},
+  { build, simulated = false, controlPlane = false }: { build?: string; simulated?: boolean; controlPlane?: boolean } = {},
 ): V1Node {
   const os = build === undefined ? "linux" : "windows";
   return {
@@ -114,9 +110,7 @@ describe("plan of verify's checks", () => {
     fc.assert(
       fc.property(nodes, (drawn) => {
         const facts = cluster(
-          drawn.map(({ name, build, simulated }) =>
-            node(name, { simulated, ...(build === undefined ? {} : { build }) }),
-          ),
+          drawn.map(({ name, build, simulated }) => node(name, { simulated, ...(build === undefined ? {} : { build }) })),
         );
         const ids = planChecks(facts).map(({ id }) => id);
         assert.equal(new Set(ids).size, ids.length);
@@ -157,10 +151,7 @@ describe("plan of verify's checks", () => {
     assert.deepEqual(ids(["dns", "workloads"]), ["workloads", "dns/linux", "dns/windows-2019", "dns/windows-2022"]);
     assert.deepEqual(ids(["dns/linux"]), ["dns/linux"]);
     assert.deepEqual(ids(["dns", "pod", "x"]), { unknown: ["pod", "x"] });
-    assert.equal(
-      chosenChecks(checks, []) instanceof Object && ids([]).toString(),
-      checks.map(({ id }) => id).toString(),
-    );
+    assert.equal(chosenChecks(checks, []) instanceof Object && ids([]).toString(), checks.map(({ id }) => id).toString());
   });
 });
 

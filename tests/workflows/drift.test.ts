@@ -14,9 +14,7 @@ import { needJq, scriptOf, texts } from "./read.ts";
 
 /** A pattern of URNs as the engine reads it (pulumi/pulumi v3.259.0, pkg/resource/deploy/deployment.go, `getMatcher`). */
 const urns = (glob: string): RegExp =>
-  new RegExp(
-    `^${glob.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*+/g, (stars) => (stars === "*" ? "[^:]*" : ".*"))}$`,
-  );
+  new RegExp(`^${glob.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*+/g, (stars) => (stars === "*" ? "[^:]*" : ".*"))}$`);
 
 /**
  * What azure-native asks of the resource manager to read a resource: mostly the resource itself, for a blob its account's key
@@ -56,10 +54,7 @@ function azurePipelineScript(): string {
 }
 
 /** Runs a script with a program in Pulumi's place, which has a state of these resources. Returns its commands but `login`, and a failure. */
-function runWithPulumi(
-  script: string,
-  { resources, fails }: { readonly resources: unknown; readonly fails: string },
-): readonly string[] {
+function runWithPulumi(script: string, { resources, fails }: { readonly resources: unknown; readonly fails: string }): readonly string[] {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-refresh-"));
   try {
     const state = JSON.stringify({ version: 3, deployment: { manifest: {}, resources } });

@@ -9,9 +9,7 @@ const job = z.looseObject({
   environment: z.unknown().optional(),
   id_tokens: z.unknown().optional(),
 });
-const gitlab = z
-  .looseObject({ stages: z.array(z.string()), plan: job, deploy: job })
-  .parse(parse(read("gitlab-ci.yml")));
+const gitlab = z.looseObject({ stages: z.array(z.string()), plan: job, deploy: job }).parse(parse(read("gitlab-ci.yml")));
 
 describe("the pipelines for other hosts", () => {
   it("name no stack and hold no secret", () => {
@@ -24,9 +22,7 @@ describe("the pipelines for other hosts", () => {
     assert.equal(gitlab.plan.environment, undefined);
     assert.ok(gitlab.plan.script.some((line) => line.startsWith("cli/fenestra changes --since ")));
     assert.ok(gitlab.deploy.environment !== undefined && gitlab.deploy.id_tokens !== undefined);
-    const azure = z
-      .looseObject({ jobs: z.array(z.record(z.string(), z.unknown())) })
-      .parse(parse(read("azure-pipelines.yml")));
+    const azure = z.looseObject({ jobs: z.array(z.record(z.string(), z.unknown())) }).parse(parse(read("azure-pipelines.yml")));
     const [plan, ...others] = azure.jobs;
     assert.doesNotMatch(JSON.stringify(plan), /azureSubscription|environment/);
     assert.match(JSON.stringify(others), /"environment":.*"azureSubscription":/);

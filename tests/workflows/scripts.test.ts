@@ -46,21 +46,17 @@ function runScript(
       mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
       writeFileSync(path.join(folder, name), content);
     }
-    const { status, stdout, stderr } = spawnSync(
-      "bash",
-      ["-e", "-c", script.replaceAll("node cli/", `node ${root}cli/`)],
-      {
-        cwd: folder,
-        encoding: "utf8",
-        env: {
-          PATH: `${folder}:${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`,
-          RUNNER_TEMP: folder,
-          REPOSITORY: "o/r",
-          GH_TOKEN: "a token",
-          ...env,
-        },
+    const { status, stdout, stderr } = spawnSync("bash", ["-e", "-c", script.replaceAll("node cli/", `node ${root}cli/`)], {
+      cwd: folder,
+      encoding: "utf8",
+      env: {
+        PATH: `${folder}:${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`,
+        RUNNER_TEMP: folder,
+        REPOSITORY: "o/r",
+        GH_TOKEN: "a token",
+        ...env,
       },
-    );
+    });
     assert.equal(status, 0, stderr);
     const calls = path.join(folder, "calls");
     return {
@@ -175,10 +171,7 @@ describe("the scripts of the workflows", function () {
     const job = (name: string, conclusion: string, compare: string | undefined) => ({
       name,
       conclusion,
-      steps: [
-        { name: "Set up job", conclusion: "success" },
-        ...(compare === undefined ? [] : [{ name: "Compare", conclusion: compare }]),
-      ],
+      steps: [{ name: "Set up job", conclusion: "success" }, ...(compare === undefined ? [] : [{ name: "Compare", conclusion: compare }])],
     });
     const report = (jobs: readonly unknown[], issues: readonly unknown[]) =>
       runScript(script, { [where]: { jobs }, [open]: issues }, env)
@@ -208,10 +201,7 @@ describe("the scripts of the workflows", function () {
       assert.deepEqual(comment?.slice(0, 2), ["POST", "repos/o/r/issues/10/comments"]);
       assert.deepEqual(close, ["PATCH", "repos/o/r/issues/10", "closed"]);
       assert.deepEqual(update?.slice(0, 2), ["PATCH", "repos/o/r/issues/11"]);
-      assert.match(
-        String(update?.[2]),
-        /^The cloud differs from what Pulumi has recorded, or the comparison failed: \[/,
-      );
+      assert.match(String(update?.[2]), /^The cloud differs from what Pulumi has recorded, or the comparison failed: \[/);
       assert.match(String(update?.[2]), /with `pulumi refresh`\.$/);
       assert.deepEqual(create, ["POST", "repos/o/r/issues", "Drift in azure-dev"]);
       assert.deepEqual(more, []);

@@ -53,9 +53,7 @@ describe("the workflows", () => {
   it("run with rights for branches of the repository only, and change the cloud from main only", () => {
     const conditions = Object.fromEntries(jobs.map(({ at, if: condition }) => [at, condition ?? ""]));
     const own = "github.event.pull_request.head.repo.full_name == github.repository";
-    assert.ok(
-      conditions["preview.yml account-preview"]?.includes(`!cancelled() && vars.PREVIEW == 'true' && ${own} &&`),
-    );
+    assert.ok(conditions["preview.yml account-preview"]?.includes(`!cancelled() && vars.PREVIEW == 'true' && ${own} &&`));
     for (const job of ["deploy.yml up", "drift.yml drift"])
       assert.ok(conditions[job]?.startsWith(`\${{ vars.DEPLOY == 'true' && github.ref == 'refs/heads/main' && `), job);
   });
@@ -72,10 +70,7 @@ describe("the workflows", () => {
     for (const [file, text] of Object.entries(texts).filter(([file]) => file !== "test.yml"))
       assert.doesNotMatch(text, /(aws|azure)-(dev|prod|restricted)/, file);
     for (const at of ["deploy.yml up", "drift.yml drift"])
-      assert.equal(
-        jobs.find((job) => job.at === at)?.strategy?.matrix.stack,
-        `\${{ fromJSON(needs.stacks.outputs.stacks) }}`,
-      );
+      assert.equal(jobs.find((job) => job.at === at)?.strategy?.matrix.stack, `\${{ fromJSON(needs.stacks.outputs.stacks) }}`);
   });
 
   it("put no text of an event into a script, where it would run", () => {
@@ -110,8 +105,7 @@ describe("the workflows", () => {
       text.split("\n").flatMap((line) => (/^\s*(- )?uses:/.test(line) ? [{ file, line }] : [])),
     );
     assert.ok(lines.length > 20);
-    for (const { file, line } of lines)
-      assert.match(line, /uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, `${file}: ${line}`);
+    for (const { file, line } of lines) assert.match(line, /uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, `${file}: ${line}`);
     const pins = new Map<string, string>();
     for (const { line } of lines) {
       const [, action = "", pin = ""] = /uses: ([^@]+)@(.+)$/.exec(line) ?? [];

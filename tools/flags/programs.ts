@@ -61,13 +61,7 @@ const ebsOnly = {
     "user-agent-extra",
     "aws-sdk-debug-log",
   ],
-  node: [
-    "volume-attach-limit",
-    "reserved-volume-attachments",
-    "windows-host-process",
-    "legacy-xfs",
-    "csi-mount-point-prefix",
-  ],
+  node: ["volume-attach-limit", "reserved-volume-attachments", "windows-host-process", "legacy-xfs", "csi-mount-point-prefix"],
 } as const;
 
 /**

@@ -88,9 +88,7 @@ async function record(program: FlagProgram): Promise<FlagRecord | undefined> {
     parser: program.parser,
     images: images.map(({ reference }) => reference),
     from: `${module}, ${fromSource ? "source" : "--help"}`,
-    flags: Object.fromEntries(
-      kinds.map((kind) => [kind, sorted.flatMap(([name, of]) => (of === kind ? [name] : [])).join(" ")]),
-    ),
+    flags: Object.fromEntries(kinds.map((kind) => [kind, sorted.flatMap(([name, of]) => (of === kind ? [name] : [])).join(" ")])),
   };
 }
 

@@ -19,8 +19,7 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
           async () => {
             const log = await api.core.readNamespacedPodLog({ namespace, name: pod, container: "probe" });
             // The test image says on which port it serves.
-            if (!log.includes("netexec") && !/serving|started/i.test(log))
-              throw new NotYet(`it reads "${log.slice(0, 200)}"`);
+            if (!log.includes("netexec") && !/serving|started/i.test(log)) throw new NotYet(`it reads "${log.slice(0, 200)}"`);
           },
           { signal, intervalMs: 2_000, lookAt: kubelet },
         );
@@ -31,8 +30,7 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
 
 /** `kubectl exec` works for pods of the group, and reports how a command ended. */
 export function execCheck(group: NodeGroup): VerifyCheck {
-  const shell = (line: string): readonly string[] =>
-    group.os === "windows" ? ["cmd.exe", "/c", line] : ["sh", "-c", line];
+  const shell = (line: string): readonly string[] => (group.os === "windows" ? ["cmd.exe", "/c", line] : ["sh", "-c", line]);
   return {
     id: `exec/${group.id}`,
     title: `kubectl exec runs commands in containers on ${group.id} and reports their exit code`,

@@ -10,9 +10,7 @@ export function groupNodesCheck(id: string, count: number, describe: string): Ve
     id: `nodes/${id}`,
     title: `${count} ${count === 1 ? "node" : "nodes"} of ${id} Ready, with the labels and taints of ${describe}`,
     own: (nodes) =>
-      id === controlPlaneId
-        ? nodes.filter((node) => node.controlPlane)
-        : (nodeGroups(nodes).find((group) => group.id === id)?.nodes ?? []),
+      id === controlPlaneId ? nodes.filter((node) => node.controlPlane) : (nodeGroups(nodes).find((group) => group.id === id)?.nodes ?? []),
   });
 }
 
@@ -50,8 +48,7 @@ export const servingCertificatesCheck: VerifyCheck = {
         );
         // Requests stay for an hour or a day after their end, and a node that was refused asks again: its newest counts.
         const newest = new Map<string, (typeof requests)[number]>();
-        for (const request of requests.toSorted((a, b) => age(a) - age(b)))
-          newest.set(request.spec.username ?? "", request);
+        for (const request of requests.toSorted((a, b) => age(a) - age(b))) newest.set(request.spec.username ?? "", request);
         const bad = [...newest.entries()].flatMap(([user, { metadata, status }]) => {
           const refusal = status?.conditions?.find(({ type }) => type === "Denied" || type === "Failed");
           if (refusal !== undefined)
@@ -67,8 +64,7 @@ export const servingCertificatesCheck: VerifyCheck = {
         lookAt: "kubectl get csr; kubectl -n kube-system logs deployment/kubelet-csr-approver",
       },
     );
-    if (approved === 0)
-      throw new CheckSkipped("no node has asked for a serving certificate within the time that requests are kept");
+    if (approved === 0) throw new CheckSkipped("no node has asked for a serving certificate within the time that requests are kept");
     note(`${approved} nodes have one`);
   },
 };
@@ -97,9 +93,7 @@ export const metricsCheck: VerifyCheck = {
         // Asked again each time: an autoscaler may take a node away meanwhile.
         const nodes = (await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? "");
         const { items } = await api.metrics.getNodeMetrics();
-        const missing = nodes.filter(
-          (name) => !isMeasured(items.find(({ metadata }) => metadata.name === name)?.usage),
-        );
+        const missing = nodes.filter((name) => !isMeasured(items.find(({ metadata }) => metadata.name === name)?.usage));
         if (missing.length > 0) throw new NotYet(`none for ${missing.join(", ")}`);
         return nodes.length;
       },
@@ -127,11 +121,7 @@ export function podMetricsCheck(group: NodeGroup): VerifyCheck {
           const { items } = await api.metrics.getPodMetrics(namespace);
           const missing = pods.filter(({ pod }) => {
             const own = items.find(({ metadata }) => metadata.name === pod);
-            return (
-              own === undefined ||
-              own.containers.length === 0 ||
-              !own.containers.every(({ usage }) => isMeasured(usage))
-            );
+            return own === undefined || own.containers.length === 0 || !own.containers.every(({ usage }) => isMeasured(usage));
           });
           if (missing.length > 0) throw new NotYet(`none for ${missing.map(({ pod }) => pod).join(", ")}`);
         },

@@ -31,11 +31,7 @@ export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: Pod
 }
 
 /** Which pods answer at the moment. */
-async function seen(
-  { signal }: VerifyContext,
-  start: ProbeStart,
-  pods: readonly (ProbePod & { readonly ip: string })[],
-): Promise<string> {
+async function seen({ signal }: VerifyContext, start: ProbeStart, pods: readonly (ProbePod & { readonly ip: string })[]): Promise<string> {
   const words: string[] = [];
   for (const target of pods) {
     const options = { signal, judge: answeredBy([target]), warmUpMs: 0 };

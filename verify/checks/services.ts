@@ -22,8 +22,7 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
       : {}),
     run: async (context) => {
       const { probePods, signal } = context;
-      const asking =
-        source === "node" ? await probePods.host(start, signal) : (await probePods.ready(start, signal))[0];
+      const asking = source === "node" ? await probePods.host(start, signal) : (await probePods.ready(start, signal))[0];
       expect(asking !== undefined, `there is no pod on ${start.id}`);
       const pods = await probePods.ready(target, signal);
       const { clusterIp } = await probePods.service(target);
@@ -55,9 +54,7 @@ export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
       await reaches({ ...start, run }, apiService, {
         signal,
         judge: (answer) =>
-          /^ok$|"kind": ?"Status"/m.test(answer)
-            ? undefined
-            : `the answer is no API server's: "${answer.slice(0, 200)}"`,
+          /^ok$|"kind": ?"Status"/m.test(answer) ? undefined : `the answer is no API server's: "${answer.slice(0, 200)}"`,
         lookAt: `kubectl get endpointslices kubernetes; ${kubeProxy}`,
       });
     },

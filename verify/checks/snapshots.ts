@@ -24,11 +24,7 @@ export interface SnapshotFindings {
  * @param data of the ConfigMap, from member to `2026-11-20T08:00:00Z <name> <bytes>`
  * @param created when each control-plane node was made
  */
-export function snapshotFindings(
-  data: Readonly<Record<string, string>>,
-  created: readonly Date[],
-  now: Date,
-): SnapshotFindings {
+export function snapshotFindings(data: Readonly<Record<string, string>>, created: readonly Date[], now: Date): SnapshotFindings {
   const members = Object.entries(data);
   const late = members.flatMap(([member, text]) => {
     const [time = ""] = text.split(" ");
@@ -60,7 +56,6 @@ export const snapshotsCheck: VerifyCheck = {
         `kubectl -n ${configMap.namespace} get configmap ${configMap.name} -o yaml; on the machine: journalctl -u fenestra-etcd-snapshot`,
       );
     for (const [member, text] of Object.entries(data)) note(`${member}: ${text}`);
-    if (notDue === created.length)
-      throw new CheckSkipped("the first snapshot is due half an hour after a machine has come up");
+    if (notDue === created.length) throw new CheckSkipped("the first snapshot is due half an hour after a machine has come up");
   },
 };

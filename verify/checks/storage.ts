@@ -50,16 +50,13 @@ export function registrationProblems(
 ): readonly string[] {
   return nodes.flatMap(({ name, labels }) => {
     const own = csiNodes.find(({ metadata }) => metadata?.name === name);
-    if (own?.spec.drivers.some((each) => each.name === driver) !== true)
-      return [`node ${name}: ${driver} is not registered`];
+    if (own?.spec.drivers.some((each) => each.name === driver) !== true) return [`node ${name}: ${driver} is not registered`];
     const zone = labels["topology.kubernetes.io/zone"] ?? "";
     const wanted = zoneForm[driver].test(zone) ? zone : "";
     const found = labels[diskDrivers[driver]] ?? "";
     return found === wanted
       ? []
-      : [
-          `node ${name}: ${driver} has zone "${found}", the node "${wanted}": disks are made where it cannot attach them`,
-        ];
+      : [`node ${name}: ${driver} has zone "${found}", the node "${wanted}": disks are made where it cannot attach them`];
   });
 }
 
@@ -150,9 +147,7 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined):
               image: probeImage(group),
               args: ["pause"],
               // The root of a new NTFS volume lets only administrators make files.
-              ...(group.os === "windows"
-                ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } }
-                : {}),
+              ...(group.os === "windows" ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } } : {}),
               volumeMounts: [{ name: "disk", mountPath: folder }],
             },
           ],
@@ -172,8 +167,7 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined):
         await until(
           `pod ${name} to be gone`,
           async () => {
-            if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined)
-              throw new NotYet("it is still there");
+            if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined) throw new NotYet("it is still there");
           },
           { signal, intervalMs: 1_000, lookAt },
         );
@@ -181,11 +175,7 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined):
       };
       await withPod("writer", write(text));
       const answer = await withPod("reader", read);
-      expect(
-        answer === text,
-        `the second pod read "${answer}", wanted "${text}"`,
-        `kubectl -n ${namespace} get pvc,pv`,
-      );
+      expect(answer === text, `the second pod read "${answer}", wanted "${text}"`, `kubectl -n ${namespace} get pvc,pv`);
       note(`StorageClass ${storageClass}`);
     },
   };

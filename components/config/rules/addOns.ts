@@ -154,8 +154,7 @@ const registryPlugins = rule(["cloud", "registryAccess", "pools"], (config, lock
             value: undefined,
             message: "is missing",
             allowed: `URL and SHA-256 of ${artifact.name} for ${os}, of which the lock file has no digest`,
-            remedy:
-              "fetch the program once, look at it, keep it where the machines reach it, and name it with its digest",
+            remedy: "fetch the program once, look at it, keep it where the machines reach it, and name it with its digest",
           },
         ],
   );
@@ -172,10 +171,7 @@ const autoscalerLimits = rule(
         {
           path: limitsPath,
           value: limits,
-          message:
-            given === false
-              ? "limits an autoscaler that is switched off"
-              : "limits no autoscaler: no pool has autoscale",
+          message: given === false ? "limits an autoscaler that is switched off" : "limits no autoscaler: no pool has autoscale",
           allowed: "limits only with the autoscaler",
           remedy: "leave them out, give a pool autoscale, or set addons.autoscaler for pools of other programs",
         },

@@ -57,9 +57,7 @@ function fieldOf(field: NetworkField, existing: StackConfig["network"]["existing
 export function notANetwork(value: string): string {
   const [address, prefix] = value.split("/");
   const parts = (address ?? "").split(".").map(Number);
-  return parts.every((part) => part <= 255) && Number(prefix) <= 32
-    ? "has host bits that are not zero"
-    : "is not a network";
+  return parts.every((part) => part <= 255) && Number(prefix) <= 32 ? "has host bits that are not zero" : "is not a network";
 }
 
 const isNetwork = (found: Cidr | Problem): found is Cidr => "prefix" in found;
@@ -112,16 +110,14 @@ function mostMachines(pools: StackConfig["pools"], zones: readonly string[]): nu
  * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out, nodes come up without a pod
  * network or not at all, so it is checked here.
  */
-const roomForPods = rule(
-  ["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"],
-  (settings) =>
-    tooFew(
-      pods,
-      settings["kubernetes.podCidr"],
-      settings.cloud,
-      mostMachines(settings.pools, settings["network.zones"]) + settings["controlPlane.replicas"],
-      (prefix) => 2 ** (24 - prefix),
-    ),
+const roomForPods = rule(["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"], (settings) =>
+  tooFew(
+    pods,
+    settings["kubernetes.podCidr"],
+    settings.cloud,
+    mostMachines(settings.pools, settings["network.zones"]) + settings["controlPlane.replicas"],
+    (prefix) => 2 ** (24 - prefix),
+  ),
 );
 
 /** A private subnet is a quarter of the network; the clouds reserve five addresses, and load balancers and endpoints take some. */
@@ -143,13 +139,7 @@ const roomForMachines = rule(["cloud", "network.cidr", "network.existing", "netw
           },
         ];
   }
-  return tooFew(
-    machines,
-    settings["network.cidr"],
-    settings.cloud,
-    wanted,
-    (prefix) => zones.length * (addressCount(prefix + 2) - 30),
-  );
+  return tooFew(machines, settings["network.cidr"], settings.cloud, wanted, (prefix) => zones.length * (addressCount(prefix + 2) - 30));
 });
 
 /** A network of the wrong size is reported by its own rule only. */

@@ -2,8 +2,7 @@ import type { Problem } from "../problem.ts";
 import type { Cloud } from "../schema.ts";
 
 /** Form of the name of something in AWS, in any partition. */
-export const arn = (service: string, resource: string): RegExp =>
-  new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]*:\\d{12}:${resource}$`);
+export const arn = (service: string, resource: string): RegExp => new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]*:\\d{12}:${resource}$`);
 
 /** Form of the id of something in Azure, which ignores case (Azure documentation, naming rules and restrictions). */
 const azureId = (type: string): RegExp =>
@@ -27,10 +26,7 @@ export const forms: Readonly<
   },
   azure: {
     encryptionKey: [azureId("Microsoft.Compute/diskEncryptionSets"), "the id of a disk encryption set"],
-    capacityReservation: [
-      azureId("Microsoft.Compute/capacityReservationGroups"),
-      "the id of a capacity reservation group",
-    ],
+    capacityReservation: [azureId("Microsoft.Compute/capacityReservationGroups"), "the id of a capacity reservation group"],
     dedicatedHosts: [azureId("Microsoft.Compute/hostGroups"), "the id of a group of dedicated hosts"],
     securityGroup: [azureId("Microsoft.Network/applicationSecurityGroups"), "the id of an application security group"],
   },
@@ -38,7 +34,5 @@ export const forms: Readonly<
 
 /** The problem of a name that is not of its form; none without a name. */
 export function formProblems([pattern, allowed]: Form, value: string | undefined, path: string): readonly Problem[] {
-  return value === undefined || pattern.test(value)
-    ? []
-    : [{ path, value, message: "is no such name in this cloud", allowed }];
+  return value === undefined || pattern.test(value) ? [] : [{ path, value, message: "is no such name in this cloud", allowed }];
 }

@@ -77,8 +77,7 @@ function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: n
   const types: readonly string[] = diskTypes[cloud];
   if (type !== undefined && !types.includes(type))
     return [{ path: `${path}.type`, value: type, message: "is a disk of the other cloud", allowed: types.join(", ") }];
-  if (cloud === "azure")
-    return [...elsewhere("aws", iops, `${path}.iops`), ...elsewhere("aws", throughput, `${path}.throughput`)];
+  if (cloud === "azure") return [...elsewhere("aws", iops, `${path}.iops`), ...elsewhere("aws", throughput, `${path}.throughput`)];
   if (type === "io2")
     return [
       ...(iops === undefined

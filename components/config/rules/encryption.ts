@@ -8,9 +8,7 @@ const key = (path: string): string => `config.fenestra:secretsEncryption.${path}
 /** Values that stand in the list before. */
 function repeated(values: readonly string[], path: (index: number) => string): readonly Problem[] {
   return values.flatMap((value, index) =>
-    values.indexOf(value) === index
-      ? []
-      : [{ path: path(index), value, message: "is listed twice", allowed: "each key once" }],
+    values.indexOf(value) === index ? [] : [{ path: path(index), value, message: "is listed twice", allowed: "each key once" }],
   );
 }
 
@@ -41,9 +39,7 @@ const kmsKeys = rule(["cloud", "secretsEncryption"], ({ cloud, secretsEncryption
   const { pattern, allowed, program } = kmsFacts[cloud];
   return [
     ...kms.flatMap((each, index): Problem[] =>
-      pattern.test(each.key)
-        ? []
-        : [{ path: key(`kms[${index}].key`), value: each.key, message: "is no key of this cloud", allowed }],
+      pattern.test(each.key) ? [] : [{ path: key(`kms[${index}].key`), value: each.key, message: "is no key of this cloud", allowed }],
     ),
     ...(kms.length > 0 && plugin === undefined
       ? [

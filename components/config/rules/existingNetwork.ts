@@ -37,8 +37,7 @@ export const ids = {
     subnet: /^subnet-([0-9a-f]{8}|[0-9a-f]{17})$/,
   },
   azure: {
-    network:
-      /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[\w.()-]+\/providers\/Microsoft\.Network\/virtualNetworks\/[\w.-]+$/i,
+    network: /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[\w.()-]+\/providers\/Microsoft\.Network\/virtualNetworks\/[\w.-]+$/i,
     networkForm:
       "the resource id of a virtual network: /subscriptions/.../resourceGroups/.../providers/Microsoft.Network/virtualNetworks/...",
     subnet: /^\/subnets\/[\w.-]+$/i,
@@ -47,9 +46,7 @@ export const ids = {
 
 function networkId(cloud: Cloud, { id }: Existing): readonly Problem[] {
   const { network, networkForm } = ids[cloud];
-  return network.test(id)
-    ? []
-    : [{ path: path("id"), value: id, message: "is not the id of a network", allowed: networkForm }];
+  return network.test(id) ? [] : [{ path: path("id"), value: id, message: "is not the id of a network", allowed: networkForm }];
 }
 
 function subnetIds(cloud: Cloud, { id: network }: Existing, all: readonly Entry[]): readonly Problem[] {
@@ -103,12 +100,9 @@ function ranges(networks: readonly string[], all: readonly Entry[]): readonly Pr
   const outer = networks.flatMap((text) => parseCidr(text) ?? []);
   const problems = all.flatMap(({ at, role, cidr: text }): readonly Problem[] => {
     const range = parseCidr(text);
-    const problem = (message: string, allowed: string): readonly Problem[] => [
-      { path: at("cidr"), value: text, message, allowed },
-    ];
+    const problem = (message: string, allowed: string): readonly Problem[] => [{ path: at("cidr"), value: text, message, allowed }];
     if (range === undefined) return problem("is not a network", "an IPv4 network whose host bits are zero");
-    if (range.prefix > longestPrefix[role])
-      return problem("is too small a subnet", `a /${longestPrefix[role]} or a larger one`);
+    if (range.prefix > longestPrefix[role]) return problem("is too small a subnet", `a /${longestPrefix[role]} or a larger one`);
     // Where a range of the network is wrong, its own rule says so.
     if (outer.length < networks.length || outer.some((network) => contains(network, range))) return [];
     return problem("is outside of the network", `a part of ${networks.join(", ")}`);
@@ -181,36 +175,29 @@ const shape = rule(
 );
 
 /** Further ranges of the network follow the same rules as its first. */
-const furtherRanges = rule(
-  ["network.existing", "network.cidr", "kubernetes.podCidr", "kubernetes.serviceCidr"],
-  (settings) => {
-    const others: readonly (readonly [string, string])[] = [
-      ["network.cidr", settings["network.cidr"]],
-      ["kubernetes.podCidr", settings["kubernetes.podCidr"]],
-      ["kubernetes.serviceCidr", settings["kubernetes.serviceCidr"]],
-    ];
-    const more = settings["network.existing"]?.moreCidrs ?? [];
-    return more.flatMap((text, index): readonly Problem[] => {
-      const at = path("moreCidrs", index);
-      const range = parseCidr(text);
-      if (range === undefined)
-        return [
-          { path: at, value: text, message: "is not a network", allowed: "an IPv4 network whose host bits are zero" },
-        ];
-      const before = more
-        .slice(0, index)
-        .map((other, place) => [`network.existing.moreCidrs[${place}]`, other] as const);
-      return [...others, ...before]
-        .filter(([, other]) => overlapping(range, other))
-        .map(([setting, other]) => ({
-          path: at,
-          value: text,
-          message: `overlaps config.fenestra:${setting}, ${other}`,
-          allowed: "networks without a common address",
-        }));
-    });
-  },
-);
+const furtherRanges = rule(["network.existing", "network.cidr", "kubernetes.podCidr", "kubernetes.serviceCidr"], (settings) => {
+  const others: readonly (readonly [string, string])[] = [
+    ["network.cidr", settings["network.cidr"]],
+    ["kubernetes.podCidr", settings["kubernetes.podCidr"]],
+    ["kubernetes.serviceCidr", settings["kubernetes.serviceCidr"]],
+  ];
+  const more = settings["network.existing"]?.moreCidrs ?? [];
+  return more.flatMap((text, index): readonly Problem[] => {
+    const at = path("moreCidrs", index);
+    const range = parseCidr(text);
+    if (range === undefined)
+      return [{ path: at, value: text, message: "is not a network", allowed: "an IPv4 network whose host bits are zero" }];
+    const before = more.slice(0, index).map((other, place) => [`network.existing.moreCidrs[${place}]`, other] as const);
+    return [...others, ...before]
+      .filter(([, other]) => overlapping(range, other))
+      .map(([setting, other]) => ({
+        path: at,
+        value: text,
+        message: `overlaps config.fenestra:${setting}, ${other}`,
+        allowed: "networks without a common address",
+      }));
+  });
+});
 
 function overlapping(range: Cidr, text: string): boolean {
   const other = parseCidr(text);
@@ -223,8 +210,5 @@ export const existingNetworkRules: readonly Rule[] = [shape, furtherRanges];
 /** Addresses of the private subnets of an existing network, each subnet counted once, less those that clouds, load balancers and endpoints take. */
 export function roomInSubnets({ subnets }: Existing): number {
   const workers = new Map(Object.values(subnets).map(({ private: subnet }) => [subnet.id.toLowerCase(), subnet.cidr]));
-  return [...workers.values()].reduce(
-    (sum, text) => sum + Math.max(0, addressCount(parseCidr(text)?.prefix ?? 32) - 10),
-    0,
-  );
+  return [...workers.values()].reduce((sum, text) => sum + Math.max(0, addressCount(parseCidr(text)?.prefix ?? 32) - 10), 0);
 }

@@ -5,14 +5,7 @@ import { type Rule, rule } from "./rule.ts";
 /** Settings that an existing network has itself, and those of one cloud. */
 const beside = rule(
   ["cloud", "accountId", "network.existing", "network.nat", "network.dns", "access.public"],
-  ({
-    cloud,
-    accountId,
-    "network.existing": existing,
-    "network.nat": nat,
-    "network.dns": dns,
-    "access.public": open,
-  }) => {
+  ({ cloud, accountId, "network.existing": existing, "network.nat": nat, "network.dns": dns, "access.public": open }) => {
     const dnsOnAzure =
       cloud === "azure" && dns?.searchDomain !== undefined
         ? [
@@ -36,19 +29,9 @@ const beside = rule(
     });
     const problems: readonly (Problem | false)[] = [
       nat === "perZone" &&
-        wrong(
-          "config.fenestra:network.nat",
-          nat,
-          "makes NAT gateways, which an existing network has itself",
-          "single or none",
-        ),
+        wrong("config.fenestra:network.nat", nat, "makes NAT gateways, which an existing network has itself", "single or none"),
       dns !== undefined &&
-        wrong(
-          "config.fenestra:network.dns",
-          dns,
-          "cannot be set in an existing network, whose own name servers hold",
-          "nothing",
-        ),
+        wrong("config.fenestra:network.dns", dns, "cannot be set in an existing network, whose own name servers hold", "nothing"),
       cloud === "aws" &&
         resourceGroup !== undefined &&
         wrong(path("resourceGroup"), resourceGroup, "is an option of Azure", "nothing on AWS"),
@@ -67,12 +50,7 @@ const beside = rule(
       cloud === "azure" &&
         resourceGroup !== undefined &&
         !/^[\w.()-]{0,89}[\w()-]$/.test(resourceGroup) &&
-        wrong(
-          path("resourceGroup"),
-          resourceGroup,
-          "is not the name of a resource group",
-          "up to 90 letters, digits and _ ( ) - .",
-        ),
+        wrong(path("resourceGroup"), resourceGroup, "is not the name of a resource group", "up to 90 letters, digits and _ ( ) - ."),
       // A machine's network interface must be in the subscription of its network (Azure documentation, network interfaces).
       cloud === "azure" &&
         accountId !== undefined &&
@@ -83,18 +61,9 @@ const beside = rule(
     const publicSubnets = Object.entries(subnets).flatMap(([zone, { public: subnet }]): readonly Problem[] => {
       const at = path("subnets", zone, "public");
       if (cloud === "azure" && subnet !== undefined)
-        return [
-          wrong(at, subnet.id, "is an option of AWS", "nothing on Azure, where a public load balancer is in no subnet"),
-        ];
+        return [wrong(at, subnet.id, "is an option of AWS", "nothing on Azure, where a public load balancer is in no subnet")];
       if (cloud === "aws" && subnet === undefined && open !== undefined)
-        return [
-          wrong(
-            at,
-            undefined,
-            "is missing: access.public makes a public load balancer",
-            "id and cidr of a public subnet",
-          ),
-        ];
+        return [wrong(at, undefined, "is missing: access.public makes a public load balancer", "id and cidr of a public subnet")];
       return [];
     });
     return [...dnsOnAzure, ...problems.filter((problem) => problem !== false), ...publicSubnets];

@@ -28,8 +28,7 @@ const kindInWords = {
 function flagProblem(program: ControlPlaneProgram, name: string, value: string, of: ProgramFlags): Wrong {
   const title = controlPlanePrograms[program];
   const reason = ownFlagReason(program, name);
-  if (reason !== undefined)
-    return { message: `is a flag that Fenestra keeps to itself: ${reason}`, allowed: "other flags of the program" };
+  if (reason !== undefined) return { message: `is a flag that Fenestra keeps to itself: ${reason}`, allowed: "other flags of the program" };
   const found = Object.entries(of.flags).find(([, names]) => names.includes(name))?.[0];
   if (found === undefined) {
     const known = Object.values(of.flags)
@@ -91,9 +90,7 @@ function admissionProblem(flag: string, value: string): Wrong {
   const apis = flag === "runtime-config" && listed.find((each) => !/^[a-z0-9./-]+=true$/.test(each));
   if (apis) return { message: `has ${JSON.stringify(apis)}, which switches nothing on`, allowed: "group/version=true" };
   const weak = /^tls-m(?:in|ax)-version$/.test(flag) && !/^(?:VersionTLS|TLS1\.)1?[23]$/.test(value);
-  return weak
-    ? { message: "is older than TLS 1.2", allowed: "VersionTLS12 or VersionTLS13, for etcd TLS1.2 or TLS1.3" }
-    : undefined;
+  return weak ? { message: "is older than TLS 1.2", allowed: "VersionTLS12 or VersionTLS13, for etcd TLS1.2 or TLS1.3" } : undefined;
 }
 
 const extraArgs = rule(["kubernetes.version", "controlPlane.extraArgs"], (settings) => {
@@ -107,9 +104,7 @@ const extraArgs = rule(["kubernetes.version", "controlPlane.extraArgs"], (settin
     if (of === undefined) return [];
     return Object.entries(given[program] ?? {}).flatMap(([name, value]): Problem[] => {
       const wrong = flagProblem(program, name, value, of);
-      return wrong === undefined
-        ? []
-        : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];
+      return wrong === undefined ? [] : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];
     });
   });
 });
@@ -120,9 +115,7 @@ const offByDefault = ["EventRateLimit", "PodNodeSelector", "PodTolerationRestric
 /** Whether privileged pods may run in kube-system, whose namespace has no label of its own. */
 function sparesSystem(configuration: Readonly<Record<string, unknown>>): boolean {
   const { defaults, exemptions } = podSecurity.catch({}).parse(configuration);
-  return (
-    (defaults?.enforce ?? "privileged") === "privileged" || exemptions?.namespaces?.includes("kube-system") === true
-  );
+  return (defaults?.enforce ?? "privileged") === "privileged" || exemptions?.namespaces?.includes("kube-system") === true;
 }
 
 const podSecurity = z.object({
@@ -169,9 +162,7 @@ const linuxOnly = poolRule(["os", "kubelet"], [], ({ os, kubelet = {} }, path) =
   const found = [
     ...linuxFields.filter((field) => kubelet[field] !== undefined),
     ...(["evictionHard", "evictionSoft"] as const).flatMap((field) =>
-      Object.keys(kubelet[field] ?? {}).flatMap((signal) =>
-        linuxSignals.includes(signal) ? [`${field}["${signal}"]`] : [],
-      ),
+      Object.keys(kubelet[field] ?? {}).flatMap((signal) => (linuxSignals.includes(signal) ? [`${field}["${signal}"]`] : [])),
     ),
   ];
   return found.map((field) => ({

@@ -27,9 +27,7 @@ const names = rule(["access.names"], ({ "access.names": all = [] }) =>
   all.flatMap((value, index): Problem[] => {
     const path = key(`names[${index}]`);
     if (!hostName.test(value))
-      return [
-        { path, value, message: "is no host name", allowed: "lower-case names with a dot, or IPv4 addresses; no *" },
-      ];
+      return [{ path, value, message: "is no host name", allowed: "lower-case names with a dot, or IPv4 addresses; no *" }];
     return all.indexOf(value) === index ? [] : [{ path, value, message: "is listed twice", allowed: "each name once" }];
   }),
 );
@@ -80,41 +78,34 @@ const dns = rule(["cloud", "accountId", "access.dns"], ({ cloud, accountId, "acc
 /** Rights that a cloud knows, and the other cloud's. */
 const rights = { aws: ["policies", "statements"], azure: ["roles"] } as const;
 
-const serviceAccounts = rule(
-  ["cloud", "access.workloadIdentity"],
-  ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
-    const all = workloadIdentity?.serviceAccounts ?? [];
-    const other = cloud === "aws" ? "azure" : "aws";
-    return all.flatMap((account, index): Problem[] => {
-      const { namespace, name } = account;
-      const path = key(`workloadIdentity.serviceAccounts[${index}]`);
-      return [
-        ...rights[other].flatMap((field) =>
-          elsewhere(other, account[field], `${path}.${field}`, rights[cloud].join(", ")),
-        ),
-        ...(rights[cloud].every((field) => account[field].length === 0)
-          ? [{ path, value: `${namespace}/${name}`, message: "has no rights", allowed: rights[cloud].join(" or ") }]
-          : []),
-        // Pods there run the cluster itself, and a policy on them could keep it from starting.
-        ...(/^(kube|fenestra)-/.test(namespace)
-          ? [
-              {
-                path: `${path}.namespace`,
-                value: namespace,
-                message: "is a namespace of the system",
-                allowed: "a namespace whose name begins with neither kube- nor fenestra-",
-              },
-            ]
-          : []),
-        ...(all.findIndex((other) => other.namespace === namespace && other.name === name) === index
-          ? []
-          : [
-              { path, value: `${namespace}/${name}`, message: "is listed twice", allowed: "each service account once" },
-            ]),
-      ];
-    });
-  },
-);
+const serviceAccounts = rule(["cloud", "access.workloadIdentity"], ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
+  const all = workloadIdentity?.serviceAccounts ?? [];
+  const other = cloud === "aws" ? "azure" : "aws";
+  return all.flatMap((account, index): Problem[] => {
+    const { namespace, name } = account;
+    const path = key(`workloadIdentity.serviceAccounts[${index}]`);
+    return [
+      ...rights[other].flatMap((field) => elsewhere(other, account[field], `${path}.${field}`, rights[cloud].join(", "))),
+      ...(rights[cloud].every((field) => account[field].length === 0)
+        ? [{ path, value: `${namespace}/${name}`, message: "has no rights", allowed: rights[cloud].join(" or ") }]
+        : []),
+      // Pods there run the cluster itself, and a policy on them could keep it from starting.
+      ...(/^(kube|fenestra)-/.test(namespace)
+        ? [
+            {
+              path: `${path}.namespace`,
+              value: namespace,
+              message: "is a namespace of the system",
+              allowed: "a namespace whose name begins with neither kube- nor fenestra-",
+            },
+          ]
+        : []),
+      ...(all.findIndex((other) => other.namespace === namespace && other.name === name) === index
+        ? []
+        : [{ path, value: `${namespace}/${name}`, message: "is listed twice", allowed: "each service account once" }]),
+    ];
+  });
+});
 
 const signingKey = rule(
   ["cloud", "access.workloadIdentity", "access.serviceAccountKeys"],

@@ -43,8 +43,7 @@ const windowsArchive = rule(["addons.logs", "pools"], ({ "addons.logs": logs, po
           value: undefined,
           message: "is missing",
           allowed: "URL and SHA-256 of the collector for Windows, of which the lock file has no digest",
-          remedy:
-            "run fenestra pin --only otelcol where there is internet, or name an archive of your own with its digest",
+          remedy: "run fenestra pin --only otelcol where there is internet, or name an archive of your own with its digest",
         },
       ],
 );

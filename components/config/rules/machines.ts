@@ -34,8 +34,7 @@ const sizes = poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) 
   const size = machineSize(cloud, name, pool.capacity);
   const at = `${path}.size`;
   if (!sizeForm[cloud].test(name)) {
-    const allowed =
-      cloud === "aws" ? "an EC2 instance type such as m7i.large" : "an Azure size such as Standard_D2s_v5";
+    const allowed = cloud === "aws" ? "an EC2 instance type such as m7i.large" : "an Azure size such as Standard_D2s_v5";
     return [{ path: at, value: name, message: "is not a machine size", allowed }];
   }
   if (size === undefined) {
@@ -49,9 +48,7 @@ const sizes = poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) 
       },
     ];
   }
-  return size.arch === "amd64"
-    ? []
-    : [{ path: at, value: name, message: "is an Arm size", allowed: "an x86 size: the images are x86" }];
+  return size.arch === "amd64" ? [] : [{ path: at, value: name, message: "is an Arm size", allowed: "an x86 size: the images are x86" }];
 });
 
 /** The machine size of a pool; `undefined` when the rule `sizes` reports a problem with it. */
@@ -73,9 +70,7 @@ const room = poolRule(["os", "size", "capacity"], ["cloud"], (pool, path, { clou
   const size = usableSize(pool, cloud);
   if (size === undefined || isLargeEnough(pool, size)) return [];
   const [node, allowed] =
-    pool.os === "linux"
-      ? ["a node", "1 processor and 2 GiB at least"]
-      : ["a Windows node", "2 processors and 4 GiB at least"];
+    pool.os === "linux" ? ["a node", "1 processor and 2 GiB at least"] : ["a Windows node", "2 processors and 4 GiB at least"];
   return [{ path: `${path}.size`, value: size.name, message: `is too small for ${node}`, allowed }];
 });
 
@@ -138,9 +133,7 @@ const nesting = poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool,
       value: size.name,
       message: "cannot nest virtualisation, which hyperV needs",
       allowed:
-        cloud === "aws"
-          ? "a size of c8i, m8i or r8i with at most 192 processors"
-          : "a D or E size of version 3 or later (AMD: 5 or later)",
+        cloud === "aws" ? "a size of c8i, m8i or r8i with at most 192 processors" : "a D or E size of version 3 or later (AMD: 5 or later)",
       ...(pool.size === undefined ? { remedy: `state a size; ${size.name} is the default` } : {}),
     },
   ];
@@ -169,9 +162,7 @@ export function imageProblems(cloud: Cloud, image: string, path: string): readon
   ];
 }
 
-const image = poolRule(["image"], ["cloud"], (pool, path, { cloud }) =>
-  imageProblems(cloud, pool.image, `${path}.image`),
-);
+const image = poolRule(["image"], ["cloud"], (pool, path, { cloud }) => imageProblems(cloud, pool.image, `${path}.image`));
 
 /** Letters after the number of a D, E or F size; `undefined` for other families. */
 const sizeLetters = /^Standard_[DEF]\d+(?:-\d+)?([a-z]*)/;

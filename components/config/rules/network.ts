@@ -19,8 +19,7 @@ const restrictedNetwork = rule(["cloud", "network.nat", "mirror"], ({ cloud, "ne
         value: nat,
         message: "cuts the cloud controller, the disk driver and the autoscaler off from Azure's resource manager",
         allowed: "single or perZone on Azure",
-        remedy:
-          "choose single; the security of the machines does not rest on it, since nothing comes in by a NAT gateway",
+        remedy: "choose single; the security of the machines does not rest on it, since nothing comes in by a NAT gateway",
       },
     ];
   }
@@ -48,16 +47,13 @@ const access = rule(["access.public", "access.private", "network.cidr", "network
     return allow.flatMap((value, index): Problem[] => {
       const path = key(`access.${way}.allow[${index}]`);
       const prefix = parseCidr(value)?.prefix;
-      if (prefix === undefined)
-        return [{ path, value, message: notANetwork(value), allowed: "an IPv4 network whose host bits are zero" }];
+      if (prefix === undefined) return [{ path, value, message: notANetwork(value), allowed: "an IPv4 network whose host bits are zero" }];
       // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their addresses.
       if (way === "private" && prefix < 8)
         return [{ path, value, message: "is more than a network of yours", allowed: "networks of /8 to /32" }];
       if (way === "private" && own.includes(value))
         return [{ path, value, message: "is the cluster's own network, which is let in anyway", allowed: "others" }];
-      return allow.indexOf(value) === index
-        ? []
-        : [{ path, value, message: "is listed twice", allowed: "each network once" }];
+      return allow.indexOf(value) === index ? [] : [{ path, value, message: "is listed twice", allowed: "each network once" }];
     });
   });
 });
@@ -115,9 +111,7 @@ const noProxyEntry = /^(?:\.?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5
 const noProxy = rule(["httpProxy", "noProxy"], ({ httpProxy, noProxy: entries = [] }) => {
   const path = key("noProxy");
   if (httpProxy === undefined && entries.length > 0)
-    return [
-      { path, value: entries, message: "needs a proxy to make exceptions from", allowed: "nothing without httpProxy" },
-    ];
+    return [{ path, value: entries, message: "needs a proxy to make exceptions from", allowed: "nothing without httpProxy" }];
   return entries.flatMap((value, index): Problem[] =>
     noProxyEntry.test(value) && (!value.includes("/") || parseCidr(value) !== undefined)
       ? []
@@ -171,8 +165,6 @@ export const networkRules: readonly Rule[] = [
   rule(["httpProxy"], ({ httpProxy }) => urlProblems(key("httpProxy"), httpProxy)),
   rule(["mirror.artifacts"], (settings) => urlProblems(key("mirror.artifacts"), settings["mirror.artifacts"])),
   rule(["mirror.registries"], (settings) =>
-    Object.entries(settings["mirror.registries"]).flatMap(([host, url]) =>
-      urlProblems(childPath(key("mirror.registries"), host), url),
-    ),
+    Object.entries(settings["mirror.registries"]).flatMap(([host, url]) => urlProblems(childPath(key("mirror.registries"), host), url)),
   ),
 ];

@@ -6,30 +6,21 @@ import { arn, type Form, formProblems, forms } from "./cloudIds.ts";
 import { diskRules } from "./disks.ts";
 import { elsewhere, poolRule, type Rule, rule } from "./rule.ts";
 
-const given = poolRule(
-  ["disk", "capacityReservation", "dedicatedHosts", "securityGroups"],
-  ["cloud"],
-  (pool, path, { cloud }) => [
-    ...formProblems(forms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
-    ...formProblems(forms[cloud].capacityReservation, pool.capacityReservation, `${path}.capacityReservation`),
-    ...formProblems(forms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`),
-    ...pool.securityGroups.flatMap((group, index) =>
-      formProblems(forms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`),
-    ),
-  ],
-);
+const given = poolRule(["disk", "capacityReservation", "dedicatedHosts", "securityGroups"], ["cloud"], (pool, path, { cloud }) => [
+  ...formProblems(forms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
+  ...formProblems(forms[cloud].capacityReservation, pool.capacityReservation, `${path}.capacityReservation`),
+  ...formProblems(forms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`),
+  ...pool.securityGroups.flatMap((group, index) => formProblems(forms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`)),
+]);
 
-const ofOneCloud = poolRule(
-  ["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"],
-  ["cloud"],
-  (pool, path, { cloud }) =>
-    cloud === "aws"
-      ? elsewhere("azure", pool.hybridBenefit, `${path}.hybridBenefit`)
-      : [
-          ...elsewhere("aws", pool.furtherSizes, `${path}.furtherSizes`),
-          ...elsewhere("aws", pool.onDemand, `${path}.onDemand`),
-          ...elsewhere("aws", pool.instanceProfile, `${path}.instanceProfile`),
-        ],
+const ofOneCloud = poolRule(["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"], ["cloud"], (pool, path, { cloud }) =>
+  cloud === "aws"
+    ? elsewhere("azure", pool.hybridBenefit, `${path}.hybridBenefit`)
+    : [
+        ...elsewhere("aws", pool.furtherSizes, `${path}.furtherSizes`),
+        ...elsewhere("aws", pool.onDemand, `${path}.onDemand`),
+        ...elsewhere("aws", pool.instanceProfile, `${path}.instanceProfile`),
+      ],
 );
 
 const iam = rule(["cloud", "iam"], ({ cloud, iam: own }) =>
@@ -70,9 +61,7 @@ const oneZone = poolRule(
   (pool, path, { cloud, "network.zones": all }) => {
     const zones = pool.zones ?? all;
     const keys: readonly ("capacityReservation" | "dedicatedHosts")[] = [
-      ...(cloud === "aws" && pool.capacityReservation?.startsWith("cr-") === true
-        ? (["capacityReservation"] as const)
-        : []),
+      ...(cloud === "aws" && pool.capacityReservation?.startsWith("cr-") === true ? (["capacityReservation"] as const) : []),
       ...(cloud === "azure" && pool.dedicatedHosts !== undefined ? (["dedicatedHosts"] as const) : []),
     ];
     return zones.length === 1
@@ -86,46 +75,39 @@ const oneZone = poolRule(
   },
 );
 
-const furtherSizes = poolRule(
-  ["size", "capacity", "furtherSizes", "hyperV"],
-  ["cloud"],
-  (pool, path, { cloud }): readonly Problem[] => {
-    if (cloud !== "aws" || pool.size === undefined) return firstSizeProblems(pool, path);
-    const first = machineSize(cloud, pool.size, pool.capacity);
-    const seen = [pool.size];
-    return pool.furtherSizes.flatMap((name, index): Problem[] => {
-      const at = { path: `${path}.furtherSizes[${index}]`, value: name };
-      if (seen.includes(name)) return [{ ...at, message: "is listed twice", allowed: "each size once" }];
-      seen.push(name);
-      const size = machineSize(cloud, name);
-      if (size === undefined)
-        return [
+const furtherSizes = poolRule(["size", "capacity", "furtherSizes", "hyperV"], ["cloud"], (pool, path, { cloud }): readonly Problem[] => {
+  if (cloud !== "aws" || pool.size === undefined) return firstSizeProblems(pool, path);
+  const first = machineSize(cloud, pool.size, pool.capacity);
+  const seen = [pool.size];
+  return pool.furtherSizes.flatMap((name, index): Problem[] => {
+    const at = { path: `${path}.furtherSizes[${index}]`, value: name };
+    if (seen.includes(name)) return [{ ...at, message: "is listed twice", allowed: "each size once" }];
+    seen.push(name);
+    const size = machineSize(cloud, name);
+    if (size === undefined)
+      return [
+        {
+          ...at,
+          message: "is not a machine size that Fenestra knows",
+          allowed: "sizes of known processors and memory",
+        },
+      ];
+    if (first === undefined) return [];
+    const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
+    const nests = !pool.hyperV || size.nestedVirtualization;
+    return same && nests
+      ? []
+      : [
           {
             ...at,
-            message: "is not a machine size that Fenestra knows",
-            allowed: "sizes of known processors and memory",
+            message: same ? "cannot nest virtualisation, which hyperV needs" : "differs from size",
+            allowed: `x86 sizes with ${first.vcpus} processors and ${first.memoryGib} GiB${pool.hyperV ? " of c8i, m8i or r8i" : ""}`,
           },
         ];
-      if (first === undefined) return [];
-      const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
-      const nests = !pool.hyperV || size.nestedVirtualization;
-      return same && nests
-        ? []
-        : [
-            {
-              ...at,
-              message: same ? "cannot nest virtualisation, which hyperV needs" : "differs from size",
-              allowed: `x86 sizes with ${first.vcpus} processors and ${first.memoryGib} GiB${pool.hyperV ? " of c8i, m8i or r8i" : ""}`,
-            },
-          ];
-    });
-  },
-);
+  });
+});
 
-function firstSizeProblems(
-  { size, furtherSizes: more }: Pick<PoolConfig, "size" | "furtherSizes">,
-  path: string,
-): readonly Problem[] {
+function firstSizeProblems({ size, furtherSizes: more }: Pick<PoolConfig, "size" | "furtherSizes">, path: string): readonly Problem[] {
   return size === undefined && more.length > 0
     ? [
         {
@@ -163,14 +145,4 @@ const profiles: Rule = ({ pools }) => {
 };
 
 /** The rules on how machines are bought, placed and named to the cloud. */
-export const placementRules: readonly Rule[] = [
-  given,
-  ...diskRules,
-  ofOneCloud,
-  iam,
-  licence,
-  spot,
-  oneZone,
-  furtherSizes,
-  profiles,
-];
+export const placementRules: readonly Rule[] = [given, ...diskRules, ofOneCloud, iam, licence, spot, oneZone, furtherSizes, profiles];

@@ -25,8 +25,7 @@ function isQualifiedName(key: string): boolean {
 /** Prefixes that belong to Kubernetes and to Fenestra. NodeRestriction refuses most of the former from a kubelet (kubernetes.io, admission controllers). */
 const reservedPrefix = /^([^/]*\.)?(kubernetes\.io|k8s\.io|fenestra\.dev)\//;
 
-const keyForm =
-  "an optional DNS prefix with a slash, then up to 63 letters, digits, - _ . with a letter or digit at both ends";
+const keyForm = "an optional DNS prefix with a slash, then up to 63 letters, digits, - _ . with a letter or digit at both ends";
 const valueForm = "nothing, or up to 63 letters, digits, - _ . with a letter or digit at both ends";
 const ownPrefix = "a prefix of your own, or none: kubernetes.io, k8s.io and fenestra.dev are taken";
 
@@ -60,27 +59,23 @@ const bounds = poolRule(["autoscale"], [], ({ autoscale }, path) =>
     : [],
 );
 
-const count = poolRule(
-  ["name", "autoscale", "count", "zones", "perZone"],
-  ["network.zones"],
-  (pool, path, settings) => {
-    const { autoscale, count: wanted } = pool;
-    if (autoscale === undefined || wanted === undefined || autoscale.min > autoscale.max) return [];
-    const { min, max } = autoscale;
-    const groups = pool.perZone ? poolGroups(pool, settings["network.zones"]).length : 1;
-    return wanted >= min * groups && wanted <= max * groups
-      ? []
-      : [
-          {
-            path: `${path}.count`,
-            value: wanted,
-            message: "lies outside the bounds of autoscale",
-            allowed: `${min * groups} to ${max * groups}${groups > 1 ? `, since the bounds hold for each of ${groups} zones` : ""}`,
-            remedy: "leave count out to start with the least",
-          },
-        ];
-  },
-);
+const count = poolRule(["name", "autoscale", "count", "zones", "perZone"], ["network.zones"], (pool, path, settings) => {
+  const { autoscale, count: wanted } = pool;
+  if (autoscale === undefined || wanted === undefined || autoscale.min > autoscale.max) return [];
+  const { min, max } = autoscale;
+  const groups = pool.perZone ? poolGroups(pool, settings["network.zones"]).length : 1;
+  return wanted >= min * groups && wanted <= max * groups
+    ? []
+    : [
+        {
+          path: `${path}.count`,
+          value: wanted,
+          message: "lies outside the bounds of autoscale",
+          allowed: `${min * groups} to ${max * groups}${groups > 1 ? `, since the bounds hold for each of ${groups} zones` : ""}`,
+          remedy: "leave count out to start with the least",
+        },
+      ];
+});
 
 const zones = poolRule(["zones"], ["network.zones"], (pool, path, settings) => {
   const known = settings["network.zones"];
@@ -91,9 +86,7 @@ const zones = poolRule(["zones"], ["network.zones"], (pool, path, settings) => {
       const allowed = `one of network.zones: ${known.join(", ")}`;
       return [{ path: at, value: zone, message: "is not a zone of the network", allowed }];
     }
-    return own.indexOf(zone) === index
-      ? []
-      : [{ path: at, value: zone, message: "is listed twice", allowed: "each zone once" }];
+    return own.indexOf(zone) === index ? [] : [{ path: at, value: zone, message: "is listed twice", allowed: "each zone once" }];
   });
 });
 
@@ -127,9 +120,7 @@ const labels = poolRule(["labels"], [], (pool, path) =>
 );
 
 const annotations = poolRule(["annotations"], [], (pool, path) =>
-  Object.keys(pool.annotations).flatMap((name) =>
-    keyProblems(name, childPath(`${path}.annotations`, name), "annotation"),
-  ),
+  Object.keys(pool.annotations).flatMap((name) => keyProblems(name, childPath(`${path}.annotations`, name), "annotation")),
 );
 
 function keyProblems(key: string, path: string, kind: "label" | "taint" | "annotation"): readonly Problem[] {

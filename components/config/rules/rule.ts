@@ -46,8 +46,6 @@ export function poolRule<P extends keyof PoolConfig, K extends keyof Settings>(
 ): Rule {
   return ({ settings, pools }) =>
     hasSettings(settings, reads)
-      ? pools.flatMap((pool, index) =>
-          hasFields(pool, own) ? check(pool, `config.fenestra:pools[${index}]`, settings) : [],
-        )
+      ? pools.flatMap((pool, index) => (hasFields(pool, own) ? check(pool, `config.fenestra:pools[${index}]`, settings) : []))
       : [];
 }

@@ -58,9 +58,7 @@ const region = rule(["cloud", "region"], ({ cloud, region: name }) => {
     const known = knownRegions[cloud];
     if (known.some((each) => bare(each) === bare(name))) return [];
     const remedy = didYouMean(name, known);
-    return remedy === undefined
-      ? []
-      : [{ path: key("region"), value: name, message: `is not a region of ${title}`, allowed, remedy }];
+    return remedy === undefined ? [] : [{ path: key("region"), value: name, message: `is not a region of ${title}`, allowed, remedy }];
   }
   return [{ path: key("region"), value: name, message: `is not a region of ${title}`, allowed }];
 });
@@ -68,12 +66,9 @@ const region = rule(["cloud", "region"], ({ cloud, region: name }) => {
 const zones = rule(["cloud", "region", "network.zones"], ({ cloud, region: name, "network.zones": all }) =>
   all.flatMap((zone, index): Problem[] => {
     const path = key(`network.zones[${index}]`);
-    if (all.indexOf(zone) !== index)
-      return [{ path, value: zone, message: "is listed twice", allowed: "each zone once" }];
+    if (all.indexOf(zone) !== index) return [{ path, value: zone, message: "is listed twice", allowed: "each zone once" }];
     if (cloud === "azure") {
-      return ["1", "2", "3"].includes(zone)
-        ? []
-        : [{ path, value: zone, message: "is not an Azure zone", allowed: '"1", "2" or "3"' }];
+      return ["1", "2", "3"].includes(zone) ? [] : [{ path, value: zone, message: "is not an Azure zone", allowed: '"1", "2" or "3"' }];
     }
     // Zones cannot be judged for an invalid region.
     const known = zone.startsWith(name) && /^[a-z]$/.test(zone.slice(name.length));
@@ -189,11 +184,7 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
     ],
     [cloud === "azure" && /\p{Cc}/u.test(value), "has a control character in its value", "values on one line"],
     [value.length > 256, "has a value that is too long", "at most 256 characters"],
-    [
-      twin !== name,
-      `differs from ${twin} by case only`,
-      "names that differ without regard to case, as Azure compares them",
-    ],
+    [twin !== name, `differs from ${twin} by case only`, "names that differ without regard to case, as Azure compares them"],
   ];
   return checks.flatMap(([wrong, message, allowed]) => (wrong ? [{ path, value, message, allowed }] : []));
 }

@@ -3,16 +3,7 @@ import { payloadLabel, poolLabel } from "../../model/pools.ts";
 import { provisionMinutes } from "../../model/timings.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, PolicyRule } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  deployment,
-  namespaceRights,
-  onControlPlane,
-  rule,
-  serviceAccount,
-  small,
-} from "../workload.ts";
+import { type Account, clusterRights, deployment, namespaceRights, onControlPlane, rule, serviceAccount, small } from "../workload.ts";
 import { cloudConfigSecret } from "./azureCloudController.ts";
 
 const account: Account = { name: "cluster-autoscaler", namespace: "kube-system" };
@@ -24,27 +15,11 @@ const rules: PolicyRule[] = [
   rule("", ["pods/eviction"], ["create"]),
   rule("", ["pods/status"], ["update"]),
   rule("", ["nodes"], [...read, "update"]),
-  rule(
-    "",
-    [
-      "namespaces",
-      "pods",
-      "services",
-      "replicationcontrollers",
-      "persistentvolumeclaims",
-      "persistentvolumes",
-      "configmaps",
-    ],
-    read,
-  ),
+  rule("", ["namespaces", "pods", "services", "replicationcontrollers", "persistentvolumeclaims", "persistentvolumes", "configmaps"], read),
   rule("batch", ["jobs", "cronjobs"], read),
   rule("apps", ["replicasets", "daemonsets", "statefulsets"], read),
   rule("policy", ["poddisruptionbudgets"], read),
-  rule(
-    "storage.k8s.io",
-    ["storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"],
-    read,
-  ),
+  rule("storage.k8s.io", ["storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"], read),
   rule("resource.k8s.io", ["deviceclasses", "resourceclaims", "resourceslices"], read),
 ];
 
@@ -93,11 +68,7 @@ function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<C
   }
   const labels = `cluster-autoscaler-enabled=true,cluster-autoscaler-name=${spec.name}`;
   return {
-    args: [
-      "--cloud-provider=azure",
-      "--cloud-config=/etc/azure/cloud-config",
-      `--node-group-auto-discovery=label:${labels}`,
-    ],
+    args: ["--cloud-provider=azure", "--cloud-config=/etc/azure/cloud-config", `--node-group-auto-discovery=label:${labels}`],
     env: [
       { name: "AZURE_VMSS_CACHE_TTL", value: "60" },
       { name: "AZURE_VMSS_VMS_CACHE_TTL", value: "300" },
@@ -106,9 +77,7 @@ function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<C
 }
 
 /** The cluster autoscaler, on a control-plane machine whose identity may change the size of the pools. */
-export function autoscalerManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "name" | "region">,
-): readonly Manifest[] {
+export function autoscalerManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "name" | "region">): readonly Manifest[] {
   const { args = [], env = [] } = cloudPart(spec);
   const secret = spec.cloud === "azure";
   return [

@@ -69,8 +69,7 @@ export function azureCloudControllerManifests(
   spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name" | "windows">,
   values: CloudValues,
 ): readonly Manifest[] {
-  if (values.azureCloudConfig === undefined)
-    throw new RangeError("the cloud controller on Azure needs a cloud configuration");
+  if (values.azureCloudConfig === undefined) throw new RangeError("the cloud controller on Azure needs a cloud configuration");
   const windows = spec.windows.length > 0;
   return [
     {
@@ -96,15 +95,9 @@ export function azureCloudControllerManifests(
   ];
 }
 
-const nodeManagerRules = [
-  rule("", ["nodes"], ["get", "list", "watch", "update", "patch"]),
-  rule("", ["nodes/status"], ["patch"]),
-];
+const nodeManagerRules = [rule("", ["nodes"], ["get", "list", "watch", "update", "patch"]), rule("", ["nodes/status"], ["patch"])];
 
-function controllerDaemonSet(
-  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name">,
-  nodeEndpoint: Text,
-): Manifest {
+function controllerDaemonSet(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name">, nodeEndpoint: Text): Manifest {
   return daemonSet(controller, {
     ...onControlPlane,
     hostNetwork: true,

@@ -50,13 +50,7 @@ export function azureDiskDriver(spec: ImageSource): CsiDriver {
       plugin: {
         name: "azuredisk",
         image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi"),
-        args: [
-          "--v=5",
-          "--endpoint=unix:///csi/csi.sock",
-          "--nodeid=$(KUBE_NODE_NAME)",
-          "--allow-empty-cloud-config=true",
-          nodeFromLabels,
-        ],
+        args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--nodeid=$(KUBE_NODE_NAME)", "--allow-empty-cloud-config=true", nodeFromLabels],
         env: [nodeEnvironment],
         resources: small("10m", "40Mi", "256Mi"),
       },

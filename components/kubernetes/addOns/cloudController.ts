@@ -1,15 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  daemonSet,
-  onControlPlane,
-  readsAuthentication,
-  serviceAccount,
-  small,
-} from "../workload.ts";
+import { type Account, clusterRights, daemonSet, onControlPlane, readsAuthentication, serviceAccount, small } from "../workload.ts";
 import { azureCloudControllerManifests } from "./azureCloudController.ts";
 import { type CloudValues, cloudControllerRules } from "./cloudControllerRules.ts";
 import { apiByName } from "./nodeAgents.ts";

@@ -1,14 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { Manifest, PolicyRule, Text } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  daemonSet,
-  namespaceRights,
-  replicated,
-  rule,
-  serviceAccount,
-} from "../workload.ts";
+import { type Account, clusterRights, daemonSet, namespaceRights, replicated, rule, serviceAccount } from "../workload.ts";
 import type { CsiDriver } from "./csiDriver.ts";
 import { controllerPod, linuxNodePod, windowsNodePod } from "./csiPods.ts";
 
@@ -25,9 +17,7 @@ const controllerRules: PolicyRule[] = [
 ];
 
 /** Leases of the sidecars' leader election. */
-const leaseRules: PolicyRule[] = [
-  rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"]),
-];
+const leaseRules: PolicyRule[] = [rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"])];
 
 /**
  * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to remove their own taint
@@ -44,10 +34,7 @@ export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOn
 
 /** A service account of a driver, with its rights in the whole cluster; without a right it gets no role. */
 function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[] {
-  return [
-    serviceAccount(account),
-    ...(rules.length === 0 ? [] : clusterRights(account, `fenestra:${account.name}`, rules)),
-  ];
+  return [serviceAccount(account), ...(rules.length === 0 ? [] : clusterRights(account, `fenestra:${account.name}`, rules))];
 }
 
 /**
@@ -73,10 +60,7 @@ export function csiManifests(
     daemonSet(node, linuxNodePod(driver, node)),
     ...(spec.windows.length === 0
       ? []
-      : [
-          ...nodeAccount(windowsNode, driver.nodeRules),
-          daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint)),
-        ]),
+      : [...nodeAccount(windowsNode, driver.nodeRules), daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint))]),
   ];
 }
 

@@ -70,15 +70,8 @@ function controllerContainers({ controller: { plugin, healthPort }, sidecars }: 
   const driver = { ...plugin, volumeMounts: [socketFolder, ...(plugin.volumeMounts ?? [])], lifecycle: keepWorking };
   return [
     ...watched(driver, sidecars.livenessProbe, healthPort, true),
-    sidecar("csi-provisioner", sidecars.provisioner, [
-      ...elected,
-      "--timeout=60s",
-      "--extra-create-metadata=true",
-      ...disks,
-    ]),
-    ...(sidecars.attacher === undefined
-      ? []
-      : [sidecar("csi-attacher", sidecars.attacher, [...elected, "--timeout=1200s"])]),
+    sidecar("csi-provisioner", sidecars.provisioner, [...elected, "--timeout=60s", "--extra-create-metadata=true", ...disks]),
+    ...(sidecars.attacher === undefined ? [] : [sidecar("csi-attacher", sidecars.attacher, [...elected, "--timeout=1200s"])]),
     ...(sidecars.resizer === undefined
       ? []
       : [sidecar("csi-resizer", sidecars.resizer, [...elected, "--handle-volume-inuse-error=false"])]),

@@ -1,16 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  namespaceRights,
-  onControlPlane,
-  replicated,
-  rule,
-  serviceAccount,
-  small,
-} from "../workload.ts";
+import { type Account, clusterRights, namespaceRights, onControlPlane, replicated, rule, serviceAccount, small } from "../workload.ts";
 
 const account: Account = { name: "kubelet-csr-approver", namespace: "kube-system" };
 
@@ -32,9 +23,7 @@ export interface ApproverRules {
  *
  * On Azure a control-plane machine bears its resource's name, and a machine of a scale set its computer-name prefix and six characters of base 36.
  */
-export function approverRules(
-  spec: Pick<ClusterSpec, "cloud" | "name" | "network" | "pools" | "region">,
-): ApproverRules {
+export function approverRules(spec: Pick<ClusterSpec, "cloud" | "name" | "network" | "pools" | "region">): ApproverRules {
   // Zones of an existing network may share subnets.
   const networks = [...new Set(spec.network.zones.flatMap((zone) => [zone.private, zone.controlPlane]))];
   if (spec.cloud === "aws") {

@@ -2,16 +2,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
-import {
-  type Account,
-  daemonSet,
-  everyTaint,
-  hostPath,
-  hostProcessPod,
-  linuxOnly,
-  small,
-  systemLabels,
-} from "../workload.ts";
+import { type Account, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels } from "../workload.ts";
 import { monitoringNamespace } from "./monitoring.ts";
 
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
@@ -64,11 +55,7 @@ function linuxExporter(spec: ImageSource): Manifest {
         resources: small("10m", "32Mi", "128Mi"),
       },
     ],
-    volumes: [
-      hostPath("proc", "/proc", "Directory"),
-      hostPath("sys", "/sys", "Directory"),
-      hostPath("root", "/", "Directory"),
-    ],
+    volumes: [hostPath("proc", "/proc", "Directory"), hostPath("sys", "/sys", "Directory"), hostPath("root", "/", "Directory")],
   });
 }
 

@@ -4,16 +4,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { usesAccount } from "../guardRails/cel.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  onAnyLinux,
-  replicated,
-  rule,
-  serviceAccount,
-  small,
-  systemLabels,
-} from "../workload.ts";
+import { type Account, clusterRights, onAnyLinux, replicated, rule, serviceAccount, small, systemLabels } from "../workload.ts";
 
 const account: Account = { name: "gmsa-webhook", namespace: "kube-system" };
 const certificateSecret = "gmsa-webhook-certificate";
@@ -84,8 +75,7 @@ const definition: Manifest = {
     name: "gmsacredentialspecs.windows.k8s.io",
     // The API server takes no definition in a group of Kubernetes' own without a reference to its approval.
     annotations: {
-      "api-approved.kubernetes.io":
-        "https://github.com/kubernetes/enhancements/tree/master/keps/sig-windows/689-windows-gmsa",
+      "api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/tree/master/keps/sig-windows/689-windows-gmsa",
     },
   },
   spec: {
@@ -139,10 +129,7 @@ export function pluginHost(
   if (objectId === undefined) throw new RangeError(`the secret of the account ${name} needs an identity that reads it`);
   return {
     classId,
-    input:
-      typeof objectId === "string"
-        ? azurePluginInput(secret, objectId)
-        : objectId.apply((known) => azurePluginInput(secret, known)),
+    input: typeof objectId === "string" ? azurePluginInput(secret, objectId) : objectId.apply((known) => azurePluginInput(secret, known)),
   };
 }
 

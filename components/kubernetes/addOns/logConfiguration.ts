@@ -52,12 +52,7 @@ const reading = {
 const longest = { max_log_size: "100KiB" } as const;
 
 /** Files of a kind. `fenestra.log` says which kind of log a record is from. */
-function files(
-  kind: string,
-  include: readonly string[],
-  operators: readonly object[],
-  exclude: readonly string[] = [],
-) {
+function files(kind: string, include: readonly string[], operators: readonly object[], exclude: readonly string[] = []) {
   return {
     include,
     ...(exclude.length === 0 ? {} : { exclude }),
@@ -185,13 +180,7 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
           auth_type: os === "windows" ? "kubeConfig" : "serviceAccount",
           filter: { node_from_env_var: "NODE_NAME" },
           extract: {
-            metadata: [
-              "k8s.node.name",
-              "k8s.deployment.name",
-              "k8s.daemonset.name",
-              "k8s.statefulset.name",
-              "k8s.job.name",
-            ],
+            metadata: ["k8s.node.name", "k8s.deployment.name", "k8s.daemonset.name", "k8s.statefulset.name", "k8s.job.name"],
             // From the name, so that no right to read ReplicaSets is needed.
             deployment_name_from_replicaset: true,
             labels: [{ tag_name: "app.kubernetes.io/name", key: "app.kubernetes.io/name", from: "pod" }],

@@ -49,11 +49,7 @@ const largeBatch = { min_size: 200_000, max_size: 900_000 };
 const smallBatch = { min_size: 50_000, max_size: 150_000 };
 
 /** Where the logs go. Every destination takes OTLP; they differ in how a request is signed. */
-export function destination(
-  spec: Pick<ClusterSpec, "name" | "region">,
-  collector: LogCollector,
-  settings: LogSettings,
-): Destination {
+export function destination(spec: Pick<ClusterSpec, "name" | "region">, collector: LogCollector, settings: LogSettings): Destination {
   const { cloudwatch, azureMonitor, otlp } = settings;
   if (cloudwatch !== undefined) {
     const domain = spec.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";

@@ -33,9 +33,7 @@ import { windowsAgent } from "./nodeAgents.ts";
 import { identityFolders, identityTokenSeconds } from "./workloadIdentity.ts";
 
 /** What the collectors need of a cluster. */
-type CollectorSpec = LogSpec &
-  ImageSource &
-  Pick<ClusterSpec, "addons" | "httpProxy" | "kubernetes" | "network" | "noProxy" | "windows">;
+type CollectorSpec = LogSpec & ImageSource & Pick<ClusterSpec, "addons" | "httpProxy" | "kubernetes" | "network" | "noProxy" | "windows">;
 
 /** Variables by which a collector takes its identity in the cloud; none for an endpoint that takes headers. */
 export type LogIdentity = Readonly<Record<string, Text>>;
@@ -50,15 +48,10 @@ const windowsConfiguration = `${windowsPaths.kubernetes}\\${collectorName}`;
  *
  * @param identity required for the services of the clouds
  */
-export function logManifests(
-  spec: CollectorSpec,
-  nodeEndpoint: Text,
-  identity: LogIdentity | undefined,
-): readonly Manifest[] {
+export function logManifests(spec: CollectorSpec, nodeEndpoint: Text, identity: LogIdentity | undefined): readonly Manifest[] {
   const { logs: settings } = spec.addons;
   if (settings === undefined) return [];
-  if (identity === undefined && settings[logServices[spec.cloud]] !== undefined)
-    throw new RangeError("the collectors need an identity");
+  if (identity === undefined && settings[logServices[spec.cloud]] !== undefined) throw new RangeError("the collectors need an identity");
   const collectors = logCollectors.filter((collector) => collector !== "windows" || spec.windows.length > 0);
   return [
     serviceAccount(logsAccount),
@@ -73,9 +66,7 @@ export function logManifests(
           metadata: { name: workloadName(collector), namespace: logsAccount.namespace },
           data: { "config.yaml": configuration },
         },
-        collector === "windows"
-          ? windowsCollector(spec, nodeEndpoint, common)
-          : linuxCollector(spec, collector, common),
+        collector === "windows" ? windowsCollector(spec, nodeEndpoint, common) : linuxCollector(spec, collector, common),
       ];
     }),
   ];
@@ -138,11 +129,7 @@ function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<C
   if (httpProxy === undefined) return [];
   const direct = (host: string): string => `${noProxy(spec)},${host}`;
   const without =
-    nodeEndpoint === undefined
-      ? noProxy(spec)
-      : typeof nodeEndpoint === "string"
-        ? direct(nodeEndpoint)
-        : nodeEndpoint.apply(direct);
+    nodeEndpoint === undefined ? noProxy(spec) : typeof nodeEndpoint === "string" ? direct(nodeEndpoint) : nodeEndpoint.apply(direct);
   return [
     { name: "HTTPS_PROXY", value: httpProxy },
     { name: "NO_PROXY", value: without },
@@ -153,11 +140,7 @@ function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<C
  * As root, since logs are root's, without any right of root but one: to read the journal, the collector runs the node's own journalctl below a root
  * of its own, which has the node's programs and the journal and nothing else (pkg/stanza: operator/input/journald, `root_path`).
  */
-function linuxCollector(
-  spec: CollectorSpec,
-  collector: "control-plane" | "linux",
-  { env, token, resources }: ContainerParts,
-): Manifest {
+function linuxCollector(spec: CollectorSpec, collector: "control-plane" | "linux", { env, token, resources }: ContainerParts): Manifest {
   const controlPlane = collector === "control-plane";
   const folders: readonly (readonly [name: string, path: string, at: string, type: string])[] = [
     ["pods", "/var/log/pods", "/var/log/pods", "DirectoryOrCreate"],
@@ -166,9 +149,7 @@ function linuxCollector(
     ["loader", "/lib64", `${journalRoot}/lib64`, "Directory"],
     ["libraries", "/lib", `${journalRoot}/lib`, "Directory"],
     ["journal", journalFolder, `${journalRoot}${journalFolder}`, "DirectoryOrCreate"],
-    ...(controlPlane
-      ? ([["audit", controlPlanePaths.auditLogs, controlPlanePaths.auditLogs, "DirectoryOrCreate"]] as const)
-      : []),
+    ...(controlPlane ? ([["audit", controlPlanePaths.auditLogs, controlPlanePaths.auditLogs, "DirectoryOrCreate"]] as const) : []),
   ];
   return daemonSet(
     { ...logsAccount, name: workloadName(collector) },
@@ -185,9 +166,7 @@ function linuxCollector(
           env: [
             nodeName,
             ...env,
-            ...(token === undefined
-              ? []
-              : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.linux}/token` }]),
+            ...(token === undefined ? [] : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.linux}/token` }]),
             ...proxyVariables(spec),
           ],
           securityContext: {
@@ -217,34 +196,19 @@ function linuxCollector(
 }
 
 /** The script finds the files of the variables, which are elsewhere on Windows Server 2019, and makes the kubeconfig. */
-function windowsCollector(
-  spec: CollectorSpec,
-  nodeEndpoint: Text,
-  { env, token, resources }: ContainerParts,
-): Manifest {
-  return windowsAgent(
-    spec,
-    { ...logsAccount, name: workloadName("windows") },
-    windowsScript("start-collector.ps1"),
-    resources,
-    {
-      serviceAccountName: logsAccount.name,
-      env: [
-        ...env,
-        { name: "COLLECTOR_CONFIG", value: `${windowsConfiguration}\\config.yaml` },
-        ...(token === undefined
-          ? []
-          : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.windows}\\token` }]),
-        ...proxyVariables(spec, nodeEndpoint),
-      ],
-      mounts: [
-        { name: "configuration", mountPath: windowsConfiguration, readOnly: true },
-        ...(token === undefined ? [] : [{ name: token.name, mountPath: identityFolders.windows, readOnly: true }]),
-      ],
-      volumes: [
-        { name: "configuration", configMap: { name: workloadName("windows") } },
-        ...(token === undefined ? [] : [token]),
-      ],
-    },
-  );
+function windowsCollector(spec: CollectorSpec, nodeEndpoint: Text, { env, token, resources }: ContainerParts): Manifest {
+  return windowsAgent(spec, { ...logsAccount, name: workloadName("windows") }, windowsScript("start-collector.ps1"), resources, {
+    serviceAccountName: logsAccount.name,
+    env: [
+      ...env,
+      { name: "COLLECTOR_CONFIG", value: `${windowsConfiguration}\\config.yaml` },
+      ...(token === undefined ? [] : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.windows}\\token` }]),
+      ...proxyVariables(spec, nodeEndpoint),
+    ],
+    mounts: [
+      { name: "configuration", mountPath: windowsConfiguration, readOnly: true },
+      ...(token === undefined ? [] : [{ name: token.name, mountPath: identityFolders.windows, readOnly: true }]),
+    ],
+    volumes: [{ name: "configuration", configMap: { name: workloadName("windows") } }, ...(token === undefined ? [] : [token])],
+  });
 }

@@ -44,10 +44,7 @@ const withoutDetector = operatingSystems["windows-2019"];
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
-export function nodeProblemDetectorManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "windows">,
-  nodeEndpoint: Text,
-): readonly Manifest[] {
+export function nodeProblemDetectorManifests(spec: Pick<ClusterSpec, "artifacts" | "windows">, nodeEndpoint: Text): readonly Manifest[] {
   return [
     serviceAccount(linux),
     boundClusterRole(linux, "fenestra:node-problem-detector", "system:node-problem-detector"),
@@ -122,10 +119,7 @@ function windowsConfiguration(): Manifest {
     kind: "ConfigMap",
     metadata: { name: "node-problem-detector-windows", namespace: monitoringNamespace },
     data: Object.fromEntries(
-      checkedComponents.map((name) => [
-        `health-checker-${name}.json`,
-        `${JSON.stringify(windowsCheck(name), null, 2)}\n`,
-      ]),
+      checkedComponents.map((name) => [`health-checker-${name}.json`, `${JSON.stringify(windowsCheck(name), null, 2)}\n`]),
     ),
   };
 }

@@ -62,12 +62,7 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
     linux: {
       plugin: {
         ...plugin,
-        args: [
-          "--v=5",
-          "--endpoint=unix:///csi/csi.sock",
-          "--nodeid=$(KUBE_NODE_NAME)",
-          "--metrics-address=0.0.0.0:29645",
-        ],
+        args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--nodeid=$(KUBE_NODE_NAME)", "--metrics-address=0.0.0.0:29645"],
         env: [nodeEnvironment],
       },
       hostNetwork: true,

@@ -150,9 +150,7 @@ export function environmentsExpression(environments: PodEnvironments): string {
 }
 
 /** What a reader of the plan should know: what this version cannot do. */
-export function workloadIdentityFindings(
-  spec: Pick<ClusterSpec, "kubernetes" | "workloadIdentity">,
-): readonly string[] {
+export function workloadIdentityFindings(spec: Pick<ClusterSpec, "kubernetes" | "workloadIdentity">): readonly string[] {
   if (spec.workloadIdentity === undefined || givesTokens(spec)) return [];
   return [
     `Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): pods must mount their tokens for the cloud themselves`,

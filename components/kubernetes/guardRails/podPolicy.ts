@@ -45,11 +45,7 @@ const byKind = (inPod: string, inCronJob: string, inTemplate: string): string =>
 
 /** The pod's spec of an object. The kinds have no type in common, hence no type is checked: the tables of tests stand in for that. */
 const specOf = (object: string): string =>
-  byKind(
-    `dyn(${object}).spec`,
-    `dyn(${object}).spec.jobTemplate.spec.template.spec`,
-    `dyn(${object}).spec.template.spec`,
-  );
+  byKind(`dyn(${object}).spec`, `dyn(${object}).spec.jobTemplate.spec.template.spec`, `dyn(${object}).spec.template.spec`);
 
 /** A message, or the expression that puts the path of the pod's spec into it. */
 function messageOf(message: string): Omit<Validation, "expression"> {
@@ -66,9 +62,7 @@ export function podPolicy({ name, operations, ephemeralContainers, bindings, ...
     bindings,
     resourceRules: [
       { ...pods, operations, resources: ["pods"] },
-      ...(ephemeralContainers
-        ? [{ ...pods, operations: ["UPDATE" as const], resources: ["pods/ephemeralcontainers"] }]
-        : []),
+      ...(ephemeralContainers ? [{ ...pods, operations: ["UPDATE" as const], resources: ["pods/ephemeralcontainers"] }] : []),
       ...workloadRules,
     ],
     variables: [

@@ -69,9 +69,7 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
         spec: {
           policyName: policy.name,
           validationActions: actions,
-          ...(namespaces === undefined
-            ? {}
-            : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } }),
+          ...(namespaces === undefined ? {} : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } }),
         },
       }),
     ),

@@ -4,8 +4,7 @@ import { namespaceLabels, notAllowed, notSystem } from "./namespaces.ts";
 import type { Policy, Variable } from "./policy.ts";
 
 const label = namespaceLabels.externalAddresses;
-const effect =
-  "every node, also of the control plane, would send what it has for such an address to this Service's pods";
+const effect = "every node, also of the control plane, would send what it has for such an address to this Service's pods";
 
 /** Variables with a field of the Service as it is to be and, with the suffix `Before`, as it was; `none` is CEL for a field that is absent. */
 function nowAndBefore(name: string, field: string, none: string): readonly Variable[] {
@@ -42,10 +41,8 @@ const dnsLabel = annotation("dns-label-name");
 /** How a Service chooses a public address that exists already, beside `spec.loadBalancerIP`. */
 const choices = ["pip-name", "pip-name-ipv6", "load-balancer-ipv4", "load-balancer-ipv6"].map(annotation);
 
-const valueAt = (key: string, when: "" | "Before" = ""): string =>
-  `variables.annotations${when}[?${text(key)}].orValue("")`;
-const chosen = (when: "" | "Before"): string =>
-  `${texts(choices)}.map(k, variables.annotations${when}[?k].orValue(""))`;
+const valueAt = (key: string, when: "" | "Before" = ""): string => `variables.annotations${when}[?${text(key)}].orValue("")`;
+const chosen = (when: "" | "Before"): string => `${texts(choices)}.map(k, variables.annotations${when}[?k].orValue(""))`;
 
 /**
  * Annotations that the cloud controller obeys (kubernetes-sigs/cloud-provider-azure v1.36.2, pkg/provider/azure_loadbalancer.go).
@@ -84,9 +81,7 @@ export function servicePolicy(spec: Pick<ClusterSpec, "cloud" | "kubernetes">): 
   const parts = [externalAddresses, ...(spec.cloud === "azure" ? [azureAnnotations] : [])];
   return {
     name: "fenestra-external-addresses",
-    resourceRules: [
-      { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["services"] },
-    ],
+    resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["services"] }],
     variables: parts.flatMap(({ variables }) => variables),
     validations: parts.flatMap(({ validations }) => validations),
     bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(label)] }],

@@ -84,9 +84,7 @@ const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => 
     },
   ],
   operations: ["CREATE"],
-  bindings: [
-    { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.hostProcess)] },
-  ],
+  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.hostProcess)] }],
 });
 
 /** Containers that are new here and that the webhook of windows-gmsa does not look at (v0.13.0, webhook.go: iterateOverWindowsSecurityOptions). */
@@ -150,9 +148,7 @@ const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy =>
     },
   ],
   operations: ["CREATE", "UPDATE"],
-  bindings: [
-    { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.controlPlane)] },
-  ],
+  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.controlPlane)] }],
 });
 
 /**
@@ -166,9 +162,7 @@ export function validationPolicies(
 ): readonly Manifest[] {
   const windows = runtimeClassFacts(spec).length > 0;
   const policies = [
-    ...(windows
-      ? [windowsLimitsPolicy(spec, setsClass), osNamePolicy(spec), hostProcessPolicy(spec), gmsaPolicy(spec)]
-      : []),
+    ...(windows ? [windowsLimitsPolicy(spec, setsClass), osNamePolicy(spec), hostProcessPolicy(spec), gmsaPolicy(spec)] : []),
     controlPlanePolicy(spec),
   ];
   return [...policies.map(podPolicy), servicePolicy(spec)].flatMap(policyManifests);

@@ -31,8 +31,7 @@ export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">)
   return [
     {
       expression: "!(has(variables.pod.hostNetwork) && variables.pod.hostNetwork)",
-      message:
-        "Windows ignores hostNetwork but for HostProcess pods: leave {pod}.hostNetwork out, or use a HostProcess pod",
+      message: "Windows ignores hostNetwork but for HostProcess pods: leave {pod}.hostNetwork out, or use a HostProcess pod",
     },
     {
       expression: noVolume('v.emptyDir.medium == "Memory"'),
@@ -66,8 +65,7 @@ export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">)
     },
     {
       expression: '!has(variables.pod.dnsPolicy) || variables.pod.dnsPolicy != "ClusterFirstWithHostNet"',
-      message:
-        "Windows pods have no host network, so dnsPolicy ClusterFirstWithHostNet means nothing there: leave {pod}.dnsPolicy out",
+      message: "Windows pods have no host network, so dnsPolicy ClusterFirstWithHostNet means nothing there: leave {pod}.dnsPolicy out",
     },
     {
       expression:
@@ -75,8 +73,7 @@ export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">)
       message: "Windows ignores mountPropagation",
     },
     {
-      expression:
-        'variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)',
+      expression: 'variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)',
       message:
         "a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace",
     },

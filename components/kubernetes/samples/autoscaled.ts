@@ -15,9 +15,7 @@ export function autoscaledManifests(spec: Pick<ClusterSpec, "windows">): readonl
         scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name },
         minReplicas: 2,
         maxReplicas: 4,
-        metrics: [
-          { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 70 } } },
-        ],
+        metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 70 } } }],
       },
     };
   });

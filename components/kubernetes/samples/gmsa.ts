@@ -10,15 +10,12 @@ import { samplesNamespace, windowsDeployment, yearOf } from "./sampleSite.ts";
  * A pod per Windows build that acts in the domain as the first configured account, and says whether the domain answers. With an account that
  * the plug-in fetches, only where a pool has it.
  */
-export function gmsaSampleManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "pools" | "windows">,
-): readonly Manifest[] {
+export function gmsaSampleManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "pools" | "windows">): readonly Manifest[] {
   const [first] = spec.addons.gmsa?.credentialSpecs ?? [];
   if (first === undefined) return [];
   const needsPlugin = first.secret !== undefined;
   const builds = spec.windows.filter(
-    ({ name }) =>
-      !needsPlugin || spec.pools.some((pool) => pool.os === "windows" && pool.ccgPlugin && pool.release.name === name),
+    ({ name }) => !needsPlugin || spec.pools.some((pool) => pool.os === "windows" && pool.ccgPlugin && pool.release.name === name),
   );
   const account = { name: "gmsa-user", namespace: samplesNamespace };
   return [

@@ -11,8 +11,7 @@ const hostSamplesNamespace = "fenestra-samples-host";
 export function hostProcessManifests(spec: ImageSource): readonly Manifest[] {
   const name = "host-process";
   const labels = sampleLabels(name);
-  const list =
-    "while ($true) { Get-Service -Name containerd, kubelet | Format-Table -AutoSize; Start-Sleep -Seconds 60 }";
+  const list = "while ($true) { Get-Service -Name containerd, kubelet | Format-Table -AutoSize; Start-Sleep -Seconds 60 }";
   return [
     namespace(hostSamplesNamespace, "privileged", { [namespaceLabels.hostProcess]: "allowed" }),
     {
@@ -33,11 +32,7 @@ export function hostProcessManifests(spec: ImageSource): readonly Manifest[] {
             containers: [
               {
                 name: "services",
-                image: image(
-                  spec,
-                  "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image",
-                  "windows",
-                ),
+                image: image(spec, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
                 command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", list],
                 resources: small("10m", "64Mi", "256Mi"),
               },

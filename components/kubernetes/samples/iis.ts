@@ -8,9 +8,7 @@ import { loadBalancer, windowsDeployment, yearOf } from "./sampleSite.ts";
  * Internet Information Services per Windows build in use, behind a load balancer: `iis-2019`, `iis-2022`, ... It gets requests only while it
  * answers, and for a moment longer than the load balancer sends them.
  */
-export function iisManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "windows">,
-): readonly Manifest[] {
+export function iisManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "windows">): readonly Manifest[] {
   return spec.windows.flatMap((os): Manifest[] => {
     const name = `iis-${yearOf(os)}`;
     return [

@@ -56,9 +56,7 @@ const serve =
   "C:\\Windows\\System32\\inetsrv\\appcmd.exe set config /section:system.applicationHost/sites /siteDefaults.logFile.logTargetW3C:File,ETW /commit:apphost && C:\\ServiceMonitor.exe w3svc";
 
 /** Where the init container finds LogMonitor.exe, and the digest it must have. */
-function download(
-  spec: Pick<ClusterSpec, "artifacts" | "credentials" | "httpProxy" | "noProxy" | "mirror" | "network">,
-) {
+function download(spec: Pick<ClusterSpec, "artifacts" | "credentials" | "httpProxy" | "noProxy" | "mirror" | "network">) {
   const artifact = requireArtifact(spec.artifacts, {
     name: "LogMonitor.exe",
     version: otherReleases["LogMonitor.exe"],

@@ -18,10 +18,7 @@ const signer = readScript(new URL("../../machine/windows/scripts/sigv4.ps1", imp
  * A job on Linux and one per Windows build that reads an object of the cloud by the identity of its service account, and shows it. A job, since
  * a pod that came before the policy was in force has no token, and its next one has.
  */
-export function readObjectManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "cloud" | "windows">,
-  objectUrl: Text,
-): readonly Manifest[] {
+export function readObjectManifests(spec: Pick<ClusterSpec, "artifacts" | "cloud" | "windows">, objectUrl: Text): readonly Manifest[] {
   const { cloud } = spec;
   const env = [{ name: "OBJECT_URL", value: objectUrl }];
   const volumes = [{ name: "script", configMap: { name: configMap } }];

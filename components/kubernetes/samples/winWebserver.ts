@@ -16,9 +16,7 @@ export function winWebserverName(year: string): string {
  * A web server in PowerShell per Windows build in use, two pods at least, with a NodePort and a LoadBalancer Service each. No probe by pod address: a
  * Windows 2019 node cannot reach its own pods by it, because HNS has no HostRoute policy there.
  */
-export function winWebserverManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">,
-): readonly Manifest[] {
+export function winWebserverManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
   const builds = spec.windows;
   if (builds.length === 0) return [];
   return [

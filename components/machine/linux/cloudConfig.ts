@@ -28,11 +28,7 @@ export function packLinuxAws(payload: MachinePayload, object: ScriptsReference, 
 }
 
 /** A payload without the scripts in the bucket, with an additional first stage that fetches them. */
-export function withFetchedScripts(
-  payload: MachinePayload,
-  { key, sha256 }: ScriptsReference,
-  bucket: string,
-): MachinePayload {
+export function withFetchedScripts(payload: MachinePayload, { key, sha256 }: ScriptsReference, bucket: string): MachinePayload {
   const withStage = (file: PayloadFile): PayloadFile =>
     file.path === stageTablePath ? { ...file, content: withScriptsStage(file.content, sha256) } : file;
   const reference = envFile({ SCRIPTS_BUCKET: bucket, SCRIPTS_KEY: key, SCRIPTS_SHA256: sha256 });

@@ -17,14 +17,7 @@ import { kmsArtifact, kmsFiles, kmsUnits } from "./kmsPlugin.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import type { Stage } from "./stage.ts";
-import {
-  controlPlaneStages,
-  stageTable,
-  stageTablePath,
-  withCredentials,
-  withPodNetwork,
-  withTrust,
-} from "./stages.ts";
+import { controlPlaneStages, stageTable, stageTablePath, withCredentials, withPodNetwork, withTrust } from "./stages.ts";
 import { staticPodPatches } from "./staticPodPatches.ts";
 import { daemonUnit, jobUnit, timerUnit } from "./systemdUnits.ts";
 
@@ -45,10 +38,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   const { auditPolicy, admission } = spec.controlPlane;
   const shared = withTrust(
     spec,
-    withEncryption(
-      spec,
-      admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission),
-    ),
+    withEncryption(spec, admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission)),
   );
   const stages = withPodNetwork(withCredentials(spec, shared), podNetwork(spec));
   const jobs = scheduledJobs(args.access.snapshots === undefined ? undefined : spec.controlPlane.backup.everyHours);
@@ -68,13 +58,9 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     auditPolicy === undefined
       ? rootFile(controlPlanePaths.auditPolicy)
       : { path: controlPlanePaths.auditPolicy, content: auditPolicyFile(auditPolicy) },
-    ...(admission === undefined
-      ? []
-      : [{ path: controlPlanePaths.admission, content: admissionConfiguration(admission) }]),
+    ...(admission === undefined ? [] : [{ path: controlPlanePaths.admission, content: admissionConfiguration(admission) }]),
     { path: controlPlanePaths.authentication, content: authenticationConfiguration(spec.signIn) },
-    ...(severalKeys(args.tokens)
-      ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }]
-      : []),
+    ...(severalKeys(args.tokens) ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }] : []),
     ...kmsFiles(spec, args.access.cloud),
     ...encryptionFiles(spec, secretName(args.access), args.access.secrets.encryptionKey),
     rootFile("/etc/fenestra/bindings.yaml"),
@@ -167,9 +153,7 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target }),
     JOIN_TOKEN_TTL: joinTokenSeconds,
     JOIN_INTERVAL: joinSecretSeconds,
-    ...(access.cloud.kind === "azure"
-      ? { SUBSCRIPTION: access.cloud.subscriptionId, RESOURCE_GROUP: access.cloud.resourceGroup }
-      : {}),
+    ...(access.cloud.kind === "azure" ? { SUBSCRIPTION: access.cloud.subscriptionId, RESOURCE_GROUP: access.cloud.resourceGroup } : {}),
     ...certificateTimes,
     ...etcdTimes,
     ...replacement,

@@ -74,10 +74,7 @@ export function encryptionFiles(
   first: string,
 ): readonly PayloadFile[] {
   if (isFirstKeyAlone(secretsEncryption)) return [rootFile(configuration)];
-  const rows = localKeys(secretsEncryption).map((key, index) => [
-    placeholder(index),
-    secret(encryptionSecret(first, key)),
-  ]);
+  const rows = localKeys(secretsEncryption).map((key, index) => [placeholder(index), secret(encryptionSecret(first, key))]);
   return [
     { path: configuration, content: encryptionConfiguration(secretsEncryption) },
     { path: table, content: tsvFile(rows) },
@@ -85,11 +82,7 @@ export function encryptionFiles(
 }
 
 /** Variables of the stages. */
-export function encryptionEnv(
-  { secretsEncryption }: ControlPlaneSettings,
-  secret: (name: string) => string,
-  first: string,
-): MachineEnv {
+export function encryptionEnv({ secretsEncryption }: ControlPlaneSettings, secret: (name: string) => string, first: string): MachineEnv {
   return isFirstKeyAlone(secretsEncryption)
     ? { SECRET_ENCRYPTION_KEY: secret(first) }
     : { ENCRYPTION_PREFIXES: prefixes(secretsEncryption).join("|") };
@@ -135,8 +128,6 @@ export function withoutFirstKey(
 ): readonly PayloadFile[] {
   if (isFirstKeyAlone(secretsEncryption)) return files;
   return files.map((file) =>
-    file.path === stageScript("secrets")
-      ? { ...file, content: file.content.replaceAll(/^.*ENCRYPTION_KEY.*\n/gm, "") }
-      : file,
+    file.path === stageScript("secrets") ? { ...file, content: file.content.replaceAll(/^.*ENCRYPTION_KEY.*\n/gm, "") } : file,
   );
 }

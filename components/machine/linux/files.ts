@@ -41,12 +41,7 @@ const kubelet = "kubelet.service";
  * never reach a pod.
  */
 export function commonUnits(cloud: Cloud): readonly string[] {
-  return [
-    "containerd.service",
-    kubelet,
-    "fenestra-bootstrap.service",
-    ...(cloud === "aws" ? [] : ["fenestra-metadata-guard.service"]),
-  ];
+  return ["containerd.service", kubelet, "fenestra-bootstrap.service", ...(cloud === "aws" ? [] : ["fenestra-metadata-guard.service"])];
 }
 
 /** The kubelet's unit; only a control-plane machine has a mount that it waits for. */
@@ -137,10 +132,7 @@ function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
 function downloadFiles(spec: NodeSettings): readonly PayloadFile[] {
   const url = proxyUrl(spec);
   const login = mirrorLogin(spec);
-  const proxy =
-    url === undefined
-      ? ""
-      : `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${url}\n`;
+  const proxy = url === undefined ? "" : `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${url}\n`;
   // curl looks for its configuration in the folder that CURL_HOME names (curl(1), --config): no command line shows what is in it.
   const curl = login === undefined ? "" : envFile({ CURL_HOME: curlHome });
   return [

@@ -81,9 +81,7 @@ export function kmsFiles(
     ),
     {
       path: table,
-      content: tsvFile(
-        kms.map(({ name }, index) => [name, unitName(name), `http://127.0.0.1:${healthPorts[cloud] + index}/healthz`]),
-      ),
+      content: tsvFile(kms.map(({ name }, index) => [name, unitName(name), `http://127.0.0.1:${healthPorts[cloud] + index}/healthz`])),
     },
     ...(access.kind === "azure"
       ? [
@@ -97,10 +95,7 @@ export function kmsFiles(
 }
 
 /** The program as a line of the machine's list of artifacts. */
-export function kmsArtifact({
-  cloud,
-  secretsEncryption: { kms, plugin },
-}: Pick<ControlPlaneSettings, "cloud" | "secretsEncryption">) {
+export function kmsArtifact({ cloud, secretsEncryption: { kms, plugin } }: Pick<ControlPlaneSettings, "cloud" | "secretsEncryption">) {
   if (kms.length === 0) return undefined;
   if (plugin === undefined) throw new RangeError("keys of a key service need its plug-in");
   return { ...plugin, name: kmsFacts[cloud].program, folder: program };

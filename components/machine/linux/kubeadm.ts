@@ -46,9 +46,7 @@ const args = (values: Readonly<Record<string, string | number>>): readonly Extra
 
 /** Every machine has the same list of members, so none of them is special. */
 export function etcdMembers(spec: ControlPlaneSettings): string {
-  return spec.controlPlane.members
-    .map(({ etcdName, address }) => `${etcdName}=https://${address}:${ports.etcdPeer}`)
-    .join(",");
+  return spec.controlPlane.members.map(({ etcdName, address }) => `${etcdName}=https://${address}:${ports.etcdPeer}`).join(",");
 }
 
 /** InitConfiguration (kubeadm.k8s.io/v1beta4). kubeadm's phases read it on each control-plane machine. */
@@ -57,9 +55,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
     apiVersion: "kubeadm.k8s.io/v1beta4",
     kind: "InitConfiguration",
     // kubeadm requires a token here; this one is never disclosed, grants nothing, and expires soon.
-    bootstrapTokens: [
-      { ttl: "5m0s", description: "made by kubeadm, used by nobody", groups: ["system:bootstrappers:fenestra:nobody"] },
-    ],
+    bootstrapTokens: [{ ttl: "5m0s", description: "made by kubeadm, used by nobody", groups: ["system:bootstrappers:fenestra:nobody"] }],
     localAPIEndpoint: { advertiseAddress: member.address, bindPort: ports.api },
     nodeRegistration: {
       name: placeholders.nodeName,
@@ -139,9 +135,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
         fileVolume("audit-policy", controlPlanePaths.auditPolicy),
         fileVolume("authentication", controlPlanePaths.authentication),
         ...(admission === undefined ? [] : [fileVolume("admission", controlPlanePaths.admission)]),
-        ...(spec.secretsEncryption.kms.length === 0
-          ? []
-          : [{ ...fileVolume("kms", kmsFolder), pathType: "Directory" }]),
+        ...(spec.secretsEncryption.kms.length === 0 ? [] : [{ ...fileVolume("kms", kmsFolder), pathType: "Directory" }]),
         {
           name: "audit-logs",
           hostPath: controlPlanePaths.auditLogs,
@@ -192,10 +186,7 @@ export function severalKeys(tokens: ServiceAccountTokens | undefined): tokens is
  * Of two issuers the first one is written into new tokens, and both are accepted: tokens of the time before stay valid. kubeadm keeps the
  * order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and puts them in place of its own of the same name.
  */
-function tokenArgs(
-  { kubernetes }: ControlPlaneSettings,
-  tokens: ServiceAccountTokens | undefined,
-): readonly ExtraArg[] {
+function tokenArgs({ kubernetes }: ControlPlaneSettings, tokens: ServiceAccountTokens | undefined): readonly ExtraArg[] {
   const issuer = tokens?.issuer;
   return [
     ...(issuer === undefined
@@ -221,7 +212,5 @@ function etcdQuotaBytes(diskGb: number): number {
 
 /** kubeadm's configuration file. `nodeName`, `etcdState` and `etcdMembers` are placeholders that the machine fills in at boot. */
 export function kubeadmConfig(of: KubeadmArgs): string {
-  return [initConfiguration(of), clusterConfiguration(of)]
-    .map((document) => stringify(document, { lineWidth: 0 }))
-    .join("---\n");
+  return [initConfiguration(of), clusterConfiguration(of)].map((document) => stringify(document, { lineWidth: 0 })).join("---\n");
 }

@@ -15,11 +15,7 @@ const attempts = {
 } as const;
 
 /** Variables of every Linux machine. `timers` are the systemd units that the last stage starts. */
-export function commonEnv(
-  spec: Pick<NodeSettings, "name" | "kubernetes">,
-  cloud: CloudAccess,
-  timers: readonly string[],
-): MachineEnv {
+export function commonEnv(spec: Pick<NodeSettings, "name" | "kubernetes">, cloud: CloudAccess, timers: readonly string[]): MachineEnv {
   return {
     CLUSTER: spec.name,
     KUBERNETES_VERSION: spec.kubernetes.version,
@@ -47,9 +43,7 @@ function cloudEnv(cloud: CloudAccess): MachineEnv {
         REGION: cloud.region,
         CLIENT_ID: cloud.clientId,
         JOIN_SECRET: vaultSecret(cloud.joinVault, cloud.joinSecret),
-        ...(cloud.credentials === undefined
-          ? {}
-          : { CREDENTIALS_SECRET: vaultSecret(cloud.joinVault, cloud.credentials) }),
+        ...(cloud.credentials === undefined ? {} : { CREDENTIALS_SECRET: vaultSecret(cloud.joinVault, cloud.credentials) }),
       };
   }
 }

@@ -13,12 +13,9 @@ export const patchesFolder = "/etc/fenestra/patches";
 const startupProbe = { initialDelaySeconds: 0, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 300 } as const;
 
 /** The files of kubeadm's patches, one per static pod, named as it wants (kubernetes: cmd/kubeadm/app/util/patches, 1.36). */
-export const staticPodPatches: readonly PayloadFile[] = [
-  "etcd",
-  "kube-apiserver",
-  "kube-controller-manager",
-  "kube-scheduler",
-].map((name) => ({
-  path: `${patchesFolder}/${name}+strategic.yaml`,
-  content: stringify({ spec: { containers: [{ name, startupProbe }] } }),
-}));
+export const staticPodPatches: readonly PayloadFile[] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"].map(
+  (name) => ({
+    path: `${patchesFolder}/${name}+strategic.yaml`,
+    content: stringify({ spec: { containers: [{ name, startupProbe }] } }),
+  }),
+);

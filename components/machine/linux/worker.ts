@@ -12,15 +12,7 @@ import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
 import { commonUnits, linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
-import {
-  ownFiles,
-  stageTable,
-  stageTablePath,
-  withCredentials,
-  withPodNetwork,
-  withTrust,
-  workerStages,
-} from "./stages.ts";
+import { ownFiles, stageTable, stageTablePath, withCredentials, withPodNetwork, withTrust, workerStages } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
 /** Inputs of a Linux worker's payload. */

@@ -12,9 +12,7 @@ export function loginSettings(spec: NodeSettings): readonly PayloadFile[] {
   const curl = (proxy ? `proxy = "${proxyUrl(spec)}"\n` : "") + (mirrorLogin(spec) ?? "");
   return [
     ...(curl === "" ? [] : [{ path: windowsPaths.curlLogins, content: curl }]),
-    ...(proxy
-      ? [{ path: windowsPaths.containerdEnvironment, content: `${containerdEnvironment(spec).join("\n")}\n` }]
-      : []),
+    ...(proxy ? [{ path: windowsPaths.containerdEnvironment, content: `${containerdEnvironment(spec).join("\n")}\n` }] : []),
   ];
 }
 

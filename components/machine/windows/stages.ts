@@ -250,13 +250,11 @@ export function stageWaves(stages: readonly WindowsStageRule[]): readonly (reado
     const cutting = able.some(isNetwork);
     const candidates = able.filter(({ connects }) => !(cutting && connects));
     const taken = new Set<WindowsServiceName>();
-    const wave = [...candidates.filter(isNetwork), ...candidates.filter((stage) => !isNetwork(stage))].filter(
-      ({ services }) => {
-        if (services.some((service) => taken.has(service))) return false;
-        for (const service of services) taken.add(service);
-        return true;
-      },
-    );
+    const wave = [...candidates.filter(isNetwork), ...candidates.filter((stage) => !isNetwork(stage))].filter(({ services }) => {
+      if (services.some((service) => taken.has(service))) return false;
+      for (const service of services) taken.add(service);
+      return true;
+    });
     waves.push(wave.map(({ name }) => name));
     for (const { name } of wave) done.add(name);
   }
@@ -302,11 +300,7 @@ export function hashedStages(
 ): readonly WindowsStage[] {
   const hashes = new Map<WindowsStageName, string>();
   return stages.map(({ name, needs, scope, exitCode, limitSeconds, uses, services }) => {
-    const hash = fingerprint([
-      [`stage-${name}.ps1`, ...uses].map(script),
-      needs.map((need) => hashes.get(need)),
-      data[name].inputs,
-    ]);
+    const hash = fingerprint([[`stage-${name}.ps1`, ...uses].map(script), needs.map((need) => hashes.get(need)), data[name].inputs]);
     hashes.set(name, hash);
     return { name, scope, exitCode, limitSeconds, hash, fills: data[name].fills ?? [], services };
   });

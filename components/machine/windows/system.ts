@@ -54,9 +54,7 @@ const registry: readonly RegistryKey[] = [
  * Synchronises time with the cloud's clock, because signatures and certificates fail on a machine whose clock is off. On Azure the host is the
  * source (Azure documentation, "Time sync for Windows VMs"): its provider is enabled in the registry, and NTP stays as it is.
  */
-const clocks: Readonly<
-  Record<Cloud, { readonly calls: readonly (readonly string[])[]; readonly registry: readonly RegistryKey[] }>
-> = {
+const clocks: Readonly<Record<Cloud, { readonly calls: readonly (readonly string[])[]; readonly registry: readonly RegistryKey[] }>> = {
   aws: {
     calls: [["/config", "/manualpeerlist:169.254.169.123,0x9", "/syncfromflags:manual", "/update"]],
     registry: [],

@@ -27,15 +27,7 @@ import { windowsNetwork } from "./network.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
 import { containerdService, kubeletArguments, kubeletService, kubeProxyProgram, serviceLogs } from "./services.ts";
-import {
-  hashedStages,
-  pauseSeconds,
-  stagesOf,
-  stageWaves,
-  windowsExitCodes,
-  windowsReboots,
-  windowsStages,
-} from "./stages.ts";
+import { hashedStages, pauseSeconds, stagesOf, stageWaves, windowsExitCodes, windowsReboots, windowsStages } from "./stages.ts";
 import { windowsSystem } from "./system.ts";
 
 /** Inputs of a Windows worker's payload. */
@@ -186,9 +178,7 @@ function ownSteps(pool: WindowsPool) {
 
 /** The cloud's section, with the domain of AWS's services, which differs in China. */
 function cloudData(cloud: CloudAccess) {
-  return cloud.kind === "azure"
-    ? cloud
-    : { ...cloud, domain: cloud.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" };
+  return cloud.kind === "azure" ? cloud : { ...cloud, domain: cloud.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" };
 }
 
 /** Every setting of a pool's machines as data, read by the scripts. */

@@ -198,8 +198,7 @@ export const azureCni: PodNetwork = {
     windowsHostLimit: undefined,
     lookAt: {
       linux: "on the node: ip route, /var/log/azure-vnet.log, journalctl -u containerd; the network security groups",
-      windows:
-        "on the node: Get-HnsNetwork, Get-HnsEndpoint, C:\\Windows\\System32\\azure-vnet.log; the network security groups",
+      windows: "on the node: Get-HnsNetwork, Get-HnsEndpoint, C:\\Windows\\System32\\azure-vnet.log; the network security groups",
     },
   },
 };

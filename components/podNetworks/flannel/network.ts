@@ -108,10 +108,10 @@ export function flannelConflist(
   { cloud, kubernetes }: Pick<NodeSettings, "cloud" | "kubernetes">,
   { metadataAcl }: Pick<WindowsPool, "metadataAcl">,
 ): string {
-  const policy = (
-    type: EndpointPolicy["value"]["Type"],
-    settings: Readonly<Record<string, unknown>>,
-  ): EndpointPolicy => ({ name: "EndpointPolicy", value: { Type: type, Settings: settings } });
+  const policy = (type: EndpointPolicy["value"]["Type"], settings: Readonly<Record<string, unknown>>): EndpointPolicy => ({
+    name: "EndpointPolicy",
+    value: { Type: type, Settings: settings },
+  });
   const conflist = {
     cniVersion: cniSpecVersion,
     name: overlay.networkName,

@@ -22,10 +22,7 @@ const linux: Account = { name: "kube-flannel", namespace: flannelNamespace };
 const windows: Account = { name: "kube-flannel-windows", namespace: flannelNamespace };
 
 /** flanneld on every node. On Windows it is a HostProcess pod that runs the program on the node's disk. */
-export function flannelManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
-  nodeEndpoint: Text,
-): readonly Manifest[] {
+export function flannelManifests(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">, nodeEndpoint: Text): readonly Manifest[] {
   return [
     namespace(flannelNamespace, "privileged"),
     {
@@ -106,11 +103,7 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
           { name: "CONT_WHEN_CACHE_NOT_READY", value: "false" },
           ...apiByName(nodeEndpoint),
         ],
-        volumeMounts: [
-          { name: "run", mountPath: "/run/flannel" },
-          configuration,
-          { name: "xtables-lock", mountPath: "/run/xtables.lock" },
-        ],
+        volumeMounts: [{ name: "run", mountPath: "/run/flannel" }, configuration, { name: "xtables-lock", mountPath: "/run/xtables.lock" }],
       },
     ],
     volumes: [

@@ -74,10 +74,7 @@ function azureRule(plan: Plan, { inputs, propertyDependencies }: PlanResource): 
         prefix === "AzureLoadBalancer"
           ? "health probes of Azure"
           : prefix || prefixes.join(", ") || groupName(plan, propertyDependencies.sourceApplicationSecurityGroups),
-      to: groupName(
-        plan,
-        propertyDependencies.destinationApplicationSecurityGroups ?? propertyDependencies.networkSecurityGroupName,
-      ),
+      to: groupName(plan, propertyDependencies.destinationApplicationSecurityGroups ?? propertyDependencies.networkSecurityGroupName),
       ports: protocol === "*" && ports === "*" ? "all" : `${protocol.toUpperCase()} ${ports}`,
       purpose: text(inputs, "description"),
     },
@@ -94,9 +91,7 @@ function groupName({ cluster, resources }: Plan, urns: readonly string[] | undef
 /** The stores of the program: secrets by who is let at them, then buckets. */
 export function stores(plan: Plan): readonly Store[] {
   const grants = plan.cluster.cloud === "aws" ? awsGrants(plan) : azureGrants(plan);
-  const holders = (check: (grant: Grant) => boolean): readonly string[] => [
-    ...new Set(grants.filter(check).map(({ who }) => who)),
-  ];
+  const holders = (check: (grant: Grant) => boolean): readonly string[] => [...new Set(grants.filter(check).map(({ who }) => who))];
   const secrets = plan.resources
     .filter(({ type }) => type === "aws:ssm/parameter:Parameter" || type === "azure-native:keyvault:Secret")
     .map((resource) => ({
@@ -106,9 +101,7 @@ export function stores(plan: Plan): readonly Store[] {
     }));
   const groups = Map.groupBy(secrets, ({ readers, writers }) => `${readers.join()} ${writers.join()}`);
   const [place, single] = plan.cluster.cloud === "aws" ? ["Parameter Store", "Parameter"] : ["Key Vault", "Key Vault"];
-  const buckets = plan.resources.filter(
-    ({ type }) => type === "aws:s3/bucket:Bucket" || type === "azure-native:storage:BlobContainer",
-  );
+  const buckets = plan.resources.filter(({ type }) => type === "aws:s3/bucket:Bucket" || type === "azure-native:storage:BlobContainer");
   return [
     ...[...groups.values()].flatMap((members): readonly Store[] => {
       const [first] = members;
@@ -168,9 +161,7 @@ function awsGrants(plan: Plan): readonly Grant[] {
       who,
       may: (what, store) => {
         const secret = store.type === "aws:ssm/parameter:Parameter";
-        const action = secret
-          ? `ssm:${what === "read" ? "Get" : "Put"}Parameter`
-          : `s3:${what === "read" ? "Get" : "Put"}Object`;
+        const action = secret ? `ssm:${what === "read" ? "Get" : "Put"}Parameter` : `s3:${what === "read" ? "Get" : "Put"}Object`;
         return (
           valueAt(statement, "Effect") === "Allow" &&
           texts(statement, "Action").some((pattern) => matches(pattern, action)) &&
@@ -236,9 +227,7 @@ export function edge(plan: Plan): Edge {
   const open =
     of("aws:lb/loadBalancer:LoadBalancer").some(({ inputs }) => valueAt(inputs, "internal") === false) ||
     of("azure-native:network:LoadBalancer").some(({ propertyDependencies }) =>
-      (propertyDependencies.frontendIPConfigurations ?? []).some(
-        (urn) => byUrn.get(urn)?.type === "azure-native:network:PublicIPAddress",
-      ),
+      (propertyDependencies.frontendIPConfigurations ?? []).some((urn) => byUrn.get(urn)?.type === "azure-native:network:PublicIPAddress"),
     );
   const endpoints = [
     ...of("aws:ec2/vpcEndpoint:VpcEndpoint").map(({ inputs }) => text(inputs, "serviceName").split(".").at(-1) ?? ""),

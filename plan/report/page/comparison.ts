@@ -81,9 +81,7 @@ function node(row: NodeChange, all: readonly NodeChange[]): readonly string[] {
   const word = nodeWords(row, all);
   return [
     escapeHtml(name),
-    change === "stays"
-      ? word
-      : `<b class="${change === "added" || change === "changed" ? "note" : "warning"}">${word}</b>`,
+    change === "stays" ? word : `<b class="${change === "added" || change === "changed" ? "note" : "warning"}">${word}</b>`,
     was === now ? String(now) : `${was} → ${now}`,
     escapeHtml([...because, ...(data === undefined ? [] : [data])].join("; ")),
   ];
@@ -95,7 +93,5 @@ function callout(title: string, lines: readonly string[]): string {
 }
 
 function listFolded(title: string, lines: readonly string[]): string {
-  return lines.length === 0
-    ? ""
-    : folded(`${title}: ${lines.length} new or gone`, scrolling(escapeHtml(lines.join("\n"))));
+  return lines.length === 0 ? "" : folded(`${title}: ${lines.length} new or gone`, scrolling(escapeHtml(lines.join("\n"))));
 }

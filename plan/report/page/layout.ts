@@ -117,21 +117,11 @@ function placeEdge(
     const column = columnOf(columns, zone);
     const row = columns.zones.length === 1 ? index : 0;
     const x = columns.left(column) + columns.width - 8 - width;
-    return canvas.box(
-      { kind: "nat", title: "NAT gateway", details: [`zone ${shortZone(plan, zone)}`] },
-      x,
-      y + row * 68,
-      width,
-    );
+    return canvas.box({ kind: "nat", title: "NAT gateway", details: [`zone ${shortZone(plan, zone)}`] }, x, y + row * 68, width);
   });
   y = Math.max(y, ...nats.map((nat) => end(nat) + gap));
   if (!publicBalancer) return { y, nats, balancer: undefined };
-  const balancer = canvas.box(
-    { kind: "balancer", title: `Public load balancer, TCP ${ports.api}`, details: [] },
-    pad,
-    y,
-    inner,
-  );
+  const balancer = canvas.box({ kind: "balancer", title: `Public load balancer, TCP ${ports.api}`, details: [] }, pad, y, inner);
   canvas.arrow([lane, end(outside)], [lane, balancer.y - 3]);
   return { y: end(balancer) + gap, nats, balancer };
 }
@@ -152,11 +142,7 @@ function placeControlPlane({ plan, canvas, columns, inner, marks }: Sheet, top: 
       {
         kind: "control",
         title: etcdName,
-        details: [
-          `${address}${columns.zones.length === 1 ? `, zone ${shortZone(plan, zone)}` : ""}`,
-          size,
-          `etcd disk ${etcdDiskGb} GiB`,
-        ],
+        details: [`${address}${columns.zones.length === 1 ? `, zone ${shortZone(plan, zone)}` : ""}`, size, `etcd disk ${etcdDiskGb} GiB`],
         badge: marks.get(`${plan.cluster.name}-control-plane-${index}-instance`),
         sheets: 1,
       },
@@ -171,18 +157,10 @@ function placeControlPlane({ plan, canvas, columns, inner, marks }: Sheet, top: 
 
 /** Pools in rows, those in different zones beside each other. */
 function placePools({ plan, canvas, columns, inner, marks }: Sheet, top: number): Area {
-  let y = labels(
-    canvas,
-    columns,
-    top + 6,
-    plan.network.zones,
-    (zone) => `private ${zone.private}${inZone(plan, columns, zone)}`,
-  );
+  let y = labels(canvas, columns, top + 6, plan.network.zones, (zone) => `private ${zone.private}${inZone(plan, columns, zone)}`);
   let row = { y, bottom: y, taken: new Set<number>() };
   for (const pool of plan.pools) {
-    const used = columns.zones.flatMap((names, index) =>
-      names.some((name) => pool.zones.includes(name)) ? [index] : [],
-    );
+    const used = columns.zones.flatMap((names, index) => (names.some((name) => pool.zones.includes(name)) ? [index] : []));
     const [from, to] = [used[0] ?? 0, used.at(-1) ?? 0];
     const needed = Array.from({ length: to - from + 1 }, (_, index) => from + index);
     if (needed.some((column) => row.taken.has(column))) row = { y, bottom: y, taken: new Set() };
@@ -190,10 +168,7 @@ function placePools({ plan, canvas, columns, inner, marks }: Sheet, top: number)
     const system = `${pool.os}${pool.spot ? ", spot" : ""}`;
     const says = [`${pool.count} × ${pool.size}`, ...scaleOf(pool), system];
     const named = used.length < needed.length || columns.zones.length === 1;
-    if (named)
-      says.push(
-        `${pool.zones.length === 1 ? "zone" : "zones"} ${pool.zones.map((zone) => shortZone(plan, zone)).join(", ")}`,
-      );
+    if (named) says.push(`${pool.zones.length === 1 ? "zone" : "zones"} ${pool.zones.map((zone) => shortZone(plan, zone)).join(", ")}`);
     const box = canvas.box(
       {
         kind: `pool ${pool.build === null ? "linux" : "windows"}`,
@@ -251,21 +226,10 @@ function placeOutside(
 }
 
 /** A line above each column, or the lines of all zones in the only one. Returns where the next thing starts. */
-function labels(
-  canvas: Canvas,
-  columns: Columns,
-  top: number,
-  zones: readonly Zone[],
-  text: (zone: Zone) => string,
-): number {
+function labels(canvas: Canvas, columns: Columns, top: number, zones: readonly Zone[], text: (zone: Zone) => string): number {
   const one = columns.zones.length === 1;
   for (const [index, zone] of zones.entries())
-    canvas.label(
-      text(zone),
-      columns.left(one ? 0 : index) + 8,
-      top + 13 + (one ? index * labelHeight : 0),
-      columns.width - 16,
-    );
+    canvas.label(text(zone), columns.left(one ? 0 : index) + 8, top + 13 + (one ? index * labelHeight : 0), columns.width - 16);
   return top + (one ? zones.length : 1) * labelHeight + 4;
 }
 

@@ -6,10 +6,7 @@ import { type Box, inset, lineHeight, type Scene, stackWidth } from "./scene.ts"
 /** The topology as two pictures, of which a style shows the one that fits the window. */
 export function picture(plan: Plan, marks: Marks, id: string): string {
   return (["wide", "narrow"] as const)
-    .map(
-      (form) =>
-        `<div class="picture ${form}">${sceneSvg(layOut(plan, form, marks), `${id}-${form}`, describe(plan))}</div>`,
-    )
+    .map((form) => `<div class="picture ${form}">${sceneSvg(layOut(plan, form, marks), `${id}-${form}`, describe(plan))}</div>`)
     .join("\n");
 }
 

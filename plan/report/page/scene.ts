@@ -105,9 +105,7 @@ export class Canvas {
     const room = width - 2 * inset - (sheets === undefined ? 0 : stackWidth);
     const lines: Line[] = [
       { kind: "title", text: fitted(title, room, "title") },
-      ...details
-        .flatMap((text) => wrapped(text, room))
-        .map((text) => ({ kind: "detail", text: fitted(text, room) }) as const),
+      ...details.flatMap((text) => wrapped(text, room)).map((text) => ({ kind: "detail", text: fitted(text, room) }) as const),
       ...(badge === undefined ? [] : [{ kind: "badge", text: fitted(badge, room) } as const]),
     ];
     const marked = badge === undefined ? kind : `${kind} marked`;

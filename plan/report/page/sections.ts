@@ -30,10 +30,7 @@ export function accessTables(plan: Plan): string {
     escapeHtml(holdersInWords(plan, writers)),
   ]);
   return [
-    folded(
-      `Who may reach what: ${counted(rules.length, "rule")}`,
-      table("Who may reach what", ["From", "To", "Ports", "Why"], rules),
-    ),
+    folded(`Who may reach what: ${counted(rules.length, "rule")}`, table("Who may reach what", ["From", "To", "Ports", "Why"], rules)),
     folded(
       `Who may read and write what: ${counted(kept.length, "store")}`,
       table("Who may read and write what", ["Store", "Holds", "Read by", "Written by"], kept),

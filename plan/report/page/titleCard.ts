@@ -17,8 +17,7 @@ interface Figure {
 export function figures(plan: Plan): readonly Figure[] {
   const { controlPlane, pools, network, cost, findings } = plan;
   const members = controlPlane.members.length;
-  const total = (each: (pool: Plan["pools"][number]) => number): number =>
-    pools.reduce((sum, pool) => sum + each(pool), 0);
+  const total = (each: (pool: Plan["pools"][number]) => number): number => pools.reduce((sum, pool) => sum + each(pool), 0);
   const windows = total(({ build, count }) => (build === null ? 0 : count));
   const workers = total(({ count }) => count);
   const most = total(({ count, autoscale }) => Math.max(count, autoscale?.max ?? 0));
@@ -50,9 +49,7 @@ export function figures(plan: Plan): readonly Figure[] {
     {
       name: "Cost a month",
       value:
-        cost.date === null || (cost.known === 0 && !cost.complete)
-          ? "unknown"
-          : `${cost.complete ? "" : "≥ "}$${Math.round(cost.known)}`,
+        cost.date === null || (cost.known === 0 && !cost.complete) ? "unknown" : `${cost.complete ? "" : "≥ "}$${Math.round(cost.known)}`,
       detail: cost.date === null ? "no prices of this region" : `estimate, list prices of ${cost.date}`,
     },
     {

@@ -23,8 +23,7 @@ export const addOnRules: readonly Rule[] = [
             id: "no-cloud-controller",
             level: "warning",
             path: key("addons.cloudController"),
-            message:
-              "Without a cloud controller, nodes keep the taint of uninitialized nodes, and no pod runs on them.",
+            message: "Without a cloud controller, nodes keep the taint of uninitialized nodes, and no pod runs on them.",
             remedy: "Leave cloudController on, or deploy one of your own right after the first update.",
           },
         ],
@@ -112,8 +111,7 @@ function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
       );
     if (!secrets) continue;
     if (level === "Request" || level === "RequestResponse") return true;
-    if (resources?.every(({ resourceNames = [] }) => resourceNames.length === 0) !== false && isForAll(conditions))
-      return false;
+    if (resources?.every(({ resourceNames = [] }) => resourceNames.length === 0) !== false && isForAll(conditions)) return false;
   }
   return false;
 }

@@ -35,8 +35,7 @@ export const contentRules: readonly Rule[] = [
         id: "no-autoscaler",
         level: "note",
         path: `${path}.autoscale`,
-        message:
-          "The pool has bounds for the autoscaler, but the program deploys none: the count stays at the lower bound.",
+        message: "The pool has bounds for the autoscaler, but the program deploys none: the count stays at the lower bound.",
         remedy: "Install the cluster autoscaler; the group carries the tags that it looks for.",
       })),
   ({ paths }) =>
@@ -61,9 +60,7 @@ export const contentRules: readonly Rule[] = [
       })),
   ({ spec, program }) => {
     if (spec.network.nat !== "none" || spec.httpProxy !== undefined) return [];
-    const images = program.resources
-      .filter(({ type }) => type.startsWith("kubernetes:"))
-      .flatMap(({ inputs }) => imagesIn(inputs));
+    const images = program.resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs));
     const registries = new Set(images.map((image) => image.split("/")[0] ?? ""));
     return [...registries]
       .filter((registry) => mirrorOf(spec.mirror.registries, registry) === undefined)
@@ -81,7 +78,6 @@ export const contentRules: readonly Rule[] = [
 function hasAutoscaler(program: RecordedProgram): boolean {
   return program.resources.some(
     ({ type, inputs }) =>
-      type === "kubernetes:apps/v1:Deployment" &&
-      (textOf(mapOf(inputs.metadata).name) ?? "").includes("cluster-autoscaler"),
+      type === "kubernetes:apps/v1:Deployment" && (textOf(mapOf(inputs.metadata).name) ?? "").includes("cluster-autoscaler"),
   );
 }

@@ -24,9 +24,7 @@ export const sizeRules: readonly Rule[] = [
   ({ spec }) => {
     const nodes = mostNodes(spec);
     const tiers = (["small", "medium", "large"] as const).filter((name) => tierNodes[name] >= nodes);
-    const own = (["small", "medium", "large"] as const).find(
-      (name) => clientLimits[name].qps === spec.kubernetes.clientLimits.qps,
-    );
+    const own = (["small", "medium", "large"] as const).find((name) => clientLimits[name].qps === spec.kubernetes.clientLimits.qps);
     if (own === undefined || nodes <= tierNodes[own]) return [];
     return [
       {

@@ -32,9 +32,7 @@ const azureWithoutZones: ReadonlySet<string> = new Set([
 ]);
 
 /** `windows-2022 or windows-2025`. */
-const supportedReleases = windowsReleases
-  .flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : []))
-  .join(" or ");
+const supportedReleases = windowsReleases.flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : [])).join(" or ");
 
 /** Whether the machines outside the fullest zone are no majority of etcd's members. One machine has a finding for itself. */
 function oneZoneHoldsQuorum({ controlPlane, network }: ClusterSpec): boolean {
@@ -100,17 +98,13 @@ export const stackRules: readonly Rule[] = [
         ]
       : [],
   ({ spec }) =>
-    spec.network.nat === "single" &&
-    spec.network.existing === undefined &&
-    spec.network.zones.length > 1 &&
-    production(spec)
+    spec.network.nat === "single" && spec.network.existing === undefined && spec.network.zones.length > 1 && production(spec)
       ? [
           {
             id: "single-nat-gateway",
             level: "warning",
             path: key("network.nat"),
-            message:
-              "One NAT gateway serves every zone: when that zone fails, every machine loses its way to the internet.",
+            message: "One NAT gateway serves every zone: when that zone fails, every machine loses its way to the internet.",
             remedy: "Set network.nat to perZone.",
           },
         ]
@@ -147,8 +141,7 @@ export const stackRules: readonly Rule[] = [
             level: worse(spec),
             path: key("network.zones"),
             message: `${spec.controlPlane.members.length} control-plane machines share ${spec.network.zones.length} ${spec.network.zones.length === 1 ? "zone" : "zones"}: losing one zone can lose the quorum of etcd.`,
-            remedy:
-              "Name three zones before the cluster is made: a running one takes no further zone where machines share one.",
+            remedy: "Name three zones before the cluster is made: a running one takes no further zone where machines share one.",
           },
         ]
       : [],

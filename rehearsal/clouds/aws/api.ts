@@ -48,15 +48,13 @@ export function awsApi(cloud: AwsCloud): EndpointHandler {
   return (request) => {
     const service = serviceOf(request.host, cloud.region);
     const machine = cloud.machineAt(request.caller);
-    if (service === undefined || machine === undefined)
-      return { status: 404, body: `no endpoint ${request.host} for ${request.caller}` };
+    if (service === undefined || machine === undefined) return { status: 404, body: `no endpoint ${request.host} for ${request.caller}` };
     const problem = signatureProblem(request, machine.credentials, service, cloud.region, Date.now());
     if (problem !== undefined) return { status: 403, body: JSON.stringify({ __type: problem }) };
     if (service === "ssm") return parameterStore(cloud, machine, request);
     if (service === "autoscaling") return autoScaling(cloud, machine, request);
     if (service === "ec2") return compute(cloud, machine, request);
-    if (service === "kms")
-      return keyManagement(cloud.keys, (action, arn) => allowed(cloud, machine, [[action, arn]]), request);
+    if (service === "kms") return keyManagement(cloud.keys, (action, arn) => allowed(cloud, machine, [[action, arn]]), request);
     return objectStore(cloud, machine, request);
   };
 }
@@ -142,8 +140,7 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
   const form = new URLSearchParams(request.body.toString("utf8"));
   const group = form.get("AutoScalingGroupName") ?? "";
   const action = form.get("Action") ?? "";
-  if (action !== "CompleteLifecycleAction" && action !== "RecordLifecycleActionHeartbeat")
-    return failure("InvalidAction", action);
+  if (action !== "CompleteLifecycleAction" && action !== "RecordLifecycleActionHeartbeat") return failure("InvalidAction", action);
   if (!allowed(cloud, machine, [[`autoscaling:${action}`, cloud.groupArn(group)]]))
     return { status: 403, body: "<Code>AccessDenied</Code>" };
   const problem = cloud.lifecycle.act(form);
@@ -201,9 +198,7 @@ function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
 /** S3's ListObjectsV2 (Amazon S3 API Reference). */
 function listObjects(cloud: AwsCloud, bucket: string, query: URLSearchParams): EndpointAnswer {
   if (query.get("list-type") !== "2") return { status: 501, body: "no simulation of the first version of ListObjects" };
-  const keys = [...cloud.objects.keys()]
-    .filter((name) => name.startsWith(`${bucket}/`))
-    .map((name) => name.slice(bucket.length + 1));
+  const keys = [...cloud.objects.keys()].filter((name) => name.startsWith(`${bucket}/`)).map((name) => name.slice(bucket.length + 1));
   const page = pageOf(keys, query.get("prefix") ?? "", query.get("continuation-token"));
   if (page === undefined) return { status: 400, body: "<Code>InvalidArgument</Code>" };
   const contents = page.names.map((name) => `<Contents><Key>${name}</Key></Contents>`).join("");

@@ -51,22 +51,17 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     region,
     machineAt: (address) => byAddress.get(address),
     machines: () => byAddress.values(),
-    authorize: (role, action, resource, context) =>
-      allows([{ Statement: statementsOf(role) }], { action, resource, context }),
+    authorize: (role, action, resource, context) => allows([{ Statement: statementsOf(role) }], { action, resource, context }),
     parameters,
     objects,
     lifecycle,
     keys: new KeyBox(),
     calls,
     groupArn: (name) =>
-      textOf(
-        resourcesOfType(program, "aws:autoscaling/group:Group").find(({ outputs }) => textOf(outputs.name) === name)
-          ?.outputs.arn,
-      ) ?? "",
+      textOf(resourcesOfType(program, "aws:autoscaling/group:Group").find(({ outputs }) => textOf(outputs.name) === name)?.outputs.arn) ??
+      "",
   });
-  const buckets = resourcesOfType(program, "aws:s3/bucket:Bucket").flatMap(
-    ({ outputs }) => textOf(outputs.bucket) ?? [],
-  );
+  const buckets = resourcesOfType(program, "aws:s3/bucket:Bucket").flatMap(({ outputs }) => textOf(outputs.bucket) ?? []);
   const providerId = (machine: SimulatedMachine): string => `aws:///${machine.zone}/${machine.id}`;
   let replacements = 0;
   return {

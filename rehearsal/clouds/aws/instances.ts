@@ -33,9 +33,7 @@ function filtersOf(form: URLSearchParams): readonly Filter[] {
   return [...form].flatMap(([key, name]) => {
     const number = /^Filter\.(\d+)\.Name$/.exec(key)?.[1];
     if (number === undefined) return [];
-    return [
-      { name, values: [...form].flatMap(([of, value]) => (of.startsWith(`Filter.${number}.Value.`) ? value : [])) },
-    ];
+    return [{ name, values: [...form].flatMap(([of, value]) => (of.startsWith(`Filter.${number}.Value.`) ? value : [])) }];
   });
 }
 

@@ -14,11 +14,7 @@ const plaintextLimit = 4096;
  *
  * @param may whether the caller's role allows an action on a key
  */
-export function keyManagement(
-  keys: KeyBox,
-  may: (action: string, arn: string) => boolean,
-  request: EndpointRequest,
-): EndpointAnswer {
+export function keyManagement(keys: KeyBox, may: (action: string, arn: string) => boolean, request: EndpointRequest): EndpointAnswer {
   const operation = request.headers["x-amz-target"] ?? "";
   const body: unknown = JSON.parse(request.body.toString("utf8"));
   if (operation === "TrentService.Encrypt") {
@@ -38,9 +34,7 @@ export function keyManagement(
   if (!arn.startsWith("arn:")) return answer(400, "InvalidCiphertextException");
   if (!may("kms:Decrypt", arn)) return answer(400, "AccessDeniedException");
   const plain = keys.open(arn, blob.subarray(end + 1));
-  return plain === undefined
-    ? answer(400, "InvalidCiphertextException")
-    : answer(200, { Plaintext: plain.toString("base64"), KeyId: arn });
+  return plain === undefined ? answer(400, "InvalidCiphertextException") : answer(200, { Plaintext: plain.toString("base64"), KeyId: arn });
 }
 
 function answer(status: number, what: string | Readonly<Record<string, string>>): EndpointAnswer {

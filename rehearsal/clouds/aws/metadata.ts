@@ -73,9 +73,7 @@ function paths(machine: AwsMachine): Readonly<Record<string, string>> {
       undefined,
       2,
     ),
-    ...(machine.lifecycleState === undefined
-      ? {}
-      : { [`${meta}/autoscaling/target-lifecycle-state`]: machine.lifecycleState }),
+    ...(machine.lifecycleState === undefined ? {} : { [`${meta}/autoscaling/target-lifecycle-state`]: machine.lifecycleState }),
     "/latest/dynamic/instance-identity/document": JSON.stringify(
       {
         accountId: "123456789012",

@@ -15,9 +15,7 @@ export function azureAddresses(hostAt: (address: string) => AzureHost | undefine
     if (host === undefined || url !== question) return { status: 404 };
     const { privateIp, secondaryIps = [] } = host.machine;
     const mac = macOf(privateIp).replaceAll(":", "").toUpperCase();
-    const addresses = [privateIp, ...secondaryIps].map(
-      (address, index) => `<IPAddress Address="${address}" IsPrimary="${index === 0}"/>`,
-    );
+    const addresses = [privateIp, ...secondaryIps].map((address, index) => `<IPAddress Address="${address}" IsPrimary="${index === 0}"/>`);
     const subnet = `<IPSubnet Prefix="${String(host.subnet.inputs.addressPrefix ?? "")}">${addresses.join("")}</IPSubnet>`;
     const body = `<Interfaces><Interface MacAddress="${mac}" IsPrimary="true">${subnet}</Interface></Interfaces>`;
     return { status: 200, headers: { "content-type": "text/xml; charset=utf-8" }, body };

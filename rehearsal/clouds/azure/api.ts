@@ -22,21 +22,12 @@ export function azureApi(cloud: AzureCloud): EndpointHandler {
       return blobStore(cloud, account, as(["https://storage.azure.com", `https://${account.host}`]), request);
     }
     if (request.host === managementHost)
-      return resourceManager(
-        cloud,
-        as(["https://management.azure.com", "https://management.core.windows.net"]),
-        request,
-      );
+      return resourceManager(cloud, as(["https://management.azure.com", "https://management.core.windows.net"]), request);
     return { status: 404, body: `no endpoint ${request.host}` };
   };
 }
 
-function caller(
-  cloud: AzureCloud,
-  host: AzureHost,
-  request: EndpointRequest,
-  audiences: readonly string[],
-): AzureCaller | string {
+function caller(cloud: AzureCloud, host: AzureHost, request: EndpointRequest, audiences: readonly string[]): AzureCaller | string {
   const claims = cloud.tokens.read(request.headers.authorization, audiences, Date.now());
   if (typeof claims === "string") return claims;
   return {
@@ -55,18 +46,11 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
   if (typeof by === "string") return azureError(401, "AuthenticationFailed", by);
   const [path = "", query = ""] = request.url.split("?");
   if (!new URLSearchParams(query).has("api-version"))
-    return azureError(
-      400,
-      "MissingApiVersionParameter",
-      "The api-version query parameter (?api-version=) is required.",
-    );
+    return azureError(400, "MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required.");
   const machine = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)$/i.exec(path)?.[1];
   if (machine !== undefined && request.method === "GET") return scaleSetMachine(cloud, by, machine);
-  const instance = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)\/reimage$/i.exec(
-    path,
-  )?.[1];
-  if (instance === undefined || request.method !== "POST")
-    return azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
+  const instance = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)\/reimage$/i.exec(path)?.[1];
+  if (instance === undefined || request.method !== "POST") return azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
   const action = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/reimage/action";
   if (!by.allowed({ action, plane: "control", resource: instance }))
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);

@@ -159,9 +159,7 @@ function cloudOf(program: RecordedProgram, hosts: ReadonlyMap<string, AzureHost>
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
     vaults: [...collectVaults(program), ...collectOtherVaults(program)],
     keys: new KeyBox(),
-    secrets: new Map(
-      [...collectVaultSecrets(program)].map(([url, { value }]): [string, StoredValue] => [url, { value, version: 1 }]),
-    ),
+    secrets: new Map([...collectVaultSecrets(program)].map(([url, { value }]): [string, StoredValue] => [url, { value, version: 1 }])),
     accounts: collectAccounts(program),
     blobs: new Map(),
     reimaged: [],
@@ -181,8 +179,7 @@ function collectIdentities(program: RecordedProgram): readonly AzureIdentity[] {
 function providerId({ resourceId }: AzureHost): string {
   const lower = resourceId.replace(
     /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+/i,
-    (prefix) =>
-      `/subscriptions/${prefix.split("/")[2]?.toLowerCase()}/resourceGroups/${prefix.split("/")[4]?.toLowerCase()}`,
+    (prefix) => `/subscriptions/${prefix.split("/")[2]?.toLowerCase()}/resourceGroups/${prefix.split("/")[4]?.toLowerCase()}`,
   );
   return `azure://${lower}`;
 }
@@ -203,9 +200,7 @@ function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: Azu
     readonly disableAvailabilitySetNodes?: boolean;
   } = JSON.parse(text);
   const inGroup = same(config.resourceGroup, resourceGroup);
-  return machine.group === undefined
-    ? inGroup && config.disableAvailabilitySetNodes !== true
-    : inGroup && config.vmType === "vmss";
+  return machine.group === undefined ? inGroup && config.disableAvailabilitySetNodes !== true : inGroup && config.vmType === "vmss";
 }
 
 /** URLs of all secrets. The join secret is no resource: where it is published, the payload of the control plane says. */
@@ -251,8 +246,7 @@ async function readSecret(
 
 function textIn({ body }: EndpointAnswer, key: string): string {
   const document: unknown = JSON.parse(String(body ?? "{}"));
-  const value =
-    typeof document === "object" && document !== null ? new Map(Object.entries(document)).get(key) : undefined;
+  const value = typeof document === "object" && document !== null ? new Map(Object.entries(document)).get(key) : undefined;
   return typeof value === "string" ? value : "";
 }
 

@@ -50,10 +50,8 @@ export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
   return (request) => {
     const host = cloud.hostAt(request.caller);
     if (host === undefined) return { status: 404 };
-    if (request.headers.metadata?.toLowerCase() !== "true")
-      return failure(400, "Bad request. Required metadata header not specified");
-    if (request.headers["x-forwarded-for"] !== undefined)
-      return failure(400, "Bad request. X-Forwarded-For header is not allowed");
+    if (request.headers.metadata?.toLowerCase() !== "true") return failure(400, "Bad request. Required metadata header not specified");
+    if (request.headers["x-forwarded-for"] !== undefined) return failure(400, "Bad request. X-Forwarded-For header is not allowed");
     const [rawPath = "", search = ""] = request.url.split("?");
     const path = rawPath.replace(/\/$/, "");
     const query = new URLSearchParams(search);
@@ -128,12 +126,9 @@ function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: Endpoin
 /** The whole document as JSON, or what a path leads to: a text only on request (Azure Instance Metadata Service, "Data format"). */
 function instance(document: unknown, leaf: string | undefined, format: string | null): EndpointAnswer {
   if (leaf === undefined) return json(200, document);
-  const found = leaf
-    .split("/")
-    .reduce((node: unknown, key) => new Map(Object.entries(Object(node))).get(key), document);
+  const found = leaf.split("/").reduce((node: unknown, key) => new Map(Object.entries(Object(node))).get(key), document);
   if (found === undefined) return failure(404, "Not found");
-  if (typeof found !== "object" && format !== "text")
-    return failure(400, "Bad request. The requested format is not supported");
+  if (typeof found !== "object" && format !== "text") return failure(400, "Bad request. The requested format is not supported");
   return format === "text" && typeof found === "string"
     ? { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: found }
     : json(200, found);

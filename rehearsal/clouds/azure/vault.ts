@@ -36,12 +36,7 @@ export function keyVault(
     };
   }
   if (!vault.admits(host.subnet))
-    return azureError(
-      403,
-      "Forbidden",
-      "Client address is not authorized and caller is not a trusted service.",
-      "ForbiddenByFirewall",
-    );
+    return azureError(403, "Forbidden", "Client address is not authorized and caller is not a trusted service.", "ForbiddenByFirewall");
   const [path = "", query = ""] = request.url.split("?");
   const used = useOfKey(cloud, vault, by, { method: request.method, path, body: request.body });
   if (used !== undefined) return used;
@@ -60,8 +55,7 @@ export function keyVault(
 
 function read(cloud: AzureCloud, url: string, name: string): EndpointAnswer {
   const stored = cloud.secrets.get(url);
-  if (stored === undefined)
-    return azureError(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`);
+  if (stored === undefined) return azureError(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`);
   return bundle(url, stored);
 }
 
@@ -69,8 +63,7 @@ function write(cloud: AzureCloud, url: string, body: Buffer): EndpointAnswer {
   const input = putSchema.safeParse(parsed(body.toString("utf8")));
   if (!input.success) return azureError(400, "BadParameter", "the body is not a secret");
   const { value } = input.data;
-  if (Buffer.byteLength(value) > secretLimit)
-    return azureError(400, "BadParameter", `the value has more than ${secretLimit} bytes`);
+  if (Buffer.byteLength(value) > secretLimit) return azureError(400, "BadParameter", `the value has more than ${secretLimit} bytes`);
   const stored = { value, version: (cloud.secrets.get(url)?.version ?? 0) + 1 };
   cloud.secrets.set(url, stored);
   return bundle(url, stored);

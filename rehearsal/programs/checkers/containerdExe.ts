@@ -44,9 +44,7 @@ export async function containerdExeProblems(wine: Wine, config: string, folder: 
     const { code, stdout, stderr } = await runCommand([wine.loader, program, "--config", file, "config", "dump"], {
       env,
     });
-    return code === 0
-      ? notKept(config, stdout.replaceAll("\r", ""))
-      : [stderr.trim().split("\n").at(-1) || `exit code ${code}`];
+    return code === 0 ? notKept(config, stdout.replaceAll("\r", "")) : [stderr.trim().split("\n").at(-1) || `exit code ${code}`];
   } finally {
     await runCommand([wine.server, "--kill"], { env });
     await rm(prefix, { recursive: true, force: true });

@@ -26,9 +26,7 @@ export const machineRules: readonly BodyRule[] = [
     source: "Azure documentation, availability zones of managed disks",
     kind: vm,
     problem: (inputs, _, { resources }) => {
-      const ids = listOf(mapOf(inputs.storageProfile).dataDisks).map((disk) =>
-        textOf(mapOf(mapOf(disk).managedDisk).id),
-      );
+      const ids = listOf(mapOf(inputs.storageProfile).dataDisks).map((disk) => textOf(mapOf(mapOf(disk).managedDisk).id));
       const disks = resources.filter(({ id }) => id !== undefined && ids.includes(id));
       if (disks.length !== 1) return `${disks.length} data disks`;
       return when(

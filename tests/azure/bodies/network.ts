@@ -27,9 +27,7 @@ export const networkRules: readonly BodyRule[] = [
         probes.length === 0 ||
           probes.some(
             ({ protocol, requestPath, port, intervalInSeconds }) =>
-              (protocol === "Tcp") !== (requestPath === undefined) ||
-              forbidden.includes(Number(port)) ||
-              Number(intervalInSeconds) < 5,
+              (protocol === "Tcp") !== (requestPath === undefined) || forbidden.includes(Number(port)) || Number(intervalInSeconds) < 5,
           ),
         "probe",
       );
@@ -60,8 +58,7 @@ export const networkRules: readonly BodyRule[] = [
     problem: (inputs, { id }, { resources }) => {
       if (mapOf(inputs.sku).name !== "Standard" || inputs.publicIPAllocationMethod !== "Static") return "sku";
       const gateway = resources.find(
-        ({ type, inputs: other }) =>
-          type.endsWith(":NatGateway") && listOf(other.publicIpAddresses).some((item) => mapOf(item).id === id),
+        ({ type, inputs: other }) => type.endsWith(":NatGateway") && listOf(other.publicIpAddresses).some((item) => mapOf(item).id === id),
       );
       return when(gateway !== undefined && zonesOf(gateway.inputs).join() !== zonesOf(inputs).join(), "zones");
     },
@@ -70,13 +67,11 @@ export const networkRules: readonly BodyRule[] = [
     title: "a subnet has no implicit way out",
     source: "Azure documentation, default outbound access",
     kind: "network:Subnet",
-    problem: (inputs) =>
-      when(inputs.defaultOutboundAccess !== false || mapOf(inputs.natGateway).id === undefined, "outbound"),
+    problem: (inputs) => when(inputs.defaultOutboundAccess !== false || mapOf(inputs.natGateway).id === undefined, "outbound"),
   },
   {
     title: "our rules lie between 100 and 499, each priority once in a group",
-    source:
-      "kubernetes-sigs/cloud-provider-azure: pkg/provider/securitygroup; Azure documentation, network security groups",
+    source: "kubernetes-sigs/cloud-provider-azure: pkg/provider/securitygroup; Azure documentation, network security groups",
     kind: "network:SecurityRule",
     problem: (inputs, own, { resources }) => {
       const twins = resources.filter(

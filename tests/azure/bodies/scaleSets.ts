@@ -1,17 +1,9 @@
-import {
-  isPropertyMap,
-  listOf,
-  mapOf,
-  type PropertyMap,
-  type PropertyValue,
-  textOf,
-} from "../../../plan/program/values.ts";
+import { isPropertyMap, listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../../plan/program/values.ts";
 import { type BodyRule, customDataProblem, when, zonesOf } from "./rule.ts";
 
 const profile = (inputs: PropertyMap): PropertyMap => mapOf(inputs.virtualMachineProfile);
 const osProfile = (inputs: PropertyMap): PropertyMap => mapOf(profile(inputs).osProfile);
-const extensions = (inputs: PropertyMap): readonly PropertyMap[] =>
-  listOf(mapOf(profile(inputs).extensionProfile).extensions).map(mapOf);
+const extensions = (inputs: PropertyMap): readonly PropertyMap[] => listOf(mapOf(profile(inputs).extensionProfile).extensions).map(mapOf);
 const healthExtension = (inputs: PropertyMap): readonly PropertyMap[] =>
   extensions(inputs).filter(({ publisher }) => publisher === "Microsoft.ManagedServices");
 const minutes = (value: PropertyValue | undefined): number => Number(/^PT(\d+)M$/.exec(textOf(value) ?? "")?.[1]);
@@ -135,8 +127,7 @@ export const scaleSetRules: readonly BodyRule[] = [
       const { settings, typeHandlerVersion } = healthExtension(inputs)[0] ?? {};
       const { protocol, port, requestPath, gracePeriod } = mapOf(settings);
       if (protocol !== "tcp") return when(typeHandlerVersion === "2.0" || requestPath === undefined, "protocol");
-      if (typeof gracePeriod === "number" && (typeHandlerVersion !== "2.0" || gracePeriod > 14_400))
-        return "gracePeriod";
+      if (typeof gracePeriod === "number" && (typeHandlerVersion !== "2.0" || gracePeriod > 14_400)) return "gracePeriod";
       return when(typeof port !== "number" || requestPath !== undefined, "port and path");
     },
   },
@@ -206,15 +197,11 @@ export const scaleSetRules: readonly BodyRule[] = [
       const policy = mapOf(inputs.upgradePolicy);
       if (policy.mode !== "Rolling") return when(policy.rollingUpgradePolicy !== undefined, "policy without Rolling");
       const { maxBatchInstancePercent: batch, maxUnhealthyInstancePercent: sick } = mapOf(policy.rollingUpgradePolicy);
-      return when(
-        typeof batch !== "number" || typeof sick !== "number" || batch < 5 || batch > 100 || batch > sick,
-        "percentages",
-      );
+      return when(typeof batch !== "number" || typeof sick !== "number" || batch < 5 || batch > 100 || batch > sick, "percentages");
     },
   },
   {
-    title:
-      "nobody else writes the model of a set that rolls by itself: the cloud controller knows its machines by address",
+    title: "nobody else writes the model of a set that rolls by itself: the cloud controller knows its machines by address",
     source: "kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmss.go, ensureVMSSInPool",
     kind: set,
     problem: (inputs, _, { resources }) => {
@@ -231,8 +218,7 @@ export const scaleSetRules: readonly BodyRule[] = [
     kind: set,
     problem: (inputs) =>
       when(
-        inputs.orchestrationMode !== "Flexible" &&
-          mapOf(mapOf(profile(inputs).storageProfile).osDisk).deleteOption !== undefined,
+        inputs.orchestrationMode !== "Flexible" && mapOf(mapOf(profile(inputs).storageProfile).osDisk).deleteOption !== undefined,
         "deleteOption",
       ),
   },

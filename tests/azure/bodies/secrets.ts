@@ -28,9 +28,7 @@ export const secretRules: readonly BodyRule[] = [
     source: "Azure documentation, virtual network service endpoints for Key Vault",
     kind: "keyvault:Vault",
     problem: (inputs, _, { resources }) => {
-      const ids = listOf(mapOf(mapOf(inputs.properties).networkAcls).virtualNetworkRules).map((each) =>
-        textOf(mapOf(each).id),
-      );
+      const ids = listOf(mapOf(mapOf(inputs.properties).networkAcls).virtualNetworkRules).map((each) => textOf(mapOf(each).id));
       const subnets = resources.filter(({ id }) => id !== undefined && ids.includes(id));
       const open = subnets.filter(({ inputs: subnet }) =>
         listOf(subnet.serviceEndpoints).some((each) => mapOf(each).service === "Microsoft.KeyVault"),

@@ -39,14 +39,7 @@ export const addOnRows: readonly Row[] = [
     "a share named as the disks' StorageClass",
     "azure",
     { "addons.smb": { shares: [{ ...share, name: "windows" }] } },
-    [
-      [
-        "addons.smb.shares[0].name",
-        "windows",
-        "is the StorageClass of the cloud's disks",
-        "a name other than linux and windows",
-      ],
-    ],
+    [["addons.smb.shares[0].name", "windows", "is the StorageClass of the cloud's disks", "a name other than linux and windows"]],
   ],
   [
     "two shares of one name",
@@ -119,26 +112,14 @@ export const addOnRows: readonly Row[] = [
     "the plug-in without an account",
     "azure",
     { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [account] } },
-    [
-      [
-        "pools[1].ccgPlugin",
-        true,
-        "has no account to fetch",
-        "true only where an account of addons.gmsa.credentialSpecs has a secret",
-      ],
-    ],
+    [["pools[1].ccgPlugin", true, "has no account to fetch", "true only where an account of addons.gmsa.credentialSpecs has a secret"]],
   ],
   [
     "a secret that no node reads, and an archive that no node installs",
     "azure",
     { "addons.gmsa": { credentialSpecs: [withSecret.azure], plugin: archive } },
     [
-      [
-        "addons.gmsa.credentialSpecs[0].secret",
-        gmsaSecrets.azure,
-        "is read by no node",
-        "a secret only where a pool has ccgPlugin",
-      ],
+      ["addons.gmsa.credentialSpecs[0].secret", gmsaSecrets.azure, "is read by no node", "a secret only where a pool has ccgPlugin"],
       ["addons.gmsa.plugin.url", archive.url, "is installed on no node", "an archive only where a pool has ccgPlugin"],
     ],
   ],
@@ -190,12 +171,7 @@ export const addOnRows: readonly Row[] = [
         "is not the name of a secret",
         "the whole ARN of a secret of Secrets Manager, with its six last characters",
       ],
-      [
-        "addons.gmsa.credentialSpecs[1].kmsKey",
-        key,
-        "is the key of no secret",
-        "a key only where secret names one of Secrets Manager",
-      ],
+      ["addons.gmsa.credentialSpecs[1].kmsKey", key, "is the key of no secret", "a key only where secret names one of Secrets Manager"],
     ],
   ],
   [
@@ -205,27 +181,13 @@ export const addOnRows: readonly Row[] = [
       "pools.1.ccgPlugin": true,
       "addons.gmsa": { credentialSpecs: [{ ...withSecret.azure, kmsKey: key }], plugin: archive },
     },
-    [
-      [
-        "addons.gmsa.credentialSpecs[0].kmsKey",
-        key,
-        "is an option of AWS",
-        "a key only where secret names one of Secrets Manager",
-      ],
-    ],
+    [["addons.gmsa.credentialSpecs[0].kmsKey", key, "is an option of AWS", "a key only where secret names one of Secrets Manager"]],
   ],
   [
     "an archive on AWS without the name of its library",
     "aws",
     { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws], plugin: archive } },
-    [
-      [
-        "addons.gmsa.plugin.dll",
-        undefined,
-        "is missing",
-        "the name of the library in the archive, which AWS does not tell",
-      ],
-    ],
+    [["addons.gmsa.plugin.dll", undefined, "is missing", "the name of the library in the archive, which AWS does not tell"]],
   ],
   [
     "limits of an autoscaler that is off",

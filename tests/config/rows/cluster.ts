@@ -62,12 +62,7 @@ export const clusterRows: readonly Row[] = [
     [
       ["access.signIn[1].issuer", "https://id.example", "is listed twice", "each issuer once"],
       ["access.signIn[1].name", "corp", "is the name of two issuers", "each name once"],
-      [
-        "access.signIn[2].name",
-        "system",
-        "would let an issuer speak for the components of Kubernetes",
-        "any other name",
-      ],
+      ["access.signIn[2].name", "system", "would let an issuer speak for the components of Kubernetes", "any other name"],
     ],
   ],
   [
@@ -148,12 +143,7 @@ export const clusterRows: readonly Row[] = [
         "is no key of this cloud",
         "the ARN of a key, no alias: arn:aws:kms:REGION:ACCOUNT:key/…",
       ],
-      [
-        "secretsEncryption.kms[1].name",
-        "kms-2",
-        "is not among secretsEncryption.keys, so nothing uses it",
-        "a key that is listed there",
-      ],
+      ["secretsEncryption.kms[1].name", "kms-2", "is not among secretsEncryption.keys, so nothing uses it", "a key that is listed there"],
       [
         "secretsEncryption.plugin",
         undefined,
@@ -172,14 +162,7 @@ export const clusterRows: readonly Row[] = [
     "encryption at host on AWS",
     "aws",
     { encryptionAtHost: true },
-    [
-      [
-        "encryptionAtHost",
-        true,
-        "is a setting of Azure",
-        "false on AWS, where the host encrypts every volume that Fenestra makes",
-      ],
-    ],
+    [["encryptionAtHost", true, "is a setting of Azure", "false on AWS, where the host encrypts every volume that Fenestra makes"]],
   ],
   [
     "an unknown Kubernetes release",
@@ -237,14 +220,7 @@ export const clusterRows: readonly Row[] = [
     "a control plane that is too small",
     "azure",
     { "controlPlane.size": "Standard_B1ms" },
-    [
-      [
-        "controlPlane.size",
-        "Standard_B1ms",
-        "is too small for a control plane",
-        "2 processors and 2 GiB at least (kubeadm)",
-      ],
-    ],
+    [["controlPlane.size", "Standard_B1ms", "is too small for a control plane", "2 processors and 2 GiB at least (kubeadm)"]],
   ],
   [
     "a control plane of unknown size",
@@ -294,14 +270,7 @@ export const clusterRows: readonly Row[] = [
     "a count below the bounds of all zones",
     "aws",
     { "pools.1.autoscale": { min: 2, max: 4 }, "pools.1.count": 3, "pools.1.perZone": true },
-    [
-      [
-        "pools[1].count",
-        3,
-        "lies outside the bounds of autoscale",
-        "4 to 8, since the bounds hold for each of 2 zones",
-      ],
-    ],
+    [["pools[1].count", 3, "lies outside the bounds of autoscale", "4 to 8, since the bounds hold for each of 2 zones"]],
   ],
   [
     "a negative count",

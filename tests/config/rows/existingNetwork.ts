@@ -1,7 +1,6 @@
 import type { Row } from "./row.ts";
 
-const vnet =
-  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/spoke";
+const vnet = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/spoke";
 
 /** Networks that exist already, and name servers of those that are created. */
 export const existingNetworkRows: readonly Row[] = [
@@ -30,12 +29,7 @@ export const existingNetworkRows: readonly Row[] = [
       },
     },
     [
-      [
-        "network.dns",
-        { servers: ["10.0.0.2"] },
-        "cannot be set in an existing network, whose own name servers hold",
-        "nothing",
-      ],
+      ["network.dns", { servers: ["10.0.0.2"] }, "cannot be set in an existing network, whose own name servers hold", "nothing"],
       ["network.existing.id", "my-vpc", "is not the id of a network", "the id of a VPC, such as vpc-0123456789abcdef0"],
       ["network.existing.moreCidrs[0]", "10.0.0.1/24", "is not a network", "an IPv4 network whose host bits are zero"],
       [
@@ -51,12 +45,7 @@ export const existingNetworkRows: readonly Row[] = [
         "has room for 54 machines in private subnets, but the pools may grow to 103",
         "subnets with room for every machine, and one more per group for replacements",
       ],
-      [
-        "network.existing.subnets.eu-central-1a.controlPlane.cidr",
-        "10.0.0.0/29",
-        "is too small a subnet",
-        "a /28 or a larger one",
-      ],
+      ["network.existing.subnets.eu-central-1a.controlPlane.cidr", "10.0.0.0/29", "is too small a subnet", "a /28 or a larger one"],
       [
         "network.existing.subnets.eu-central-1a.controlPlane.cidr",
         "10.0.0.0/29",
@@ -81,12 +70,7 @@ export const existingNetworkRows: readonly Row[] = [
         "is missing, although it is one of network.zones",
         "private and controlPlane, each with id and cidr",
       ],
-      [
-        "network.existing.subnets.eu-central-1c",
-        "eu-central-1c",
-        "is not one of network.zones",
-        "one of eu-central-1a, eu-central-1b",
-      ],
+      ["network.existing.subnets.eu-central-1c", "eu-central-1c", "is not one of network.zones", "one of eu-central-1a, eu-central-1b"],
       [
         "network.existing.subnets.eu-central-1c.controlPlane.cidr",
         "10.0.0.0/28",
@@ -155,36 +139,21 @@ export const existingNetworkRows: readonly Row[] = [
         "is the resource group of the network, which the cluster's controllers could change then",
         "a resource group of the cluster's own",
       ],
-      [
-        'network.existing.subnets["1"].controlPlane.cidr',
-        "10.1.0.0/24",
-        "is outside of the network",
-        "a part of 10.0.0.0/16",
-      ],
+      ['network.existing.subnets["1"].controlPlane.cidr', "10.1.0.0/24", "is outside of the network", "a part of 10.0.0.0/16"],
       [
         'network.existing.subnets["1"].controlPlane.id',
         `${vnet}/subnets/nodes`,
         'is named by config.fenestra:network.existing.subnets["1"].private.id already',
         "another subnet for the control plane than for workers, since its addresses are fixed",
       ],
-      [
-        'network.existing.subnets["1"].private.cidr',
-        "10.1.0.0/24",
-        "is outside of the network",
-        "a part of 10.0.0.0/16",
-      ],
+      ['network.existing.subnets["1"].private.cidr', "10.1.0.0/24", "is outside of the network", "a part of 10.0.0.0/16"],
       [
         'network.existing.subnets["1"].public',
         `${vnet}/subnets/lb`,
         "is an option of AWS",
         "nothing on Azure, where a public load balancer is in no subnet",
       ],
-      [
-        'network.existing.subnets["2"].private.id',
-        "nodes",
-        "is not the id of a subnet of the network",
-        `${vnet}/subnets/...`,
-      ],
+      ['network.existing.subnets["2"].private.id', "nodes", "is not the id of a subnet of the network", `${vnet}/subnets/...`],
       ["network.existing.tagSubnets", false, "is an option of AWS", "nothing on Azure, where no subnet is tagged"],
     ],
   ],
@@ -192,13 +161,6 @@ export const existingNetworkRows: readonly Row[] = [
     "a search domain on Azure",
     "azure",
     { "network.dns": { servers: ["10.0.0.4"], searchDomain: "corp.example.com" } },
-    [
-      [
-        "network.dns.searchDomain",
-        "corp.example.com",
-        "is an option of AWS: the DHCP of Azure gives no search domain",
-        "nothing on Azure",
-      ],
-    ],
+    [["network.dns.searchDomain", "corp.example.com", "is an option of AWS: the DHCP of Azure gives no search domain", "nothing on Azure"]],
   ],
 ];

@@ -41,12 +41,7 @@ export const flagRows: readonly Row[] = [
         "is not a flag that kube-apiserver 1.36 lists",
         "what kube-apiserver --help of 1.36.3 shows, without the dashes",
       ],
-      [
-        "controlPlane.extraArgs.apiServer.max-requests-inflight",
-        "many",
-        "has a value that the flag does not take",
-        "a whole number",
-      ],
+      ["controlPlane.extraArgs.apiServer.max-requests-inflight", "many", "has a value that the flag does not take", "a whole number"],
       [
         "controlPlane.extraArgs.apiServer.runtime-config",
         "resource.k8s.io/v1beta1",
@@ -125,30 +120,19 @@ export const flagRows: readonly Row[] = [
         "has no grace period, without which the kubelet does not start",
         "a threshold that evictionSoftGracePeriod names too",
       ],
-      [
-        'pools[1].kubelet.evictionSoft["pid.available"]',
-        "set",
-        "is a setting that kubelets on Windows do not have",
-        "nothing on Windows",
-      ],
+      ['pools[1].kubelet.evictionSoft["pid.available"]', "set", "is a setting that kubelets on Windows do not have", "nothing on Windows"],
       [
         'pools[1].kubelet.evictionSoft["pid.available"]',
         "5%",
         "has no grace period, without which the kubelet does not start",
         "a threshold that evictionSoftGracePeriod names too",
       ],
-      [
-        "pools[1].kubelet.podPidsLimit",
-        "set",
-        "is a setting that kubelets on Windows do not have",
-        "nothing on Windows",
-      ],
+      ["pools[1].kubelet.podPidsLimit", "set", "is a setting that kubelets on Windows do not have", "nothing on Windows"],
     ],
   ],
 ];
 
-const zone =
-  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/dns/providers/Microsoft.Network/dnszones/example.com";
+const zone = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/dns/providers/Microsoft.Network/dnszones/example.com";
 
 /** Mistakes in names of the API. */
 export const nameRows: readonly Row[] = [
@@ -171,12 +155,7 @@ export const nameRows: readonly Row[] = [
     { accountId: "11111111-1111-4111-8111-111111111111", "access.dns": { name: "api.example.org", zone } },
     [
       ["access.dns.name", "api.example.org", "is not in the zone example.com", "a name that ends with .example.com"],
-      [
-        "access.dns.zone",
-        zone,
-        "is in another subscription, which the program does not touch",
-        "a zone of the stack's subscription",
-      ],
+      ["access.dns.zone", zone, "is in another subscription, which the program does not touch", "a zone of the stack's subscription"],
     ],
   ],
 ];

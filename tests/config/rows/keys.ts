@@ -22,27 +22,13 @@ export const keyRows: readonly Row[] = [
     "an unknown key of the network",
     "aws",
     { "network.vpc": "x" },
-    [
-      [
-        "network.vpc",
-        "x",
-        "is not a key that Fenestra knows",
-        "one of cidr, zones, nat, existing, dns, pods, azureCni",
-      ],
-    ],
+    [["network.vpc", "x", "is not a key that Fenestra knows", "one of cidr, zones, nat, existing, dns, pods, azureCni"]],
   ],
   [
     "an unknown key of kubernetes",
     "aws",
     { "kubernetes.verzion": "1.36.4" },
-    [
-      [
-        "kubernetes.verzion",
-        "1.36.4",
-        "is not a key that Fenestra knows",
-        "one of version, sizeTier, podCidr, serviceCidr",
-      ],
-    ],
+    [["kubernetes.verzion", "1.36.4", "is not a key that Fenestra knows", "one of version, sizeTier, podCidr, serviceCidr"]],
   ],
   [
     "an unknown key of the control plane",
@@ -104,14 +90,7 @@ export const keyRows: readonly Row[] = [
     "an unknown key of the add-ons",
     "aws",
     { "addons.dashboard": true },
-    [
-      [
-        "addons.dashboard",
-        true,
-        "is not a key that Fenestra knows",
-        `one of ${Object.keys(addonsSchema.shape).join(", ")}`,
-      ],
-    ],
+    [["addons.dashboard", true, "is not a key that Fenestra knows", `one of ${Object.keys(addonsSchema.shape).join(", ")}`]],
   ],
   [
     "an unknown key of the mirror",
@@ -119,12 +98,7 @@ export const keyRows: readonly Row[] = [
     { "mirror.images": "https://m.test" },
     [["mirror.images", "https://m.test", "is not a key that Fenestra knows", "one of artifacts, registries"]],
   ],
-  [
-    "another cloud",
-    "aws",
-    { cloud: "gcp" },
-    [["cloud", "gcp", "is not an allowed value", "one of aws, azure. The cloud of this stack."]],
-  ],
+  ["another cloud", "aws", { cloud: "gcp" }, [["cloud", "gcp", "is not an allowed value", "one of aws, azure. The cloud of this stack."]]],
   [
     "a name with capitals",
     "aws",
@@ -151,12 +125,7 @@ export const keyRows: readonly Row[] = [
       ],
     ],
   ],
-  [
-    "no pools",
-    "aws",
-    { pools: [] },
-    [["pools", [], "has too few items", "a list of 1 to 60 items. Pools of worker machines."]],
-  ],
+  ["no pools", "aws", { pools: [] }, [["pools", [], "has too few items", "a list of 1 to 60 items. Pools of worker machines."]]],
   [
     "pools that are no list",
     "aws",
@@ -167,14 +136,7 @@ export const keyRows: readonly Row[] = [
     "a missing network",
     "aws",
     { network: undefined },
-    [
-      [
-        "network",
-        undefined,
-        "is missing",
-        "a mapping with the keys cidr, zones, nat, existing, dns, pods, azureCni. The cloud's network.",
-      ],
-    ],
+    [["network", undefined, "is missing", "a mapping with the keys cidr, zones, nat, existing, dns, pods, azureCni. The cloud's network."]],
   ],
   [
     "a missing operating system",

@@ -49,14 +49,7 @@ export const machineRows: readonly Row[] = [
     "burstable spot machines on Azure",
     "azure",
     { "pools.0.size": "Standard_B2ms", "pools.0.spot": true },
-    [
-      [
-        "pools[0].size",
-        "Standard_B2ms",
-        "is never given as a spot machine",
-        "a D, E or F size and no promotional one, or spot: false",
-      ],
-    ],
+    [["pools[0].size", "Standard_B2ms", "is never given as a spot machine", "a D, E or F size and no promotional one, or spot: false"]],
   ],
   [
     "promotional spot machines on Azure",
@@ -116,12 +109,7 @@ export const machineRows: readonly Row[] = [
       ],
     ],
   ],
-  [
-    "Hyper-V on Linux",
-    "aws",
-    { "pools.0.hyperV": true },
-    [["pools[0].hyperV", true, "is meant for Windows pools", "false on Linux"]],
-  ],
+  ["Hyper-V on Linux", "aws", { "pools.0.hyperV": true }, [["pools[0].hyperV", true, "is meant for Windows pools", "false on Linux"]]],
   [
     "no ACLs on Linux",
     "azure",
@@ -183,14 +171,7 @@ export const machineRows: readonly Row[] = [
     "public access for a network with host bits",
     "aws",
     { "access.public": { allow: ["203.0.113.7/24"] } },
-    [
-      [
-        "access.public.allow[0]",
-        "203.0.113.7/24",
-        "has host bits that are not zero",
-        "an IPv4 network whose host bits are zero",
-      ],
-    ],
+    [["access.public.allow[0]", "203.0.113.7/24", "has host bits that are not zero", "an IPv4 network whose host bits are zero"]],
   ],
   [
     "public access twice",
@@ -205,12 +186,7 @@ export const machineRows: readonly Row[] = [
     [
       ["controlPlane.etcdDisk.iops", 4000, "is a setting of AWS", "nothing: only AWS has it"],
       ["controlPlane.etcdDisk.type", "Premium_ZRS", "is a setting of AWS", "nothing: only AWS has it"],
-      [
-        "controlPlane.osDisk.type",
-        "gp3",
-        "is a disk of the other cloud",
-        "Premium_LRS, Premium_ZRS, StandardSSD_LRS, StandardSSD_ZRS",
-      ],
+      ["controlPlane.osDisk.type", "gp3", "is a disk of the other cloud", "Premium_LRS, Premium_ZRS, StandardSSD_LRS, StandardSSD_ZRS"],
     ],
   ],
   [
@@ -252,14 +228,7 @@ export const machineRows: readonly Row[] = [
     "a mirror with a query",
     "aws",
     { "mirror.artifacts": "https://m.test/?a='b'" },
-    [
-      [
-        "mirror.artifacts",
-        "https://m.test/?a='b'",
-        "has parts that are not used",
-        "scheme, host, port and a plain path only",
-      ],
-    ],
+    [["mirror.artifacts", "https://m.test/?a='b'", "has parts that are not used", "scheme, host, port and a plain path only"]],
   ],
   [
     "a registry that is a path",
@@ -354,13 +323,6 @@ export const machineRows: readonly Row[] = [
     "samples that are a text",
     "aws",
     { "addons.samples": "yes" },
-    [
-      [
-        "addons.samples",
-        "yes",
-        "has the wrong type",
-        "true or false. Sample workloads per Windows build. Default on, off in production.",
-      ],
-    ],
+    [["addons.samples", "yes", "has the wrong type", "true or false. Sample workloads per Windows build. Default on, off in production."]],
   ],
 ];

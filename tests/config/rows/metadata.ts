@@ -8,12 +8,7 @@ export const metadataRows: readonly Row[] = [
     { "network.zones": ["eu-central-1a", "us-east-1b"] },
     [["network.zones[1]", "us-east-1b", "is not a zone of the region", "eu-central-1a, eu-central-1b and so on"]],
   ],
-  [
-    "a zone twice",
-    "azure",
-    { "network.zones": ["1", "1"] },
-    [["network.zones[1]", "1", "is listed twice", "each zone once"]],
-  ],
+  ["a zone twice", "azure", { "network.zones": ["1", "1"] }, [["network.zones[1]", "1", "is listed twice", "each zone once"]]],
   [
     "a fourth zone",
     "azure",
@@ -43,14 +38,7 @@ export const metadataRows: readonly Row[] = [
     "a pool in a zone outside the network",
     "aws",
     { "pools.1.zones": ["eu-central-1c"] },
-    [
-      [
-        "pools[1].zones[0]",
-        "eu-central-1c",
-        "is not a zone of the network",
-        "one of network.zones: eu-central-1a, eu-central-1b",
-      ],
-    ],
+    [["pools[1].zones[0]", "eu-central-1c", "is not a zone of the network", "one of network.zones: eu-central-1a, eu-central-1b"]],
   ],
   [
     "a pool in a zone twice",
@@ -94,14 +82,7 @@ export const metadataRows: readonly Row[] = [
     "a subscription on AWS",
     "aws",
     { accountId: "01234567-89ab-cdef-0123-456789abcdef" },
-    [
-      [
-        "accountId",
-        "01234567-89ab-cdef-0123-456789abcdef",
-        "belongs to the other cloud",
-        "an AWS account id, 12 digits",
-      ],
-    ],
+    [["accountId", "01234567-89ab-cdef-0123-456789abcdef", "belongs to the other cloud", "an AWS account id, 12 digits"]],
   ],
   [
     "an AWS account on Azure",
@@ -197,9 +178,7 @@ export const metadataRows: readonly Row[] = [
     "the taint of the cloud controller",
     "aws",
     {
-      "pools.0.taints": [
-        { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" },
-      ],
+      "pools.0.taints": [{ key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" }],
     },
     [
       [
@@ -311,21 +290,9 @@ export const metadataRows: readonly Row[] = [
     "tags that differ by case",
     "azure",
     { tags: { Owner: "a", owner: "b" } },
-    [
-      [
-        "tags.owner",
-        "b",
-        "differs from Owner by case only",
-        "names that differ without regard to case, as Azure compares them",
-      ],
-    ],
+    [["tags.owner", "b", "differs from Owner by case only", "names that differ without regard to case, as Azure compares them"]],
   ],
-  [
-    "a tag without a name",
-    "aws",
-    { tags: { "": "x" } },
-    [['tags[""]', "x", "is not an allowed key", "a key that is not empty"]],
-  ],
+  ["a tag without a name", "aws", { tags: { "": "x" } }, [['tags[""]', "x", "is not an allowed key", "a key that is not empty"]]],
   [
     "more labels, taints and tags than a group of machines on AWS can have",
     "aws",

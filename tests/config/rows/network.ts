@@ -101,14 +101,7 @@ export const networkRows: readonly Row[] = [
     "a network with host bits",
     "aws",
     { "network.cidr": "10.0.0.5/16" },
-    [
-      [
-        "network.cidr",
-        "10.0.0.5/16",
-        "has host bits that are not zero",
-        "an IPv4 network whose host bits are zero, /16 to /21",
-      ],
-    ],
+    [["network.cidr", "10.0.0.5/16", "has host bits that are not zero", "an IPv4 network whose host bits are zero, /16 to /21"]],
   ],
   [
     "a network that is none",
@@ -145,14 +138,7 @@ export const networkRows: readonly Row[] = [
     "a Service range that is too large",
     "aws",
     { "kubernetes.serviceCidr": "11.0.0.0/11" },
-    [
-      [
-        "kubernetes.serviceCidr",
-        "11.0.0.0/11",
-        "is too large a network",
-        "an IPv4 network whose host bits are zero, /12 to /24",
-      ],
-    ],
+    [["kubernetes.serviceCidr", "11.0.0.0/11", "is too large a network", "an IPv4 network whose host bits are zero, /12 to /24"]],
   ],
   [
     "more machines than pod networks",

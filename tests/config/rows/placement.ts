@@ -10,18 +10,8 @@ export const placementRows: readonly Row[] = [
     "azure",
     { "pools.0.capacityReservation": "cr-0123456789abcdef0", "pools.1.securityGroups": ["sg-0123456789abcdef0"] },
     [
-      [
-        "pools[0].capacityReservation",
-        "cr-0123456789abcdef0",
-        "is no such name in this cloud",
-        "the id of a capacity reservation group",
-      ],
-      [
-        "pools[1].securityGroups[0]",
-        "sg-0123456789abcdef0",
-        "is no such name in this cloud",
-        "the id of an application security group",
-      ],
+      ["pools[0].capacityReservation", "cr-0123456789abcdef0", "is no such name in this cloud", "the id of a capacity reservation group"],
+      ["pools[1].securityGroups[0]", "sg-0123456789abcdef0", "is no such name in this cloud", "the id of an application security group"],
     ],
   ],
   [
@@ -86,14 +76,7 @@ export const placementRows: readonly Row[] = [
     "a reservation in one zone for two",
     "aws",
     { "pools.0.capacityReservation": "cr-0123456789abcdef0" },
-    [
-      [
-        "pools[0].capacityReservation",
-        "cr-0123456789abcdef0",
-        "is in one zone, and the pool has more",
-        "a pool with one zone in zones",
-      ],
-    ],
+    [["pools[0].capacityReservation", "cr-0123456789abcdef0", "is in one zone, and the pool has more", "a pool with one zone in zones"]],
   ],
   [
     "sizes that are not alike",
@@ -102,12 +85,7 @@ export const placementRows: readonly Row[] = [
     [
       ["pools[0].furtherSizes[1]", "m7i.large", "is listed twice", "each size once"],
       ["pools[0].furtherSizes[2]", "c7i.large", "differs from size", "x86 sizes with 2 processors and 8 GiB"],
-      [
-        "pools[0].furtherSizes[3]",
-        "g5.xlarge",
-        "is not a machine size that Fenestra knows",
-        "sizes of known processors and memory",
-      ],
+      ["pools[0].furtherSizes[3]", "g5.xlarge", "is not a machine size that Fenestra knows", "sizes of known processors and memory"],
     ],
   ],
   [

@@ -38,12 +38,7 @@ export const registryRows: readonly Row[] = [
     },
     [
       ["proxyCredentials", "a login", "is a login without a proxy", "nothing without httpProxy"],
-      [
-        'registryCredentials["https://a.example"]',
-        "https://a.example",
-        "is no host",
-        "mirror.corp.example or mirror.corp.example:5000",
-      ],
+      ['registryCredentials["https://a.example"]', "https://a.example", "is no host", "mirror.corp.example or mirror.corp.example:5000"],
       [
         'registryCredentials["mirror.corp.example:443"]',
         "mirror.corp.example:443",

@@ -16,8 +16,7 @@ const command = "$(touch /run/PWNED)";
 
 /** A request as openssl makes it, PEM. */
 function pem(subject: string): string {
-  const options =
-    "req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -multivalue-rdn".split(" ");
+  const options = "req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -multivalue-rdn".split(" ");
   const { stdout, status } = spawnSync("openssl", [...options, "-subj", subject], { encoding: "utf8" });
   assert.equal(status, 0, subject);
   return stdout;
@@ -95,8 +94,7 @@ function decisions(requests: readonly TestRequest[], { started = 60, files = {},
   const { code, output, calls } = here.run("/opt/fenestra/approve-nodes.sh");
   assert.equal(code, 0, output);
   assert.equal(here.has("/run/PWNED"), false);
-  const place = (decision: string): number =>
-    requests.findIndex(({ name = "node-csr-1" }) => decision.endsWith(` ${name}`));
+  const place = (decision: string): number => requests.findIndex(({ name = "node-csr-1" }) => decision.endsWith(` ${name}`));
   const made = here.has("/store/decisions") ? decisionsIn(here).toSorted((a, b) => place(a) - place(b)) : [];
   return { made, calls, output };
 }
@@ -123,9 +121,7 @@ describe("approval of first certificates", function () {
     assert.deepEqual(made, ["Approved node-csr-1"]);
     const asked = calls.find((call) => call.includes("DescribeInstances")) ?? "";
     assert.deepEqual(
-      [...asked.matchAll(/Filter\.\d\.Name=(\S+) --data-urlencode Filter\.\d\.Value\.1=(\S+)/g)].map(
-        ([, name, value]) => [name, value],
-      ),
+      [...asked.matchAll(/Filter\.\d\.Name=(\S+) --data-urlencode Filter\.\d\.Value\.1=(\S+)/g)].map(([, name, value]) => [name, value]),
       [
         ["instance-id", worker],
         ["instance-state-name", "running"],
@@ -135,9 +131,7 @@ describe("approval of first certificates", function () {
     );
     assert.ok(
       calls.some((call) =>
-        call.endsWith(
-          "replace --raw /apis/certificates.k8s.io/v1/certificatesigningrequests/node-csr-1/approval --filename -",
-        ),
+        call.endsWith("replace --raw /apis/certificates.k8s.io/v1/certificatesigningrequests/node-csr-1/approval --filename -"),
       ),
     );
   });
@@ -145,11 +139,7 @@ describe("approval of first certificates", function () {
   it("gives it on Azure when the scale set that the name leads to has it", () => {
     const { made, calls } = decisions([{ node: azureWorker }], { of: azure });
     assert.deepEqual(made, ["Approved node-csr-1"]);
-    assert.ok(
-      calls.some((call) =>
-        call.includes(`/virtualMachineScaleSets/${azure.name}-linux/virtualMachines/10?api-version=`),
-      ),
-    );
+    assert.ok(calls.some((call) => call.includes(`/virtualMachineScaleSets/${azure.name}-linux/virtualMachines/10?api-version=`)));
     assert.deepEqual(decisions([{ node: "linux00000b" }], { of: azure }).made, []);
     assert.deepEqual(decisions([{ node: `${azure.name}-cp-0`, age: 400 }], { of: azure }).made, ["Denied node-csr-1"]);
   });
@@ -204,17 +194,15 @@ describe("approval of first certificates", function () {
       false,
     );
     for (const mark of ["keep", `${reimaged} failed`, command])
-      assert.deepEqual(
-        decisions([{ node: azureWorker }], { of: azure, files: { replaced: mark }, started: 9000 }).made,
-        ["Denied node-csr-1"],
-      );
+      assert.deepEqual(decisions([{ node: azureWorker }], { of: azure, files: { replaced: mark }, started: 9000 }).made, [
+        "Denied node-csr-1",
+      ]);
   });
 
   it("follows the command that an update prints for machines that Azure has updated in place", () => {
     const pool = azure.pools.find(({ name }) => name === "linux") ?? assert.fail("no pool");
     const help = poolRoll(azure, pool).oldHelp([{ name: azureWorker, release: "", payload: "", sick: undefined }]);
-    const [, marking = ""] =
-      /; (kubectl [^;]* patch [^;]*); az vmss reimage .* --instance-ids ID \(linux00000a is 10\)$/.exec(help) ?? [];
+    const [, marking = ""] = /; (kubectl [^;]* patch [^;]*); az vmss reimage .* --instance-ids ID \(linux00000a is 10\)$/.exec(help) ?? [];
     const { calls } = machine(exampleControlPlane(azure)).run("bash", "-c", marking.replaceAll("NODE", azureWorker));
     disposeMachine();
     const [, where, patch = "{}"] = /^kubectl (.*) --type merge --patch (.*)$/.exec(calls.join("\n")) ?? [];
@@ -223,31 +211,17 @@ describe("approval of first certificates", function () {
     const later = [{ node: azureWorker, age: -60 }];
     const { made, calls: first } = decisions(later, { of: azure, files, started: 9000 });
     assert.deepEqual([made, first.filter((call) => call.includes("delete node")).length], [[], 1]);
-    assert.deepEqual(decisions(later, { of: azure, files: { ...files, existing: "" }, started: 9000 }).made, [
-      "Approved node-csr-1",
-    ]);
+    assert.deepEqual(decisions(later, { of: azure, files: { ...files, existing: "" }, started: 9000 }).made, ["Approved node-csr-1"]);
   });
 
   const wellFormed = pem(subjectOf(worker));
   const hostile: readonly (readonly [what: string, request: TestRequest, outcome: "Denied" | "nothing"])[] = [
     ["for administrators", { pem: pem("/O=kubeadm:cluster-admins/CN=kubernetes-admin") }, "Denied"],
     ["for two groups", { pem: pem(`/O=system:masters/O=system:nodes/CN=system:node:${worker}`) }, "Denied"],
-    [
-      "with two names",
-      { pem: pem(`/O=system:nodes/CN=system:node:${worker}/CN=system:node:i-0bbbbbbbbbbbbbbbb`) },
-      "Denied",
-    ],
+    ["with two names", { pem: pem(`/O=system:nodes/CN=system:node:${worker}/CN=system:node:i-0bbbbbbbbbbbbbbbb`) }, "Denied"],
     ["with two values in one", { pem: pem(`/O=system:nodes+CN=system:node:${worker}`) }, "Denied"],
-    [
-      "with a command as name",
-      { pem: pem(`/O=system:nodes/CN=system:node:${command.replace("/run/", "\\/run\\/")}`) },
-      "Denied",
-    ],
-    [
-      "with a name of two lines",
-      { pem: pem(`/O=system:nodes/CN=system:node:x\nCN=system:node:${worker},O=system:nodes`) },
-      "Denied",
-    ],
+    ["with a command as name", { pem: pem(`/O=system:nodes/CN=system:node:${command.replace("/run/", "\\/run\\/")}`) }, "Denied"],
+    ["with a name of two lines", { pem: pem(`/O=system:nodes/CN=system:node:x\nCN=system:node:${worker},O=system:nodes`) }, "Denied"],
     ["for serving", { usages: ["digital signature", "server auth"] }, "Denied"],
     ["for more than a client", { usages: ["digital signature", "client auth", "server auth"] }, "Denied"],
     ["of two blocks", { pem: `${wellFormed}${pem(subjectOf("i-0bbbbbbbbbbbbbbbb"))}` }, "Denied"],

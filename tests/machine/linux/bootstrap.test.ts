@@ -21,19 +21,10 @@ describe("bootstrap of a Linux machine", function () {
       .filter((call) => !/^(curl|sleep)/.test(call))
       .map((call) => call.replaceAll(/bootstrap-token-[a-z0-9]{6}/g, "bootstrap-token-<id>"));
     matchSnapshot(path.join(import.meta.dirname, "snapshots/linuxCalls.control-plane.txt"), `${shown.join("\n")}\n`);
-    assert.match(
-      here.read("/etc/hosts"),
-      /^10\.20\.224\.10 aws-prod-api-0123456789abcdef\.elb\.eu-central-1\.amazonaws\.com # fenestra$/m,
-    );
+    assert.match(here.read("/etc/hosts"), /^10\.20\.224\.10 aws-prod-api-0123456789abcdef\.elb\.eu-central-1\.amazonaws\.com # fenestra$/m);
     assert.match(here.read("/etc/fstab"), /^# \/swap none swap sw 0 0$/m);
-    assert.match(
-      here.read("/var/lib/kubelet/config.yaml"),
-      /^providerID: "aws:\/\/\/eu-central-1a\/i-0123456789abcdef0"$/m,
-    );
-    assert.match(
-      here.read("/var/lib/kubelet/kubelet.env"),
-      /--hostname-override=i-0123456789abcdef0 --node-ip=10\.20\.224\.10 /,
-    );
+    assert.match(here.read("/var/lib/kubelet/config.yaml"), /^providerID: "aws:\/\/\/eu-central-1a\/i-0123456789abcdef0"$/m);
+    assert.match(here.read("/var/lib/kubelet/kubelet.env"), /--hostname-override=i-0123456789abcdef0 --node-ip=10\.20\.224\.10 /);
     // Written into after it was closed to others.
     assert.equal(here.run("stat", "--format", "%a", "/var/lib/kubelet").output, "700\n");
     assert.match(here.read("/usr/local/bin/etcdctl"), /etcdctl "\$@"$/m);
@@ -63,9 +54,7 @@ describe("bootstrap of a Linux machine", function () {
     const at = stages.findIndex((line) => line.startsWith("node\t"));
     here.write(
       "/etc/fenestra/stages.tsv",
-      stages
-        .map((line, index) => (index < at ? line : line.replace(/\t[0-9a-f]{16}\t/, "\t0000000000000000\t")))
-        .join("\n"),
+      stages.map((line, index) => (index < at ? line : line.replace(/\t[0-9a-f]{16}\t/, "\t0000000000000000\t"))).join("\n"),
     );
     const { calls } = here.run(entry);
     assert.deepEqual(
@@ -119,20 +108,14 @@ describe("bootstrap of a Linux machine", function () {
       here.write("/store/fail", `${call}\n`);
       const failed = here.run(entry);
       assert.equal(failed.code, exitCode, failed.output);
-      assert.match(
-        failed.output,
-        new RegExp(`bootstrap ${stage}: failed after \\d+ s with status 1; exit code ${exitCode}`),
-      );
+      assert.match(failed.output, new RegExp(`bootstrap ${stage}: failed after \\d+ s with status 1; exit code ${exitCode}`));
       here.remove("/store/fail");
       here.write("/store/cut", `${call}\n`);
       const cut = here.run(entry);
       assert.equal(cut.code, 137, cut.output);
       const repeated = here.run(entry);
       assert.equal(repeated.code, 0, repeated.output);
-      assert.deepEqual(
-        repeated.calls.filter((made) => made.startsWith("mkfs")).length,
-        stage === "volume" || exitCode < 14 ? 1 : 0,
-      );
+      assert.deepEqual(repeated.calls.filter((made) => made.startsWith("mkfs")).length, stage === "volume" || exitCode < 14 ? 1 : 0);
     });
   }
 
@@ -141,10 +124,7 @@ describe("bootstrap of a Linux machine", function () {
     here.artifact("kubelet", Buffer.from("something else"));
     const { code, output } = here.run(entry);
     assert.equal(code, 12, output);
-    assert.match(
-      output,
-      /kubelet from https:\/\/dl\.k8s\.io\/release\/v1\.36\.4\/bin\/linux\/amd64\/kubelet has not the digest sha256:/,
-    );
+    assert.match(output, /kubelet from https:\/\/dl\.k8s\.io\/release\/v1\.36\.4\/bin\/linux\/amd64\/kubelet has not the digest sha256:/);
     assert.equal(here.has("/usr/local/bin/kubelet"), false);
   });
 
@@ -208,14 +188,7 @@ describe("bootstrap of a Linux machine", function () {
     const token = /\\"token\\":\\"([a-z0-9]{6}\.[a-z0-9]{16})\\"/.exec(published)?.[1] ?? "";
     assert.equal(token.length, 23, published);
     const seen = `${output}\n${calls.join("\n")}\n${here.read("/var/log/fenestra/bootstrap.log")}`;
-    for (const secret of [
-      token,
-      token.slice(7),
-      "SECRETKEY",
-      "SESSIONTOKEN",
-      "PRIVATE KEY",
-      Buffer.alloc(32, 7).toString("base64"),
-    ])
+    for (const secret of [token, token.slice(7), "SECRETKEY", "SESSIONTOKEN", "PRIVATE KEY", Buffer.alloc(32, 7).toString("base64")])
       assert.equal(seen.includes(secret), false, secret);
     assert.match(here.read("/store/configs"), /user = "AKID:SECRETKEY"/);
   });
@@ -230,10 +203,7 @@ describe("bootstrap of a Linux machine", function () {
     assert.equal(here.has("/etc/kubernetes/bootstrap-kubelet.conf"), false);
     // The control plane publishes while the worker waits.
     here.write("/store/fresh", joinSecret(3600));
-    here.writeScript(
-      "/store/on-sleep",
-      `#!/bin/bash\ncp "\${0%/*}/fresh" "\${0%/*}/secrets/_fenestra_${spec.name}_join"\n`,
-    );
+    here.writeScript("/store/on-sleep", `#!/bin/bash\ncp "\${0%/*}/fresh" "\${0%/*}/secrets/_fenestra_${spec.name}_join"\n`);
     const fresh = here.run(entry);
     assert.equal(fresh.code, 0, fresh.output);
     const kubeconfig = here.read("/etc/kubernetes/bootstrap-kubelet.conf");
@@ -283,9 +253,7 @@ describe("bootstrap of a Linux machine", function () {
     assert.deepEqual([refused.code, refused.calls.filter((call) => call.includes("phase etcd"))], [33, []]);
     assert.match(refused.output, /Number and key: +1 secretbox:v1:key0$/m);
     const [names, secrets] = ["name", "secret"].map((field) =>
-      [...here.read("/etc/kubernetes/pki/encryption.yaml").matchAll(new RegExp(`${field}: "?([^"\n]+)`, "g"))].map(
-        ([, value]) => value,
-      ),
+      [...here.read("/etc/kubernetes/pki/encryption.yaml").matchAll(new RegExp(`${field}: "?([^"\n]+)`, "g"))].map(([, value]) => value),
     );
     assert.deepEqual(
       [names, secrets],
@@ -344,8 +312,7 @@ describe("bootstrap of a Linux machine", function () {
           name: "azure-prod-cp-0",
           osProfile: { adminUsername: "fenestra", computerName: "Azure-Prod-CP-0" },
           resourceGroupName: "Azure-Prod-RG",
-          resourceId:
-            "/subscriptions/0123/resourceGroups/Azure-Prod-RG/providers/Microsoft.Compute/virtualMachines/azure-prod-cp-0",
+          resourceId: "/subscriptions/0123/resourceGroups/Azure-Prod-RG/providers/Microsoft.Compute/virtualMachines/azure-prod-cp-0",
         },
         network: { interface: [{ ipv4: { ipAddress: [{ privateIpAddress: address }] } }] },
       }),

@@ -160,10 +160,7 @@ describe("flags and files of the control plane", () => {
         return code === 0 ? "made" : stderr;
       };
       const refused = /insufficient quota to match these scopes: .*PriorityClass/;
-      await until(
-        "the accounts",
-        async () => (await make("default")) === "made" && !/account/.test(await make("kube-system")),
-      );
+      await until("the accounts", async () => (await make("default")) === "made" && !/account/.test(await make("kube-system")));
       assert.match(await make("kube-system", "system-node-critical"), refused);
       assert.equal((await api.kubectl(["create", "-f", "-"], blockWith("kind: ResourceQuota\n"))).code, 0);
       await until("the quota", async () => (await make("kube-system", "system-node-critical")) === "made");

@@ -75,10 +75,7 @@ describe("snapshots of etcd", function () {
     here.write("/store/free", `${2 ** 30}\n`);
     const { code, output, calls } = here.run(snapshot);
     assert.equal(code, 1);
-    assert.match(
-      output,
-      /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free ones/,
-    );
+    assert.match(output, /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free ones/);
     assert.deepEqual(
       calls.filter((call) => call.startsWith("etcdctl")),
       [],
@@ -146,12 +143,8 @@ describe("restoring a snapshot", function () {
       here.write("/var/lib/fenestra/identity.env", "NODE_NAME=n\nPROVIDER_ID=p\nNODE_IP=10.20.224.10\n");
       here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
       here.write("/var/lib/etcd-data/etcd/x", "");
-      const names = ["cp-0/2026-01-02T", "cp-0/2026-01-04T", "cp-1/2026-01-03T"].map(
-        (name) => `${of.name}/${name}.db.gz`,
-      );
-      const [first, ...others] = names.map((name) =>
-        cloud === "aws" ? `<Key>${name}</Key>` : `<Blob><Name>${name}</Name></Blob>`,
-      );
+      const names = ["cp-0/2026-01-02T", "cp-0/2026-01-04T", "cp-1/2026-01-03T"].map((name) => `${of.name}/${name}.db.gz`);
+      const [first, ...others] = names.map((name) => (cloud === "aws" ? `<Key>${name}</Key>` : `<Blob><Name>${name}</Name></Blob>`));
       // A page may be empty and yet not the last (Blob service REST API, "List Blobs").
       here.write("/store/list", pages[cloud](first ?? "", marker));
       here.write("/store/list1a+b_c==", pages[cloud]("", "2"));

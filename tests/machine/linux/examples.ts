@@ -46,9 +46,7 @@ function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
       ? "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0"
       : "/dev/disk/azure/data/by-lun/0 /dev/disk/azure/scsi1/lun0",
     snapshots: {
-      target: aws
-        ? `${spec.name}-etcd-123456789012`
-        : `https://${spec.name.replaceAll("-", "")}etcdab12cd.blob.core.windows.net/snapshots`,
+      target: aws ? `${spec.name}-etcd-123456789012` : `https://${spec.name.replaceAll("-", "")}etcdab12cd.blob.core.windows.net/snapshots`,
     },
   };
 }
@@ -57,10 +55,7 @@ function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
 export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayload {
   const member = spec.controlPlane.members[index];
   if (member === undefined) throw new RangeError(`there is no member ${index}`);
-  const host =
-    spec.cloud === "aws"
-      ? `${spec.name}-api-0123456789abcdef.elb.${spec.region}.amazonaws.com`
-      : `api.${spec.name}.internal`;
+  const host = spec.cloud === "aws" ? `${spec.name}-api-0123456789abcdef.elb.${spec.region}.amazonaws.com` : `api.${spec.name}.internal`;
   return controlPlanePayload({
     spec,
     member,

@@ -91,8 +91,7 @@ describe("jobs of Linux machines", function () {
 
     it("removes tokens whose time is over, and no others", () => {
       const here = controlPlane();
-      const date = (seconds: number): string =>
-        Buffer.from(new Date(Date.now() + seconds * 1000).toISOString()).toString("base64");
+      const date = (seconds: number): string => Buffer.from(new Date(Date.now() + seconds * 1000).toISOString()).toString("base64");
       here.write("/store/tokens", `bootstrap-token-aaaaaa ${date(-10)}\nbootstrap-token-bbbbbb ${date(3000)}\n`);
       const { calls } = here.run(publish);
       assert.deepEqual(
@@ -115,9 +114,7 @@ describe("jobs of Linux machines", function () {
       );
       const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
       assert.equal(code, 0, output);
-      const kubectl = calls
-        .filter((call) => call.startsWith("kubectl"))
-        .map((call) => call.replace(/^kubectl --kubeconfig \S+ /, ""));
+      const kubectl = calls.filter((call) => call.startsWith("kubectl")).map((call) => call.replace(/^kubectl --kubeconfig \S+ /, ""));
       assert.deepEqual(
         kubectl.filter((call) => /^(cordon|delete)/.test(call)),
         ["cordon i-0123456789abcdef0", "delete pod --namespace shop web-1 --wait=false"],
@@ -135,9 +132,7 @@ describe("jobs of Linux machines", function () {
         here.writeScript("/store/on-sleep", twoRounds(1.1 * heartbeat));
         const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
         assert.equal(code, 0, output);
-        return calls.flatMap(
-          (call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? [],
-        );
+        return calls.flatMap((call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? []);
       };
       const heartbeat = "RecordLifecycleActionHeartbeat";
       assert.deepEqual(beats(1), [heartbeat, heartbeat, heartbeat, "CompleteLifecycleAction"]);
@@ -165,10 +160,7 @@ describe("jobs of Linux machines", function () {
       here.writeScript("/store/on-sleep", '#!/bin/bash\nrm -f "$(dirname "$0")/pods"\n');
       const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
       assert.equal(code, 0, output);
-      assert.equal(
-        calls.filter((call) => call.includes("create --raw /api/v1/namespaces/shop/pods/web-1/eviction")).length,
-        1,
-      );
+      assert.equal(calls.filter((call) => call.includes("create --raw /api/v1/namespaces/shop/pods/web-1/eviction")).length, 1);
       assert.deepEqual(
         calls.filter((call) => call.includes("delete pod")),
         [],

@@ -21,9 +21,7 @@ export const secretPrefix = `/fenestra/${spec.name}`;
 function authority(name: string): string {
   const { stdout } = spawnSync(
     "openssl",
-    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=${name} -days 2 -keyout - -out -`.split(
-      " ",
-    ),
+    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=${name} -days 2 -keyout - -out -`.split(" "),
     { encoding: "utf8" },
   );
   return stdout;
@@ -38,8 +36,7 @@ export function machine(payload: MachinePayload): Sandbox {
   const made = new Sandbox(payload);
   sandbox = made;
   for (const [name, content] of fake.contents) made.artifact(name, content);
-  for (const name of ["kubernetes-ca", "etcd-ca", "front-proxy-ca", "service-account"])
-    made.secret(`${secretPrefix}/${name}`, ca);
+  for (const name of ["kubernetes-ca", "etcd-ca", "front-proxy-ca", "service-account"]) made.secret(`${secretPrefix}/${name}`, ca);
   made.secret(`${secretPrefix}/encryption-key`, Buffer.alloc(32, 7).toString("base64"));
   made.secret(`${secretPrefix}/initialised`, "no");
   made.write("/store/address", spec.controlPlane.members[0]?.address ?? "");
@@ -50,8 +47,7 @@ export function machine(payload: MachinePayload): Sandbox {
 }
 
 /** What the first stage has found out about every machine here. */
-export const identity =
-  "NODE_NAME=i-0123456789abcdef0\nPROVIDER_ID=aws:///eu-central-1a/i-0123456789abcdef0\nNODE_IP=10.20.224.10\n";
+export const identity = "NODE_NAME=i-0123456789abcdef0\nPROVIDER_ID=aws:///eu-central-1a/i-0123456789abcdef0\nNODE_IP=10.20.224.10\n";
 
 /** The first control-plane machine as its jobs find it. */
 export function bootedControlPlane(): Sandbox {

@@ -7,12 +7,7 @@ import { describe, it } from "mocha";
 import { parse } from "yaml";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
 import { packLinux, packLinuxAws } from "../../../components/machine/linux/cloudConfig.ts";
-import {
-  controlPlaneStages,
-  linuxWorkerStages,
-  scriptsStage,
-  stageTable,
-} from "../../../components/machine/linux/stages.ts";
+import { controlPlaneStages, linuxWorkerStages, scriptsStage, stageTable } from "../../../components/machine/linux/stages.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { userDataBytes, userDataLimits } from "../../../components/machine/userDataLimit.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
@@ -37,9 +32,7 @@ function readable(payload: MachinePayload): string {
     .map(({ path: file, content, mode }) =>
       [
         `===== ${file} ${mode ?? "0644"}`,
-        file.endsWith(".sh")
-          ? "(script)\n"
-          : content.replaceAll(/(\t|fenestra\.dev\/payload=)[0-9a-f]{16}\b/g, "$1<hash>"),
+        file.endsWith(".sh") ? "(script)\n" : content.replaceAll(/(\t|fenestra\.dev\/payload=)[0-9a-f]{16}\b/g, "$1<hash>"),
       ].join("\n"),
     )
     .join("\n");
@@ -59,8 +52,7 @@ describe("payloads of Linux machines", () => {
       it(`${stack} ${kind} fits into the user data, with room to spare`, () => {
         const spec = exampleSpec(stack);
         const payload = of(spec);
-        const packed =
-          spec.cloud === "aws" ? packLinuxAws(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
+        const packed = spec.cloud === "aws" ? packLinuxAws(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
         const bytes = userDataBytes(packed);
         console.log(`      ${stack} ${kind}: ${bytes} of ${userDataLimits[spec.cloud]} bytes`);
         assert.ok(bytes <= userDataLimits[spec.cloud] * 0.8, `${bytes} bytes are more than four fifths`);
@@ -71,9 +63,7 @@ describe("payloads of Linux machines", () => {
         const text = gunzipSync(Buffer.from(packLinux(payload), "base64")).toString("utf8");
         assert.match(text, /^#cloud-config\n/);
         const config: unknown = parse(text);
-        assert.ok(
-          typeof config === "object" && config !== null && "write_files" in config && Array.isArray(config.write_files),
-        );
+        assert.ok(typeof config === "object" && config !== null && "write_files" in config && Array.isArray(config.write_files));
         const written = new Map(config.write_files.map((file) => [file.path, file]));
         assert.deepEqual(
           [...written.keys()],
@@ -182,9 +172,7 @@ describe("stages of Linux machines", () => {
       const original = hashes(files);
       for (const [index, stage] of stages.entries()) {
         const script = `/opt/fenestra/stages/${stage.name}.sh`;
-        const changed = hashes(
-          files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)),
-        );
+        const changed = hashes(files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)));
         assert.deepEqual(
           changed.map((hash, at) => hash === original[at]),
           stages.map((_, at) => at < index),
@@ -229,16 +217,7 @@ describe("scripts of Linux machines", () => {
       .map((name) => path.join("components", name));
     const { status, stdout } = spawnSync(
       "shellcheck",
-      [
-        "--external-sources",
-        "--source-path=SCRIPTDIR",
-        ...files,
-        ".ci/run",
-        "ci/refresh.sh",
-        "cli/fenestra",
-        "cli/node",
-        "tests/prepare",
-      ],
+      ["--external-sources", "--source-path=SCRIPTDIR", ...files, ".ci/run", "ci/refresh.sh", "cli/fenestra", "cli/node", "tests/prepare"],
       { cwd: root, encoding: "utf8" },
     );
     assert.equal(status, 0, stdout);

@@ -128,9 +128,7 @@ describe("replacement of nodes that stay NotReady", function () {
     const [{ calls }] = watch([...healthy, { name, providerId }], {}, azure);
     assert.deepEqual(
       calls.flatMap((call) => /--request POST .*(https:\S+)$/.exec(call)?.[1] ?? []),
-      [
-        `https://management.azure.com${scaleSets}/${azure.name}-linux/virtualMachines/10/reimage?api-version=2024-07-01`,
-      ],
+      [`https://management.azure.com${scaleSets}/${azure.name}-linux/virtualMachines/10/reimage?api-version=2024-07-01`],
     );
   });
 
@@ -172,18 +170,12 @@ describe("replacement of nodes that stay NotReady", function () {
         }));
         // What once held the report, and was read as an expression.
         const annotations = { "fenestra.dev/reported": `now[${command}]` };
-        const well = [
-          ...healthy,
-          ...healthy.map(({ name }) => ({ name: name.replaceAll("i-", "i-0"), ready: "True" as const })),
-        ];
+        const well = [...healthy, ...healthy.map(({ name }) => ({ name: name.replaceAll("i-", "i-0"), ready: "True" as const }))];
         const [{ calls, output }, here] = watch([...well, ...nodes, { ...good, annotations }], {}, of);
         assert.equal(here.has("/run/PWNED"), false);
         const sent = calls.filter((call) => call.startsWith("curl") && !call.includes("169.254.169.254"));
         assert.equal(sent.length, 1, `${sent.join("\n")}\n${output}`);
-        assert.match(
-          sent[0] ?? "",
-          of === spec ? new RegExp(`InstanceId=${good.name} `) : /-win\/virtualMachines\/11\/reimage/,
-        );
+        assert.match(sent[0] ?? "", of === spec ? new RegExp(`InstanceId=${good.name} `) : /-win\/virtualMachines\/11\/reimage/);
       });
     }
   });

@@ -1,16 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  appendFileSync,
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
@@ -115,16 +105,12 @@ export class Sandbox {
     this.write(`${store}/calls`, "");
     // The data disk stays mounted between two runs.
     const content = `${diskFolder}/content`;
-    const { status, stdout, stderr } = spawnSync(
-      "unshare",
-      [...namespaces, "bash", "-c", enter, "enter", this.#root, ...command],
-      {
-        encoding: "utf8",
-        env: machineEnvironment(),
-        timeout: 60_000,
-        input: this.has(content) ? `${this.#at(content)}\t/var/lib/etcd-data\trw\n` : "",
-      },
-    );
+    const { status, stdout, stderr } = spawnSync("unshare", [...namespaces, "bash", "-c", enter, "enter", this.#root, ...command], {
+      encoding: "utf8",
+      env: machineEnvironment(),
+      timeout: 60_000,
+      input: this.has(content) ? `${this.#at(content)}\t/var/lib/etcd-data\trw\n` : "",
+    });
     const calls = this.read(`${store}/calls`).split("\n").slice(0, -1);
     return { code: status, output: `${stdout}${stderr}`, calls };
   }

@@ -27,8 +27,7 @@ function fetching(of: MachinePayload = payload, content?: Buffer): Sandbox {
   return here;
 }
 
-const requests = (calls: readonly string[]): readonly string[] =>
-  calls.filter((call) => /s3\..*\.json( |$)/.test(call));
+const requests = (calls: readonly string[]): readonly string[] => calls.filter((call) => /s3\..*\.json( |$)/.test(call));
 
 describe("fetching scripts from the bucket on AWS", function () {
   this.timeout(60_000);
@@ -41,10 +40,7 @@ describe("fetching scripts from the bucket on AWS", function () {
     assert.equal(here.has(identityStage), false);
     const { code, output, calls } = here.run(entry);
     assert.equal(code, 0, output);
-    assert.match(
-      output,
-      /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/,
-    );
+    assert.match(output, /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/);
     for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), file.content, file.path);
     assert.deepEqual(
       here.list("/opt/fenestra").filter((name) => name.endsWith(".new")),

@@ -96,11 +96,7 @@ describe("JSON in bash", () => {
   it("reads the strings that JSON.stringify writes", () => {
     fc.assert(
       fc.property(text, text, fc.boolean(), (value, other, spaced) => {
-        const document = JSON.stringify(
-          { first: 1, Other: other.replaceAll('"', ""), Value: value },
-          undefined,
-          spaced ? 2 : 0,
-        );
+        const document = JSON.stringify({ first: 1, Other: other.replaceAll('"', ""), Value: value }, undefined, spaced ? 2 : 0);
         assert.equal(bash(`${functions}\njson_text Value; printf .`, document).output, `${value}.`);
       }),
       { numRuns: 40 },

@@ -40,15 +40,11 @@ function closure(name: string, network: PodNetwork, found: Set<string> = new Set
 }
 
 function included(network: PodNetwork): ReadonlySet<string> {
-  return new Set(
-    windowsScripts(network).flatMap((name) => [...closure(name, network)].filter((other) => other !== name)),
-  );
+  return new Set(windowsScripts(network).flatMap((name) => [...closure(name, network)].filter((other) => other !== name)));
 }
 
 const networks = Object.values(podNetworks);
-const everyScript = networks.flatMap((network) =>
-  windowsScripts(network).map((name) => readWindowsScript(name, network)),
-);
+const everyScript = networks.flatMap((network) => windowsScripts(network).map((name) => readWindowsScript(name, network)));
 
 describe("commands of the PowerShell scripts", () => {
   for (const network of networks) {
@@ -56,10 +52,7 @@ describe("commands of the PowerShell scripts", () => {
     for (const name of windowsScripts(network).filter((script) => !read.has(script))) {
       it(`${name} calls only what Windows has and what it reads in (${network.name})`, async () => {
         // A stage runs inside stage.ps1 and sees its functions.
-        const scripts = [
-          ...closure(name, network),
-          ...(name.startsWith("stage-") ? closure("stage.ps1", network) : []),
-        ];
+        const scripts = [...closure(name, network), ...(name.startsWith("stage-") ? closure("stage.ps1", network) : [])];
         const functions = new Set(scripts.flatMap((script) => defined(readWindowsScript(script, network))));
         const unknown: string[] = [];
         for (const script of closure(name, network)) {
@@ -86,8 +79,7 @@ describe("commands of the PowerShell scripts", () => {
   }
 
   it("a command that nobody has is noticed, in a pipeline and in a block too", async () => {
-    const text =
-      'Get-Item a | Where-Nobody { Stop-Everything b }\n& $program c\n. "$PSScriptRoot/lib.ps1"\nfunction A-B {\n}\n';
+    const text = 'Get-Item a | Where-Nobody { Stop-Everything b }\n& $program c\n. "$PSScriptRoot/lib.ps1"\nfunction A-B {\n}\n';
     assert.deepEqual(await commandNames(text), ["Get-Item", "Stop-Everything", "Where-Nobody"]);
   });
 });

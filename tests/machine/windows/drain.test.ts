@@ -34,23 +34,11 @@ describe("what a Windows node's drain reads of its pods", function () {
     ];
     // The controller manager, which makes it, does not run here.
     await api.kubectl(["create", "serviceaccount", "default"]);
-    const made = await api.kubectl(
-      ["create", "-f", "-"],
-      JSON.stringify({ apiVersion: "v1", kind: "List", items: pods }),
-    );
+    const made = await api.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items: pods }));
     assert.deepEqual([made.code, made.stderr], [0, ""]);
     await api.kubectl(["delete", "pod", "leaving", "--wait=false", "--grace-period=0"]);
     const { code, stdout, stderr } = await api.kubectl([
-      ...[
-        "get",
-        "pods",
-        "--all-namespaces",
-        "--field-selector",
-        "spec.nodeName=n",
-        "--no-headers",
-        "-o",
-        `custom-columns=${podColumns}`,
-      ],
+      ...["get", "pods", "--all-namespaces", "--field-selector", "spec.nodeName=n", "--no-headers", "-o", `custom-columns=${podColumns}`],
     ]);
     assert.deepEqual([code, stderr], [0, ""]);
     const rows = stdout

@@ -20,9 +20,7 @@ export interface WindowsExample {
 
 const selectable = selectableVersions(readArtifactLock());
 /** The release of each minor that the examples use: the newest whose programs are in the lock file. */
-export const exampleReleases = minors.flatMap(({ minor }) =>
-  selectable.filter((version) => minorOf(version) === minor).slice(-1),
-);
+export const exampleReleases = minors.flatMap(({ minor }) => selectable.filter((version) => minorOf(version) === minor).slice(-1));
 
 /** What a pool's machine knows of its cloud in the examples. */
 export function exampleAccess(cloud: "aws" | "azure", cluster: string, pool: string): PoolAccess {

@@ -4,11 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { userDataBytes, userDataLimits } from "../../../components/machine/userDataLimit.ts";
-import {
-  packWindowsAws,
-  packWindowsAzure,
-  windowsExtensionCommand,
-} from "../../../components/machine/windows/userData.ts";
+import { packWindowsAws, packWindowsAzure, windowsExtensionCommand } from "../../../components/machine/windows/userData.ts";
 import { syntaxErrors } from "../../support/powershell.ts";
 import { fileOf, windowsExamples } from "./examples.ts";
 
@@ -28,19 +24,15 @@ function archiveOf(script: string): Archive {
 }
 
 const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, scriptsObject(payload), bucket);
-const azureScript = (payload: MachinePayload): string =>
-  Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
+const azureScript = (payload: MachinePayload): string => Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
 
 describe("a packed Windows payload", () => {
   it("stays below the limits of both clouds; bytes per pool", () => {
     const rows: string[] = [];
     for (const cloud of ["aws", "azure"] as const) {
       for (const { payload, pool } of windowsExamples(cloud)) {
-        const bytes =
-          cloud === "aws" ? Buffer.byteLength(awsScript(payload)) : userDataBytes(packWindowsAzure(payload));
-        rows.push(
-          `      ${cloud} ${pool.name}: ${bytes} of ${userDataLimits[cloud]} bytes, ${userDataLimits[cloud] - bytes} left`,
-        );
+        const bytes = cloud === "aws" ? Buffer.byteLength(awsScript(payload)) : userDataBytes(packWindowsAzure(payload));
+        rows.push(`      ${cloud} ${pool.name}: ${bytes} of ${userDataLimits[cloud]} bytes, ${userDataLimits[cloud] - bytes} left`);
         assert.ok(bytes <= userDataLimits[cloud] * 0.8, `${pool.name}: ${bytes} bytes are more than four fifths`);
       }
     }
@@ -49,8 +41,7 @@ describe("a packed Windows payload", () => {
 
   it("is the same each time", () => {
     for (const { payload } of windowsExamples("aws")) assert.equal(awsScript(payload), awsScript(payload));
-    for (const { payload } of windowsExamples("azure"))
-      assert.equal(packWindowsAzure(payload), packWindowsAzure(payload));
+    for (const { payload } of windowsExamples("azure")) assert.equal(packWindowsAzure(payload), packWindowsAzure(payload));
   });
 
   it("on AWS is two plain tags around a script that parses", async () => {
@@ -78,12 +69,7 @@ describe("a packed Windows payload", () => {
     const [azure] = windowsExamples("azure");
     assert.ok(aws !== undefined && azure !== undefined);
     for (const script of [awsScript(aws.payload), azureScript(azure.payload)]) {
-      const steps = [
-        /Global\\fenestra-run'\);\$h=\$l\.WaitOne\(600000\)/,
-        /WriteAllText/,
-        /ReleaseMutex/,
-        /-File \$a\.entry/,
-      ];
+      const steps = [/Global\\fenestra-run'\);\$h=\$l\.WaitOne\(600000\)/, /WriteAllText/, /ReleaseMutex/, /-File \$a\.entry/];
       const places = steps.map((step) => script.search(step));
       assert.ok(places[0] !== -1, "the loader takes no lock");
       assert.deepEqual(

@@ -59,19 +59,16 @@ describe("the stages of a Windows node", () => {
       ["programs"],
       ["ready"],
     ]);
-    assert.deepEqual(
-      stageWaves(stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" })),
-      [
-        ["os", "artifacts"],
-        ["network"],
-        ["containerd", "before", "ccg"],
-        ["join"],
-        ["services"],
-        ["programs"],
-        ["ready"],
-        ["after"],
-      ],
-    );
+    assert.deepEqual(stageWaves(stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" })), [
+      ["os", "artifacts"],
+      ["network"],
+      ["containerd", "before", "ccg"],
+      ["join"],
+      ["services"],
+      ["programs"],
+      ["ready"],
+      ["after"],
+    ]);
   });
 
   it("bring the plug-in for accounts of a domain where it is asked for, before the kubelet, and cost nothing elsewhere", () => {
@@ -126,12 +123,7 @@ describe("the stages of a Windows node", () => {
   });
 
   it("never have a service in common with one that runs at the same time, in any order and with any services", () => {
-    const list = fc.constantFrom<readonly WindowsServiceName[]>(
-      [],
-      ["kubelet"],
-      ["containerd"],
-      ["kubelet", "containerd"],
-    );
+    const list = fc.constantFrom<readonly WindowsServiceName[]>([], ["kubelet"], ["containerd"], ["kubelet", "containerd"]);
     const any = fc.tuple(
       fc.shuffledSubarray([...windowsStages], { minLength: windowsStages.length }),
       fc.array(list, { minLength: windowsStages.length, maxLength: windowsStages.length }),
@@ -161,8 +153,8 @@ describe("the stages of a Windows node", () => {
       quoted(/^\$onceNames = (.*)$/m.exec(text)?.[1] ?? ""),
       usual.filter(({ scope }) => scope === "once").map(({ name }) => name),
     );
-    const waves = [...(/^ +waves += @\((.*)\)$/m.exec(text)?.[1] ?? "").matchAll(/@\(([^)]*)\)/g)].map(
-      ([, wave = ""]) => quoted(wave).filter((name) => name !== "missing"),
+    const waves = [...(/^ +waves += @\((.*)\)$/m.exec(text)?.[1] ?? "").matchAll(/@\(([^)]*)\)/g)].map(([, wave = ""]) =>
+      quoted(wave).filter((name) => name !== "missing"),
     );
     assert.deepEqual(waves, stageWaves(usual));
   });
@@ -186,16 +178,12 @@ describe("the stages of a Windows node", () => {
     const loose = all.map((stage) => (stage.name === "artifacts" ? { ...stage, needs: ["os"] as const } : stage));
     const waves = stageWaves(loose);
     assert.deepEqual(waves.slice(0, 3), [["os"], ["network"], ["artifacts", "before"]]);
-    const alone = loose.map((stage) =>
-      stage.name === "before" ? { ...stage, services: ["kubelet"] as const } : stage,
-    );
+    const alone = loose.map((stage) => (stage.name === "before" ? { ...stage, services: ["kubelet"] as const } : stage));
     assert.deepEqual(stageWaves(alone).slice(0, 4), [["os"], ["network"], ["artifacts"], ["containerd", "ccg"]]);
   });
 
   it("that need each other are refused", () => {
-    const circle = windowsStages.map((stage) =>
-      stage.name === "os" ? { ...stage, needs: ["ready"] as const } : stage,
-    );
+    const circle = windowsStages.map((stage) => (stage.name === "os" ? { ...stage, needs: ["ready"] as const } : stage));
     assert.throws(() => stageWaves(circle), RangeError);
   });
 

@@ -42,10 +42,7 @@ describe("the payload of a Windows worker", () => {
   for (const cloud of ["aws", "azure"] as const) {
     const texts = new Map(
       exampleReleases.flatMap((release) =>
-        onePerSystem(cloud, release).map(({ pool, payload }) => [
-          `${pool.release.name}-${minorOf(release)}`,
-          rendered(payload),
-        ]),
+        onePerSystem(cloud, release).map(({ pool, payload }) => [`${pool.release.name}-${minorOf(release)}`, rendered(payload)]),
       ),
     );
     const textOf = (name: string): string => texts.get(name) ?? assert.fail(`no example ${name}`);
@@ -56,17 +53,13 @@ describe("the payload of a Windows worker", () => {
 
     it(`is as in the snapshot ${cloud}-${base}`, () => matchSnapshot(`${snapshots}${cloud}-${base}.txt`, textOf(base)));
 
-    for (const name of [
-      ...otherSystems.map((each) => `${each}-${minor}`),
-      ...otherMinors.map((each) => `${system}-${each}`),
-    ])
+    for (const name of [...otherSystems.map((each) => `${each}-${minor}`), ...otherMinors.map((each) => `${system}-${each}`)])
       it(`of ${name} on ${cloud} differs from that of ${base} as in the snapshot`, () =>
         matchDelta(`${snapshots}${cloud}-${name}.diff`, textOf(base), textOf(name)));
 
     it(`differs between minors on ${cloud} alike, whatever the system`, () => {
       const delta = (os: string, other: string): string => deltaOf(textOf(`${os}-${minor}`), textOf(`${os}-${other}`));
-      for (const other of otherMinors)
-        for (const os of otherSystems) assert.equal(delta(os, other), delta(system, other));
+      for (const other of otherMinors) for (const os of otherSystems) assert.equal(delta(os, other), delta(system, other));
     });
   }
 
@@ -121,8 +114,7 @@ describe("the payload of a Windows worker", () => {
   });
 
   it("holds no secret: nothing that looks like a token, key or certificate", () => {
-    const secret =
-      /BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)-----\n|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bA(KI|SI)A[0-9A-Z]{16}\b|eyJ[\w-]{10,}\./;
+    const secret = /BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)-----\n|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bA(KI|SI)A[0-9A-Z]{16}\b|eyJ[\w-]{10,}\./;
     for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
       for (const { path, content } of payload.files) assert.doesNotMatch(content, secret, path);
     }
@@ -166,13 +158,7 @@ describe("the payload of a Windows worker", () => {
     }
     for (const path of Object.values(windowsPrograms)) assert.ok(inside(path), path);
     const { bootstrapKubeconfig, kubeletKubeconfig, clusterCa, kubeletCertificates } = windowsPaths;
-    for (const path of [
-      bootstrapKubeconfig,
-      kubeletKubeconfig,
-      clusterCa,
-      `${kubeletCertificates}\\x`,
-      flannelPaths.cniConflist,
-    ])
+    for (const path of [bootstrapKubeconfig, kubeletKubeconfig, clusterCa, `${kubeletCertificates}\\x`, flannelPaths.cniConflist])
       assert.ok(inside(path), path);
     // The volumes of pods are there, and the pods' own users read them.
     assert.equal(inside(`${windowsPaths.kubeletState}\\pods`), false);
@@ -192,10 +178,7 @@ describe("the payload of a Windows worker", () => {
         const machine = JSON.parse(fileOf(payload, machinePath));
         const status = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
         assert.equal(machine.statusFiles, cloud === "azure" ? status : "");
-        assert.ok(
-          machine.drain.heartbeatSeconds * 2 < terminationSeconds.aws.windows,
-          `${machine.drain.heartbeatSeconds}`,
-        );
+        assert.ok(machine.drain.heartbeatSeconds * 2 < terminationSeconds.aws.windows, `${machine.drain.heartbeatSeconds}`);
         assert.ok(machine.drain.seconds + machine.drain.heartbeatSeconds <= terminationSeconds.aws.windows);
       }
     }
@@ -246,8 +229,7 @@ describe("the artifacts of a Windows node", () => {
     for (const release of exampleReleases) {
       for (const { spec } of onePerSystem("aws", release)) {
         for (const artifact of windowsArtifacts(spec)) {
-          if (artifact.digest === "")
-            assert.match(artifact.checksumUrls[0] ?? "", /^https:\/\/.+\.sha(256|512)$/, artifact.name);
+          if (artifact.digest === "") assert.match(artifact.checksumUrls[0] ?? "", /^https:\/\/.+\.sha(256|512)$/, artifact.name);
           else assert.match(artifact.digest, artifact.algorithm === "sha256" ? /^[0-9a-f]{64}$/ : /^[0-9a-f]{128}$/);
         }
       }
@@ -328,8 +310,7 @@ describe("the way of a Windows node to Ready", () => {
         assert.ok(path.withinTarget);
       }
       const [first] = found;
-      if (first !== undefined)
-        console.log(`      ${formatCriticalPath(first.pool.name, windowsCriticalPath(first.spec, first.pool))}`);
+      if (first !== undefined) console.log(`      ${formatCriticalPath(first.pool.name, windowsCriticalPath(first.spec, first.pool))}`);
     });
   }
 
