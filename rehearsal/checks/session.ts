@@ -4,6 +4,7 @@ import { runChecks } from "../../checks/run.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { limitsMs } from "../limits.ts";
+import { isStrict } from "../programs/atHand.ts";
 
 /** Settings of a part of the checks. */
 export interface PartOptions {
@@ -74,7 +75,7 @@ export class CheckSession {
       limitMs: limitsMs.check,
       earlier: this.#results,
       // Where everything can be installed, a check that was skipped would be missed.
-      skipsFail: process.env.CI === "true",
+      skipsFail: isStrict(),
       onWaiting: (id, _, seconds) => this.#progress.line(`...   ${positionText(this.#position)}  [${id}] for ${Math.round(seconds)} s`),
       onResult: (result) => {
         if (!isShown(result)) return;

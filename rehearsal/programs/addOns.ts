@@ -9,6 +9,7 @@ import { defaultRelease, requireMinorFacts } from "../../components/model/releas
 import { runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
+import { GoMissing } from "./atHand.ts";
 import { buildProgram } from "./build.ts";
 import { defaultCache, goArch } from "./cache.ts";
 import { findOnPath } from "./onPath.ts";
@@ -173,7 +174,7 @@ function fileOf(program: AddOnProgram): string {
 async function buildOne(program: AddOnProgram, file: string, progress: Progress): Promise<void> {
   const { name, sum, goPackage } = program;
   const module = moduleOf(program);
-  const withoutGo = () => new RehearsalError(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
+  const withoutGo = () => new GoMissing(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
   const go = await findOnPath("go", process.env.PATH ?? "");
   if (go === undefined) throw withoutGo();
   const answer = await runOrFail([go, "mod", "download", "-json", module], { timeoutMs: 300_000 });

@@ -4,8 +4,9 @@ import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { minorOf } from "../../components/model/releases.ts";
-import { RehearsalError } from "../host/errors.ts";
+import type { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
+import { GoMissing } from "./atHand.ts";
 import { buildProgram, linkerFlags } from "./build.ts";
 import { aboutTime, countingBuilds, defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
 import {
@@ -235,7 +236,7 @@ function builtProgram(name: ProgramName, search: Search, origin: Program["origin
 function goMissing(pins: Pins): RehearsalError {
   const { kubernetes, etcd, kwok } = pins.versions;
   const wanted = `Kubernetes ${minorOf(kubernetes)}, etcd ${minorOf(etcd)}, kwok ${minorOf(kwok)}`;
-  return new RehearsalError(
+  return new GoMissing(
     "The programs of the rehearsal are neither on PATH nor can they be downloaded, and Go, which would build them, is not on PATH.",
     [
       `install Go ${minorOf(pins.go)} or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)`,

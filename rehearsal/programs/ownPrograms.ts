@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
+import { GoMissing } from "./atHand.ts";
 import { buildProgram } from "./build.ts";
 import { countingBuilds, defaultCache, goArch } from "./cache.ts";
 
@@ -92,9 +92,6 @@ async function filesOf(source: string): Promise<readonly string[]> {
   const entries = await readdir(source, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
 }
-
-/** There is no Go for programs that the cache does not have. */
-export class GoMissing extends RehearsalError {}
 
 function goMissing(label: string, names: string): GoMissing {
   return new GoMissing(`Go, which builds ${names} from ${label}, is not on PATH.`, [

@@ -3,9 +3,10 @@ import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { RehearsalError } from "../host/errors.ts";
+import type { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { windowsPlugin } from "../podNetworks.ts";
+import { GoMissing } from "./atHand.ts";
 import { buildProgram, linkerFlags } from "./build.ts";
 import { defaultCache, type Pending, seconds, withWorkFolder } from "./cache.ts";
 import { pinsFor, pinsOf, readToolsModule, type Versions, type Wanted } from "./catalog.ts";
@@ -160,7 +161,7 @@ async function downloadProblem({ name, program, versions, file }: Placed, progre
 }
 
 function goMissing(name: string, problem: string): RehearsalError {
-  return new RehearsalError(`${name} cannot be downloaded (${problem}), and Go, which would build it, is not on PATH.`, [
+  return new GoMissing(`${name} cannot be downloaded (${problem}), and Go, which would build it, is not on PATH.`, [
     "install Go (https://go.dev/dl), or let this machine reach https://dl.k8s.io",
   ]);
 }

@@ -30,8 +30,8 @@ describe("in-cluster objects on a real API server", function () {
   const apply = (input: string, ...options: readonly string[]) =>
     api.kubectl(["apply", "--server-side", "--validate=strict", ...options, "-f", "-"], input);
 
-  before(async () => {
-    api = await startApiServer();
+  before(async function () {
+    api = await startApiServer(this);
   });
   after(async () => {
     // Undefined when the start itself failed.

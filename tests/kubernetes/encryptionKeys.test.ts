@@ -119,10 +119,10 @@ describe("the key of Secrets", function () {
     await until("the plug-in", async () => existsSync(path.join(folder, "kms-1.sock")));
   };
 
-  before(async () => {
+  before(async function () {
     keyService = await startKeyService();
     writeFileSync(configuration, configurationOf(["key1"], folder));
-    api = await startApiServer(undefined, [`--encryption-provider-config=${configuration}`]);
+    api = await startApiServer(this, undefined, [`--encryption-provider-config=${configuration}`]);
     await made("old");
   });
   after(async () => {

@@ -68,8 +68,8 @@ describe("fields that the API server refuses to change", function () {
       JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }),
     );
 
-  before(async () => {
-    api = await startApiServer();
+  before(async function () {
+    api = await startApiServer(this);
   });
   after(async () => {
     await api?.stop();

@@ -14,7 +14,7 @@ import { type LogSettings, logCollectors } from "../../components/model/logs.ts"
 import { runCommand } from "../../rehearsal/host/command.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../machine/linux/examples.ts";
 import { obtainCollector } from "../support/collector.ts";
-import { obtainOrSkip } from "../support/go.ts";
+import { obtainOrSkip } from "../support/skip.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, logs, manifest, manifestsOf } from "./switches.ts";
 

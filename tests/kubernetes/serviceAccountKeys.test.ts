@@ -47,8 +47,8 @@ describe("the key of service accounts", function () {
   let api: ApiServer;
   const made: { readonly signer: string; readonly token: string }[] = [];
 
-  before(async () => {
-    api = await startApiServer();
+  before(async function () {
+    api = await startApiServer(this);
     assert.equal((await api.kubectl(["create", "serviceaccount", "reader"])).code, 0);
   });
   after(() => api?.stop());

@@ -40,7 +40,7 @@ describe("people who sign in", function () {
   let api: ApiServer;
   let issuer: Awaited<ReturnType<typeof startIssuer>>;
 
-  before(async () => {
+  before(async function () {
     issuer = await startIssuer();
     const signIn = [
       {
@@ -55,7 +55,7 @@ describe("people who sign in", function () {
       },
     ];
     const spec = specOf("aws-dev", { access: JSON.stringify({ signIn }) });
-    api = await startApiServer(authenticationConfiguration(spec.signIn));
+    api = await startApiServer(this, authenticationConfiguration(spec.signIn));
     const objects = JSON.stringify({ apiVersion: "v1", kind: "List", items: signInManifests(spec) });
     assert.equal((await api.kubectl(["apply", "--server-side", "-f", "-"], objects)).code, 0);
   });

@@ -30,8 +30,8 @@ describe("a pod with rights in the cloud", function () {
   this.timeout(30 * 60_000);
   let api: ApiServer;
 
-  before(async () => {
-    api = await startApiServer();
+  before(async function () {
+    api = await startApiServer(this);
     const spec = specOf("azure-dev", { access: JSON.stringify(access), addons: JSON.stringify({ samples: false }) });
     const policy = workloadIdentityManifests(spec, environmentsExpression({ "shop/orders": environment }));
     const account = (namespace: string, name: string) => ({

@@ -6,7 +6,7 @@ import { registryMirrorFiles } from "../../components/machine/registryMirrors.ts
 import { registryLogin } from "../../components/model/credentials.ts";
 import { flannelConflist, flannelNetConf } from "../../components/podNetworks/flannel/network.ts";
 import { manifest, manifestsOf } from "../kubernetes/switches.ts";
-import { goRun, needGo } from "../support/go.ts";
+import { goRun } from "../support/skip.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 /** A text for `tools/readers`. */
@@ -21,7 +21,7 @@ const answers = z.array(z.strictObject({ problem: z.string().optional(), read: z
 
 /** What the programs make of texts. */
 function read(test: Context, ...texts: readonly Text[]) {
-  const { status, stdout, stderr } = goRun(test, "readers", ".", [], JSON.stringify(texts));
+  const { status, stdout, stderr } = goRun(test, "tools/readers", ".", [], JSON.stringify(texts));
   assert.equal(status, 0, stderr);
   return answers.parse(JSON.parse(stdout));
 }
@@ -54,10 +54,6 @@ const credentials = { proxy: false, registries: ["docker.io", "mirror.example.co
 const hostsToml = registryMirrorFiles({ os: "windows", registries: mirrors, credentials });
 
 describe("texts as the code of the programs reads them that they are for", () => {
-  before(function () {
-    needGo(this);
-  });
-
   it("have no problem and mean what they should", function () {
     const registries = [...Object.keys(mirrors), "mirror.example.com:8443", "own.example.com"].toSorted();
     const [hubLogin, mirrorLogin, ownLogin] = credentials.registries.map((host) => `Basic @${registryLogin(host)}@`);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Context } from "mocha";
-import { goRun, needGo } from "../support/go.ts";
+import { goRun } from "../support/skip.ts";
 import { testStacks } from "../support/stacks.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -20,15 +20,14 @@ const newest = /"@pulumi\/pulumi": "([\d.]+)"/.exec(readFileSync(path.join(root,
 
 /** What the Pulumi CLI refuses of the project and the stack files in a folder, a problem a line. */
 function refused(test: Context, folder: string, ...versions: readonly string[]): readonly string[] {
-  const { status, stdout, stderr } = goRun(test, "pulumi", ".", [folder, ...versions]);
+  const { status, stdout, stderr } = goRun(test, "tools/pulumi", ".", [folder, ...versions]);
   assert.ok(status === 0 || (status === 1 && stdout !== ""), stderr);
   return stdout.split("\n").filter((line) => line !== "");
 }
 
 describe("a project and its stack files, read with the code of the Pulumi CLI,", () => {
   let copy = "";
-  before(function () {
-    needGo(this);
+  before(() => {
     copy = mkdtempSync(path.join(tmpdir(), "fenestra-project-"));
   });
   after(() => copy !== "" && rmSync(copy, { recursive: true }));

@@ -4,8 +4,9 @@ import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { createProgress } from "../../rehearsal/host/progress.ts";
+import type { Context } from "mocha";
 import { obtainPrograms, type Programs } from "../../rehearsal/programs/obtain.ts";
+import { obtainOrSkip } from "./skip.ts";
 
 /** What a run of kubectl gave. */
 interface KubectlResult {
@@ -49,13 +50,14 @@ function ownAddress(): string {
 }
 
 /**
- * Starts the programs; obtains them first, which builds them once when they are neither on PATH nor in the cache.
+ * Starts the programs; obtains them first, as {@link obtainOrSkip} does.
  *
+ * @param suite `this` of a `before` hook.
  * @param authentication text of an AuthenticationConfiguration. Default: none.
  * @param flags more flags of the API server.
  */
-export async function startApiServer(authentication?: string, flags: readonly string[] = []): Promise<ApiServer> {
-  const programs = await obtainPrograms({ progress: createProgress() });
+export async function startApiServer(suite: Context, authentication?: string, flags: readonly string[] = []): Promise<ApiServer> {
+  const programs = await obtainOrSkip(suite, (progress) => obtainPrograms({ progress }));
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-api-"));
   const children: ChildProcess[] = [];
   const stop = async (): Promise<void> => {

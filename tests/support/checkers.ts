@@ -1,9 +1,9 @@
 import type { Context } from "mocha";
 import { type Checkers, obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
-import { obtainOrSkip } from "./go.ts";
+import { obtainOrSkip } from "./skip.ts";
 
 /**
- * The checkers, built when no earlier run has left them in the cache. Without Go the suite is skipped with the reason; in CI that is a failure.
+ * The checkers, built when no earlier run has left them in the cache. Without Go the suite is skipped with the reason; with STRICT=1 that is a failure.
  *
  * @param suite `this` of a `before` hook.
  */

@@ -1,4 +1,11 @@
+import { type SpawnSyncReturns, spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import type { Context } from "mocha";
+import { createProgress, type Progress } from "../../rehearsal/host/progress.ts";
+import { isStrict, obtainOrReason } from "../../rehearsal/programs/atHand.ts";
+
+/** Longest that the first build of programs may take on a small, busy machine, milliseconds. */
+const buildLimitMs = 30 * 60_000;
 
 /**
  * Skips a test, or a suite, and prints why.
@@ -11,12 +18,40 @@ export function skip(test: Context, reason: string): never {
 }
 
 /**
- * Skips a test, or a suite, where something is missing; in CI that is a failure.
+ * Skips a test, or a suite, where something is missing; with STRICT=1 that is a failure.
  *
  * @param problem What is missing, in words; nothing is skipped without one.
  */
 export function skipIf(test: Context, problem: string | undefined): void {
   if (problem === undefined) return;
-  if (process.env.CI === "true") throw new Error(problem);
+  if (isStrict()) throw new Error(problem);
   skip(test, problem);
+}
+
+/**
+ * Programs that are downloaded or built when no earlier run has left them in the cache: `(progress) => obtainPrograms({ progress })`. Without them
+ * and without Go, the test or suite is skipped with the reason, as by {@link skipIf}.
+ */
+export async function obtainOrSkip<T>(test: Context, obtain: (progress: Progress) => Promise<T>): Promise<T> {
+  test.timeout(buildLimitMs);
+  const found = await obtainOrReason(() => obtain(createProgress()));
+  if ("reason" in found) {
+    skipIf(test, found.reason);
+    return skip(test, found.reason);
+  }
+  return found.programs;
+}
+
+/**
+ * Runs a package of one of the Go modules in `tools`; the first time it is built. Without Go the test is skipped, as by {@link skipIf}.
+ *
+ * @param folder of the module, in the repository
+ * @param input Standard input.
+ */
+export function goRun(test: Context, folder: string, goPackage: string, args: readonly string[], input = ""): SpawnSyncReturns<string> {
+  test.timeout(buildLimitMs);
+  const root = fileURLToPath(new URL("../../", import.meta.url));
+  const run = spawnSync("go", ["run", "-C", folder, goPackage, ...args], { cwd: root, encoding: "utf8", input });
+  skipIf(test, run.error === undefined ? undefined : `Go is not on PATH: ${run.error.message}`);
+  return run;
 }

@@ -6,7 +6,7 @@ import type { Context } from "mocha";
 import { parse } from "yaml";
 import { z } from "zod";
 import { environmentName } from "../../ci/environments.ts";
-import { goRun, needGo } from "../support/go.ts";
+import { goRun } from "../support/skip.ts";
 import { folder, jobs, steps, texts, workflows } from "./read.ts";
 
 describe("the workflows", () => {
@@ -131,11 +131,7 @@ describe("the workflows", () => {
     const scratch = mkdtempSync(path.join(tmpdir(), "fenestra-actionlint-"));
     after(() => rmSync(scratch, { recursive: true }));
     const lint = (test: Context, ...files: readonly string[]) =>
-      goRun(test, "actionlint", "github.com/rhysd/actionlint/cmd/actionlint", ["-no-color", ...files]);
-
-    before(function () {
-      needGo(this);
-    });
+      goRun(test, "tools/actionlint", "github.com/rhysd/actionlint/cmd/actionlint", ["-no-color", ...files]);
 
     it("are right", function () {
       const files = readdirSync(folder).map((file) => path.join(folder, file));

@@ -8,12 +8,12 @@ import { controlPlanePaths } from "../../../components/machine/linux/kubeadm.ts"
 import { readProgramFlags } from "../../../components/model/programFlags.ts";
 import { minorOf, minors } from "../../../components/model/releases.ts";
 import { runOrFail } from "../../../rehearsal/host/command.ts";
-import { createProgress } from "../../../rehearsal/host/progress.ts";
 import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
 import { helpFlags, helpGates } from "../../../tools/flags/help.ts";
 import { readDocument } from "../../docs/documents.ts";
 import { type ApiServer, startApiServer, until } from "../../support/apiServer.ts";
 import { specOf } from "../../support/mocks.ts";
+import { obtainOrSkip } from "../../support/skip.ts";
 import { fileOf } from "../windows/examples.ts";
 import { exampleControlPlane } from "./examples.ts";
 
@@ -78,8 +78,7 @@ describe("flags and files of the control plane", () => {
   });
 
   it("are recorded as the programs list them", async function () {
-    this.timeout(60_000);
-    const programs = await obtainPrograms({ progress: createProgress() });
+    const programs = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
     const minor = minorOf(programs["kube-apiserver"].version);
     for (const name of ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const) {
       const help = await runOrFail([programs[name].path, "--help"]);
@@ -106,7 +105,6 @@ describe("flags and files of the control plane", () => {
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-flags-"));
     let api: ApiServer;
     before(async function () {
-      this.timeout(30 * 60_000);
       const own = ["admission-control-config-file", "audit-policy-file"];
       const files = extraArgs.flatMap(({ name, value }) => (own.includes(name) ? [[name, value] as const] : []));
       assert.equal(files.length, 2);
@@ -115,7 +113,7 @@ describe("flags and files of the control plane", () => {
         return `--${name}=${path.join(folder, name)}`;
       });
       const given = Object.entries(controlPlane.extraArgs.apiServer).map(([name, value]) => `--${name}=${value}`);
-      api = await startApiServer(undefined, [...flags, ...given, `--audit-log-path=${folder}/audit.log`]);
+      api = await startApiServer(this, undefined, [...flags, ...given, `--audit-log-path=${folder}/audit.log`]);
     });
     after(async () => {
       await api?.stop();

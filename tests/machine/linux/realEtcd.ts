@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
-import { createProgress } from "../../../rehearsal/host/progress.ts";
+import type { Context } from "mocha";
 import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
 import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
+import { obtainOrSkip } from "../../support/skip.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** Makes a machine's etcd a real one. */
-export async function realEtcd(here: Sandbox): Promise<void> {
-  const programs = await obtainPrograms({ progress: createProgress() });
+export async function realEtcd(test: Context, here: Sandbox): Promise<void> {
+  const programs = await obtainOrSkip(test, (progress) => obtainPrograms({ progress }));
   for (const name of ["etcd", "etcdctl"] as const) here.artifact(name, readFileSync(programs[name].path));
 }
 

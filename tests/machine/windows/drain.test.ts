@@ -15,8 +15,8 @@ describe("what a Windows node's drain reads of its pods", function () {
   // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   let api: ApiServer;
-  before(async () => {
-    api = await startApiServer();
+  before(async function () {
+    api = await startApiServer(this);
   });
   after(async () => {
     await api?.stop();
