@@ -1,10 +1,10 @@
 # The few commands that people use. `make help` lists them.
 STACK ?= aws-dev
 
-.PHONY: help install plan rehearse test bench
+.PHONY: help install plan rehearse test test-slow test-night bench
 
 help: ## List the commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
 install: node_modules/.package-lock.json ## Install the npm packages (with a Node of the right version, when the machine's is older)
 
@@ -18,8 +18,14 @@ plan: install ## Show what STACK would make: no account, no root, no network
 rehearse: install ## Bring STACK up on a real control plane with simulated clouds
 	@cli/fenestra rehearse --stack $(STACK)
 
-test: install ## Types, lint, every test, and the rehearsal
-	@cli/node tests/run.ts
+test: install ## Types, lint, the fast tests and one rehearsal: about five minutes
+	@cli/node tests/run.ts fast
+
+test-slow: install ## Tests of real programs, and rehearsals with every add-on: a quarter of an hour
+	@cli/node tests/run.ts slow
+
+test-night: install ## Everything else, hours; ONLY=TEXT chooses steps by their titles
+	@cli/node tests/run.ts night
 
 bench: install ## Figures of speed, with ratios to Pulumi's default start
 	@cli/node bench/run.ts

@@ -211,7 +211,7 @@ describe("parity of the clouds", () => {
       const registryAccess = { resources: [registryFacts[cloud].example], plugin: { linux: copy, windows: copy } };
       assert.equal(specOf(cloud, { ...options, registryAccess }).cloud, cloud);
     }
-    // Of one cloud, named in its own way, or with a test on both (tests/machine/trust.test.ts).
+    // Of one cloud, named in its own way, or with a test on both (tests/machine/trust.slow.test.ts).
     const apart = ["encryptionAtHost", "accountId", "registryAccess", "iam", "certificateAuthorities"];
     const seen = new Set([...Object.keys(configOf("aws")), ...Object.keys(options), ...apart]);
     assert.deepEqual([...seen].sort(), Object.keys(stackSchema.shape).sort());

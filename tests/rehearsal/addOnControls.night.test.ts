@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { broken, failures } from "./broken.ts";
 
-/**
- * Negative controls of add-ons whose own programs run. Building those takes long, so this is no part of `make test`: the job `add-ons` of
- * test.yml, which has them, runs it.
- */
+/** Negative controls of add-ons whose own programs run. */
 describe("the rehearsal's check of real add-ons can fail", function () {
   this.timeout(60 * 60_000);
 

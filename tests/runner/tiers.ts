@@ -1,0 +1,87 @@
+import { appendFileSync, copyFileSync, globSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { stackNames } from "../../components/config/stackFile.ts";
+import { createProgress } from "../../rehearsal/host/progress.ts";
+import { obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
+import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
+import { obtainCollector } from "../support/collector.ts";
+import { stackDir, testStacks } from "../support/stacks.ts";
+import { type Counts, checks, mocha, rehearsal } from "./commands.ts";
+
+export interface Step {
+  readonly title: string;
+  run(): Promise<Counts>;
+}
+
+const stack = (name: string, ...options: readonly string[]): Step => ({
+  title: `rehearsal of ${[name, ...options].join(" ")}`,
+  run: () => rehearsal(["--stack", name, ...stackDir, ...options]),
+});
+
+/** A rehearsal of one of the tests' stacks with another version of Kubernetes. */
+const release = (name: string, version: string): Step => ({
+  title: `rehearsal of ${name} with Kubernetes ${version}`,
+  run: async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));
+    const file = path.join(folder, `Pulumi.${name}.yaml`);
+    try {
+      copyFileSync(new URL(`Pulumi.${name}.yaml`, testStacks), file);
+      appendFileSync(file, `  fenestra:kubernetes: { version: ${version} }\n`);
+      return await rehearsal(["--stack", name, "--stack-dir", folder]);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+});
+
+/** Control-plane programs, checkers and the log collector, built when they are not at hand; tests that need kubeadm find it by its variable. */
+async function programs(): Promise<Readonly<Record<string, string>>> {
+  const progress = createProgress({ stream: process.stdout });
+  const found = await obtainPrograms({ progress });
+  await obtainCheckers({ progress });
+  await obtainCollector(progress);
+  return { FENESTRA_KUBEADM: found.kubeadm.path };
+}
+
+// Much of a test's time is a shell or a server that it waits for: two files at once, on as many cores.
+const parallel = ["--parallel", "--jobs", "2"];
+const slowFiles = "tests/**/*.slow.test.ts";
+const nightFiles = "tests/**/*.night.test.ts";
+
+/** The tiers, each a list of what runs one after another; steps in one row run at the same time. A test file's tier is in its name. */
+export const tiers = {
+  fast: (): readonly (readonly Step[])[] => [
+    [
+      {
+        title: "types, lint and format, unused exports and dependencies",
+        run: () =>
+          checks([
+            ["tsc", "--noEmit"],
+            ["biome", "ci", "."],
+            ["knip", "--no-progress"],
+          ]),
+      },
+      { title: "fast tests", run: () => mocha([...parallel, "--ignore", slowFiles, "--ignore", nightFiles, "tests/**/*.test.ts"]) },
+    ],
+    [stack("aws-dev")],
+  ],
+  slow: (): readonly (readonly Step[])[] => [
+    [{ title: "slow tests", run: async () => mocha([...parallel, slowFiles], await programs()) }],
+    [stack("aws-dev", "--every-add-on")],
+    [stack("azure-dev", "--every-add-on")],
+  ],
+  night: (): readonly (readonly Step[])[] => [
+    ...stackNames(testStacks).map((name) => [stack(name, "--full")]),
+    [release("aws-dev", "1.35.1")],
+    [release("azure-dev", "1.37.1")],
+    [stack("aws-prod", "--update-to", "1.37")],
+    [stack("azure-prod", "--update-to", "1.36.2")],
+    [stack("aws-dev", "--every-add-on", "--real-add-ons")],
+    [stack("azure-dev", "--every-add-on", "--real-add-ons")],
+    ...globSync(nightFiles, { cwd: fileURLToPath(new URL("../../", import.meta.url)) })
+      .toSorted()
+      .map((file) => [{ title: file, run: () => mocha([file]) }]),
+  ],
+} as const;
