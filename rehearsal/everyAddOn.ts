@@ -1,8 +1,12 @@
 import { z } from "zod";
+import { addonsSchema } from "../components/config/addOnSchema.ts";
 import type { StackConfigInput } from "../components/config/schema.ts";
 
-/** An account and a share of documentation: nobody asks for either in a rehearsal. */
-const examples = {
+type Input = Required<NonNullable<StackConfigInput["addons"]>>;
+
+/** Values of the add-ons that are no mere switch, of documentation: nobody asks for any of them in a rehearsal. */
+const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | undefined ? never : Key]: Input[Key] } = {
+  autoscalerLimits: { nodes: 100 },
   gmsa: {
     credentialSpecs: [
       {
@@ -25,21 +29,8 @@ const examples = {
   },
 };
 
-/** Every add-on, switched on; the type check wants each that the schema has. */
-const everyAddOn = {
-  cloudController: true,
-  storage: true,
-  guardRails: true,
-  csrApprover: true,
-  metricsServer: true,
-  exporters: true,
-  serviceMonitors: true,
-  nodeProblemDetector: true,
-  autoscaler: true,
-  autoscalerLimits: { nodes: 100 },
-  samples: true,
-  ...examples,
-} satisfies Required<NonNullable<StackConfigInput["addons"]>>;
+/** Every add-on that the schema has, switched on. */
+export const everyAddOn = { ...Object.fromEntries(Object.keys(addonsSchema.shape).map((key) => [key, true])), ...examples };
 
 /** Rights in the cloud for the sample that reads an object, and two keys of service accounts, as in the middle of a change. */
 const identity = { serviceAccountKeys: ["rsa-1", "ecdsa"], workloadIdentity: {} } satisfies StackConfigInput["access"];

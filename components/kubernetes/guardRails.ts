@@ -1,9 +1,21 @@
 import type { PolicyProof } from "../gates/policyGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { requireMinorFacts } from "../model/releases.ts";
+import type { AddOnEntry } from "./addOnEntry.ts";
+import { networking } from "./addOns/networking.ts";
 import { runtimeClassPolicy, runtimeClassPolicyName, runtimeClassProbes } from "./guardRails/runtimeClassPolicy.ts";
 import { validationPolicies } from "./guardRails/validationPolicies.ts";
 import type { Manifest } from "./manifest.ts";
+import { runtimeClasses } from "./runtimeClasses.ts";
+
+/** Policies, with the proof that Windows pods get their RuntimeClass. */
+export const guardRails: AddOnEntry = {
+  name: "guard-rails",
+  after: [runtimeClasses, networking],
+  settings: ["guardRails"],
+  proof: runtimeClassProof,
+  manifests: guardRailManifests,
+};
 
 /** Whether the cluster's API server can set the RuntimeClass of a Windows pod by itself. */
 function setsRuntimeClass(spec: Pick<ClusterSpec, "kubernetes">): boolean {
@@ -24,7 +36,7 @@ export function guardRailManifests(spec: Pick<ClusterSpec, "cloud" | "kubernetes
 }
 
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
-export function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "windows">): PolicyProof | undefined {
+function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "windows">): PolicyProof | undefined {
   if (!placesPods(spec)) return undefined;
   return {
     policy: runtimeClassPolicyName,

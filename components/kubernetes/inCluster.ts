@@ -8,9 +8,11 @@ import { logServices, logsAccount } from "../model/logs.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { accountKey, environmentNames } from "../model/workloadIdentity.ts";
 import { AddOn } from "./addOn.ts";
+import type { AddOnEntry, InClusterValues } from "./addOnEntry.ts";
 import { inClusterPlan, type PlannedAddOn } from "./addOnList.ts";
+import { cloudController } from "./addOns/cloudController.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
-import type { LogIdentity } from "./addOns/logs.ts";
+import { networking } from "./addOns/networking.ts";
 import { environmentsExpression, type PodEnvironments } from "./addOns/workloadIdentity.ts";
 import { WebhookCertificate } from "./webhookCertificate.ts";
 
@@ -25,7 +27,7 @@ interface WorkerPool {
 }
 
 /** Add-ons without which no node gets Ready. */
-const joiningAddOns: readonly string[] = ["networking", "cloud-controller"];
+const joiningAddOns = [networking, cloudController];
 
 export interface InClusterArgs {
   /** The cluster; its `addons` say which add-ons are made. */
@@ -64,7 +66,7 @@ export class InCluster extends pulumi.ComponentResource {
 
   readonly #name: string;
   readonly #args: InClusterArgs;
-  readonly #addOns = new Map<string, AddOn>();
+  readonly #addOns = new Map<AddOnEntry, AddOn>();
 
   constructor(name: string, args: InClusterArgs, options: pulumi.ComponentResourceOptions = {}) {
     super("fenestra:kubernetes:InCluster", name, {}, options);
@@ -107,32 +109,33 @@ export class InCluster extends pulumi.ComponentResource {
           : new WebhookCertificate(`${name}-gmsa-webhook`, { host: gmsaWebhookHost }, { parent: this }),
     };
     const plan = inClusterPlan(args.spec, values);
-    for (const entry of plan.filter(({ needsPools }) => !needsPools)) this.#makeAddOn(entry, []);
+    for (const planned of plan.filter(({ entry }) => entry.needsPools !== true)) this.#makeAddOn(planned, []);
     const nodes = this.#makePoolGates();
-    for (const entry of plan.filter(({ needsPools }) => needsPools)) this.#makeAddOn(entry, nodes);
+    for (const planned of plan.filter(({ entry }) => entry.needsPools === true)) this.#makeAddOn(planned, nodes);
     this.registerOutputs();
   }
 
-  #makeAddOn(entry: PlannedAddOn, nodes: readonly pulumi.Resource[]): void {
+  #makeAddOn({ entry, manifests }: PlannedAddOn, nodes: readonly pulumi.Resource[]): void {
     const { apiGate, api, clusterIdentifier, spec } = this.#args;
     const addOn = new AddOn(
       `${this.#name}-${entry.name}`,
       {
-        manifests: entry.manifests,
+        manifests,
         after: [apiGate, ...nodes, ...this.#made(entry.after)],
-        ...(entry.cleansUp ? {} : { deletedWith: apiGate }),
+        ...(entry.cleansUp === true ? {} : { deletedWith: apiGate }),
       },
       { parent: this, provider: this.provider },
     );
-    if (entry.proof !== undefined) {
+    const proof = entry.proof?.(spec);
+    if (proof !== undefined) {
       // A child of the add-on, so that whatever waits for the add-on waits for the proof too.
       policyGate(
         `${this.#name}-${entry.name}-in-force`,
-        { proof: entry.proof, api, cluster: clusterIdentifier, apiServers: spec.controlPlane.members.length },
+        { proof, api, cluster: clusterIdentifier, apiServers: spec.controlPlane.members.length },
         { parent: addOn, dependsOn: [...addOn.objects] },
       );
     }
-    this.#addOns.set(entry.name, addOn);
+    this.#addOns.set(entry, addOn);
   }
 
   /** The gates behind the pools, and the pools themselves: what depends on them needs their nodes, and is deleted before them. */
@@ -150,13 +153,13 @@ export class InCluster extends pulumi.ComponentResource {
   }
 
   /** Those of the add-ons that are switched on. */
-  #made(names: readonly string[]): readonly AddOn[] {
-    return names.map((name) => this.#addOns.get(name)).filter((addOn) => addOn !== undefined);
+  #made(entries: readonly AddOnEntry[]): readonly AddOn[] {
+    return entries.map((entry) => this.#addOns.get(entry)).filter((addOn) => addOn !== undefined);
   }
 }
 
 /** Variables of the identity that writes logs to a service of the cloud. */
-function logIdentity({ spec, workloadIdentity }: InClusterArgs): LogIdentity | undefined {
+function logIdentity({ spec, workloadIdentity }: InClusterArgs): InClusterValues["logIdentity"] {
   if (spec.addons.logs?.[logServices[spec.cloud]] === undefined) return undefined;
   if (workloadIdentity === undefined) throw new RangeError("the collectors of logs need an identity");
   const own = workloadIdentity.environments.apply((all) => all[accountKey(logsAccount)] ?? {});

@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { type RuntimeClassFacts, runtimeClass } from "../model/pools.ts";
-import type { Manifest } from "./manifest.ts";
+import type { AddOnEntry } from "./addOnEntry.ts";
 
 /** RuntimeClasses of the builds in use, and the Hyper-V isolated ones of the pools that enable it. */
 export function runtimeClassFacts(spec: Pick<ClusterSpec, "pools" | "windows">): readonly RuntimeClassFacts[] {
@@ -18,16 +18,19 @@ export function runtimeClassFacts(spec: Pick<ClusterSpec, "pools" | "windows">):
 const hyperVOverhead = { podFixed: { memory: "320Mi" } };
 
 /** One RuntimeClass per Windows build in use: a pod that names it gets the node selector and the toleration from the API server. */
-export function runtimeClassManifests(spec: Pick<ClusterSpec, "pools" | "windows">): readonly Manifest[] {
-  return runtimeClassFacts(spec).map(({ name, handler, nodeSelector, tolerations }) => ({
-    apiVersion: "node.k8s.io/v1",
-    kind: "RuntimeClass",
-    metadata: { name },
-    handler,
-    ...(handler === "runhcs-wcow-hypervisor" ? { overhead: hyperVOverhead } : {}),
-    scheduling: {
-      nodeSelector: { ...nodeSelector },
-      tolerations: tolerations.map(({ key, operator, value, effect }) => ({ key, operator, value, effect })),
-    },
-  }));
-}
+export const runtimeClasses: AddOnEntry = {
+  name: "runtime-classes",
+  after: [],
+  manifests: (spec) =>
+    runtimeClassFacts(spec).map(({ name, handler, nodeSelector, tolerations }) => ({
+      apiVersion: "node.k8s.io/v1",
+      kind: "RuntimeClass",
+      metadata: { name },
+      handler,
+      ...(handler === "runhcs-wcow-hypervisor" ? { overhead: hyperVOverhead } : {}),
+      scheduling: {
+        nodeSelector: { ...nodeSelector },
+        tolerations: tolerations.map(({ key, operator, value, effect }) => ({ key, operator, value, effect })),
+      },
+    })),
+};

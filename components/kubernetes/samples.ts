@@ -1,6 +1,16 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { hasCredentials } from "../model/credentials.ts";
+import type { AddOnEntry } from "./addOnEntry.ts";
+import { cloudController } from "./addOns/cloudController.ts";
+import { gmsa } from "./addOns/gmsa.ts";
+import { metricsServer } from "./addOns/metrics.ts";
+import { networking } from "./addOns/networking.ts";
+import { smb } from "./addOns/smb.ts";
+import { storage } from "./addOns/storage.ts";
+import { workloadIdentity } from "./addOns/workloadIdentity.ts";
+import { guardRails } from "./guardRails.ts";
 import type { Manifest, Text } from "./manifest.ts";
+import { runtimeClasses } from "./runtimeClasses.ts";
 import { autoscaledManifests } from "./samples/autoscaled.ts";
 import { gmsaSampleManifests } from "./samples/gmsa.ts";
 import { hostProcessManifests } from "./samples/hostProcess.ts";
@@ -13,8 +23,17 @@ import { runAsUserManifests } from "./samples/runAsUser.ts";
 import { samplesNamespaceManifest } from "./samples/sampleSite.ts";
 import { winWebserverManifests } from "./samples/winWebserver.ts";
 
+/** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
+export const samples: AddOnEntry = {
+  name: "samples",
+  after: [runtimeClasses, networking, cloudController, storage, smb, guardRails, metricsServer, gmsa, workloadIdentity],
+  settings: ["samples"],
+  needsPools: true,
+  manifests: (spec, values) => sampleManifests(spec, values.workloadIdentity?.sampleUrl),
+};
+
 /** The samples of a cluster: each per Windows build in use, and only those whose add-on is installed. None without Windows nodes. */
-export function sampleManifests(
+function sampleManifests(
   spec: Pick<
     ClusterSpec,
     "addons" | "artifacts" | "cloud" | "credentials" | "httpProxy" | "kubernetes" | "noProxy" | "mirror" | "network" | "pools" | "windows"

@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as tls from "@pulumi/tls";
-import type { ServerCertificate } from "./addOns/gmsa.ts";
+import type { ServerCertificate } from "./addOnEntry.ts";
 
 const hoursPerYear = 365 * 24;
 const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { addonsSchema } from "../../components/config/addOnSchema.ts";
+import { addOnList, inOrder } from "../../components/kubernetes/addOnList.ts";
 import { credentialSpecContent, pluginHost } from "../../components/kubernetes/addOns/gmsa.ts";
 import { namespaceLabels, systemNamespaces } from "../../components/kubernetes/guardRails/namespaces.ts";
 import { classForImages, runtimeClassProbes, tagPattern } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
@@ -185,6 +187,22 @@ describe("system Deployments", () => {
       }
     }
     assert.ok(several > 0);
+  });
+});
+
+describe("the list of add-ons", () => {
+  it("has one for every setting, but for those that only shape another's objects", () => {
+    const known = new Set(addOnList.flatMap(({ settings = [] }) => settings));
+    const without = Object.keys(addonsSchema.shape).filter((key) => ![...known].some((setting) => setting === key));
+    assert.deepEqual(without, ["serviceMonitors", "autoscalerLimits"]);
+    assert.equal(new Set(addOnList.map(({ name }) => name)).size, addOnList.length);
+  });
+
+  it("refuses an add-on that stands before one that it names, or names one that it does not have", () => {
+    const first = { name: "first", after: [], manifests: () => [] };
+    const second = { name: "second", after: [first], manifests: () => [] };
+    assert.deepEqual(inOrder([first, second]), [first, second]);
+    for (const wrong of [[second, first], [second]]) assert.throws(() => inOrder(wrong), /second must come after first/);
   });
 });
 

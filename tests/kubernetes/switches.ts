@@ -1,10 +1,13 @@
+import { addonsSchema } from "../../components/config/addOnSchema.ts";
+import { loadConfig } from "../../components/config/load.ts";
 import { inClusterPlan, type PlannedAddOn } from "../../components/kubernetes/addOnList.ts";
 import type { Manifest } from "../../components/kubernetes/manifest.ts";
-import type { AddOns } from "../../components/model/addOns.ts";
+import { type AddOns, addOns } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/workloadIdentity.ts";
-import { exampleSpec } from "../support/stacks.ts";
+import { everyAddOn } from "../../rehearsal/everyAddOn.ts";
+import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
 /** A certificate of documentation: nothing is ever served with it. */
 const certificate = {
@@ -59,39 +62,15 @@ export function logs(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["logs"]> {
   };
 }
 
-const everythingOn = (cloud: ClusterSpec["cloud"]): AddOns => ({
-  cloudController: true,
-  storage: true,
-  smb,
-  guardRails: true,
-  csrApprover: true,
-  metricsServer: true,
-  exporters: true,
-  serviceMonitors: true,
-  nodeProblemDetector: true,
-  logs: logs(cloud),
-  autoscaler: true,
-  autoscalerLimits: undefined,
-  gmsa: gmsa(cloud),
-  samples: true,
-});
+/** Add-ons of a stack file's settings, with all that the program decides. */
+const decided = (addons: object): AddOns => addOns({ ...loadConfig(stackConfig("aws-dev")), addons: addonsSchema.parse(addons) });
 
-const everythingOff: AddOns = {
-  cloudController: false,
-  storage: false,
-  smb: undefined,
-  guardRails: false,
-  csrApprover: false,
-  metricsServer: false,
-  exporters: false,
-  serviceMonitors: false,
-  nodeProblemDetector: false,
-  logs: undefined,
-  autoscaler: false,
-  autoscalerLimits: undefined,
-  gmsa: undefined,
-  samples: false,
-};
+const everythingOn = (cloud: ClusterSpec["cloud"]): AddOns =>
+  decided({ ...everyAddOn, autoscalerLimits: undefined, smb, gmsa: gmsa(cloud), logs: logs(cloud) });
+
+const everythingOff = decided(
+  Object.fromEntries(Object.entries(addonsSchema.shape).map(([key, schema]) => [key, schema.safeParse(false).success ? false : undefined])),
+);
 
 /** One row of the table of switch combinations. */
 interface Combination {

@@ -1,10 +1,13 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { payloadLabel, poolLabel } from "../../model/pools.ts";
 import { provisionMinutes } from "../../model/timings.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, PolicyRule } from "../manifest.ts";
 import { type Account, clusterRights, deployment, namespaceRights, onControlPlane, rule, serviceAccount, small } from "../workload.ts";
 import { cloudConfigSecret } from "./azureCloudController.ts";
+import { cloudController } from "./cloudController.ts";
+import { networking } from "./networking.ts";
 
 const account: Account = { name: "cluster-autoscaler", namespace: "kube-system" };
 const read = ["get", "list", "watch"];
@@ -76,8 +79,16 @@ function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<C
   };
 }
 
+/** The cluster autoscaler. */
+export const autoscaler: AddOnEntry = {
+  name: "autoscaler",
+  after: [networking, cloudController],
+  settings: ["autoscaler"],
+  manifests: autoscalerManifests,
+};
+
 /** The cluster autoscaler, on a control-plane machine whose identity may change the size of the pools. */
-export function autoscalerManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "name" | "region">): readonly Manifest[] {
+function autoscalerManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "name" | "region">): readonly Manifest[] {
   const { args = [], env = [] } = cloudPart(spec);
   const secret = spec.cloud === "azure";
   return [

@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import { type Account, clusterRights, daemonSet, onControlPlane, readsAuthentication, serviceAccount, small } from "../workload.ts";
@@ -8,8 +9,17 @@ import { apiByName } from "./nodeAgents.ts";
 
 const account: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
 
+/** The cloud controller. */
+export const cloudController: AddOnEntry = {
+  name: "cloud-controller",
+  after: [],
+  settings: ["cloudController"],
+  cleansUp: true,
+  manifests: cloudControllerManifests,
+};
+
 /** The cloud controller manager: it removes the `uninitialized` taint from nodes and creates load balancers for Services. */
-export function cloudControllerManifests(
+function cloudControllerManifests(
   spec: Pick<ClusterSpec, "artifacts" | "cloud" | "kubernetes" | "name" | "windows">,
   values: CloudValues,
 ): readonly Manifest[] {

@@ -1,4 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import { type Account, clusterRights, namespaceRights, onControlPlane, replicated, rule, serviceAccount, small } from "../workload.ts";
@@ -39,8 +40,16 @@ export function approverRules(spec: Pick<ClusterSpec, "cloud" | "name" | "networ
   };
 }
 
+/** The approver of serving certificates. */
+export const csrApprover: AddOnEntry = {
+  name: "csr-approver",
+  after: [],
+  settings: ["csrApprover"],
+  manifests: csrApproverManifests,
+};
+
 /** Approves the serving certificates that kubelets ask for (postfinance/kubelet-csr-approver): without it no logs, exec or metrics. */
-export function csrApproverManifests(
+function csrApproverManifests(
   spec: Pick<ClusterSpec, "artifacts" | "cloud" | "controlPlane" | "name" | "network" | "pools" | "region">,
 ): readonly Manifest[] {
   const { nodeName, networks, maxDnsNames } = approverRules(spec);

@@ -1,15 +1,24 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import { type Account, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels } from "../workload.ts";
-import { monitoringNamespace } from "./monitoring.ts";
+import { monitoring, monitoringNamespace } from "./monitoring.ts";
 
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
 const windows: Account = { name: "windows-exporter", namespace: monitoringNamespace };
 
+/** The Prometheus exporters. */
+export const exporters: AddOnEntry = {
+  name: "exporters",
+  after: [monitoring],
+  settings: ["exporters"],
+  manifests: exporterManifests,
+};
+
 /** Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted. */
-export function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
+function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
   const hasWindows = spec.windows.length > 0;
   const accounts = [linux, ...(hasWindows ? [windows] : [])];
   return [

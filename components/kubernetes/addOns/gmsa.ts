@@ -1,25 +1,19 @@
 import type { AddOns } from "../../model/addOns.ts";
 import { awsPluginInput, azurePluginInput, ccgPlugins } from "../../model/ccgPlugin.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { AddOnEntry, ServerCertificate } from "../addOnEntry.ts";
 import { usesAccount } from "../guardRails/cel.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import { type Account, clusterRights, onAnyLinux, replicated, rule, serviceAccount, small, systemLabels } from "../workload.ts";
+import { cloudController } from "./cloudController.ts";
+import { networking } from "./networking.ts";
 
 const account: Account = { name: "gmsa-webhook", namespace: "kube-system" };
 const certificateSecret = "gmsa-webhook-certificate";
 
 /** Host name of the webhook's Service, which its certificate must name. */
 export const gmsaWebhookHost = `${account.name}.${account.namespace}.svc`;
-
-/** A server certificate with its key and the authority's certificate, all PEM. */
-export interface ServerCertificate {
-  readonly certificate: Text;
-  /** Secret. */
-  readonly key: Text;
-  /** The authority's certificate in base64, as webhook configurations take it. */
-  readonly caBundle: Text;
-}
 
 /** One account that pods may use. */
 export type CredentialSpec = NonNullable<AddOns["gmsa"]>["credentialSpecs"][number];
@@ -29,11 +23,22 @@ export function credentialSpecRole(name: string): string {
   return `fenestra:gmsa-${name}`;
 }
 
+/** Accounts for pods. */
+export const gmsa: AddOnEntry = {
+  name: "gmsa",
+  after: [networking, cloudController],
+  settings: ["gmsa"],
+  manifests: (spec, { gmsaCertificate, gmsaObjectId }) => {
+    if (gmsaCertificate === undefined) throw new RangeError("the gMSA webhook needs a certificate");
+    return gmsaManifests(spec, gmsaCertificate, gmsaObjectId);
+  },
+};
+
 /**
  * Group Managed Service Accounts: the credential specifications and the webhook that writes them into pods
  * (kubernetes-sigs/windows-gmsa: charts/gmsa).
  */
-export function gmsaManifests(
+function gmsaManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud">,
   certificate: ServerCertificate,
   objectId: Text | undefined,

@@ -5,6 +5,7 @@ import { windowsPaths, windowsScript } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type LogCollector, type LogSettings, logCollectors, logServices, logsAccount } from "../../model/logs.ts";
 import { tokenFacts } from "../../model/workloadIdentity.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
 import {
@@ -29,6 +30,8 @@ import {
   stateFolders,
 } from "./logConfiguration.ts";
 import { headerVariable } from "./logDestination.ts";
+import { monitoring } from "./monitoring.ts";
+import { networking } from "./networking.ts";
 import { windowsAgent } from "./nodeAgents.ts";
 import { identityFolders, identityTokenSeconds } from "./workloadIdentity.ts";
 
@@ -36,11 +39,19 @@ import { identityFolders, identityTokenSeconds } from "./workloadIdentity.ts";
 type CollectorSpec = LogSpec & ImageSource & Pick<ClusterSpec, "addons" | "httpProxy" | "kubernetes" | "network" | "noProxy" | "windows">;
 
 /** Variables by which a collector takes its identity in the cloud; none for an endpoint that takes headers. */
-export type LogIdentity = Readonly<Record<string, Text>>;
+type LogIdentity = Readonly<Record<string, Text>>;
 
 /** Where the image's command line looks for the configuration (open-telemetry/opentelemetry-collector-releases: Dockerfile of contrib). */
 const linuxConfiguration = "/etc/otelcol-contrib";
 const windowsConfiguration = `${windowsPaths.kubernetes}\\${collectorName}`;
+
+/** The collectors of logs. */
+export const logs: AddOnEntry = {
+  name: "logs",
+  after: [monitoring, networking],
+  settings: ["logs"],
+  manifests: (spec, { nodeEndpoint, logIdentity }) => logManifests(spec, nodeEndpoint, logIdentity),
+};
 
 /**
  * A collector on every node that sends its logs away: on Linux from an image, on Windows the program on the node's disk as HostProcess pod, since
@@ -48,7 +59,7 @@ const windowsConfiguration = `${windowsPaths.kubernetes}\\${collectorName}`;
  *
  * @param identity required for the services of the clouds
  */
-export function logManifests(spec: CollectorSpec, nodeEndpoint: Text, identity: LogIdentity | undefined): readonly Manifest[] {
+function logManifests(spec: CollectorSpec, nodeEndpoint: Text, identity: LogIdentity | undefined): readonly Manifest[] {
   const { logs: settings } = spec.addons;
   if (settings === undefined) return [];
   if (identity === undefined && settings[logServices[spec.cloud]] !== undefined) throw new RangeError("the collectors need an identity");

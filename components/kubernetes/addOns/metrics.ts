@@ -1,3 +1,4 @@
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import {
@@ -12,14 +13,25 @@ import {
   small,
   systemLabels,
 } from "../workload.ts";
+import { cloudController } from "./cloudController.ts";
+import { csrApprover } from "./csrApprover.ts";
+import { networking } from "./networking.ts";
 
 const account: Account = { name: "metrics-server", namespace: "kube-system" };
+
+/** metrics-server. */
+export const metricsServer: AddOnEntry = {
+  name: "metrics-server",
+  after: [networking, cloudController, csrApprover],
+  settings: ["metricsServer"],
+  manifests: metricsServerManifests,
+};
 
 /**
  * metrics-server for `kubectl top` and the horizontal autoscaler, on both systems: Windows kubelets serve /metrics/resource too. It trusts
  * the cluster's CA, so it needs the approver of serving certificates, and no flag that turns checks off.
  */
-export function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
+function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
   return [
     serviceAccount(account),
     ...clusterRights(account, "fenestra:metrics-server", [
@@ -41,7 +53,7 @@ export function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
     },
     boundClusterRole(account, "fenestra:metrics-server-auth-delegator", "system:auth-delegator"),
     readsAuthentication(account, "metrics-server-auth-reader"),
-    metricsServer(spec),
+    workload(spec),
     {
       apiVersion: "v1",
       kind: "Service",
@@ -68,7 +80,7 @@ export function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
   ];
 }
 
-function metricsServer(spec: ImageSource): Manifest {
+function workload(spec: ImageSource): Manifest {
   return deployment(account, 1, {
     ...onAnyLinux,
     priorityClassName: "system-cluster-critical",

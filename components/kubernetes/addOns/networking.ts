@@ -1,18 +1,26 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { podNetworkManifests } from "../../podNetworks/objects.ts";
-import type { Manifest, Text } from "../manifest.ts";
+import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
+import type { Manifest } from "../manifest.ts";
 import { type Account, boundClusterRole, serviceAccount, small } from "../workload.ts";
 import { windowsAgent } from "./nodeAgents.ts";
 
 const proxy: Account = { name: "kube-proxy-windows", namespace: "kube-system" };
 
+/** The network of pods and Services. */
+export const networking: AddOnEntry = {
+  name: "networking",
+  after: [],
+  manifests: networkingManifests,
+};
+
 /**
  * The pod network's agents, and kube-proxy on Windows. CoreDNS and kube-proxy on Linux come from kubeadm, which keeps the latter off Windows.
  */
-export function networkingManifests(
+function networkingManifests(
   spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
-  nodeEndpoint: Text,
+  { nodeEndpoint }: InClusterValues,
 ): readonly Manifest[] {
   return [
     ...podNetworkManifests(spec, nodeEndpoint),

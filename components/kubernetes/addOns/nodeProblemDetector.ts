@@ -2,6 +2,7 @@ import { windowsPrograms } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { operatingSystems } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text } from "../manifest.ts";
 import {
@@ -17,7 +18,7 @@ import {
   serviceAccount,
   small,
 } from "../workload.ts";
-import { monitoringNamespace } from "./monitoring.ts";
+import { monitoring, monitoringNamespace } from "./monitoring.ts";
 import { apiByName } from "./nodeAgents.ts";
 
 const linux: Account = { name: "node-problem-detector", namespace: monitoringNamespace };
@@ -38,13 +39,21 @@ const checkedComponents: readonly CheckedComponent[] = ["kubelet", "cri"];
 /** A release on which the image of the Windows detector does not run: its base is that of 2022, which 2025 runs as well (Dockerfile.windows). */
 const withoutDetector = operatingSystems["windows-2019"];
 
+/** node-problem-detector. */
+export const nodeProblemDetector: AddOnEntry = {
+  name: "node-problem-detector",
+  after: [monitoring],
+  settings: ["nodeProblemDetector"],
+  manifests: (spec, { nodeEndpoint }) => nodeProblemDetectorManifests(spec, nodeEndpoint),
+};
+
 /**
  * node-problem-detector on both systems. On Windows kube-proxy is a pod here and not a service, which the kubelet restarts by itself, so
  * its check is left out, and so is the repair of the others: the node's own health task does it. Windows Server 2019 has none.
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
-export function nodeProblemDetectorManifests(spec: Pick<ClusterSpec, "artifacts" | "windows">, nodeEndpoint: Text): readonly Manifest[] {
+function nodeProblemDetectorManifests(spec: Pick<ClusterSpec, "artifacts" | "windows">, nodeEndpoint: Text): readonly Manifest[] {
   return [
     serviceAccount(linux),
     boundClusterRole(linux, "fenestra:node-problem-detector", "system:node-problem-detector"),

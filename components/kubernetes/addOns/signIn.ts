@@ -1,7 +1,15 @@
 import { createHash } from "node:crypto";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { signInPrefix } from "../../model/signIn.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import type { Manifest } from "../manifest.ts";
+
+/** Roles of people who sign in. */
+export const signIn: AddOnEntry = {
+  name: "sign-in",
+  after: [],
+  manifests: signInManifests,
+};
 
 /** Binds each ClusterRole of `access.signIn[].roles` to its groups. A binding's role cannot change, so the role is part of its name. */
 export function signInManifests({ signIn }: Pick<ClusterSpec, "signIn">): readonly Manifest[] {

@@ -1,10 +1,12 @@
 import type { AddOns } from "../../model/addOns.ts";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
-import type { Manifest, Text } from "../manifest.ts";
+import type { Manifest } from "../manifest.ts";
 import { nodeName, rule, small } from "../workload.ts";
+import { cloudController } from "./cloudController.ts";
 import { csiManifests } from "./csi.ts";
 import type { CsiDriver } from "./csiDriver.ts";
+import { networking } from "./networking.ts";
 
 const driverName = "smb.csi.k8s.io";
 const home = "kube-system";
@@ -13,17 +15,13 @@ const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 /** A share that a StorageClass makes volumes in. */
 type Share = NonNullable<AddOns["smb"]>["shares"][number];
 
-/**
- * Windows shares as volumes for pods on both systems (kubernetes-csi/csi-driver-smb); nothing when the switch is off.
- *
- * @param nodeEndpoint host name of the internal API endpoint
- */
-export function smbManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "controlPlane" | "windows">,
-  nodeEndpoint: Text,
-): readonly Manifest[] {
-  return spec.addons.smb === undefined ? [] : csiManifests(spec, smbDriver(spec, spec.addons.smb.shares), nodeEndpoint);
-}
+/** Windows shares as volumes for pods on both systems (kubernetes-csi/csi-driver-smb). */
+export const smb: AddOnEntry = {
+  name: "smb",
+  after: [networking, cloudController],
+  settings: ["smb"],
+  manifests: (spec, { nodeEndpoint }) => csiManifests(spec, smbDriver(spec, spec.addons.smb?.shares ?? []), nodeEndpoint),
+};
 
 /**
  * The SMB driver of a cluster (deploy/csi-smb-controller.yaml, csi-smb-node.yaml, csi-smb-node-windows-hostprocess.yaml). A share is not

@@ -1,22 +1,21 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
-import type { Manifest, Text } from "../manifest.ts";
 import { nodeName, small } from "../workload.ts";
 import { azureDiskDriver } from "./azureStorage.ts";
+import { cloudController } from "./cloudController.ts";
 import { csiManifests, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
 import type { CsiDriver } from "./csiDriver.ts";
+import { networking } from "./networking.ts";
 
-/**
- * Disks of the cloud for pods on both systems.
- *
- * @param nodeEndpoint host name of the internal API endpoint
- */
-export function storageManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "cloud" | "controlPlane" | "name" | "region" | "windows">,
-  nodeEndpoint: Text,
-): readonly Manifest[] {
-  return csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec), nodeEndpoint);
-}
+/** Disks of the cloud for pods on both systems. */
+export const storage: AddOnEntry = {
+  name: "storage",
+  after: [networking, cloudController],
+  settings: ["storage"],
+  cleansUp: true,
+  manifests: (spec, { nodeEndpoint }) => csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec), nodeEndpoint),
+};
 
 const driverImage = (spec: ImageSource, os: "linux" | "windows"): string =>
   image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", os);

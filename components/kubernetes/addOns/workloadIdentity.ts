@@ -1,6 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { requireMinorFacts } from "../../model/releases.ts";
 import { accountKey, sampleAccount, tokenFacts } from "../../model/workloadIdentity.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
 import { saysWindows, text } from "../guardRails/cel.ts";
 import type { Manifest, Text } from "../manifest.ts";
 
@@ -30,6 +31,14 @@ function accounts({ serviceAccounts, sample }: NonNullable<ClusterSpec["workload
 function givesTokens(spec: Pick<ClusterSpec, "kubernetes">): boolean {
   return requireMinorFacts(spec.kubernetes.version).mutatingAdmissionPolicy;
 }
+
+/** Rights in the cloud for pods. */
+export const workloadIdentity: AddOnEntry = {
+  name: "workload-identity",
+  after: [],
+  manifests: (spec, values) =>
+    values.workloadIdentity === undefined ? [] : workloadIdentityManifests(spec, values.workloadIdentity.environments),
+};
 
 /**
  * A policy of the API server that gives pods of the named service accounts a token for the cloud and the variables by which SDKs find it: what
