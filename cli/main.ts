@@ -43,10 +43,6 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "Fetch the publishers' checksums and rewrite the lock file of artifacts",
     load: async () => (await import("./pin.ts")).pinCommand,
   },
-  prices: {
-    summary: "Fetch the clouds' list prices for the estimates of the plan",
-    load: async () => (await import("./prices.ts")).pricesCommand,
-  },
   mirror: {
     summary: "List every URL and image that a stack needs, with digests",
     load: async () => (await import("./mirror.ts")).mirrorCommand,

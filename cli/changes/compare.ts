@@ -3,7 +3,7 @@ import { UserDataError } from "../../plan/decode/machine.ts";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change, Fate } from "../../plan/diff/fates.ts";
-import { fileLines, findingLines, lostLines, nodeLines, refusedLines, resourceLines } from "../../plan/diff/text.ts";
+import { billedChangeLines, fileLines, findingLines, lostLines, nodeLines, refusedLines, resourceLines } from "../../plan/diff/text.ts";
 import { ProgramError } from "../../plan/program/runProgram.ts";
 import { ShapeError } from "../../plan/program/sameResources.ts";
 import { planJson } from "../../plan/report/json.ts";
@@ -72,7 +72,7 @@ function changed(stack: string, diff: PlanDiff): StackChange {
   return {
     ...bareChange(stack, "changed"),
     overview: overviewOf(diff),
-    nodes: text(refusedLines(diff.refused), lostLines(diff), nodeLines(diff.nodes)),
+    nodes: text(refusedLines(diff.refused), lostLines(diff), nodeLines(diff.nodes), billedChangeLines(diff)),
     values: text(resourceLines(diff.resources)),
     findings: text(findingLines(diff)),
     files: text(...diff.files.map(fileLines)),
@@ -86,12 +86,11 @@ function added(stack: string, plan: Plan): StackChange {
   const resources = plan.resources
     .filter(({ custom, type }) => custom && type !== "pulumi:index:Stash")
     .map(({ urn, type, name }): Fate => ({ urn, type, name, change: "added", because: [], inputs: [] }));
-  const cost = { before: undefined, now: plan.cost };
-  const diff = { refused: [], resources, nodes, files: [], cost, findings: { new: plan.findings, gone: [] } };
+  const diff = { refused: [], resources, nodes, files: [], billed: [], findings: { new: plan.findings, gone: [] } };
   return { ...bareChange(stack, "added"), overview: overviewOf(diff), nodes: nodeLines(nodes).join("\n") };
 }
 
-function overviewOf({ refused, resources, nodes, findings, cost }: PlanDiff): Overview {
+function overviewOf({ refused, resources, nodes, findings }: PlanDiff): Overview {
   const count = (...of: readonly Change[]): number => resources.filter(({ change }) => of.includes(change)).length;
   const rows = (controlPlane: boolean) =>
     nodes
@@ -108,11 +107,6 @@ function overviewOf({ refused, resources, nodes, findings, cost }: PlanDiff): Ov
     lost: resources.filter(({ data }) => data !== undefined).length,
     newFindings: findings.new.length,
     goneFindings: findings.gone.length,
-    cost: {
-      before: cost.before === undefined || cost.before.date === null ? null : cost.before.known,
-      now: cost.now.date === null ? null : cost.now.known,
-      complete: cost.now.complete,
-    },
   };
 }
 

@@ -26,8 +26,6 @@ const numbers = ["added", "removed", "changed", "replaced", "refused", "lost", "
 export type Overview = Readonly<Record<(typeof numbers)[number], number>> & {
   readonly controlPlane: readonly NodeRow[];
   readonly pools: readonly NodeRow[];
-  /** Estimates in US dollars a month, as far as prices are known; null where none is. */
-  readonly cost: { readonly before: number | null; readonly now: number | null; readonly complete: boolean };
 };
 
 /** Texts about a stack; each may be empty. */
@@ -50,7 +48,7 @@ export function bareChange(stack: string, status: Status, reason = ""): StackCha
 export const changesFile = "changes.json";
 
 /** Version of that file's form. */
-const changesVersion = 2;
+const changesVersion = 3;
 
 /** Text of that file. */
 export function changesJson(stacks: readonly StackChange[]): string {
@@ -92,7 +90,7 @@ function parseChange(value: unknown): StackChange {
 }
 
 function parseOverview(value: unknown): Overview {
-  if (!isRecord(value) || !isRecord(value.cost)) throw new TypeError("a row of the table is not an object");
+  if (!isRecord(value)) throw new TypeError("a row of the table is not an object");
   const number = (name: (typeof numbers)[number]): number => numberOf(value[name]);
   return {
     added: number("added"),
@@ -105,11 +103,6 @@ function parseOverview(value: unknown): Overview {
     goneFindings: number("goneFindings"),
     controlPlane: nodesOf(value.controlPlane),
     pools: nodesOf(value.pools),
-    cost: {
-      before: value.cost.before === null ? null : numberOf(value.cost.before),
-      now: value.cost.now === null ? null : numberOf(value.cost.now),
-      complete: value.cost.complete === true,
-    },
   };
 }
 

@@ -26,21 +26,20 @@ const mostNames = 5;
 /** The table of a comment: one row per stack, made of names and numbers only. */
 export function table(changes: readonly StackChange[]): readonly string[] {
   return [
-    "| Stack | | Control plane | Pools | + new ~ changed - removed ! replaced or may be | Findings | USD a month |",
-    "| --- | --- | --- | --- | --- | --- | ---: |",
+    "| Stack | | Control plane | Pools | + new ~ changed - removed ! replaced or may be | Findings |",
+    "| --- | --- | --- | --- | --- | --- |",
     ...changes.map((change) => `| \`${change.stack}\` | ${cells(change).join(" | ")} |`),
   ];
 }
 
 function cells({ status, overview }: StackChange): readonly string[] {
-  if (overview === null) return [words[status], "", "", "", "", ""];
+  if (overview === null) return [words[status], "", "", "", ""];
   return [
     statusCell(status, overview),
     nodeCell(overview.controlPlane, 0),
     nodeCell(overview.pools, mostNames),
     `+${overview.added} ~${overview.changed} -${overview.removed} !${overview.replaced}`,
     findingCell(overview),
-    costCell(overview.cost),
   ];
 }
 
@@ -70,13 +69,4 @@ function findingCell({ newFindings, goneFindings }: Overview): string {
   return [newFindings > 0 ? `${newFindings} new` : "", goneFindings > 0 ? `${goneFindings} gone` : ""]
     .filter((text) => text !== "")
     .join(", ");
-}
-
-function costCell({ before, now, complete }: Overview["cost"]): string {
-  if (now === null) return "unknown";
-  const rounded = Math.round(now);
-  const shown = complete ? String(rounded) : `≥ ${rounded}`;
-  if (before === null || Math.round(before) === rounded) return shown;
-  const difference = rounded - Math.round(before);
-  return `${shown} (${difference > 0 ? "+" : ""}${difference})`;
 }

@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { costSchema } from "../cost/estimate.ts";
+import { billedSchema } from "../report/billed.ts";
 import { findingSchema } from "../report/finding.ts";
 import { planVersion } from "../report/plan.ts";
 
 const baseSchema = z.looseObject({
-  version: z.literal(planVersion),
+  // What an older version lacks is optional here.
+  version: z.int().min(1).max(planVersion),
   stack: z.string(),
   cluster: z.looseObject({ name: z.string(), cloud: z.string(), kubernetes: z.string() }),
   controlPlane: z.looseObject({ members: z.array(z.unknown()) }),
@@ -28,7 +29,7 @@ const baseSchema = z.looseObject({
       files: z.array(z.looseObject({ path: z.string(), content: z.string() })),
     }),
   ),
-  cost: costSchema.optional(),
+  billed: billedSchema.optional(),
   findings: z.array(findingSchema),
 });
 

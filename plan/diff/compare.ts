@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Problem } from "../../components/config/problem.ts";
 import { type ClusterState, plannedProblems, readState, stackGuardName } from "../../components/model/upgrade.ts";
-import type { Cost } from "../cost/estimate.ts";
+import { type BilledChange, billedChanges } from "../report/billed.ts";
 import type { Finding } from "../report/finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../report/plan.ts";
 import type { BasePlan } from "./base.ts";
@@ -38,8 +38,8 @@ export interface PlanDiff {
   readonly resources: readonly Fate[];
   readonly nodes: readonly NodeChange[];
   readonly files: readonly FileChange[];
-  /** Monthly cost before, where the older plan has it, and now. */
-  readonly cost: { readonly before: Cost | undefined; readonly now: Cost };
+  /** What is billed in another number than before; empty where the older plan does not say. */
+  readonly billed: readonly BilledChange[];
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }
 
@@ -59,7 +59,7 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
     resources: fates.filter(({ type }) => type !== "pulumi:index:Stash"),
     nodes: nodeChanges(base, plan, fates),
     files: fileChanges(base, plan),
-    cost: { before: base.cost, now: plan.cost },
+    billed: base.billed === undefined ? [] : billedChanges(base.billed, plan.billed),
     findings: {
       new: plan.findings.filter((finding) => !before?.has(key(finding))),
       gone: base.findings.filter((finding) => !after?.has(key(finding))),

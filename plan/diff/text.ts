@@ -1,5 +1,4 @@
 import { type Problem, showProblem } from "../../components/config/problem.ts";
-import { costInWords } from "../cost/text.ts";
 import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
 import type { Change, Fate } from "./fates.ts";
 import { showChange } from "./leaves.ts";
@@ -40,7 +39,7 @@ export function diffText(diff: PlanDiff, paint: Paint = plain): string {
     refusedLines(diff.refused).map((line) => paint("red", line)),
     lostLines(diff).map((line) => paint("red", line)),
     nodeLines(diff.nodes, paint),
-    costLines(diff),
+    billedChangeLines(diff),
     resourceLines(diff.resources, paint),
     findingLines(diff),
     diff.files.flatMap(fileLines),
@@ -139,10 +138,10 @@ export function resourceLines(resources: readonly Fate[], paint: Paint = plain):
   ];
 }
 
-/** What changes in the estimate of the cost. */
-function costLines({ cost: { before, now } }: PlanDiff): readonly string[] {
-  if (before === undefined || before.known === now.known) return [];
-  return [`Cost: ${costInWords(before)} -> ${costInWords(now)}`];
+/** What is billed in another number. */
+export function billedChangeLines({ billed }: PlanDiff): readonly string[] {
+  if (billed.length === 0) return [];
+  return ["Billed by time", ...billed.map(({ what, before, now }) => `~ ${what}: ${before} -> ${now}`)];
 }
 
 /** Findings that are new, and those that are gone. */

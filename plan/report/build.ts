@@ -3,14 +3,13 @@ import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import { type CriticalPath, windowsCriticalPath } from "../../components/machine/windows/criticalPath.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import { estimateCost } from "../cost/estimate.ts";
-import { readPrices } from "../cost/prices.ts";
 import type { ObjectStore } from "../decode/scriptsObject.ts";
 import { decodeUserData } from "../decode/userData.ts";
 import type { SimulatedMachine } from "../fakes/machines.ts";
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { isPropertyList, isPropertyMap, type PropertyValue } from "../program/values.ts";
+import { billedOf } from "./billed.ts";
 import { choicesInWords } from "./choices.ts";
 import { findings } from "./findings.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "./plan.ts";
@@ -80,7 +79,7 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf, encry
     resources: [...program.resources].sort((a, b) => compare(a.urn, b.urn)).map(planResource),
     outputs: Object.keys(program.outputs).sort(),
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
-    cost: estimateCost(spec, program, readPrices()),
+    billed: billedOf(program, kinds),
     findings: findings({ spec, program, machines: kinds, paths, leaks: secretsInUserData(program), asOf, encrypted }),
   };
 }

@@ -1,5 +1,5 @@
 import { ports } from "../../components/model/ports.ts";
-import { amountInWords, costNote, costSentence } from "../cost/text.ts";
+import { billedLines } from "./billed.ts";
 import { groupFindings } from "./finding.ts";
 import type { Plan, PlanMachine } from "./plan.ts";
 import { countByProvider, criticalPaths, madeResources } from "./summary.ts";
@@ -43,14 +43,9 @@ export function planMarkdown(plan: Plan): string {
     ),
     "",
     ...(plan.choices === undefined ? [] : ["## Chosen", "", ...plan.choices.map((line) => `- ${code(line)}`), ""]),
-    "## Cost",
+    "## Billed by time",
     "",
-    `${costSentence(plan.cost)} ${costNote(plan.cost)}`,
-    "",
-    ...table(
-      ["What", "USD a month"],
-      plan.cost.lines.map(({ what, month }) => [what, amountInWords(month)]),
-    ),
+    ...billedLines(plan.billed).map((line) => `- ${line}`),
     "",
     ...toReady(plan),
     "## Machines",

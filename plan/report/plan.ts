@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { costSchema } from "../cost/estimate.ts";
+import { billedSchema } from "./billed.ts";
 import { findingSchema } from "./finding.ts";
 
 /** Version of the schema of plan.json. It grows by one when a field changes its meaning or is removed. */
-export const planVersion = 1;
+export const planVersion = 2;
 
 const texts = z.array(z.string()).readonly();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -122,7 +122,7 @@ const existingSchema = z
   })
   .readonly();
 
-/** A plan: everything that a reviewer sees, as plain data without a secret. `docs/plan.schema.json` is made from it. */
+/** A plan: everything that a reviewer sees, as plain data without a secret. `fenestra schema --plan` prints it. */
 export const planSchema = z
   .strictObject({
     version: z.literal(planVersion).describe("Version of this form."),
@@ -193,7 +193,7 @@ export const planSchema = z
       .array(z.strictObject({ severity: z.string(), text: z.string() }).readonly())
       .readonly()
       .describe("What the program logged."),
-    cost: costSchema.describe("What it costs in a month."),
+    billed: billedSchema.describe("What the cloud bills by time, with the number at first; nothing here has a price."),
     findings: z.array(findingSchema).readonly().describe("What a reviewer should look at, worst first."),
   })
   .readonly();

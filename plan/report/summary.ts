@@ -1,6 +1,6 @@
 import { formatCriticalPath } from "../../components/machine/windows/criticalPath.ts";
-import { amountInWords, costInWords, costNote } from "../cost/text.ts";
 import { counted } from "../counted.ts";
+import { billedLines } from "./billed.ts";
 import { groupFindings, type Level, levels, placesOf } from "./finding.ts";
 import type { Plan } from "./plan.ts";
 import { nodeTree } from "./tree.ts";
@@ -22,7 +22,8 @@ export function planSummary(plan: Plan): string {
     ...machineTable(plan),
     "",
     ...resourceCounts(plan),
-    ...costLines(plan),
+    "Billed by time:",
+    ...billedLines(plan.billed).map((line) => `  ${line}`),
     ...(plan.messages.length === 0 ? [] : ["", ...plan.messages.map(({ severity, text }) => `${severity}: ${text}`)]),
     "",
     ...findingLines(plan),
@@ -92,11 +93,6 @@ function resourceCounts(plan: Plan): readonly string[] {
   const read = plan.resources.filter(({ existing }) => existing === true).length;
   const existing = read === 0 ? "" : `; ${counted(read, "existing resource")} read`;
   return [`${counted(total, "resource")}: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}${existing}`];
-}
-
-function costLines({ cost }: Plan): readonly string[] {
-  const lines = cost.lines.map(({ what, month }) => `${what} ${amountInWords(month)}`);
-  return [`Cost: ${costInWords(cost)}`, ...(lines.length === 0 ? [] : [`  ${lines.join(", ")}`]), `  ${costNote(cost)}`];
 }
 
 function findingLines({ findings }: Plan): readonly string[] {

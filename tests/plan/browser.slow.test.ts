@@ -62,7 +62,7 @@ describe("the page of a plan in a browser", function () {
     const sections = "[...document.querySelectorAll('section')].map(({ id, offsetHeight }) => [id, offsetHeight > 40])";
     assert.deepEqual(
       await view.evaluate(sections),
-      ["picture", "ready", "pools", "cost", "findings", "machines", "resources"].map((id) => [id, true]),
+      ["picture", "ready", "pools", "billed", "findings", "machines", "resources"].map((id) => [id, true]),
     );
     const drawn = (form: string, kind: string) => view.evaluate(`document.querySelectorAll(".${form} .${kind}").length`);
     for (const form of ["wide", "narrow"])
@@ -126,7 +126,7 @@ describe("the page of a plan in a browser", function () {
         );
       }
       const stops = [
-        ...["#picture", "#ready", "#pools", "#cost", "#findings", "#machines", "#resources"],
+        ...["#picture", "#ready", "#pools", "#billed", "#findings", "#machines", "#resources"],
         ...["picture SUMMARY", "picture SUMMARY", "picture SUMMARY", "ready SUMMARY", "ready SUMMARY", "pools SUMMARY"],
       ];
       assert.deepEqual(

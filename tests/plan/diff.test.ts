@@ -34,7 +34,7 @@ const resource = (name: string, inputs: unknown, options: PlanResource["options"
 
 function plan(resources: readonly PlanResource[], machines: readonly PlanMachine[]): Plan {
   return {
-    version: 1,
+    version: 2,
     stack: "s",
     cluster: {
       name: "s",
@@ -51,7 +51,7 @@ function plan(resources: readonly PlanResource[], machines: readonly PlanMachine
     resources,
     outputs: [],
     messages: [],
-    cost: { date: null, lines: [], known: 0, complete: false },
+    billed: {},
     findings: [],
   };
 }
@@ -144,7 +144,7 @@ kept /run.sh
   it("refuses what is no plan of this version, with the reason", () => {
     assert.equal(readBasePlan("{"), "it is not JSON");
     const older = readBasePlan('{"version": 0, "resources": [], "machines": []}');
-    assert.ok(typeof older === "string" && older.startsWith("it is not a plan of version 1"));
+    assert.ok(typeof older === "string" && older.startsWith("it is not a plan of version 2"));
   });
 
   it("names every changed line and no other, for any texts", () => {

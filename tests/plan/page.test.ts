@@ -19,7 +19,7 @@ import { stackConfig } from "../support/stacks.ts";
 
 const hostile = `<script>alert("x")</script>`;
 const plan: Plan = {
-  version: 1,
+  version: 2,
   stack: "s",
   cluster: { name: "s", cloud: "aws", region: "r", environment: "development", accountId: null, kubernetes: "1.36.4" },
   network: {
@@ -68,7 +68,7 @@ const plan: Plan = {
   ],
   outputs: [],
   messages: [],
-  cost: { date: null, lines: [], known: 0, complete: false },
+  billed: {},
   findings: [{ acknowledged: null, id: "f", level: "note", path: hostile, message: "M.", remedy: "R." }],
 };
 
@@ -244,10 +244,20 @@ describe("the picture of a plan", () => {
         ["vCPUs", "14"],
         ["Memory", "56 GiB"],
         ["Zones", "2"],
-        ["Cost a month", "$1033"],
         ["Errors / warnings", "0 / 2"],
       ],
     );
+    assert.deepEqual(real.billed, {
+      "NAT gateway": 1,
+      "disk, 120 GiB gp3, 400 MiB/s": 4,
+      "disk, 20 GiB gp3": 1,
+      "disk, 50 GiB gp3": 3,
+      key: 1,
+      "load balancer": 2,
+      "machine, m7i.large": 3,
+      "machine, m7i.large, with a Windows licence": 4,
+      "public address": 3,
+    });
     const way = real.pools[1]?.toReady;
     assert.ok(way);
     assert.equal(Math.max(...bars(way).map(({ start, seconds }) => start + seconds)), way.seconds);
@@ -277,6 +287,10 @@ describe("the picture of a plan", () => {
       ],
     );
     assert.equal(reaches(real).length, 13);
+    const spot = { name: "w", os: "windows-2022", count: 2, spot: true, hybridBenefit: true };
+    const { billed } = await planOf("azure-dev", { ...stackConfig("azure-dev"), ...configTexts({ pools: [spot] }) });
+    assert.equal(billed["machine, Standard_D2s_v5, your Windows licence, spot"], 2);
+    assert.equal(billed["disk, 128 GiB Premium_LRS"], 2);
   });
 });
 

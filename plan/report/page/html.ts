@@ -4,7 +4,7 @@ import { type Comparison, changes, marksOf, olderPlan } from "./comparison.ts";
 import { section } from "./elements.ts";
 import { picture } from "./picture.ts";
 import { pageScript } from "./script.ts";
-import { accessTables, costTable, findingList, machine, poolTable, resourceTree } from "./sections.ts";
+import { accessTables, billedList, findingList, machine, poolTable, resourceTree } from "./sections.ts";
 import { pageStyle } from "./style.ts";
 import { timeline } from "./timeline.ts";
 import { titleCard } from "./titleCard.ts";
@@ -21,7 +21,7 @@ export function planHtml(plan: Plan, comparison?: Comparison): string {
     },
     { id: "ready", title: "Until Ready", content: timeline(plan) },
     { id: "pools", title: "Pools", content: poolTable(plan) },
-    { id: "cost", title: "Cost", content: costTable(plan) },
+    { id: "billed", title: "Billed", content: billedList(plan) },
     { id: "findings", title: "Findings", content: findingList(plan) },
     {
       id: "machines",

@@ -1,5 +1,5 @@
-import { amountInWords, costNote, costSentence } from "../../cost/text.ts";
 import { counted } from "../../counted.ts";
+import { billedLines } from "../billed.ts";
 import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../finding.ts";
 import { highlight } from "../highlight.ts";
 import { escapeHtml } from "../markdown.ts";
@@ -51,12 +51,11 @@ export function accessTables(plan: Plan): string {
 }
 
 /** The pools as a table. */
-export function poolTable({ pools, cost }: Plan): string {
+export function poolTable({ pools }: Plan): string {
   if (pools.length === 0) return "<p>None.</p>";
-  const price = new Map(cost.lines.map(({ what, month }) => [what, amountInWords(month)]));
   return table(
     "Pools of workers",
-    ["Pool", "Machines", "Size", "Zones", "Image", "Scheduling", "USD a month"],
+    ["Pool", "Machines", "Size", "Zones", "Image", "Scheduling"],
     pools.map((pool) => [
       `${escapeHtml(pool.name)}<span class="detail">${escapeHtml(pool.os)}${pool.spot ? ", spot" : ""}</span>`,
       pool.autoscale === null ? String(pool.count) : `${pool.count} (${pool.autoscale.min} to ${pool.autoscale.max})`,
@@ -64,7 +63,6 @@ export function poolTable({ pools, cost }: Plan): string {
       pool.zones.map(escapeHtml).join("<br>"),
       code(pool.image),
       scheduling(pool),
-      escapeHtml(price.get(pool.name) ?? "unknown"),
     ]),
   );
 }
@@ -78,10 +76,12 @@ function scheduling({ taints, labels, runtimeClass, name }: PlanPool): string {
   ].join("<br>");
 }
 
-/** The estimate of the cost, line by line. */
-export function costTable({ cost }: Plan): string {
-  const lines = cost.lines.map(({ what, month }) => [escapeHtml(what), amountInWords(month)]);
-  return `<p><strong>${escapeHtml(costSentence(cost))}</strong> ${escapeHtml(costNote(cost))}</p>${lines.length === 0 ? "" : table("Cost", ["What", "USD a month"], lines)}`;
+/** What is billed by time. */
+export function billedList({ billed }: Plan): string {
+  return `<p>At first, without traffic, snapshots, and what Services and claims create.</p>
+<ul>${billedLines(billed)
+    .map((line) => `<li>${escapeHtml(line)}</li>`)
+    .join("")}</ul>`;
 }
 
 const headings: Readonly<Record<Level, string>> = { error: "Errors", warning: "Warnings", note: "Notes" };

@@ -44,8 +44,6 @@ table { width: 100%; border-collapse: collapse; font-size: .9375rem; }
 caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 th, td { padding: .625rem .75rem .625rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); font-weight: 400; }
 thead th { padding-top: 0; font-size: .8125rem; color: var(--quiet); } tbody th { font-weight: 600; }
-#pools td:last-child, #pools thead th:last-child, #cost td:last-child, #cost thead th:last-child { text-align: right; font-variant-numeric: tabular-nums; padding-right: 0; }
-#cost table { max-width: 30rem; }
 summary { cursor: pointer; padding: .375rem 0; } summary .detail { display: inline; } details > :not(summary) { margin-top: .5rem; }
 section > details { border: 1px solid var(--line); border-radius: 8px; background: var(--card); padding: .25rem 1rem; } section > details + details { margin-top: .5rem; }
 details details { margin-left: 1rem; } td details { margin-left: 0; } td summary { padding: 0; }
@@ -79,7 +77,7 @@ svg .arrow { fill: none; stroke: var(--quiet); stroke-width: 1.25; } svg .head {
   .tiles { grid-template-columns: repeat(2, 1fr); gap: .5rem; } .tile { padding: .75rem; } .tile .figure { font-size: 1.25rem; }
   table, tbody, tr, td, tbody th { display: block; } thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tbody tr { padding: .75rem 0; border-bottom: 1px solid var(--line); } td, tbody th { padding: .125rem 0; border: 0; }
-  td:not(:empty)::before { content: attr(data-head) ": "; color: var(--quiet); } #pools td:last-child, #cost td:last-child { text-align: left; }
+  td:not(:empty)::before { content: attr(data-head) ": "; color: var(--quiet); }
   .bar { font-size: .6rem; letter-spacing: -.05em; } details details { margin-left: .5rem; } section > details { padding: .25rem .75rem; } }
 @media print { body { font-size: 11pt; } nav, .search { display: none; } section { padding: 1rem 0; break-inside: auto; } .way, .findings li, tr, .tile { break-inside: avoid; } .bar, .gauge span { print-color-adjust: exact; } }
 `;

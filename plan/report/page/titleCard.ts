@@ -13,9 +13,9 @@ interface Figure {
   readonly kind?: "error" | "warning";
 }
 
-/** What a plan comes to, in six figures. */
+/** What a plan comes to, in five figures. */
 export function figures(plan: Plan): readonly Figure[] {
-  const { controlPlane, pools, network, cost, findings } = plan;
+  const { controlPlane, pools, network, findings } = plan;
   const members = controlPlane.members.length;
   const total = (each: (pool: Plan["pools"][number]) => number): number => pools.reduce((sum, pool) => sum + each(pool), 0);
   const windows = total(({ build, count }) => (build === null ? 0 : count));
@@ -45,12 +45,6 @@ export function figures(plan: Plan): readonly Figure[] {
       name: "Zones",
       value: String(network.zones.length),
       detail: `${network.zones.map(({ zone }) => shortZone(plan, zone)).join(", ")} of ${plan.cluster.region}`,
-    },
-    {
-      name: "Cost a month",
-      value:
-        cost.date === null || (cost.known === 0 && !cost.complete) ? "unknown" : `${cost.complete ? "" : "≥ "}$${Math.round(cost.known)}`,
-      detail: cost.date === null ? "no prices of this region" : `estimate, list prices of ${cost.date}`,
     },
     {
       name: "Errors / warnings",

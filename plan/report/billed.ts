@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { counted } from "../counted.ts";
+import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
+import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "../program/values.ts";
+import type { PlanMachine } from "./plan.ts";
+
+/** What the cloud bills by time, and how many of it there are at first. Prices are the cloud's to tell: no list of them is kept here. */
+export const billedSchema = z.record(z.string(), z.int().nonnegative()).readonly();
+
+/** Counts by what is billed. */
+export type Billed = z.output<typeof billedSchema>;
+
+const flat: Readonly<Record<string, string>> = {
+  "aws:ec2/natGateway:NatGateway": "NAT gateway",
+  "azure-native:network:NatGateway": "NAT gateway",
+  "aws:lb/loadBalancer:LoadBalancer": "load balancer",
+  "azure-native:network:LoadBalancer": "load balancer",
+  "aws:ec2/eip:Eip": "public address",
+  "azure-native:network:PublicIPAddress": "public address",
+  "aws:kms/key:Key": "key",
+};
+
+/** Counts what the program's own resources are billed for. Traffic, snapshots and what Services and claims make later are not in it. */
+export function billedOf(
+  { resources }: RecordedProgram,
+  machines: readonly Pick<PlanMachine, "name" | "role" | "count" | "size">[],
+): Billed {
+  const counts = new Map<string, number>();
+  const add = (what: string, count: number): void => void (count > 0 && counts.set(what, (counts.get(what) ?? 0) + count));
+  for (const { name, role, count, size } of machines) {
+    const names = [name, name.replace(/(group|instance)$/, "template")];
+    const own = resources.filter((each) => names.includes(each.name)).map(({ inputs }) => inputs);
+    add(["machine", size, ...(role === "windows" ? [licence(own)] : []), ...(own.some(isSpot) ? ["spot"] : [])].join(", "), count);
+    for (const disk of own.flatMap(disksIn)) add(disk, count);
+  }
+  for (const resource of resources.filter(({ custom, read }) => custom && read === undefined)) {
+    if (/:(Volume|Disk)$/.test(resource.type)) for (const disk of disksIn(resource.inputs)) add(disk, 1);
+    const what = flat[resource.type];
+    if (what !== undefined) add(what, 1);
+    // A balancer that is open to the internet has an address in each of its subnets.
+    if (resource.inputs.internal === false) add("public address", listOf(resource.inputs.subnets).length);
+    if (resource.inputs.vpcEndpointType === "Interface") add("interface endpoint", endpointZones(resource));
+  }
+  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function isSpot({ capacityRebalance, virtualMachineProfile }: PropertyMap): boolean {
+  return capacityRebalance === true || mapOf(virtualMachineProfile).priority === "Spot";
+}
+
+function licence(inputs: readonly PropertyMap[]): string {
+  const owned = inputs.some(({ virtualMachineProfile }) => mapOf(virtualMachineProfile).licenseType === "Windows_Server");
+  return owned ? "your Windows licence" : "with a Windows licence";
+}
+
+/** An endpoint is billed for each zone that it is in. */
+function endpointZones({ inputs }: RecordedResource): number {
+  return Math.max(1, listOf(inputs.subnetIds).length);
+}
+
+/** Every disk that these inputs ask for, in words: its size, kind, and what it was given beyond. */
+function disksIn(inputs: PropertyValue): readonly string[] {
+  if (isPropertyList(inputs)) return inputs.flatMap(disksIn);
+  const map = mapOf(inputs);
+  const gib = map.volumeSize ?? map.diskSizeGB ?? map.size;
+  if (typeof gib === "number") return [`disk, ${gib} GiB ${kindOf(map)}`];
+  return Object.values(map).flatMap(disksIn);
+}
+
+function kindOf(disk: PropertyMap): string {
+  const kind = disk.volumeType ?? disk.type ?? mapOf(disk.managedDisk).storageAccountType ?? mapOf(disk.sku).name;
+  const more = [
+    [disk.iops, "IOPS"],
+    [disk.throughput, "MiB/s"],
+  ].flatMap(([value, unit]) => (typeof value === "number" ? [`${value} ${unit}`] : []));
+  return [String(kind), ...more].join(", ");
+}
+
+/** Counts in words, a line each: `2 machines, m7i.large`. */
+export function billedLines(billed: Billed): readonly string[] {
+  return Object.entries(billed).map(([what, count]) => {
+    const [noun = "", ...rest] = what.split(", ");
+    return [counted(count, noun), ...rest].join(", ");
+  });
+}
+
+/** A count that is another one than before. */
+export interface BilledChange {
+  readonly what: string;
+  readonly before: number;
+  readonly now: number;
+}
+
+/** The counts that differ. */
+export function billedChanges(before: Billed, now: Billed): readonly BilledChange[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(now)])]
+    .sort()
+    .map((what) => ({ what, before: before[what] ?? 0, now: now[what] ?? 0 }))
+    .filter((change) => change.before !== change.now);
+}
