@@ -26,8 +26,7 @@ export interface ServingRequest {
 
 /**
  * Why the approver would deny a request; `undefined` when it approves. In the order of the original, with its name resolution switched off
- * (postfinance/kubelet-csr-approver v1.2.14: internal/controller, `Reconcile`, `DNSCheck`, `WhitelistedIPCheck`). It was the newest
- * release whose source could be had; tools/flags/programs.ts says which one the add-on runs.
+ * (postfinance/kubelet-csr-approver v1.2.14: internal/controller, `Reconcile`, `DNSCheck`, `WhitelistedIPCheck`).
  */
 export function denial(request: ServingRequest, { regex, networks, dnsNames, seconds }: ApproverSettings): string | undefined {
   const { username } = request;

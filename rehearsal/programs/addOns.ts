@@ -124,7 +124,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
 ];
 
 /** Release of a program from its image's version: who builds the image anew adds something to it. */
-export function releaseOf(version: string): string {
+function releaseOf(version: string): string {
   return `v${version.replace(/-(?:eksbuild\.\d+|windows-.+|\d+)$/, "")}`;
 }
 

@@ -28,7 +28,7 @@ async function recordsOf(release: string) {
     Object.values(controlPlanePrograms).map(async (program) => {
       const { path, version } = programs[program];
       const help = await ask(path, "--help");
-      const flags = [...new Map(program === "etcd" ? etcdFlags(help) : helpFlags(help, "pflag"))].sort();
+      const flags = [...new Map(program === "etcd" ? etcdFlags(help) : helpFlags(help))].sort();
       const ofKind = (kind: string) => flags.flatMap(([name, of]) => (of === kind ? [name] : [])).join(" ");
       return {
         minor,

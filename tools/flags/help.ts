@@ -1,22 +1,13 @@
-import type { FlagProgram } from "./programs.ts";
-
-/** Name and type of the flags that a help text lists, by what the standard library, pflag and kingpin print. */
-export function helpFlags(text: string, parser: FlagProgram["parser"]): readonly (readonly [string, string])[] {
-  const line = {
-    go: /^ {2}-(\S+)(?: (\S+))?(?:\t.*)?$/,
-    pflag: /^ +(?:-\w, )?--([\w.-]+)(?:\[=[^\]]*\])?(?: (\S+))?(?: .*)?$/,
-    kingpin: /^ +(?:-\w, )?--(\[no-\])?([\w.-]+)(?:=(.*?))?(?: .*)?$/,
-  }[parser];
-  return text.split("\n").flatMap((each) => {
-    const found = line.exec(each);
-    if (found === null) return [];
-    if (parser !== "kingpin") return [[found[1] ?? "", kindOf(found[2] ?? "bool")] as const];
-    return [[found[2] ?? "", found[1] === undefined && found[3] !== undefined ? "value" : "bool"] as const];
+/** Name and type of the flags that a help text lists, as pflag prints them. */
+export function helpFlags(text: string): readonly (readonly [string, string])[] {
+  return text.split("\n").flatMap((line) => {
+    const found = /^ +(?:-\w, )?--([\w.-]+)(?:\[=[^\]]*\])?(?: (\S+))?(?: .*)?$/.exec(line);
+    return found === null ? [] : [[found[1] ?? "", kindOf(found[2] ?? "bool")] as const];
   });
 }
 
-/** What a value of a type must look like, as far as the test knows types. */
-export function kindOf(type: string): string {
+/** What a value of a type must look like, as far as rules on stack files know types. */
+function kindOf(type: string): string {
   if (type === "bool" || type === "duration") return type;
   if (/^u?int\d*$|^Level$/.test(type)) return "int";
   return /^float/.test(type) ? "float" : "value";

@@ -101,7 +101,7 @@ function linuxDetector(spec: ImageSource): Manifest {
  * HostProcess pod finds its image below `C:\hpc` (microsoft/hcsshim: internal/jobcontainers/storage.go); with a path that is not there the
  * detector ends at its start (pkg/custompluginmonitor/types/config.go, `Validate`).
  */
-export function windowsCheck(component: CheckedComponent) {
+function windowsCheck(component: CheckedComponent) {
   const { condition, args } = windowsChecks[component];
   return {
     plugin: "custom",

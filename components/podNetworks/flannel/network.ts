@@ -75,7 +75,7 @@ const sourceVipPlaceholder = "@SOURCE_VIP@";
  * respond with a second `OutBoundNAT` policy that excepts only the node's own range (flannel-io/cni-plugin, flannel_windows.go;
  * containernetworking/plugins, win-overlay), while the CNI configuration has one that excepts all pods and Services.
  */
-export const flanneldProgram = {
+const flanneldProgram = {
   program: flannelPaths.program,
   kubeconfig: flannelPaths.kubeconfig,
   /** Seconds to wait for it before the kubelet restarts its pod. */

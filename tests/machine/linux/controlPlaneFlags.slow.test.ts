@@ -88,7 +88,7 @@ describe("flags and files of the control plane", () => {
         Object.values(record?.flags ?? {})
           .flat()
           .sort(),
-        helpFlags(help, "pflag")
+        helpFlags(help)
           .map(([flag]) => flag)
           .sort(),
       );

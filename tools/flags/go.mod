@@ -1,3 +1,0 @@
-module fenestra.dev/tools/flags
-
-go 1.26.0
