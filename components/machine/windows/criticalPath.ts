@@ -5,7 +5,8 @@ import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts } from "./ccg.ts";
-import { stagesOf, stageWaves, type WindowsStageName, windowsReboots, windowsStages } from "./stages.ts";
+import { stagesOf, type WindowsStageName, windowsReboots, windowsStages } from "./stages.ts";
+import { stageWaves } from "./stageWaves.ts";
 
 /** A quantity of the model with its origin: `estimate` is a guess from similar programs, anything else names the measurement or publication. */
 interface Sized {

@@ -1,24 +1,21 @@
 import { hasCredentials } from "../../model/credentials.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
+import { podNetwork } from "../../podNetworks/podNetworks.ts";
+import type { PoolAccess } from "../cloudAccess.ts";
 import { fingerprint } from "../fingerprint.ts";
 import { hasOwnStage } from "../ownSteps.ts";
-
-/** Name of a stage of the Windows bootstrap; its script is `stage-<name>.ps1`. */
-export type WindowsStageName =
-  | "os"
-  | "credentials"
-  | "artifacts"
-  | "containerd"
-  | "proxy"
-  | "network"
-  | "before"
-  | "join"
-  | "ccg"
-  | "services"
-  | "programs"
-  | "ready"
-  | "after";
+import type { PayloadFile } from "../payload.ts";
+import { curlArguments, type WindowsArtifact, windowsArtifacts } from "./artifacts.ts";
+import { ccgArtifacts, ccgData } from "./ccg.ts";
+import { loginData } from "./logins.ts";
+import { logCollectorArtifacts, logCollectorData } from "./logs.ts";
+import { windowsNetwork } from "./network.ts";
+import { ownStepData } from "./ownSteps.ts";
+import { windowsPaths } from "./paths.ts";
+import { networkRepairs } from "./repairs.ts";
+import { containerdService, kubeletArguments, kubeletService } from "./services.ts";
+import { windowsSystem } from "./system.ts";
 
 /** Service of a Windows node that Fenestra registers. */
 export type WindowsServiceName = "kubelet" | "containerd";
@@ -26,11 +23,28 @@ export type WindowsServiceName = "kubelet" | "containerd";
 /** Both services, in the order in which they are stopped: the kubelet depends on containerd. */
 const nodeServices = ["kubelet", "containerd"] as const;
 
-/** Properties of a stage that are the same on every machine. */
-export interface WindowsStageRule {
-  readonly name: WindowsStageName;
+/** Inputs of a Windows worker's payload. */
+export interface WindowsWorkerArgs {
+  readonly spec: NodeSettings;
+  readonly pool: WindowsPool;
+  readonly access: PoolAccess;
+}
+
+/** What a stage's fingerprint may be made of. */
+interface StageSource extends WindowsWorkerArgs {
+  /** The stages' sections of `machine.json`. */
+  readonly sections: ReturnType<typeof stageSections>;
+  /** Paths and contents of the configuration files. */
+  readonly contents: readonly (readonly [path: string, content: string])[];
+}
+
+/** A stage of the Windows bootstrap, whose script is `stage-<name>.ps1`. */
+interface StageRecord<Name extends string> {
+  readonly name: Name;
   /** Stages that must be done before; a change to one repeats this one too. */
-  readonly needs: readonly WindowsStageName[];
+  readonly needs: readonly Name[];
+  /** Pools whose machines have it. Default: all. */
+  readonly on?: (spec: Pick<NodeSettings, "credentials">, pool: PoolSteps) => boolean;
   /** `once`: until its inputs change; `boot`: again at each boot, because Windows loses its effect. */
   readonly scope: "once" | "boot";
   /** Exit code when the stage fails. */
@@ -38,43 +52,64 @@ export interface WindowsStageRule {
   /** Timeout in seconds: its process is killed, and the next attempt does the rest. */
   readonly limitSeconds: number;
   /** Whether it holds open connections: such a stage never runs beside `network`, which cuts them all when the last boot left a network. */
-  readonly connects: boolean;
+  readonly connects?: boolean;
   /** Whether it may request a reboot: only such a stage's process exits with 3010. */
-  readonly reboots: boolean;
+  readonly reboots?: boolean;
   /** Scripts besides its own whose change repeats the stage. */
-  readonly uses: readonly string[];
+  readonly uses?: readonly string[];
   /** Services that it changes or needs stopped: they are held while it runs, and no two stages hold the same one at the same time. */
-  readonly services: readonly WindowsServiceName[];
+  readonly services?: readonly WindowsServiceName[];
+  /** Data whose change repeats the stage. */
+  readonly inputs: (source: StageSource) => unknown;
+  /** Files in which it replaces placeholders: as long as one is left, the stage is not done. Default: none. */
+  readonly fills?: (spec: NodeSettings) => readonly string[];
 }
+
+type PoolSteps = Pick<WindowsPool, "ccgPlugin" | "timeZone" | "annotations" | "beforeJoin" | "afterJoin">;
+
+/** The sections of `machine.json` that stages read. */
+export function stageSections({ spec, pool, access: { cloud } }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
+  return {
+    os: windowsSystem(cloud.kind, pool, podNetwork(spec)),
+    curl: curlArguments(spec),
+    ...loginData(cloud, configs),
+    artifacts: [...windowsArtifacts(spec), ...logCollectorArtifacts(spec), ...ccgArtifacts(spec, pool)],
+    services: { containerd: containerdService(spec), kubelet: kubeletService },
+    ccg: ccgData(spec, pool),
+    ...ownStepData(pool),
+    ...logCollectorData(spec),
+    network: windowsNetwork(spec),
+    kubelet: { arguments: kubeletArguments(spec, pool) },
+  };
+}
+
+const fetchedBy = ({ sections }: StageSource, stage: WindowsArtifact["stage"]) => sections.artifacts.filter((each) => each.stage === stage);
+const logins = ({ sections: { credentials } }: StageSource) => (credentials === undefined ? {} : { credentials });
 
 /** Limits in seconds: of a stage that downloads, installs features or waits for Ready, and of any other. */
 const long = 1800;
 const short = 900;
 
-/** The stages of a Windows node, each after those it needs. */
-export const windowsStages: readonly WindowsStageRule[] = [
+const records = [
   {
     name: "os",
     needs: [],
     scope: "once",
     exitCode: 21,
     limitSeconds: long,
-    connects: false,
     reboots: true,
-    uses: [],
-    services: [],
+    inputs: ({ sections: { os } }) => [os, networkRepairs[os.name]],
   },
   {
-    // Only where something that is fetched wants a login, see `stagesOf`.
     name: "credentials",
     needs: [],
+    on: ({ credentials }) => hasCredentials(credentials),
     scope: "boot",
     exitCode: 32,
     limitSeconds: short,
     connects: true,
-    reboots: false,
     uses: ["identity.ps1", "sigv4.ps1"],
-    services: [],
+    inputs: (source) => [logins(source), source.contents],
   },
   {
     name: "artifacts",
@@ -83,9 +118,9 @@ export const windowsStages: readonly WindowsStageRule[] = [
     exitCode: 22,
     limitSeconds: long,
     connects: true,
-    reboots: false,
     uses: ["download.ps1"],
     services: nodeServices,
+    inputs: (source) => fetchedBy(source, "artifacts"),
   },
   {
     name: "containerd",
@@ -93,22 +128,19 @@ export const windowsStages: readonly WindowsStageRule[] = [
     scope: "once",
     exitCode: 23,
     limitSeconds: short,
-    connects: false,
-    reboots: false,
     uses: ["services.ps1"],
     services: nodeServices,
+    inputs: ({ sections, contents }) => [sections.services.containerd, contents],
   },
   {
-    // Only where the proxy wants a login.
     name: "proxy",
     needs: ["credentials", "containerd"],
+    on: ({ credentials }) => credentials.proxy,
     scope: "boot",
     exitCode: 33,
     limitSeconds: short,
-    connects: false,
-    reboots: false,
-    uses: [],
     services: nodeServices,
+    inputs: logins,
   },
   {
     name: "network",
@@ -116,22 +148,19 @@ export const windowsStages: readonly WindowsStageRule[] = [
     scope: "boot",
     exitCode: 24,
     limitSeconds: short,
-    connects: false,
-    reboots: false,
     uses: ["hns.ps1", "routes.ps1"],
     services: nodeServices,
+    inputs: ({ sections }) => sections.network,
   },
   {
-    // The user's own steps, only on pools that ask for them, like `after`.
     name: "before",
     needs: ["network"],
+    on: (_, pool) => hasOwnStage(pool, "before"),
     scope: "once",
     exitCode: 30,
     limitSeconds: long,
     connects: true,
-    reboots: false,
-    uses: [],
-    services: [],
+    inputs: ({ pool }) => [pool.timeZone, pool.beforeJoin],
   },
   {
     name: "join",
@@ -140,21 +169,21 @@ export const windowsStages: readonly WindowsStageRule[] = [
     exitCode: 25,
     limitSeconds: short,
     connects: true,
-    reboots: false,
     uses: ["identity.ps1", "sigv4.ps1"],
-    services: [],
+    inputs: ({ access, contents }) => [access.cloud, contents],
+    fills: (spec) => [windowsPaths.kubeletConfig, podNetwork(spec).windows.conflistTemplate],
   },
   {
-    // Only on pools that request it, see `stagesOf`. Before the kubelet, since the first pod may need it.
+    // Before the kubelet, since the first pod may need it.
     name: "ccg",
     needs: ["artifacts"],
+    on: (_, { ccgPlugin }) => ccgPlugin,
     scope: "once",
     exitCode: 29,
     limitSeconds: long,
     connects: true,
-    reboots: false,
     uses: ["download.ps1"],
-    services: [],
+    inputs: (source) => [source.sections.ccg, fetchedBy(source, "ccg")],
   },
   {
     name: "services",
@@ -163,9 +192,9 @@ export const windowsStages: readonly WindowsStageRule[] = [
     exitCode: 26,
     limitSeconds: short,
     connects: true,
-    reboots: false,
     uses: ["services.ps1"],
     services: nodeServices,
+    inputs: ({ sections }) => [sections.services.kubelet, sections.kubelet],
   },
   {
     // After the kubelet was started: the node becomes Ready without them, and usually has them by then.
@@ -175,9 +204,8 @@ export const windowsStages: readonly WindowsStageRule[] = [
     exitCode: 28,
     limitSeconds: long,
     connects: true,
-    reboots: false,
     uses: ["download.ps1"],
-    services: [],
+    inputs: (source) => fetchedBy(source, "programs"),
   },
   {
     name: "ready",
@@ -186,43 +214,31 @@ export const windowsStages: readonly WindowsStageRule[] = [
     exitCode: 27,
     limitSeconds: long,
     connects: true,
-    reboots: false,
     uses: ["identity.ps1", "sigv4.ps1"],
-    services: [],
+    inputs: ({ access }) => access.lifecycle ?? null,
   },
   {
     name: "after",
     needs: ["ready"],
+    on: (_, pool) => hasOwnStage(pool, "after"),
     scope: "once",
     exitCode: 31,
     limitSeconds: long,
     connects: true,
-    reboots: false,
     uses: ["identity.ps1"],
-    services: [],
+    inputs: ({ pool }) => [pool.annotations, pool.afterJoin],
   },
-];
+] as const satisfies readonly StageRecord<string>[];
 
-/** The stages of a pool's machines: those that only some need are left out where nothing is requested of them. */
-export function stagesOf(
-  { credentials }: Pick<NodeSettings, "credentials">,
-  pool: Pick<WindowsPool, "ccgPlugin" | "timeZone" | "annotations" | "beforeJoin" | "afterJoin">,
-): readonly WindowsStageRule[] {
-  const left = windowsStages.filter(({ name }) => {
-    switch (name) {
-      case "ccg":
-        return pool.ccgPlugin;
-      case "before":
-      case "after":
-        return hasOwnStage(pool, name);
-      case "credentials":
-        return hasCredentials(credentials);
-      case "proxy":
-        return credentials.proxy;
-      default:
-        return true;
-    }
-  });
+export type WindowsStageName = (typeof records)[number]["name"];
+export type WindowsStageRule = StageRecord<WindowsStageName>;
+
+/** The stages of a Windows node, each after those it needs. */
+export const windowsStages: readonly WindowsStageRule[] = records;
+
+/** The stages of a pool's machines. */
+export function stagesOf(spec: Pick<NodeSettings, "credentials">, pool: PoolSteps): readonly WindowsStageRule[] {
+  const left = windowsStages.filter(({ on }) => on?.(spec, pool) ?? true);
   const names = left.map(({ name }) => name);
   return left.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));
 }
@@ -236,72 +252,12 @@ export const windowsExitCodes = { done: 0, reboot: 3010, accessRights: 19, reboo
  */
 export const windowsReboots = { expected: 1, allowed: 2 } as const;
 
-/**
- * Groups stages into waves: a stage is in the first wave after those it needs, and the stages of a wave run in parallel. A stage that holds
- * connections is moved after `network` when the two would share a wave, and of stages with a service in common one waits for the other:
- * `network` goes first, since most wait for it. Throws when the stages depend on each other in a cycle.
- */
-export function stageWaves(stages: readonly WindowsStageRule[]): readonly (readonly WindowsStageName[])[] {
-  const waves: WindowsStageName[][] = [];
-  const done = new Set<WindowsStageName>();
-  while (done.size < stages.length) {
-    const able = stages.filter(({ name, needs }) => !done.has(name) && needs.every((need) => done.has(need)));
-    if (able.length === 0) throw new RangeError("the stages need each other in a circle");
-    const cutting = able.some(isNetwork);
-    const candidates = able.filter(({ connects }) => !(cutting && connects));
-    const taken = new Set<WindowsServiceName>();
-    const wave = [...candidates.filter(isNetwork), ...candidates.filter((stage) => !isNetwork(stage))].filter(({ services }) => {
-      if (services.some((service) => taken.has(service))) return false;
-      for (const service of services) taken.add(service);
-      return true;
-    });
-    waves.push(wave.map(({ name }) => name));
-    for (const { name } of wave) done.add(name);
-  }
-  return waves;
-}
-
-function isNetwork({ name }: WindowsStageRule): boolean {
-  return name === "network";
-}
-
-/** Seconds between attempts: doubled each time up to the cap, which then repeats indefinitely. */
-export function pauseSeconds(first: number, cap: number): readonly number[] {
-  const pauses: number[] = [];
-  for (let pause = first; pause < cap; pause *= 2) pauses.push(pause);
-  return [...pauses, cap];
-}
-
-/** A stage as `machine.json` names it. */
-export interface WindowsStage {
-  readonly name: WindowsStageName;
-  readonly scope: "once" | "boot";
-  readonly exitCode: number;
-  readonly limitSeconds: number;
-  /** Fingerprint of everything that the stage depends on, the fingerprints of the stages it needs included. */
-  readonly hash: string;
-  /** Files in which the stage replaces placeholders: as long as one is left, the stage is not done. */
-  readonly fills: readonly string[];
-  /** Services that are held while the stage runs. */
-  readonly services: readonly WindowsServiceName[];
-}
-
-/** Stage-specific dependencies: its section of the data, and the files it fills in. */
-export interface StageInputs {
-  readonly inputs: unknown;
-  readonly fills?: readonly string[];
-}
-
-/** The stages with their fingerprints, in the order of `windowsStages`. */
-export function hashedStages(
-  data: Readonly<Record<WindowsStageName, StageInputs>>,
-  script: (name: string) => string,
-  stages: readonly WindowsStageRule[] = windowsStages,
-): readonly WindowsStage[] {
+/** The stages of a pool's machines as `machine.json` has them, each with the fingerprint of all that it depends on, stages that it needs included. */
+export function hashedStages(stages: readonly WindowsStageRule[], source: StageSource, script: (name: string) => string) {
   const hashes = new Map<WindowsStageName, string>();
-  return stages.map(({ name, needs, scope, exitCode, limitSeconds, uses, services }) => {
-    const hash = fingerprint([[`stage-${name}.ps1`, ...uses].map(script), needs.map((need) => hashes.get(need)), data[name].inputs]);
+  return stages.map(({ name, needs, scope, exitCode, limitSeconds, uses = [], services = [], inputs, fills }) => {
+    const hash = fingerprint([[`stage-${name}.ps1`, ...uses].map(script), needs.map((need) => hashes.get(need)), inputs(source)]);
     hashes.set(name, hash);
-    return { name, scope, exitCode, limitSeconds, hash, fills: data[name].fills ?? [], services };
+    return { name, scope, exitCode, limitSeconds, hash, fills: fills?.(source.spec) ?? [], services };
   });
 }

@@ -1,6 +1,4 @@
 import { stringify } from "yaml";
-import type { NodeSettings } from "../../model/nodeSettings.ts";
-import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
@@ -8,34 +6,31 @@ import { windowsImage } from "../../model/windowsImages.ts";
 import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
 import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
-import type { CloudAccess, PoolAccess } from "../cloudAccess.ts";
+import type { CloudAccess } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { fingerprinted } from "../fingerprint.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
 import { withTemplates } from "../loginFiles.ts";
-import { annotationPatch, hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { registryConfigDir, registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript } from "../script.ts";
 import { trustFiles } from "../trust.ts";
-import { curlArguments, windowsArtifacts } from "./artifacts.ts";
-import { ccgArtifacts, ccgData } from "./ccg.ts";
-import { loginData, loginSettings } from "./logins.ts";
-import { logCollectorArtifacts, logCollectorData } from "./logs.ts";
-import { windowsNetwork } from "./network.ts";
+import { loginSettings } from "./logins.ts";
+import { ownStepFiles } from "./ownSteps.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
-import { containerdService, kubeletArguments, kubeletService, kubeProxyProgram, serviceLogs } from "./services.ts";
-import { hashedStages, pauseSeconds, stagesOf, stageWaves, windowsExitCodes, windowsReboots, windowsStages } from "./stages.ts";
-import { windowsSystem } from "./system.ts";
-
-/** Inputs of a Windows worker's payload. */
-export interface WindowsWorkerArgs {
-  readonly spec: NodeSettings;
-  readonly pool: WindowsPool;
-  readonly access: PoolAccess;
-}
+import { kubeProxyProgram, serviceLogs } from "./services.ts";
+import {
+  hashedStages,
+  stageSections,
+  stagesOf,
+  type WindowsWorkerArgs,
+  windowsExitCodes,
+  windowsReboots,
+  windowsStages,
+} from "./stages.ts";
+import { pauseSeconds, stageWaves } from "./stageWaves.ts";
 
 /** Scripts that a Windows node receives whatever its pod network, real files in a folder beside this module. */
 const sharedScripts = [
@@ -154,28 +149,6 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   );
 }
 
-function ownStepFiles(pool: WindowsPool): readonly PayloadFile[] {
-  const contents = { beforeJoin: pool.beforeJoin, afterJoin: pool.afterJoin, nodePatch: annotationPatch(pool) };
-  return (["beforeJoin", "afterJoin", "nodePatch"] as const).flatMap((name): PayloadFile[] => {
-    const content = contents[name];
-    return content === undefined ? [] : [{ path: windowsPaths[name], content }];
-  });
-}
-
-/** Input of the stages of the user's own steps: nothing where there are none, so that other pools' machines stay as they are. */
-function ownSteps(pool: WindowsPool) {
-  const path = (text: string | undefined, file: string) => (text === undefined ? null : file);
-  if (!hasOwnStage(pool, "before") && !hasOwnStage(pool, "after")) return {};
-  return {
-    own: {
-      timeZone: pool.timeZone ?? null,
-      before: path(pool.beforeJoin, windowsPaths.beforeJoin),
-      after: path(pool.afterJoin, windowsPaths.afterJoin),
-      patch: path(annotationPatch(pool), windowsPaths.nodePatch),
-    },
-  };
-}
-
 /** The cloud's section, with the domain of AWS's services, which differs in China. */
 function cloudData(cloud: CloudAccess) {
   return cloud.kind === "azure" ? cloud : { ...cloud, domain: cloud.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" };
@@ -185,34 +158,10 @@ function cloudData(cloud: CloudAccess) {
 export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
   const ofPods = podNetwork(spec);
-  const os = windowsSystem(cloud.kind, pool, ofPods);
-  const ccg = ccgData(spec, pool);
-  const artifacts = [...windowsArtifacts(spec), ...logCollectorArtifacts(spec), ...ccgArtifacts(spec, pool)];
   const rules = stagesOf(spec, pool);
-  const logins = loginData(cloud, configs);
-  const network = windowsNetwork(spec);
-  const services = { containerd: containerdService(spec), kubelet: kubeletService };
-  const kubelet = { arguments: kubeletArguments(spec, pool) };
+  const sections = stageSections({ spec, pool, access }, configs);
   const contents = configs.map(({ path, content }) => [path, content] as const);
-  const stages = hashedStages(
-    {
-      os: { inputs: [os, networkRepairs[os.name]] },
-      credentials: { inputs: [logins, contents] },
-      proxy: { inputs: logins },
-      artifacts: { inputs: artifacts.filter(({ stage }) => stage === "artifacts") },
-      containerd: { inputs: [services.containerd, contents] },
-      network: { inputs: network },
-      join: { inputs: [cloud, contents], fills: [windowsPaths.kubeletConfig, ofPods.windows.conflistTemplate] },
-      services: { inputs: [services.kubelet, kubelet] },
-      programs: { inputs: artifacts.filter(({ stage }) => stage === "programs") },
-      ccg: { inputs: [ccg, artifacts.filter(({ stage }) => stage === "ccg")] },
-      ready: { inputs: lifecycle ?? null },
-      before: { inputs: [pool.timeZone, pool.beforeJoin] },
-      after: { inputs: [pool.annotations, pool.afterJoin] },
-    },
-    (name) => readWindowsScript(name, ofPods),
-    rules,
-  );
+  const stages = hashedStages(rules, { spec, pool, access, sections, contents }, (name) => readWindowsScript(name, ofPods));
   return {
     pool: pool.name,
     kubernetes: spec.kubernetes.version,
@@ -244,16 +193,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       crictl: windowsPrograms.crictl,
       hostLocal: windowsPrograms.hostLocal,
     },
-    os,
-    curl: curlArguments(spec),
-    ...logins,
-    artifacts,
-    services,
-    ccg,
-    ...ownSteps(pool),
-    ...logCollectorData(spec),
-    network,
-    kubelet,
+    ...sections,
     kubeletEndpoint: containerdPaths.windows.endpoint,
     ...ofPods.windows.data,
     kubeProxy: kubeProxyProgram(spec),

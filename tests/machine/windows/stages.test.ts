@@ -4,10 +4,8 @@ import fc from "fast-check";
 import { fingerprint } from "../../../components/machine/fingerprint.ts";
 import {
   hashedStages,
-  pauseSeconds,
-  type StageInputs,
+  stageSections,
   stagesOf,
-  stageWaves,
   type WindowsServiceName,
   type WindowsStageName,
   type WindowsStageRule,
@@ -15,28 +13,27 @@ import {
   windowsReboots,
   windowsStages,
 } from "../../../components/machine/windows/stages.ts";
+import { pauseSeconds, stageWaves } from "../../../components/machine/windows/stageWaves.ts";
 import { readWindowsScript } from "../../../components/machine/windows/worker.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
+import { exampleAccess, windowsExamples } from "./examples.ts";
 
 const plain = { credentials: { proxy: false, registries: [] } };
 const names = windowsStages.map(({ name }) => name);
-const inputs = (change?: WindowsStageName): Readonly<Record<WindowsStageName, StageInputs>> => {
-  const of = (name: WindowsStageName): StageInputs => ({ inputs: [name, name === change ? "changed" : "same"] });
-  return {
-    os: of("os"),
-    credentials: of("credentials"),
-    artifacts: of("artifacts"),
-    containerd: of("containerd"),
-    proxy: of("proxy"),
-    network: of("network"),
-    join: of("join"),
-    ccg: of("ccg"),
-    services: of("services"),
-    programs: of("programs"),
-    ready: of("ready"),
-    before: of("before"),
-    after: of("after"),
-  };
+
+/** Fingerprints where one stage's input or one script has changed. */
+function hashes(change?: WindowsStageName, script = (name: string) => name): ReadonlyMap<WindowsStageName, string> {
+  const stages = windowsStages.map((stage) => ({ ...stage, inputs: () => [stage.name, stage.name === change] }));
+  const { spec, pool } = windowsExamples("aws")[0] ?? assert.fail("no example");
+  const access = exampleAccess("aws", spec.name, pool.name);
+  const source = { spec, pool, access, sections: stageSections({ spec, pool, access }, []), contents: [] };
+  return new Map(hashedStages(stages, source, script).map(({ name, hash }) => [name, hash]));
+}
+
+/** Stages whose fingerprints differ. */
+const changed = (after: ReadonlyMap<WindowsStageName, string>): readonly WindowsStageName[] => {
+  const before = hashes();
+  return [...after].filter(([name, hash]) => before.get(name) !== hash).map(([name]) => name);
 };
 
 /** Stages that need the given one, directly or not, and itself. */
@@ -160,7 +157,7 @@ describe("the stages of a Windows node", () => {
   });
 
   it("hold the services that their scripts stop, register or start", () => {
-    for (const { name, services } of windowsStages) {
+    for (const { name, services = [] } of windowsStages) {
       const script = readWindowsScript(`stage-${name}.ps1`, podNetworks.flannel);
       for (const service of ["kubelet", "containerd"] as const) {
         const touches = new RegExp(
@@ -169,7 +166,7 @@ describe("the stages of a Windows node", () => {
         if (touches.test(script)) assert.ok(services.includes(service), `${name} touches ${service}`);
       }
     }
-    const touching = windowsStages.filter(({ services }) => services.length > 0).map(({ name }) => name);
+    const touching = windowsStages.filter(({ services = [] }) => services.length > 0).map(({ name }) => name);
     assert.deepEqual(touching, ["artifacts", "containerd", "proxy", "network", "services"]);
   });
 
@@ -188,19 +185,19 @@ describe("the stages of a Windows node", () => {
   });
 
   it("a changed input changes the fingerprint of the stage and of every one behind it, and of no other", () => {
-    const before = hashedStages(inputs(), (name) => name);
-    for (const { name } of windowsStages) {
-      const after = hashedStages(inputs(name), (script) => script);
-      const changed = after.filter(({ hash }, index) => hash !== before[index]?.hash).map((stage) => stage.name);
-      assert.deepEqual([...changed].sort(), dependants(name, windowsStages), name);
-    }
+    for (const { name } of windowsStages) assert.deepEqual(changed(hashes(name)).toSorted(), dependants(name, windowsStages), name);
   });
 
   it("a changed script repeats the stages that use it", () => {
-    const before = hashedStages(inputs(), (name) => name);
-    const after = hashedStages(inputs(), (name) => (name === "routes.ps1" ? "fixed" : name));
-    const changed = after.filter(({ hash }, index) => hash !== before[index]?.hash).map(({ name }) => name);
-    assert.deepEqual(changed, ["network", "before", "join", "services", "programs", "ready", "after"]);
+    assert.deepEqual(changed(hashes(undefined, (name) => (name === "routes.ps1" ? "fixed" : name))), [
+      "network",
+      "before",
+      "join",
+      "services",
+      "programs",
+      "ready",
+      "after",
+    ]);
   });
 
   it("fingerprints differ for different values and agree for equal ones", () => {
