@@ -15,8 +15,6 @@ export interface RehearsalOptions {
   readonly programs: Programs;
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
-  /** Path of the fake of a key service's plug-in. Default: none, for a stack without keys in one. */
-  readonly kmsPlugin?: string | undefined;
   /** What Windows programs run in; the reason in words where the host has none. */
   readonly wine: Promise<Wine | string>;
   /** Release that a cluster with a control plane of three is updated to in place of the acceptance checks. */

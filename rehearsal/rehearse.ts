@@ -82,7 +82,6 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     surroundings,
     programs,
     containerRuntime: options.containerRuntime,
-    kmsPlugin: options.kmsPlugin,
     wine: options.wine,
     addOnPrograms,
     progress,

@@ -19,7 +19,6 @@ import { countingBuilds } from "./programs/cache.ts";
 import type { Wanted } from "./programs/catalog.ts";
 import { type CheckerOptions, obtainCheckers, pendingCheckers } from "./programs/checkers/obtain.ts";
 import { obtainContainerRuntime } from "./programs/containerRuntime.ts";
-import { obtainKmsPlugin } from "./programs/kmsPlugin.ts";
 import { obtainPrograms, type Programs } from "./programs/obtain.ts";
 import { pendingWindowsPrograms } from "./programs/windowsPrograms.ts";
 import { findWine, obtainWine } from "./programs/wine.ts";
@@ -94,10 +93,7 @@ async function findRelease(wanted: Wanted, later: string, quiet: Progress): Prom
 }
 
 /** Obtains what the network has, and starts this command once more in namespaces. */
-async function outside(
-  { stack, config, everyAddOn, realAddOns, cloud, wanted, updateTo, logs }: Resolved,
-  progress: Progress,
-): Promise<boolean> {
+async function outside({ stack, everyAddOn, realAddOns, cloud, wanted, updateTo, logs }: Resolved, progress: Progress): Promise<boolean> {
   // The namespaces hide nothing that exists.
   if (logs !== undefined) await mkdir(logs, { recursive: true });
   progress.line(
@@ -108,7 +104,6 @@ async function outside(
   const programs = await obtainPrograms({ progress, wanted });
   if (updateTo !== undefined) await obtainPrograms({ progress, wanted: updateTo });
   await obtainContainerRuntime(progress);
-  if (usesKms(config)) await obtainKmsPlugin(progress);
   progress.line(overridesText(typeof (await findWine()) !== "string"));
   const beside = await obtainLater(programs, { cloud, wanted, updateTo, realAddOns }, progress);
   try {
@@ -119,11 +114,6 @@ async function outside(
   } finally {
     await forgetBeside(beside);
   }
-}
-
-/** Whether the stack has keys of Secrets in a key service. */
-function usesKms(config: Resolved["config"]): boolean {
-  return (loadConfig(config).secretsEncryption?.kms ?? []).length > 0;
 }
 
 /** Obtains what is not needed before the control plane runs, while it comes up. */
@@ -181,7 +171,6 @@ async function withinNamespaces(
     ...release,
     ...(updateTo === undefined ? {} : { updateTo: await findRelease(updateTo, later, quiet) }),
     containerRuntime: await obtainContainerRuntime(quiet),
-    ...(usesKms(config) ? { kmsPlugin: await obtainKmsPlugin(quiet) } : {}),
     ...(realAddOns ? { addOns: { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } } : {}),
     checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, quiet))).catch(reasonOf),
     progress,

@@ -7,7 +7,7 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
-import { encryptionSecret, localKeys } from "../model/secretsEncryption.ts";
+import { encryptionSecret } from "../model/secretsEncryption.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
@@ -19,7 +19,7 @@ import { LoadBalancer } from "./loadBalancer.ts";
 import { Logs } from "./logs.ts";
 import { type ClusterNetwork, Network } from "./network.ts";
 import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
-import { controlPlanePolicy, keyPolicies, scriptsArn } from "./policies.ts";
+import { controlPlanePolicy, scriptsArn } from "./policies.ts";
 import type { PolicyScope } from "./policyDocument.ts";
 import { Pool, poolPayload } from "./pool.ts";
 import { type MachineScripts, Scripts } from "./scripts.ts";
@@ -247,7 +247,7 @@ export class Cluster extends pulumi.ComponentResource {
   ): Identity {
     const { initialised, encryptionKey, ...fixed } = controlPlaneParameters(this.#spec.name);
     const { joinSecret, ...logins } = workerParameters(this.#spec);
-    const encryption = localKeys(this.#spec.secretsEncryption).map((key) => encryptionSecret(encryptionKey, key));
+    const encryption = this.#spec.secretsEncryption.keys.map((key) => encryptionSecret(encryptionKey, key));
     const read = [...Object.values(fixed), ...encryption, ...Object.values(logins)];
     const write = [joinSecret, initialised];
     return new Identity(
@@ -265,7 +265,6 @@ export class Cluster extends pulumi.ComponentResource {
             .apply(([known, vpcId, ownerId]) => cloudControllerPolicy(known, vpcId, ownerId)),
           "ebs-driver": scope.apply(ebsDriverPolicy),
           autoscaler: scope.apply(autoscalerPolicy),
-          ...keyPolicies(this.#spec.secretsEncryption),
         },
       },
       { parent: this },

@@ -1,5 +1,4 @@
 import { scriptsFolders } from "../machine/bundle.ts";
-import type { SecretsEncryption } from "../model/secretsEncryption.ts";
 import {
   arn,
   type Condition,
@@ -235,24 +234,5 @@ export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneP
       Condition: ownedResource(scope.cluster),
     },
     ...sessionManager(scope),
-  );
-}
-
-/**
- * The use of keys of Secrets, by purpose. Each key has a policy for itself: Pulumi deletes that of a dropped key when all machines are replaced,
- * while a statement would be gone from a common policy before, and the API servers that still use the key would not be ready.
- */
-export function keyPolicies({ kms }: SecretsEncryption): Readonly<Record<string, PolicyDocument>> {
-  return Object.fromEntries(
-    kms.map(({ name, key }) => [
-      `secrets-${name}`,
-      policy({
-        Sid: "EncryptSecrets",
-        Effect: "Allow",
-        // All that the plug-in calls (kubernetes-sigs/aws-encryption-provider, pkg/cloud/cloud.go).
-        Action: ["kms:Decrypt", "kms:Encrypt"],
-        Resource: [key],
-      }),
-    ]),
   );
 }

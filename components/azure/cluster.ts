@@ -9,7 +9,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
-import { controllerGrants, diskGrants, keyGrants } from "./controllerRoles.ts";
+import { controllerGrants, diskGrants } from "./controllerRoles.ts";
 import { ControlPlane } from "./controlPlane.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
@@ -156,7 +156,6 @@ export class Cluster extends pulumi.ComponentResource {
         resourceGroup: network.resourceGroup,
         grants: {
           ...controllerGrants(network.resourceGroup),
-          ...keyGrants(this.#spec.secretsEncryption),
           ...diskGrants(this.#spec),
         },
       },

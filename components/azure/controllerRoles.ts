@@ -1,6 +1,4 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { vaultKey } from "../model/kms.ts";
-import type { SecretsEncryption } from "../model/secretsEncryption.ts";
 import type { ClusterResourceGroup } from "./resourceGroup.ts";
 import type { Grant } from "./roles.ts";
 
@@ -14,19 +12,6 @@ export function controllerGrants({ id }: ClusterResourceGroup): Readonly<Record<
     machines: { role: "virtualMachineContributor", scope: id },
     networking: { role: "networkContributor", scope: id },
   };
-}
-
-/**
- * The use of keys of Secrets, each alone and not its whole vault. Versions of a key share one: Azure refuses a second assignment of the same role
- * at the same scope, whose case it ignores ("RoleAssignmentExists").
- */
-export function keyGrants({ kms }: SecretsEncryption): Readonly<Record<string, Grant>> {
-  return Object.fromEntries(
-    kms.map(({ key: version }) => {
-      const { vault, key, id } = vaultKey(version.toLowerCase());
-      return [`secrets-${vault}.${key}`, { role: "keyVaultCryptoUser", scope: id }];
-    }),
-  );
 }
 
 /**

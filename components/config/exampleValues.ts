@@ -25,7 +25,6 @@ export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
       url,
     })),
     { path: "config.fenestra:httpProxy", url: spec.httpProxy },
-    { path: "config.fenestra:secretsEncryption.plugin.url", url: spec.secretsEncryption.plugin?.url },
   ].filter(({ url }) => url !== undefined && documentationHost.test(new URL(url).hostname));
   const networks = (spec.publicAccess ?? []).filter((text) => documentationNetworks.some((network) => contains(network, cidr(text))));
   return [

@@ -4,6 +4,7 @@ import { didYouMean } from "./didYouMean.ts";
 import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
 import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
+import { removedSettings } from "./removedSettings.ts";
 import { addOnRules } from "./rules/addOns.ts";
 import { credentialRules, plainPasswords } from "./rules/credentials.ts";
 import { encryptionRules } from "./rules/encryption.ts";
@@ -181,7 +182,10 @@ function fromIssue(issue: z.core.$ZodIssue, values: unknown): Problem[] {
       value: valueAt(values, [...issue.path, key]),
       message: "is not a key that Fenestra knows",
       allowed: `one of ${known.join(", ")}`,
-      remedy: didYouMean(issue.path.length === 0 ? configPrefix + key : key, known) ?? "remove it or correct its spelling",
+      remedy:
+        removedSettings[[...issue.path.filter((step) => typeof step === "string"), key].join(".")] ??
+        didYouMean(issue.path.length === 0 ? configPrefix + key : key, known) ??
+        "remove it or correct its spelling",
     }));
   }
   const value = valueAt(values, issue.path);

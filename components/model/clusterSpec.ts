@@ -159,7 +159,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     apiDns: config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
     signIn: config.access.signIn,
     serviceAccountKeys: config.access.serviceAccountKeys,
-    secretsEncryption: config.secretsEncryption ?? { keys: [firstEncryptionKey], kms: [] },
+    secretsEncryption: config.secretsEncryption ?? { keys: [firstEncryptionKey] },
     workloadIdentity: workloadIdentity(config),
     addons: addOns(config),
     iam: config.iam,

@@ -63,20 +63,3 @@ export function keyProblems(
     ];
   return [];
 }
-
-/** The values in etcd have the name only: under the same name another key could read none of them. */
-export function reusedNames(
-  from: readonly string[] = [firstEncryptionKey],
-  to: readonly string[] = [firstEncryptionKey],
-): readonly Problem[] {
-  const nameOf = (identity: string): string => identity.split(" ", 1)[0] ?? "";
-  return to
-    .filter((key) => from.some((other) => other !== key && nameOf(other) === nameOf(key)))
-    .map((key) => ({
-      path: encryptionList.path,
-      value: nameOf(key),
-      message: "would stand for another key: no API server could read the Secrets of the one before",
-      allowed: "a name of its own for each key",
-      remedy: "give the new key a new name and append it; docs/operations.md has the steps",
-    }));
-}

@@ -4,9 +4,9 @@ import type { Cloud } from "../config/schema.ts";
 import { defaultPodNetwork } from "../podNetworks/names.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
-import { encryptionList, keyProblems, reusedNames, serviceAccountList } from "./keyLists.ts";
+import { encryptionList, keyProblems, serviceAccountList } from "./keyLists.ts";
 import { compareVersions, minorOf } from "./releases.ts";
-import { isFirstKeyAlone, keyIdentities } from "./secretsEncryption.ts";
+import { isFirstKeyAlone } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
 /**
@@ -98,7 +98,7 @@ type KeySettings = Pick<ClusterSpec, "serviceAccountKeys" | "secretsEncryption">
 function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): ReachedKeys {
   return {
     ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
-    ...(isFirstKeyAlone(secretsEncryption) ? {} : { encryptionKeys: keyIdentities(secretsEncryption) }),
+    ...(isFirstKeyAlone(secretsEncryption) ? {} : { encryptionKeys: secretsEncryption.keys }),
   };
 }
 
@@ -178,7 +178,6 @@ function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] 
     ...shrinking("controlPlane.replicas", from.replicas, to.replicas, "the members that leave hold etcd's quorum"),
     ...keyProblems(serviceAccountList, from.serviceAccountKeys, to.serviceAccountKeys),
     ...keyProblems(encryptionList, from.encryptionKeys, to.encryptionKeys),
-    ...reusedNames(from.encryptionKeys, to.encryptionKeys),
     ...issuerProblems(from.issuer, to.issuer),
     ...shrinking("controlPlane.etcdDiskGb", from.etcdDiskGb, to.etcdDiskGb, "no cloud makes a disk smaller"),
   ];

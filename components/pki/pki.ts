@@ -2,7 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import * as tls from "@pulumi/tls";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { encryptionSecret, localKeys } from "../model/secretsEncryption.ts";
+import { encryptionSecret } from "../model/secretsEncryption.ts";
 import { firstServiceAccountKey, type ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { expiryWarning } from "./expiry.ts";
 import { kubeconfig } from "./kubeconfig.ts";
@@ -193,7 +193,7 @@ export class Pki extends pulumi.ComponentResource {
 export function clusterPki(name: string, spec: ClusterSpec, parent: pulumi.Resource): Pki {
   const { name: cluster, environment, serviceAccountKeys, secretsEncryption } = spec;
   const protect = environment === "production";
-  const keys = { serviceAccountKeys, encryptionKeys: localKeys(secretsEncryption) };
+  const keys = { serviceAccountKeys, encryptionKeys: secretsEncryption.keys };
   return new Pki(name, { cluster, protect, ...keys }, { parent });
 }
 

@@ -50,14 +50,6 @@ export const builtInRoles: Readonly<Record<string, RoleRights>> = {
   },
   // Key Vault Secrets Officer
   "b86a8fe4-44ce-4948-aee5-eccb2c155cd7": { actions: [], dataActions: ["Microsoft.KeyVault/vaults/secrets/*"] },
-  // Key Vault Crypto User
-  "12338af0-0e69-4776-bea7-57ae8d297424": {
-    actions: [],
-    dataActions: [
-      ...["read", "update/action", "backup/action", "encrypt/action", "decrypt/action", "wrap/action"],
-      ...["unwrap/action", "sign/action", "verify/action"],
-    ].map((right) => `Microsoft.KeyVault/vaults/keys/${right}`),
-  },
   // Key Vault Administrator
   "00482a5a-887f-4fb3-b363-3b7fe8e74483": { actions: [], dataActions: ["Microsoft.KeyVault/vaults/*"] },
   // Storage Blob Data Reader

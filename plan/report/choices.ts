@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { isFirstKeyAlone, keyIdentities } from "../../components/model/secretsEncryption.ts";
+import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
 
 /** What a stack file chooses beyond nodes and network, a line each; what it leaves at its default is left out. Pure. */
 export function choicesInWords(spec: ClusterSpec): readonly string[] {
@@ -14,7 +14,7 @@ export function choicesInWords(spec: ClusterSpec): readonly string[] {
     ["its record is made in", apiDns?.zone === undefined ? [] : [apiDns.zone]],
     ["people sign in by", signIn.map(({ name, issuer }) => `${name} (${issuer})`)],
     ["rights in the cloud for pods of", (workloadIdentity?.serviceAccounts ?? []).map(({ namespace, name }) => `${namespace}/${name}`)],
-    ["Secrets in etcd have the keys", isFirstKeyAlone(spec.secretsEncryption) ? [] : keyIdentities(spec.secretsEncryption)],
+    ["Secrets in etcd have the keys", isFirstKeyAlone(spec.secretsEncryption) ? [] : spec.secretsEncryption.keys],
     ["images by the nodes' identity from", spec.registryAccess?.resources ?? []],
     ["machines trust", certificateAuthorities.length === 0 ? [] : [`authorities of yours: ${certificateAuthorities.length}`]],
     ["downloads by", httpProxy === undefined ? [] : [httpProxy]],

@@ -85,8 +85,7 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
 /** Files that the stack file names itself. */
 function ownFiles(spec: ClusterSpec): readonly Pick<Artifact, "url" | "algorithm" | "digest" | "checksumUrl">[] {
   const systems = new Set(spec.pools.map(({ os }) => os));
-  const encryption = spec.secretsEncryption.kms.length === 0 ? undefined : spec.secretsEncryption.plugin;
-  const plugins = [encryption, spec.addons.gmsa?.plugin, ...[...systems].map((os) => spec.registryAccess?.plugin[os])];
+  const plugins = [spec.addons.gmsa?.plugin, ...[...systems].map((os) => spec.registryAccess?.plugin[os])];
   return plugins.flatMap((plugin) =>
     plugin === undefined || spec.artifacts.some(({ url }) => url === plugin.url)
       ? []

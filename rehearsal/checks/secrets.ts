@@ -3,11 +3,10 @@ import type { StackConfig } from "../../components/config/schema.ts";
 import { limitsMs } from "../limits.ts";
 import type { RehearsalCheck } from "./context.ts";
 
-/** What Secrets begin with in etcd (Kubernetes documentation, "Encrypting Confidential Data at Rest" and "Using a KMS provider"). */
+/** What Secrets begin with in etcd (Kubernetes documentation, "Encrypting Confidential Data at Rest"). */
 export function secretPrefix({ secretsEncryption }: Pick<StackConfig, "secretsEncryption">): string {
   const [name = "key1"] = secretsEncryption?.keys ?? [];
-  const inKms = secretsEncryption?.kms.some((key) => key.name === name) ?? false;
-  return `k8s:enc:${inKms ? "kms:v2" : "secretbox:v1"}:${name}:`;
+  return `k8s:enc:secretbox:v1:${name}:`;
 }
 
 /** Checks on who may read and do what, by trying it. */

@@ -7,7 +7,6 @@ import { runtimeLauncher } from "../machines/images.ts";
 import { kubeletLauncher } from "../machines/kubeletOverrides.ts";
 import { podNetworkArchives } from "../podNetworks.ts";
 import { programNames } from "../programs/catalog.ts";
-import { kmsPluginNames } from "../programs/kmsPlugin.ts";
 import type { EndpointHandler } from "./server.ts";
 
 /** One line of the payload's list of artifacts. */
@@ -46,7 +45,6 @@ const launcher = (name: string): string =>
 const launchers: Readonly<Record<string, string>> = {
   kubelet: kubeletLauncher,
   containerd: runtimeLauncher,
-  ...Object.fromEntries(kmsPluginNames.map((name) => [name, launcher(name)])),
 };
 
 /** What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are fakes. */

@@ -19,7 +19,6 @@ import { type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linu
 import { startWindowsMachine, type WindowsMachine } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { defaultCache } from "../programs/cache.ts";
-import { kmsPluginNames } from "../programs/kmsPlugin.ts";
 import type { Programs } from "../programs/obtain.ts";
 import type { Wine } from "../programs/wine.ts";
 import { type Api, answersReady, apiFor } from "./api.ts";
@@ -50,8 +49,6 @@ export interface ClusterParts extends Release {
   readonly surroundings: Surroundings;
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
-  /** Path of the fake of a key service's plug-in, where the stack has keys in one. */
-  readonly kmsPlugin: string | undefined;
   /** Programs of add-ons that are run for real, name to path. */
   readonly addOnPrograms: ReadonlyMap<string, string>;
   readonly progress: Progress;
@@ -136,7 +133,6 @@ export class Cluster {
       programs: {
         "container-runtime": this.#parts.containerRuntime,
         ...(this.#parts.addOnPrograms.size === 0 ? {} : { cache: defaultCache() }),
-        ...kmsPrograms(controlPlane ? this.#parts.kmsPlugin : undefined),
         ...Object.fromEntries(
           [...nodePrograms, ...(controlPlane ? imagePrograms : [])].map((program) => [program, programs[program].path]),
         ),
@@ -316,9 +312,4 @@ function hardwareOf({ cloud, size, volumes }: DecodedMachine["machine"]): Hardwa
 /** Name of the data disk of a control-plane machine, which outlives the machine. */
 function diskOf({ machine }: DecodedMachine): string {
   return `disk-${machine.volumes.find(({ id }) => id !== undefined)?.id ?? machine.name}`;
-}
-
-/** The plug-in under the names by which machines start it. */
-function kmsPrograms(path: string | undefined): Readonly<Record<string, string>> {
-  return path === undefined ? {} : Object.fromEntries(kmsPluginNames.map((name) => [name, path]));
 }

@@ -231,6 +231,7 @@ describe("bad input", () => {
     assert.equal(fix({ "pools.0.size": "Standard_L8s_v3" }), "state its processors and memory in capacity");
     assert.equal(fix({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }), undefined, "what is allowed says it already");
     assert.equal(errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy, "state a size; m7i.large is the default");
+    assert.match(fix({ secretsEncryption: { keys: ["key1"], kms: [] } }) ?? "", /^move the Secrets .* docs\/limits.md/);
     assert.equal(fix({ zone: 1 }), "remove it or correct its spelling");
   });
 });

@@ -11,7 +11,6 @@ import {
   credentialsStage,
   encryptedStage,
   encryptionStage,
-  kmsStage,
   linuxWorkerStages,
   scriptsStage,
   trustStage,
@@ -134,7 +133,7 @@ export function ownFlagsTable(): string {
 /** Stages of a Linux machine with their exit codes. */
 export function linuxStagesTable(): string {
   const ofNetworks = Object.values(podNetworks).flatMap(({ linux }) => linux.stages);
-  const ofKeys = [kmsStage, encryptionStage, encryptedStage];
+  const ofKeys = [encryptionStage, encryptedStage];
   const ownControlPlane = withCredentials({ credentials: { proxy: true, registries: [] } }, controlPlaneStages);
   const all = [trustStage, scriptsStage, ...ownControlPlane, ...ofKeys, ...linuxWorkerStages, ...ofNetworks];
   const names = [...new Set(all.map(({ name }) => name))];

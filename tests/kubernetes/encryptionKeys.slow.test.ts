@@ -1,16 +1,10 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import type { Server } from "node:http";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { MachinePayload } from "../../components/machine/payload.ts";
-import { keyManagement } from "../../rehearsal/clouds/aws/keys.ts";
-import { KeyBox } from "../../rehearsal/clouds/keyBox.ts";
-import { listen } from "../../rehearsal/clouds/server.ts";
-import { createProgress } from "../../rehearsal/host/progress.ts";
-import { obtainKmsPlugin } from "../../rehearsal/programs/kmsPlugin.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -20,12 +14,8 @@ const secrets: Readonly<Record<string, string>> = {
   "/fenestra/aws-prod/encryption-key-key2": randomBytes(32).toString("base64"),
 };
 
-const kmsKey = { name: "kms-1", key: "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d-0000-4000-8000-000000000001" };
-const plugin = { url: "https://files.test/aws-encryption-provider", sha256: "0".repeat(64) };
-
 function payloadOf(keys: readonly string[]): MachinePayload {
-  const kms = keys.includes(kmsKey.name) ? [kmsKey] : [];
-  return exampleControlPlane({ ...exampleSpec("aws-prod"), secretsEncryption: { keys, kms, plugin } });
+  return exampleControlPlane({ ...exampleSpec("aws-prod"), secretsEncryption: { keys } });
 }
 
 function fileOf({ files }: MachinePayload, name: string): string {
@@ -34,10 +24,10 @@ function fileOf({ files }: MachinePayload, name: string): string {
   return found.content;
 }
 
-/** The configuration of a machine with these keys, filled in as the machine does; sockets are in another folder. */
-function configurationOf(keys: readonly string[], sockets: string): string {
+/** The configuration of a machine with these keys, filled in as the machine does. */
+function configurationOf(keys: readonly string[]): string {
   const payload = payloadOf(keys);
-  const text = fileOf(payload, "/encryption.yaml").replace("/run/fenestra-kms", sockets);
+  const text = fileOf(payload, "/encryption.yaml");
   const key1 = secrets["/fenestra/aws-prod/encryption-key"] ?? "";
   if (keys.join() === "key1") return text.replace("@ENCRYPTION_KEY@", key1);
   const rows = fileOf(payload, "/encryption-keys.tsv").split("\n").slice(0, -1);
@@ -47,26 +37,15 @@ function configurationOf(keys: readonly string[], sockets: string): string {
   }, text);
 }
 
-/** The simulated key service, on loopback, for a caller that may do everything. */
-async function startKeyService(): Promise<{ readonly server: Server; readonly endpoint: string }> {
-  const keys = new KeyBox();
-  const server = await listen("127.0.0.1", 0, (request) => keyManagement(keys, () => true, request));
-  const address = server.address();
-  assert.ok(address !== null && typeof address === "object");
-  return { server, endpoint: `http://127.0.0.1:${address.port}` };
-}
-
 describe("the key of Secrets", function () {
   // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-keys-"));
   const configuration = path.join(folder, "encryption.yaml");
   let api: ApiServer;
-  let running: ChildProcess | undefined;
-  let keyService: { readonly server: Server; readonly endpoint: string };
 
   const run = async (keys: readonly string[], wait = true): Promise<void> => {
-    writeFileSync(configuration, configurationOf(keys, folder));
+    writeFileSync(configuration, configurationOf(keys));
     await api.restart(undefined, wait);
   };
   const made = async (name: string): Promise<void> => {
@@ -106,29 +85,14 @@ describe("the key of Secrets", function () {
     const { code, stderr } = await api.kubectl(["replace", "--filename=-"], stdout);
     assert.equal(code, 0, stderr);
   };
-  /** The plug-in as the machine's unit starts it, with its socket in another folder. */
-  const startPlugin = async (): Promise<void> => {
-    const unit = fileOf(payloadOf(["kms-1"]), "/fenestra-kms-kms-1.service").replace("/run/fenestra-kms", folder);
-    const [, ...args] = /^ExecStart=(.*)$/m.exec(unit)?.[1]?.split(" ") ?? [];
-    const program = await obtainKmsPlugin(createProgress());
-    running = spawn(program, [...args, `--kms-endpoint=${keyService.endpoint}`], {
-      argv0: "aws-encryption-provider",
-      env: { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "key" },
-      stdio: "ignore",
-    });
-    await until("the plug-in", async () => existsSync(path.join(folder, "kms-1.sock")));
-  };
 
   before(async function () {
-    keyService = await startKeyService();
-    writeFileSync(configuration, configurationOf(["key1"], folder));
+    writeFileSync(configuration, configurationOf(["key1"]));
     api = await startApiServer(this, undefined, [`--encryption-provider-config=${configuration}`]);
     await made("old");
   });
   after(async () => {
-    running?.kill();
     await api?.stop();
-    keyService.server.close();
     rmSync(folder, { recursive: true });
   });
 
@@ -159,33 +123,5 @@ describe("the key of Secrets", function () {
     assert.equal(compared(["key2"]), "");
     await run(["key2"]);
     assert.deepEqual([await read("old"), await read("new")], ["old", "new"]);
-  });
-
-  it("is followed by one of KMS, in the same steps", async () => {
-    await startPlugin();
-    await run(["key2", "kms-1"]);
-    await made("before");
-    assert.equal(prefix("before"), "k8s:enc:secretbox:v1:key2");
-    await run(["kms-1", "key2"]);
-    await made("after");
-    assert.equal(prefix("after"), "k8s:enc:kms:v2:kms-1");
-    assert.match(compared(["kms-1"]), / secretbox:v1:key2$/);
-    await rewrite();
-    assert.equal(compared(["kms-1"]), "");
-    await run(["kms-1"]);
-    assert.deepEqual(["old", "after"].map(prefix), Array(2).fill("k8s:enc:kms:v2:kms-1"));
-    assert.deepEqual([await read("old"), await read("after")], ["old", "after"]);
-  });
-
-  it("of KMS keeps an API server from becoming ready as long as its plug-in is away", async () => {
-    running?.kill();
-    rmSync(path.join(folder, "kms-1.sock"), { force: true });
-    await run(["kms-1"], false);
-    const readyz = () => api.kubectl(["get", "--raw", "/readyz?verbose"]);
-    await until("the API server to name the plug-in", async () => (await readyz()).stderr.includes("[-]kms-providers failed"));
-    assert.notEqual(await read("old"), "old");
-    await startPlugin();
-    await until("the API server to be ready", async () => (await readyz()).code === 0);
-    assert.equal(await read("old"), "old");
   });
 });

@@ -112,15 +112,6 @@ describe("the rule for what a running cluster keeps", () => {
       assert.match(problemsOf(both, [other]), new RegExp(`^drops ${first}, which ${verb} until now`));
     });
 
-  it("keeps what the name of a key of Secrets stands for", () => {
-    const [kms, other] = ["kms-1 arn:aws:kms:eu-central-1:1:key/a", "kms-1 arn:aws:kms:eu-central-1:1:key/b"];
-    const of = (from: readonly string[], to: readonly string[]): readonly string[] =>
-      changeProblems({ ...running, encryptionKeys: from }, { ...running, encryptionKeys: to }).map(({ message }) => message);
-    assert.deepEqual(of(["key1", kms], [kms, "key1"]), []);
-    assert.match(of(["key1", kms], ["key1", other]).join(), /^would stand for another key/);
-    assert.match(of(["key1", "kms-1"], ["key1", kms]).join(), /^would stand for another key/);
-  });
-
   it("leaves neither its network nor a subnet, and may take in another zone", () => {
     const own = stateOf(specOf("aws-existing"));
     const of = (from: ClusterState, to: ClusterState): readonly string[] =>

@@ -4,7 +4,6 @@ import { type AwsCloud, awsApi } from "../../rehearsal/clouds/aws/api.ts";
 import { LifecycleActions } from "../../rehearsal/clouds/aws/lifecycle.ts";
 import { type AwsMachine, awsMetadata, newCredentials } from "../../rehearsal/clouds/aws/metadata.ts";
 import { sign } from "../../rehearsal/clouds/aws/sigv4.ts";
-import { KeyBox } from "../../rehearsal/clouds/keyBox.ts";
 import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";
 
 export const region = "eu-central-1";
@@ -63,7 +62,6 @@ export function start() {
     parameters: new Map([["/fenestra/dev/join", { arn: parameterArn, keyArn, value: "first", version: 1 }]]),
     objects: new Map(),
     lifecycle: new LifecycleActions(),
-    keys: new KeyBox(),
     calls: [],
     groupArn: (name) => (name === "dev-linux" ? groupArn : ""),
   };

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
 import { type Call, keyArn, parameterArn, parameterCall, read, region, start, typeOf } from "./awsCaller.ts";
 
 const standard = { Overwrite: true, Type: "SecureString", Tier: "Standard", KeyId: keyArn };
@@ -68,50 +67,6 @@ describe("the simulated Parameter Store", () => {
     assert.deepEqual(typeOf(await send("i-cp", parameterCall("GetParameter", {}))), [400, "ValidationException"]);
     assert.deepEqual(typeOf(await send("i-cp", parameterCall("GetParameter", { Name: "/other" }))), [400, "ParameterNotFound"]);
     assert.deepEqual(typeOf(await send("i-cp", parameterCall("DeleteParameter", {}))), [400, "UnknownOperationException"]);
-  });
-});
-
-describe("the simulated KMS", () => {
-  const call = (operation: string, input: object): Call => ({
-    service: "kms",
-    headers: { "content-type": "application/x-amz-json-1.1", "x-amz-target": `TrentService.${operation}` },
-    body: JSON.stringify(input),
-  });
-  const encrypt = (plain: string, KeyId = keyArn) => call("Encrypt", { KeyId, Plaintext: Buffer.from(plain).toString("base64") });
-  const decrypt = (CiphertextBlob: unknown) => call("Decrypt", { CiphertextBlob });
-  const documentOf = ({ body }: EndpointAnswer) => JSON.parse(String(body));
-
-  it("encrypts and decrypts for a role that may, and refuses one that may not", async () => {
-    const { send, cloud } = start();
-    const { CiphertextBlob } = documentOf(await send("i-cp", encrypt("seed")));
-    assert.equal(Buffer.from(CiphertextBlob, "base64").includes("seed"), false);
-    const { Plaintext } = documentOf(await send("i-worker", decrypt(CiphertextBlob)));
-    assert.equal(Buffer.from(Plaintext, "base64").toString(), "seed");
-    assert.deepEqual(typeOf(await send("i-worker", encrypt("seed"))), [400, "AccessDeniedException"]);
-    assert.deepEqual(typeOf(await send("i-nokey", decrypt(CiphertextBlob))), [400, "AccessDeniedException"]);
-    assert.deepEqual(typeOf(await send("i-cp", encrypt("seed", `${keyArn}2`))), [400, "AccessDeniedException"]);
-    assert.deepEqual(
-      cloud.calls.map(({ machine: id, action, allowed }) => [id, action, allowed]),
-      [
-        ["i-cp", "kms:Encrypt", true],
-        ["i-worker", "kms:Decrypt", true],
-        ["i-worker", "kms:Encrypt", false],
-        ["i-nokey", "kms:Decrypt", false],
-        ["i-cp", "kms:Encrypt", false],
-      ],
-    );
-  });
-
-  it("refuses what no key has encrypted, too much of it, and what it does not know", async () => {
-    const { send } = start();
-    const { CiphertextBlob } = documentOf(await send("i-cp", encrypt("seed")));
-    const forged = Buffer.from(CiphertextBlob, "base64");
-    forged.writeUInt8(forged.readUInt8(forged.length - 1) ^ 1, forged.length - 1);
-    for (const blob of [forged, Buffer.from("seed")])
-      assert.deepEqual(typeOf(await send("i-cp", decrypt(blob.toString("base64")))), [400, "InvalidCiphertextException"]);
-    assert.deepEqual(typeOf(await send("i-cp", encrypt("x".repeat(4097)))), [400, "ValidationException"]);
-    assert.deepEqual(typeOf(await send("i-cp", encrypt("x", "alias/one"))), [400, "ValidationException"]);
-    assert.deepEqual(typeOf(await send("i-cp", call("GenerateDataKey", {}))), [400, "UnknownOperationException"]);
   });
 });
 

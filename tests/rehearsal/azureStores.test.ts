@@ -55,35 +55,6 @@ describe("Azure's Key Vault", () => {
     assert.deepEqual([answer.status, documentOf(answer).value], [200, "not a key"]);
   });
 
-  it("uses a key of another vault for the identity that has the role on it, and for no other", async () => {
-    const key = `${group}/providers/Microsoft.KeyVault/vaults/corp-keys/keys/secrets`;
-    const cryptoUser = "12338af0-0e69-4776-bea7-57ae8d297424";
-    const { controlPlane, worker } = start({
-      "own-snapshots": (inputs) => ({
-        ...inputs,
-        scope: key,
-        roleDefinitionId: `/providers/Microsoft.Authorization/roleDefinitions/${cryptoUser}`,
-      }),
-    });
-    const kid = `https://corp-keys.vault.azure.net/keys/secrets/${"0".repeat(32)}`;
-    const call = async (by: typeof worker, operation: string, value: string, at = kid) => {
-      const body = JSON.stringify({ alg: "RSA-OAEP-256", value });
-      return await by.call("POST", `${at}/${operation}?api-version=2016-10-01`, await by.token(vaultAudience), {
-        body,
-      });
-    };
-    const seed = Buffer.from("seed").toString("base64url");
-    const sealed = documentOf(await call(controlPlane, "encrypt", seed));
-    assert.equal(sealed.kid, kid);
-    const value = String(sealed.value);
-    assert.equal(documentOf(await call(controlPlane, "decrypt", value)).value, seed);
-    const newer = kid.replace(/0$/, "1");
-    assert.deepEqual(codeOf(await call(controlPlane, "decrypt", value, newer)), [400, "BadParameter"]);
-    const long = Buffer.alloc(191).toString("base64url");
-    assert.deepEqual(codeOf(await call(controlPlane, "encrypt", long)), [400, "BadParameter"]);
-    for (const operation of ["encrypt", "decrypt"]) assert.deepEqual(codeOf(await call(worker, operation, value)), [403, "Forbidden"]);
-  });
-
   it("lets a worker write nothing", async () => {
     const { worker } = start();
     const answer = await worker.call("PUT", at(joinUrl), await worker.token(vaultAudience), put("mine"));

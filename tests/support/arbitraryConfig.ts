@@ -34,7 +34,6 @@ const clouds = {
     images: ["latest", "ami-0123456789abcdef0"],
     odd: "u7i-6tb.112xlarge",
     accountId: "123456789012",
-    kmsKey: "arn:aws:kms:eu-central-1:123456789012:key/0a1b2c3d-0000-4000-8000-000000000001",
   },
   azure: {
     regions: ["westeurope", "eastus2"],
@@ -44,7 +43,6 @@ const clouds = {
     images: ["latest", "20348.5499.260809", `${azureGroup}/Microsoft.Compute/galleries/g/images/node/versions/1.2.3`],
     odd: "Standard_L8s_v3",
     accountId: "01234567-89ab-cdef-0123-456789abcdef",
-    kmsKey: `${azureGroup}/Microsoft.KeyVault/vaults/corp-keys/keys/secrets/versions/${"0a".repeat(16)}`,
   },
 } as const;
 type Cloud = (typeof clouds)[keyof typeof clouds];
@@ -221,14 +219,7 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
     httpProxy: fc.constant("http://proxy.example.com:3128"),
     registryCredentials: fc.constant({ "registry.example.com": { username: "[secret]", password: "[secret]" } }),
     certificateAuthorities: fc.constant([authority]),
-    secretsEncryption: fc.constantFrom(
-      { keys: ["key2", "key1"] },
-      {
-        keys: ["kms-1", "key1"],
-        kms: [{ name: "kms-1", key: facts.kmsKey }],
-        plugin: { url: "https://files.test/plugin", sha256: "0".repeat(64) },
-      },
-    ),
+    secretsEncryption: fc.constant({ keys: ["key2", "key1"] }),
     encryptionAtHost: cloud === "aws" ? fc.constant(false) : fc.boolean(),
     tags: fc.dictionary(
       fc.constantFrom("owner", "cost-center", "Umgebung"),

@@ -13,7 +13,6 @@ import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } 
 import { encryptionEnv, encryptionFiles, withEncryption, withoutFirstKey } from "./encryption.ts";
 import { commonUnits, linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
 import { approver, type Job, scheduledJobs } from "./jobs.ts";
-import { kmsArtifact, kmsFiles, kmsUnits } from "./kmsPlugin.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import type { Stage } from "./stage.ts";
@@ -52,7 +51,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
     unitFile(approver.unit, daemonUnit(approver.does, `/opt/fenestra/${approver.file}`)),
-    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane", kmsArtifact(spec)) },
+    { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     ...staticPodPatches,
     auditPolicy === undefined
@@ -61,7 +60,6 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     ...(admission === undefined ? [] : [{ path: controlPlanePaths.admission, content: admissionConfiguration(admission) }]),
     { path: controlPlanePaths.authentication, content: authenticationConfiguration(spec.signIn) },
     ...(severalKeys(args.tokens) ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }] : []),
-    ...kmsFiles(spec, args.access.cloud),
     ...encryptionFiles(spec, secretName(args.access), args.access.secrets.encryptionKey),
     rootFile("/etc/fenestra/bindings.yaml"),
   ]);
@@ -75,9 +73,9 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
 const jobService = (name: string): string => `${name}.service`;
 
 /** Services of a control-plane machine, as systemd names them; that of snapshots of etcd too when no machine takes any. */
-export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud" | "secretsEncryption">): readonly string[] {
+export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): readonly string[] {
   const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
-  return [...commonUnits(spec.cloud), ...jobs, approver.unit, ...kmsUnits(spec)];
+  return [...commonUnits(spec.cloud), ...jobs, approver.unit];
 }
 
 /** The stages, of which one also depends on a file that not every stack has. */

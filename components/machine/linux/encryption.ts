@@ -1,13 +1,12 @@
 import { stringify } from "yaml";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
-import { encryptionSecret, isFirstKeyAlone, localKeys, type SecretsEncryption } from "../../model/secretsEncryption.ts";
+import { encryptionSecret, isFirstKeyAlone, type SecretsEncryption } from "../../model/secretsEncryption.ts";
 import type { PayloadFile } from "../payload.ts";
 import { rootFile } from "./files.ts";
-import { kmsSocket } from "./kmsPlugin.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { tsvFile } from "./shell.ts";
 import type { Stage } from "./stage.ts";
-import { encryptedStage, encryptionStage, kmsStage, stageScript } from "./stages.ts";
+import { encryptedStage, encryptionStage, stageScript } from "./stages.ts";
 
 /*
  * Keys of the encryption of Secrets other than the first one alone. A cluster without `secretsEncryption` has the files that it always had: any
@@ -20,34 +19,8 @@ const table = "/etc/fenestra/encryption-keys.tsv";
 /** What `@NAME@` of a key in the configuration is called; the stage `encryption` fills it in. */
 const placeholder = (index: number): string => `ENCRYPTION_KEY_${index}`;
 
-/** A key as the API server's configuration has it within a provider. */
-interface ConfiguredKey {
-  readonly name: string;
-  readonly secret: string;
-}
-
-/** The keys as providers, in their order: those of the secret store that stand together are one. */
-function providers(encryption: SecretsEncryption): readonly object[] {
-  const local = localKeys(encryption);
-  const all: object[] = [];
-  let box: ConfiguredKey[] | undefined;
-  for (const name of encryption.keys) {
-    if (!local.includes(name)) {
-      all.push({ kms: { apiVersion: "v2", name, endpoint: `unix://${kmsSocket(name)}`, timeout: "3s" } });
-      box = undefined;
-      continue;
-    }
-    if (box === undefined) {
-      box = [];
-      all.push({ secretbox: { keys: box } });
-    }
-    box.push({ name, secret: `@${placeholder(local.indexOf(name))}@` });
-  }
-  return all;
-}
-
 /** The keys for the API server (EncryptionConfiguration, apiserver.config.k8s.io/v1). */
-function encryptionConfiguration(encryption: SecretsEncryption): string {
+function encryptionConfiguration({ keys }: SecretsEncryption): string {
   const document = {
     apiVersion: "apiserver.config.k8s.io/v1",
     kind: "EncryptionConfiguration",
@@ -55,7 +28,7 @@ function encryptionConfiguration(encryption: SecretsEncryption): string {
       {
         resources: ["secrets"],
         // The last one reads what was written before there was a key; nothing is written by it.
-        providers: [...providers(encryption), { identity: {} }],
+        providers: [{ secretbox: { keys: keys.map((name, index) => ({ name, secret: `@${placeholder(index)}@` })) } }, { identity: {} }],
       },
     ],
   };
@@ -74,7 +47,7 @@ export function encryptionFiles(
   first: string,
 ): readonly PayloadFile[] {
   if (isFirstKeyAlone(secretsEncryption)) return [rootFile(configuration)];
-  const rows = localKeys(secretsEncryption).map((key, index) => [placeholder(index), secret(encryptionSecret(first, key))]);
+  const rows = secretsEncryption.keys.map((key, index) => [placeholder(index), secret(encryptionSecret(first, key))]);
   return [
     { path: configuration, content: encryptionConfiguration(secretsEncryption) },
     { path: table, content: tsvFile(rows) },
@@ -89,8 +62,8 @@ export function encryptionEnv({ secretsEncryption }: ControlPlaneSettings, secre
 }
 
 /** What values of these keys begin with in etcd (k8s.io/apiserver, pkg/server/options/encryptionconfig). */
-function prefixes({ keys, kms }: SecretsEncryption): readonly string[] {
-  return keys.map((name) => `k8s:enc:${kms.some((key) => key.name === name) ? "kms:v2" : "secretbox:v1"}:${name}:`);
+function prefixes({ keys }: SecretsEncryption): readonly string[] {
+  return keys.map((name) => `k8s:enc:secretbox:v1:${name}:`);
 }
 
 /**
@@ -108,7 +81,6 @@ export function withEncryption(
       case "secrets":
         return [
           { ...stage, reads: [] },
-          ...(secretsEncryption.kms.length === 0 ? [] : [kmsStage]),
           { ...encryptionStage, reads: [configuration, table] },
         ];
       case "manifests":

@@ -8,7 +8,6 @@ import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
 import { controlPlaneTaint } from "../kubeletConfig.ts";
 import { placeholders } from "../placeholders.ts";
-import { kmsFolder } from "./kmsPlugin.ts";
 import { patchesFolder } from "./staticPodPatches.ts";
 
 /** Inputs of kubeadm's configuration. */
@@ -135,7 +134,6 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
         fileVolume("audit-policy", controlPlanePaths.auditPolicy),
         fileVolume("authentication", controlPlanePaths.authentication),
         ...(admission === undefined ? [] : [fileVolume("admission", controlPlanePaths.admission)]),
-        ...(spec.secretsEncryption.kms.length === 0 ? [] : [{ ...fileVolume("kms", kmsFolder), pathType: "Directory" }]),
         {
           name: "audit-logs",
           hostPath: controlPlanePaths.auditLogs,

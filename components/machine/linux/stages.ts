@@ -27,9 +27,6 @@ export const scriptsStage: Stage = once("scripts", 16);
 /** First stage where the stack file has authorities of its own. */
 export const trustStage: Stage = once("trust", 17);
 
-/** Behind `secrets` where the stack file has keys of the cloud's key service. */
-export const kmsStage: Stage = once("kms", 34, "/etc/fenestra/artifacts.tsv");
-
 /** Behind `secrets` where the stack file has keys of the encryption of its own. */
 export const encryptionStage: Stage = once("encryption", 32);
 
@@ -126,9 +123,7 @@ export function workerStages(pool: LinuxPool): readonly Stage[] {
 
 /** Names of the stages above, whose scripts are beside this module. A pod network brings those of its own. */
 export const sharedStages: ReadonlySet<string> = new Set(
-  [trustStage, credentialsStage, kmsStage, encryptionStage, encryptedStage, ...controlPlaneStages, ...linuxWorkerStages].map(
-    ({ name }) => name,
-  ),
+  [trustStage, credentialsStage, encryptionStage, encryptedStage, ...controlPlaneStages, ...linuxWorkerStages].map(({ name }) => name),
 );
 
 /** Stages with those of the cluster's pod network: behind the kernel's, before anything that others reach by an address. */

@@ -55,34 +55,3 @@ export function daemonUnit(description: string, command: string): string {
     Install: ["WantedBy=multi-user.target"],
   });
 }
-
-/**
- * A program that the API server calls through a socket.
- *
- * @param folder below `/run`, for the socket. It outlives the program, since the API server's container has it mounted.
- */
-export function pluginUnit(description: string, command: string, folder: string): string {
-  return unit({
-    Unit: [
-      `Description=Fenestra: ${description}`,
-      "Wants=network-online.target",
-      "After=network-online.target",
-      "Before=kubelet.service",
-      "StartLimitIntervalSec=0",
-    ],
-    Service: [
-      `ExecStart=${command}`,
-      "Restart=always",
-      "RestartSec=2",
-      `RuntimeDirectory=${folder}`,
-      "RuntimeDirectoryMode=0700",
-      "RuntimeDirectoryPreserve=yes",
-      "CapabilityBoundingSet=",
-      "NoNewPrivileges=yes",
-      "PrivateTmp=yes",
-      "ProtectHome=yes",
-      "ProtectSystem=strict",
-    ],
-    Install: ["WantedBy=multi-user.target"],
-  });
-}

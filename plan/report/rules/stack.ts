@@ -69,15 +69,6 @@ export const stackRules: readonly Rule[] = [
         remedy: "List the networks of your offices, runners and VPNs.",
       })),
   ({ spec }) =>
-    spec.secretsEncryption.kms.map(({ name, key: id }, index) => ({
-      id: "secrets-need-kms",
-      level: "note",
-      path: key(`secretsEncryption.kms[${index}]`),
-      message: `Secrets encrypted with ${name} are lost with ${id}, in etcd and in every snapshot, and while it cannot be used no control-plane machine starts.`,
-      remedy:
-        "Guard the key against deletion, with the longest waiting time (30 days in KMS, 90 and purge protection in Key Vault), and alert on its disablement.",
-    })),
-  ({ spec }) =>
     exampleProblems(spec).map(({ path, value, message, allowed }) => ({
       id: "example-value",
       level: "warning",

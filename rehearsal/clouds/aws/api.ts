@@ -1,10 +1,8 @@
 import { partition } from "../../../components/aws/policyDocument.ts";
 import type { CloudCall } from "../calls.ts";
-import type { KeyBox } from "../keyBox.ts";
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { describeInstances } from "./instances.ts";
-import { keyManagement } from "./keys.ts";
 import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
@@ -32,8 +30,6 @@ export interface AwsCloud {
   /** Objects of the simulated S3, by `bucket/key`. */
   readonly objects: Map<string, Buffer>;
   readonly lifecycle: LifecycleActions;
-  /** Keys of KMS, by ARN. */
-  readonly keys: KeyBox;
   /** Every call, in order. */
   readonly calls: CloudCall[];
   /** ARN of an Auto Scaling group. */
@@ -54,15 +50,13 @@ export function awsApi(cloud: AwsCloud): EndpointHandler {
     if (service === "ssm") return parameterStore(cloud, machine, request);
     if (service === "autoscaling") return autoScaling(cloud, machine, request);
     if (service === "ec2") return compute(cloud, machine, request);
-    if (service === "kms") return keyManagement(cloud.keys, (action, arn) => allowed(cloud, machine, [[action, arn]]), request);
     return objectStore(cloud, machine, request);
   };
 }
 
-function serviceOf(host: string, region: string): "ssm" | "autoscaling" | "ec2" | "kms" | "s3" | undefined {
+function serviceOf(host: string, region: string): "ssm" | "autoscaling" | "ec2" | "s3" | undefined {
   if (host === `ssm.${region}.amazonaws.com`) return "ssm";
   if (host === `ec2.${region}.amazonaws.com`) return "ec2";
-  if (host === `kms.${region}.amazonaws.com`) return "kms";
   if (host === `autoscaling.${region}.amazonaws.com`) return "autoscaling";
   return host === `s3.${region}.amazonaws.com` || host.endsWith(`.s3.${region}.amazonaws.com`) ? "s3" : undefined;
 }

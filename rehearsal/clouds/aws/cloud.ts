@@ -9,7 +9,6 @@ import { listOf, mapOf, type PropertyMap, textOf } from "../../../plan/program/v
 import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { CloudCall } from "../calls.ts";
 import type { CloudSimulation, NodeTemplate, SimulatedBalancer } from "../cloud.ts";
-import { KeyBox } from "../keyBox.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
 import { LifecycleActions } from "./lifecycle.ts";
 import { type AwsMachine, awsMetadata, newCredentials, privateDnsName } from "./metadata.ts";
@@ -55,7 +54,6 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     parameters,
     objects,
     lifecycle,
-    keys: new KeyBox(),
     calls,
     groupArn: (name) =>
       textOf(resourcesOfType(program, "aws:autoscaling/group:Group").find(({ outputs }) => textOf(outputs.name) === name)?.outputs.arn) ??
@@ -94,7 +92,6 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       `ssm.${region}.amazonaws.com`,
       `autoscaling.${region}.amazonaws.com`,
       `ec2.${region}.amazonaws.com`,
-      `kms.${region}.amazonaws.com`,
       `s3.${region}.amazonaws.com`,
       ...buckets.map((bucket) => `${bucket}.s3.${region}.amazonaws.com`),
     ],

@@ -18,7 +18,6 @@ import { type RecordedProgram, resourcesOfType } from "../../../plan/program/rec
 import { mapOf, textOf } from "../../../plan/program/values.ts";
 import { parseEnvironmentFile } from "../../machines/units.ts";
 import type { CloudSimulation, NodeTemplate } from "../cloud.ts";
-import { KeyBox } from "../keyBox.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureAddresses } from "./addresses.ts";
 import { azureApi, managementHost } from "./api.ts";
@@ -158,7 +157,6 @@ function cloudOf(program: RecordedProgram, hosts: ReadonlyMap<string, AzureHost>
     tokens,
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
     vaults: [...collectVaults(program), ...collectOtherVaults(program)],
-    keys: new KeyBox(),
     secrets: new Map([...collectVaultSecrets(program)].map(([url, { value }]): [string, StoredValue] => [url, { value, version: 1 }])),
     accounts: collectAccounts(program),
     blobs: new Map(),

@@ -1,7 +1,6 @@
 import type { AzureRequest, SimulatedAccount, SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { CloudCall } from "../calls.ts";
-import type { KeyBox } from "../keyBox.ts";
 import type { TokenIssuer } from "./tokens.ts";
 
 /** A secret of a simulated vault. */
@@ -22,8 +21,6 @@ export interface AzureCloud {
   /** Whether an identity's roles allow a call. */
   readonly authorize: (principalId: string, request: AzureRequest) => boolean;
   readonly vaults: readonly SimulatedVault[];
-  /** Keys of all vaults, by the URL of their version. */
-  readonly keys: KeyBox;
   /** Secrets by their URL without version. */
   readonly secrets: Map<string, StoredValue>;
   readonly accounts: readonly SimulatedAccount[];

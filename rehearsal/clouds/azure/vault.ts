@@ -5,7 +5,6 @@ import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { EndpointAnswer, EndpointRequest } from "../server.ts";
 import { azureError } from "./answers.ts";
-import { useOfKey } from "./keys.ts";
 import type { AzureCaller, AzureCloud, StoredValue } from "./state.ts";
 
 /** Largest value of a secret, in bytes (Key Vault, "Secrets": 25 kB). */
@@ -38,8 +37,6 @@ export function keyVault(
   if (!vault.admits(host.subnet))
     return azureError(403, "Forbidden", "Client address is not authorized and caller is not a trusted service.", "ForbiddenByFirewall");
   const [path = "", query = ""] = request.url.split("?");
-  const used = useOfKey(cloud, vault, by, { method: request.method, path, body: request.body });
-  if (used !== undefined) return used;
   if (!versions.includes(new URLSearchParams(query).get("api-version") ?? ""))
     return azureError(400, "BadParameter", "api-version must be specified and known");
   const name = /^\/secrets\/([0-9a-zA-Z-]{1,127})$/.exec(path)?.[1];

@@ -125,30 +125,15 @@ export const clusterRows: readonly Row[] = [
     [["secretsEncryption.keys[1]", "key2", "is listed twice", "each key once"]],
   ],
   [
-    "keys of KMS that cannot be used",
+    "a key of KMS, as an earlier release took it",
     "aws",
-    {
-      secretsEncryption: {
-        keys: ["key1", "kms-1"],
-        kms: [
-          { name: "kms-1", key: "arn:aws:kms:eu-central-1:123456789012:alias/secrets" },
-          { name: "kms-2", key: "arn:aws:kms:eu-central-1:123456789012:key/0123" },
-        ],
-      },
-    },
+    { secretsEncryption: { keys: ["key1", "kms-1"], kms: [{ name: "kms-1", key: "arn:aws:kms:eu-central-1:123456789012:key/0123" }] } },
     [
       [
-        "secretsEncryption.kms[0].key",
-        "arn:aws:kms:eu-central-1:123456789012:alias/secrets",
-        "is no key of this cloud",
-        "the ARN of a key, no alias: arn:aws:kms:REGION:ACCOUNT:key/…",
-      ],
-      ["secretsEncryption.kms[1].name", "kms-2", "is not among secretsEncryption.keys, so nothing uses it", "a key that is listed there"],
-      [
-        "secretsEncryption.plugin",
-        undefined,
-        "is missing: nobody publishes the program for machines",
-        "url and sha256 of your build of aws-encryption-provider",
+        "secretsEncryption.kms",
+        [{ name: "kms-1", key: "arn:aws:kms:eu-central-1:123456789012:key/0123" }],
+        "is not a key that Fenestra knows",
+        "one of keys",
       ],
     ],
   ],

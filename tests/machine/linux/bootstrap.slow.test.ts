@@ -244,7 +244,7 @@ describe("bootstrap of a Linux machine", function () {
   });
 
   it("places the keys of Secrets in their order, and refuses to go on where etcd has another one", () => {
-    const here = machine(exampleControlPlane({ ...spec, secretsEncryption: { keys: ["key2", "key1"], kms: [] } }));
+    const here = machine(exampleControlPlane({ ...spec, secretsEncryption: { keys: ["key2", "key1"] } }));
     const key2 = Buffer.alloc(32, 9).toString("base64");
     here.secret(`${secretPrefix}/encryption-key-key2`, key2);
     here.write("/store/members", `b1, started, cp-1, https://10.20.224.74:2380, https://10.20.224.74:2379, false\n`);
@@ -271,7 +271,7 @@ describe("bootstrap of a Linux machine", function () {
     const [first] = spec.controlPlane.members;
     assert.ok(first !== undefined);
     const alone = { ...spec, controlPlane: { ...spec.controlPlane, members: [first] } };
-    const here = machine(exampleControlPlane({ ...alone, secretsEncryption: { keys: ["key2", "key1"], kms: [] } }));
+    const here = machine(exampleControlPlane({ ...alone, secretsEncryption: { keys: ["key2", "key1"] } }));
     here.secret(`${secretPrefix}/encryption-key-key2`, Buffer.alloc(32, 9).toString("base64"));
     here.write("/store/etcd", "/registry/secrets/a/b\nk8s:enc:secretbox:v1:key0:x\n");
     here.write("/store/fail", "/readyz\n");

@@ -72,7 +72,7 @@ describe("a packed Linux payload on AWS", () => {
   it("has one object for all control-plane machines, known before anything exists", () => {
     for (const keys of [["key1"], ["key2", "key1"]])
       for (const stack of ["aws-dev", "aws-prod"] as const) {
-        const spec = { ...exampleSpec(stack), secretsEncryption: { keys, kms: [] } };
+        const spec = { ...exampleSpec(stack), secretsEncryption: { keys } };
         const known = scriptsObject(controlPlaneScripts(spec, true));
         for (const { index } of spec.controlPlane.members)
           assert.deepEqual(scriptsObject(exampleControlPlane(spec, index)), known, `${stack} ${index} ${keys}`);
