@@ -38,3 +38,16 @@ export function deltaOf(base: string, text: string): string {
 export function matchDelta(file: string, base: string, text: string): void {
   matchSnapshot(file, deltaOf(base, text));
 }
+
+/** JSON as a person reads it: whatever fits on a line stands on one. */
+export function compactJson(value: unknown, indent = ""): string {
+  const line = JSON.stringify(value).replaceAll(
+    /("(?:[^"\\]|\\.)*")|([:,])/g,
+    (_, text: string | undefined, sign = "") => text ?? `${sign} `,
+  );
+  if (typeof value !== "object" || value === null || indent.length + line.length <= 138) return line;
+  const inner = `${indent}  `;
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  const parts = Object.entries(value).map(([key, part]) => (open === "[" ? "" : `${JSON.stringify(key)}: `) + compactJson(part, inner));
+  return `${open}\n${parts.map((part) => inner + part).join(",\n")}\n${indent}${close}`;
+}

@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import { parse } from "yaml";
 import { minorOf, minors } from "../../../components/model/releases.ts";
 import { kubeadmProblems } from "../../../rehearsal/programs/checkers/readers.ts";
 import { skip } from "../../support/skip.ts";
-import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleReleases, fileOf, specAt } from "../windows/examples.ts";
 import { exampleControlPlane } from "./examples.ts";
 
-/** The release whose configuration is shown in full; the others are deltas against it. */
+/** The release whose configuration the snapshots of payloads show; those of the others are deltas against it. */
 const base = "1.36.4";
 const kubeadm = process.env.FENESTRA_KUBEADM ?? "";
 
@@ -26,11 +24,8 @@ describe("kubeadm configuration of each Kubernetes minor", () => {
 
   for (const version of exampleReleases) {
     for (const cloud of ["aws", "azure"] as const) {
-      it(`${version} on ${cloud} is as in the snapshot`, () => {
-        const file = path.join(import.meta.dirname, `snapshots/kubeadm.${cloud}-prod.${minorOf(version)}`);
-        if (version === base) matchSnapshot(`${file}.yaml`, configOf(cloud, version));
-        else matchDelta(`${file}.diff`, configOf(cloud, base), configOf(cloud, version));
-      });
+      it(`${version} on ${cloud} differs in the version alone`, () =>
+        assert.equal(configOf(cloud, version), configOf(cloud, base).replaceAll(base, version)));
 
       it(`${version} on ${cloud} names no file that its static pod does not mount, and mounts none that the machine does not get`, () => {
         const payload = exampleControlPlane(specAt(cloud, version));
