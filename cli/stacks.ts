@@ -3,7 +3,7 @@ import { exampleProblems } from "../components/config/exampleValues.ts";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import { readStackFile, stackNames, stacksFolder } from "../components/config/stackFile.ts";
-import { clusterSpec } from "../components/model/clusterSpec.ts";
+import { clusterSpec } from "../components/spec/clusterSpec.ts";
 import { type Command, exitCodes } from "./exit.ts";
 
 /** Stacks that an update would take, development first, and why the others are none. */

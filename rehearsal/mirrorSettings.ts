@@ -1,5 +1,5 @@
 import type { StackConfig } from "../components/config/schema.ts";
-import { clusterSpec } from "../components/model/clusterSpec.ts";
+import { clusterSpec } from "../components/spec/clusterSpec.ts";
 import type { KeyAndCertificate } from "../plan/fakes/certificates.ts";
 import { makePlan, type PlanRequest } from "../plan/report/makePlan.ts";
 import { mirrorList } from "../plan/report/mirrorList.ts";

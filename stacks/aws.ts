@@ -4,6 +4,7 @@ import { Cluster } from "../components/aws/cluster.ts";
 import { stackGuard } from "../components/gates/changeGuard.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import { podNetworkManifests } from "../components/podNetworks/podNetworks.ts";
 import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
 
 /** The resources of an environment on AWS. */
@@ -28,6 +29,7 @@ export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>
     apiGate: cluster.apiGate,
     pools: cluster.pools,
     nodeEndpoint: cluster.host,
+    podNetworkManifests,
     workloadIdentity: cluster.workloadIdentity,
   });
   return clusterOutputs(spec, cluster);

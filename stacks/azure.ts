@@ -4,6 +4,7 @@ import { Cluster } from "../components/azure/cluster.ts";
 import { stackGuard } from "../components/gates/changeGuard.ts";
 import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import { podNetworkManifests } from "../components/podNetworks/podNetworks.ts";
 import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
 
 /** The resources of an environment on Azure. */
@@ -27,6 +28,7 @@ export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<strin
     apiGate: cluster.apiGate,
     pools: cluster.pools,
     nodeEndpoint: cluster.host,
+    podNetworkManifests,
     workloadIdentity: cluster.workloadIdentity,
     azureCloudConfig: cluster.cloudConfig,
     gmsaObjectId: cluster.gmsaObjectId,

@@ -2,8 +2,9 @@ import * as pulumi from "@pulumi/pulumi";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
-import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
+import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
+import { clusterSpec } from "../components/spec/clusterSpec.ts";
 import { type ClusterOutputs, configOutput, type StackOutputs } from "./outputs.ts";
 
 /** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */

@@ -3,8 +3,8 @@ import type { NodeFacts } from "../checks/cluster/nodes.ts";
 import { plainPodsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "../checks/cluster/placement.ts";
 import { refusedFieldsCheck } from "../checks/cluster/refusedFields.ts";
 import { workloadsCheck } from "../checks/cluster/workloads.ts";
-import { defaultPodNetwork } from "../components/podNetworks/names.ts";
-import type { PodNetwork } from "../components/podNetworks/podNetwork.ts";
+import { defaultPodNetwork } from "../components/model/podAddressing.ts";
+import type { PodNetwork } from "../components/model/podNetwork.ts";
 import { podNetworks } from "../components/podNetworks/podNetworks.ts";
 import type { VerifyCheck } from "./check.ts";
 import { execCheck, logsCheck } from "./checks/containers.ts";
@@ -110,7 +110,7 @@ export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
 /** A running cluster's pod network is known by its nodes: they have ranges of pod addresses, or none. */
 function podNetworkOf(nodes: readonly NodeFacts[]): PodNetwork {
   const ranges = nodes.some(({ podCidr }) => podCidr !== undefined);
-  return Object.values(podNetworks).find(({ nodeRanges }) => nodeRanges === ranges) ?? podNetworks[defaultPodNetwork];
+  return Object.values(podNetworks).find(({ addressing }) => addressing.nodeRanges === ranges) ?? podNetworks[defaultPodNetwork];
 }
 
 /** From where nodes are asked by their own addresses: Linux nodes, or else those of another group. */

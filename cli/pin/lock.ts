@@ -3,6 +3,7 @@ import { type Artifact, isImage } from "../../components/model/artifacts.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { compareVersions, defaultRelease, minorOf, minors, releasePrograms } from "../../components/model/releases.ts";
 import { windowsImageQueries } from "../../components/model/windowsImages.ts";
+import { podNetworkImages } from "../../components/podNetworks/podNetworks.ts";
 
 /** What a publisher says of an artifact. */
 export type Answer =
@@ -62,7 +63,12 @@ export function namedArtifacts(): readonly Named[] {
     ...Object.entries(own),
     ["registry.k8s.io/pause", pause] as const,
   ]);
-  return [...programs.map(([name, version]) => ({ name, version })), ...addOnImages(), ...windowsReleases.flatMap(windowsImageQueries)];
+  return [
+    ...programs.map(([name, version]) => ({ name, version })),
+    ...addOnImages(),
+    ...podNetworkImages(),
+    ...windowsReleases.flatMap(windowsImageQueries),
+  ];
 }
 
 /**

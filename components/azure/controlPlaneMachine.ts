@@ -11,8 +11,8 @@ import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
+import { controlPlanePodAddresses } from "../model/podAddressing.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
-import { podNetwork } from "../podNetworks/podNetworks.ts";
 import {
   acceleratedNetworking,
   bootDiagnostics,
@@ -249,7 +249,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     if (range === undefined) throw new RangeError(`there is no zone ${member.zone}`);
     // Zones of an existing network may share a range.
     const before = spec.controlPlane.members.slice(0, member.index).filter((other) => rangeOf(other) === range);
-    return podNetwork(spec).controlPlaneAddresses(range, before.length);
+    return controlPlanePodAddresses(spec.kubernetes.podNetwork.addressing, range, before.length);
   }
 
   #makeMachine(

@@ -1,10 +1,10 @@
 import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
 import type { ClusterIdentity, NodeSettings } from "../model/nodeSettings.ts";
+import { podsOfWorker } from "../model/podAddressing.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds, terminationSeconds } from "../model/timings.ts";
-import { podNetwork } from "../podNetworks/podNetworks.ts";
 import { resourceGroupName } from "./network.ts";
 
 /**
@@ -100,7 +100,7 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
   const { kubeletLabels, ownLabels, taints } = pool.scheduling;
   const { minSize, maxSize } = groupSize(pool);
   // The autoscaler assumes 110.
-  const pods = podNetwork(spec).podsOf(spec, pool.os);
+  const pods = podsOfWorker(spec.kubernetes);
   return {
     "cluster-autoscaler-enabled": "true",
     "cluster-autoscaler-name": spec.name,

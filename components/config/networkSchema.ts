@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { podNetworkFields } from "../podNetworks/settings.ts";
 import { cidr } from "./forms.ts";
+import { podNetworkFields } from "./podNetworkSchema.ts";
 
 const existingSubnet = (description: string) =>
   z

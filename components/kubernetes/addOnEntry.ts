@@ -12,10 +12,17 @@ export interface ServerCertificate {
   readonly caBundle: Text;
 }
 
+/** What a cluster's pod network runs in it. */
+export type PodNetworkManifests = (
+  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
+  nodeEndpoint: Text,
+) => readonly Manifest[];
+
 /** Values that may be known only after cloud resources exist. They never decide which objects there are. */
 export interface InClusterValues {
   /** Host name of the internal API endpoint. */
   readonly nodeEndpoint: Text;
+  readonly podNetworkManifests: PodNetworkManifests;
   /** Content of `azure.json`, see `azureCloudConfig`; only on Azure, and there required. */
   readonly azureCloudConfig: Text | undefined;
   /** Certificate of the gMSA webhook; only when gMSA is on, and then required. */

@@ -1,7 +1,6 @@
 import { type Artifact, requireArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { otherReleases } from "../model/releases.ts";
-import { podNetworks } from "../podNetworks/podNetworks.ts";
 
 /**
  * Versions of the images that add-ons run; a pair where Windows has a different tag. The lock file has the reference of each, with its
@@ -47,10 +46,9 @@ const versions = {
 /** Repository of an image that an add-on runs. */
 export type ImageName = keyof typeof versions;
 
-/** Name, version and system of every image that an add-on or a pod network runs. */
+/** Name, version and system of every image that an add-on runs. */
 export function addOnImages(): readonly { readonly name: string; readonly version: string; readonly os?: string }[] {
-  const ofNetworks = Object.values(podNetworks).flatMap(({ images }) => Object.entries(images));
-  return [...ofNetworks, ...Object.entries<string | Readonly<Record<string, string>>>(versions)].flatMap(([name, version]) =>
+  return Object.entries<string | Readonly<Record<string, string>>>(versions).flatMap(([name, version]) =>
     typeof version === "string" ? [{ name, version }] : Object.entries(version).map(([os, tag]) => ({ name, version: tag, os })),
   );
 }

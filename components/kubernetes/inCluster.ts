@@ -8,7 +8,7 @@ import { logServices, logsAccount } from "../model/logs.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { accountKey, environmentNames } from "../model/workloadIdentity.ts";
 import { AddOn } from "./addOn.ts";
-import type { AddOnEntry, InClusterValues } from "./addOnEntry.ts";
+import type { AddOnEntry, InClusterValues, PodNetworkManifests } from "./addOnEntry.ts";
 import { inClusterPlan, type PlannedAddOn } from "./addOnList.ts";
 import { cloudController } from "./addOns/cloudController.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
@@ -44,6 +44,8 @@ export interface InClusterArgs {
   readonly pools: readonly WorkerPool[];
   /** Host name of the internal API endpoint, for agents that start before the `kubernetes` Service is reachable. */
   readonly nodeEndpoint: pulumi.Input<string>;
+  /** What the pod network runs in the cluster. */
+  readonly podNetworkManifests: PodNetworkManifests;
   /** Content of `azure.json`, see `azureCloudConfig`. Required on Azure with the cloud controller, unused elsewhere. */
   readonly azureCloudConfig?: pulumi.Input<string>;
   /** Object id of the identity that reads the secrets of gMSA accounts. Required on Azure with such accounts, unused elsewhere. */
@@ -93,6 +95,7 @@ export class InCluster extends pulumi.ComponentResource {
 
     const values = {
       nodeEndpoint: pulumi.output(args.nodeEndpoint),
+      podNetworkManifests: args.podNetworkManifests,
       azureCloudConfig: args.azureCloudConfig === undefined ? undefined : pulumi.secret(args.azureCloudConfig),
       gmsaObjectId: args.gmsaObjectId === undefined ? undefined : pulumi.output(args.gmsaObjectId),
       workloadIdentity:

@@ -1,12 +1,6 @@
-/** One file that a machine receives. */
-export interface PayloadFile {
-  /** Absolute path on the machine: `/opt/fenestra/bootstrap.sh`, `C:\\fenestra\\bootstrap.ps1`. */
-  readonly path: string;
-  /** Text of the file, UTF-8, newline `\n`. Never a secret: secrets are fetched at boot with the machine's own identity. */
-  readonly content: string;
-  /** POSIX mode as cloud-init writes it, for example `0755`. Default `0644`. Ignored on Windows. */
-  readonly mode?: string;
-}
+import type { PayloadFile } from "../model/machineParts.ts";
+
+export type { PayloadFile };
 
 /** What kind of machine a payload is for. */
 type MachineKind = "control-plane" | "linux" | "windows";

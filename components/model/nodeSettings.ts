@@ -1,9 +1,10 @@
 import type { Cloud, StackConfig } from "../config/schema.ts";
-import type { PodNetworkName } from "../podNetworks/names.ts";
 import type { AddOns } from "./addOns.ts";
 import type { AddressPlan } from "./addressPlan.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { Credentials } from "./credentials.ts";
+import type { ClusterAddresses } from "./podAddressing.ts";
+import type { PodNetwork } from "./podNetwork.ts";
 import type { RegistryAccess } from "./registryAccess.ts";
 
 /** Identity of a cluster, shared by everything that belongs to it. */
@@ -16,31 +17,13 @@ export interface ClusterIdentity {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** A program that the stack file names. */
-interface PluginFile {
-  readonly url: string;
-  readonly sha256: string;
-}
-
 /** Kubernetes settings that every node needs. */
-export interface NodeKubernetes {
+export interface NodeKubernetes extends ClusterAddresses {
   /** `1.36.4`. */
   readonly version: string;
   /** `1.36`. */
   readonly minor: string;
-  readonly podCidr: string;
-  readonly podNetwork: PodNetworkName;
-  /** Where pods have addresses of their machine's interface: how many a worker has, and the program that gives them out. */
-  readonly podAddresses:
-    | {
-        readonly perNode: number;
-        readonly plugin: { readonly linux: PluginFile; readonly windows?: PluginFile | undefined };
-      }
-    | undefined;
-  readonly serviceCidr: string;
-  /** Address of CoreDNS's Service: the tenth of the range, kubeadm's choice. */
-  readonly dnsAddress: string;
-  readonly clusterDomain: "cluster.local";
+  readonly podNetwork: PodNetwork;
 }
 
 /** Where machines fetch files and images from, and through which proxy. */

@@ -1,4 +1,3 @@
-import { podNetwork } from "../podNetworks/podNetworks.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
 import { nodePorts, type PortRange, ports } from "./ports.ts";
 
@@ -53,7 +52,9 @@ export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">)
         ? `API servers to the kubelets of ${whose[to]}: logs, exec`
         : `Metrics collectors on workers to the kubelets of ${whose[to]}`,
     ),
-    ...podNetwork(spec).traffic.flatMap(({ role, protocol, ports: range, purpose }) => between(role, protocol, range, () => purpose)),
+    ...spec.kubernetes.podNetwork.traffic.flatMap(({ role, protocol, ports: range, purpose }) =>
+      between(role, protocol, range, () => purpose),
+    ),
     // kube-proxy listens on every node, but only workers are behind the load balancers of Services.
     ...between("node-ports", "tcp", nodePorts, () => "NodePorts of Services", ["workers"]),
     ...between("node-ports-udp", "udp", nodePorts, () => "NodePorts of Services", ["workers"]),

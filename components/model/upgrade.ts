@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { childPath, type Problem } from "../config/problem.ts";
 import type { Cloud } from "../config/schema.ts";
-import { defaultPodNetwork } from "../podNetworks/names.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
 import { encryptionList, keyProblems, serviceAccountList } from "./keyLists.ts";
+import { defaultPodNetwork } from "./podAddressing.ts";
 import { compareVersions, minorOf } from "./releases.ts";
 import { isFirstKeyAlone } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
@@ -78,7 +78,7 @@ export function stateOf({
     ...existingState(cloud, network.existing),
     zones: network.zones.map(({ zone }) => zone),
     podCidr: kubernetes.podCidr,
-    ...(kubernetes.podNetwork === defaultPodNetwork ? {} : { pods: kubernetes.podNetwork }),
+    ...(kubernetes.podNetwork.name === defaultPodNetwork ? {} : { pods: kubernetes.podNetwork.name }),
     serviceCidr: kubernetes.serviceCidr,
     etcdDiskGb: controlPlane.etcdDiskGb,
     ...etcdDiskKey(controlPlane.etcdDisk?.encryptionKey),

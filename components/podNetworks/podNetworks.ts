@@ -1,13 +1,24 @@
-import type { NodeSettings } from "../model/nodeSettings.ts";
+import type { PodNetworkManifests } from "../kubernetes/addOnEntry.ts";
+import type { PodNetworkName } from "../model/podAddressing.ts";
+import type { PodNetwork } from "../model/podNetwork.ts";
 import { azureCni } from "./azureCni/network.ts";
 import { flannel } from "./flannel/network.ts";
-import type { PodNetworkName } from "./names.ts";
-import type { PodNetwork } from "./podNetwork.ts";
+import { flannelManifests } from "./flannel/objects.ts";
 
 /** Every pod network that a stack file may choose, the default first. */
 export const podNetworks: Readonly<Record<PodNetworkName, PodNetwork>> = { flannel, "azure-cni": azureCni };
 
-/** The pod network of a cluster. */
-export function podNetwork({ kubernetes }: { readonly kubernetes: Pick<NodeSettings["kubernetes"], "podNetwork"> }) {
-  return podNetworks[kubernetes.podNetwork];
+const manifests: Readonly<Record<PodNetworkName, PodNetworkManifests>> = {
+  flannel: flannelManifests,
+  // Its programs run when the runtime calls them.
+  "azure-cni": () => [],
+};
+
+/** What a cluster's pod network runs in it. */
+export const podNetworkManifests: PodNetworkManifests = (spec, nodeEndpoint) =>
+  manifests[spec.kubernetes.podNetwork.name](spec, nodeEndpoint);
+
+/** Name and version of every image that a pod network runs. */
+export function podNetworkImages(): readonly { readonly name: string; readonly version: string; readonly os?: string }[] {
+  return Object.values(podNetworks).flatMap(({ images }) => Object.entries(images).map(([name, version]) => ({ name, version })));
 }

@@ -1,6 +1,6 @@
 import { encryptedKeys } from "../../components/config/encrypted.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { awsObjects } from "../fakes/awsObjects.ts";
 import { placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";

@@ -7,7 +7,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import { stackSchema } from "../../components/config/schema.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
-import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 

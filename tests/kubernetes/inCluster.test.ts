@@ -4,6 +4,7 @@ import { InCluster } from "../../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { logsAccount } from "../../components/model/logs.ts";
 import { accountKey } from "../../components/model/workloadIdentity.ts";
+import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { mapOf, type PropertyValue, Secret, secretsIn } from "../../plan/program/values.ts";
 import { type Recorded, resource, shape, withMocks } from "../support/mocks.ts";
@@ -32,6 +33,7 @@ const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "
         apiGate,
         pools,
         nodeEndpoint: "api.internal.test",
+        podNetworkManifests,
         ...(spec.addons.logs === undefined ? {} : { workloadIdentity: podIdentities(spec) }),
         ...(spec.cloud === "azure" ? { azureCloudConfig: "{}", gmsaObjectId: "object-of-identity" } : {}),
       });

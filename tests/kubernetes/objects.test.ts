@@ -5,6 +5,7 @@ import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts"
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
+import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
 import { exampleAccess } from "../machine/windows/examples.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, manifest, manifestsOf, withoutWindows } from "./switches.ts";
@@ -160,7 +161,7 @@ describe("cloud objects", () => {
   });
 
   it("need a cloud configuration on Azure", () => {
-    const values = { nodeEndpoint: "api.internal.test", azureCloudConfig: undefined, gmsaCertificate: undefined };
+    const values = { nodeEndpoint: "api.internal.test", podNetworkManifests, azureCloudConfig: undefined, gmsaCertificate: undefined };
     assert.throws(() => inClusterPlan(azure, values), /the cloud controller on Azure needs a cloud configuration/);
   });
 

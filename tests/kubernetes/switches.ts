@@ -6,6 +6,7 @@ import { type AddOns, addOns } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/workloadIdentity.ts";
+import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
 import { everyAddOn } from "../../rehearsal/everyAddOn.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
@@ -124,6 +125,7 @@ export function logEnvironment({ cloud, region }: Pick<ClusterSpec, "cloud" | "r
 export function planOf(spec: ClusterSpec): readonly PlannedAddOn[] {
   return inClusterPlan(spec, {
     nodeEndpoint: "api.internal.test",
+    podNetworkManifests,
     azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
     gmsaCertificate: spec.addons.gmsa === undefined ? undefined : certificate,
     workloadIdentity:

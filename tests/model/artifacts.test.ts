@@ -16,7 +16,7 @@ import {
   selectableVersions,
 } from "../../components/model/releases.ts";
 import { windowsImage } from "../../components/model/windowsImages.ts";
-import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
+import { podNetworkImages, podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 const lock = readArtifactLock();
@@ -50,7 +50,7 @@ describe("lock file of artifacts", () => {
         touch(Object.values(podNetworks.flannel.artifacts({ ...spec, artifacts: recording }, role)));
       pauseImage(recording, version);
     }
-    for (const image of addOnImages())
+    for (const image of [...addOnImages(), ...podNetworkImages()])
       touch(recording.filter(({ name, version, os }) => name === image.name && version === image.version && os === (image.os ?? os)));
     for (const release of windowsReleases)
       for (const name of ["servercore", "nanoserver", "servercore/iis"] as const) windowsImage(recording, name, release);

@@ -5,8 +5,10 @@ import { ConfigError } from "../../components/config/problem.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { stackSchema } from "../../components/config/schema.ts";
 import { inClusterPlan } from "../../components/kubernetes/addOnList.ts";
-import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { registryFacts } from "../../components/model/registryAccess.ts";
+import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
@@ -59,6 +61,7 @@ function components({ resources }: RecordedProgram): readonly string[] {
 const objects = (spec: ClusterSpec, addOn?: string): readonly string[] =>
   inClusterPlan(spec, {
     nodeEndpoint: "api.test",
+    podNetworkManifests,
     azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
     gmsaCertificate: undefined,
   })
@@ -167,6 +170,7 @@ describe("parity of the clouds", () => {
     const names = (spec: ClusterSpec): readonly string[] =>
       inClusterPlan(spec, {
         nodeEndpoint: "x",
+        podNetworkManifests,
         azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
         gmsaCertificate: undefined,
       }).map(({ name }) => name);

@@ -8,7 +8,6 @@ import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { nodePorts, type PortRange } from "../../components/model/ports.ts";
 import { type MachineGroup, machineGroups } from "../../components/model/traffic.ts";
-import { podNetwork } from "../../components/podNetworks/podNetworks.ts";
 import { probeService } from "../../verify/manifests.ts";
 import { combinations, manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
@@ -225,7 +224,7 @@ describe("ports", () => {
     const objects = manifestsOf(spec);
     const opener = podSpec(manifest(objects, "DaemonSet", "windows-exporter"))?.initContainers?.[0]?.command?.join(" ");
     const open = new Set([
-      ...firewallRules(podNetwork(spec)).map(({ protocol, port }) => `${protocol.toLowerCase()} ${port}`),
+      ...firewallRules(spec.kubernetes.podNetwork).map(({ protocol, port }) => `${protocol.toLowerCase()} ${port}`),
       `tcp ${/-LocalPort (\d+)/.exec(opener ?? "")?.[1]}`,
     ]);
     const linuxOnly = scraped(objects.filter(({ metadata }) => metadata.name === "node-exporter")).map(({ port }) => port);

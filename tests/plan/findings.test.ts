@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { validate } from "../../components/config/load.ts";
 import { windowsCriticalPath } from "../../components/machine/windows/criticalPath.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
-import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { groupFindings, placesOf } from "../../plan/report/finding.ts";
 import { type FindingInput, findings, reaches } from "../../plan/report/findings.ts";

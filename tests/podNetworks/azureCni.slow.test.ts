@@ -7,9 +7,9 @@ import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts"
 import { linuxWorkerStages, withPodNetwork } from "../../components/machine/linux/stages.ts";
 import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
 import { readWindowsScript } from "../../components/machine/windows/worker.ts";
-import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { changeProblems, stateOf } from "../../components/model/upgrade.ts";
 import { azureCni, windowsConflist } from "../../components/podNetworks/azureCni/network.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { collectAzureHosts } from "../../plan/fakes/azureMachines.ts";
 import { existingOf } from "../../plan/fakes/existing.ts";
 import { mapOf } from "../../plan/program/values.ts";

@@ -1,6 +1,7 @@
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { loadConfig } from "../../components/config/load.ts";
-import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { ExistingResources } from "../../plan/fakes/existing.ts";
 import { connected, type OutputMode, type RecordedHook, RecordingEngine } from "../../plan/program/engine.ts";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
-import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { planOfRun } from "../../plan/report/makePlan.ts";

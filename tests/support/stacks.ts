@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
-import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 
 /** Stack files of the tests' own: what users keep in `stacks/` changes no test's result. */
 export const testStacks = new URL("../stacks/", import.meta.url);

@@ -1,4 +1,4 @@
-import type { PodNetwork } from "../../components/podNetworks/podNetwork.ts";
+import type { PodNetwork } from "../../components/model/podNetwork.ts";
 import type { VerifyContext } from "../check.ts";
 import { closedPort, type ProbePod, probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";

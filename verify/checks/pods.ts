@@ -1,5 +1,5 @@
 import { CheckFailure, CheckSkipped, expect } from "../../checks/check.ts";
-import type { PodNetwork } from "../../components/podNetworks/podNetwork.ts";
+import type { PodNetwork } from "../../components/model/podNetwork.ts";
 import type { VerifyCheck, VerifyContext } from "../check.ts";
 import { type ProbePod, probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";

@@ -1,10 +1,10 @@
 import { networkPrefixes } from "../../model/addressPlan.ts";
 import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../../model/cidr.ts";
 import { poolGroups } from "../../model/pools.ts";
-import { podNetworkRules, whereNodesHaveRanges } from "../../podNetworks/rules.ts";
 import type { Problem } from "../problem.ts";
 import type { StackConfig } from "../schema.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
+import { podNetworkRules, whereNodesHaveRanges } from "./podNetworks.ts";
 import { type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;

@@ -1,6 +1,5 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { podNetworkManifests } from "../../podNetworks/objects.ts";
 import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
 import type { Manifest } from "../manifest.ts";
 import { type Account, boundClusterRole, serviceAccount, small } from "../workload.ts";
@@ -20,7 +19,7 @@ export const networking: AddOnEntry = {
  */
 function networkingManifests(
   spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
-  { nodeEndpoint }: InClusterValues,
+  { nodeEndpoint, podNetworkManifests }: InClusterValues,
 ): readonly Manifest[] {
   return [
     ...podNetworkManifests(spec, nodeEndpoint),

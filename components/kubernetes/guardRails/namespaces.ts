@@ -1,11 +1,10 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { monitoringNamespace } from "../addOns/monitoring.ts";
 import type { Requirement } from "./policy.ts";
 
 /** Namespaces of the system, in which HostProcess pods and pods on control-plane machines belong. */
 export function systemNamespaces(spec: Pick<ClusterSpec, "kubernetes">): readonly string[] {
-  const { namespace } = podNetwork(spec);
+  const { namespace } = spec.kubernetes.podNetwork;
   return ["kube-system", ...(namespace === undefined ? [] : [namespace]), monitoringNamespace];
 }
 

@@ -1,6 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { buildLabel, windowsTaint } from "../../model/pools.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { text, texts } from "./cel.ts";
 
 /** One thing that Windows ignores or cannot do. */
@@ -26,7 +25,7 @@ const probes = ["livenessProbe", "readinessProbe", "startupProbe"]
  * "Compatibility and limitations"). What it refuses by itself is not repeated.
  */
 export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">): readonly WindowsLimit[] {
-  const { windows: network } = podNetwork(spec);
+  const { windows: network } = spec.kubernetes.podNetwork;
   const deaf = spec.windows.filter((release) => !network.hostReachesOwnPods(release)).map(({ name }) => name);
   return [
     {

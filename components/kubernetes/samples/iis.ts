@@ -1,6 +1,5 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { Container, Manifest } from "../manifest.ts";
 import { loadBalancer, windowsDeployment, yearOf } from "./sampleSite.ts";
 
@@ -20,7 +19,7 @@ export function iisManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "k
           image: windowsImage(spec.artifacts, "servercore/iis", os),
           ports: [{ name: "http", containerPort: 80 }],
           readinessProbe: {
-            ...answers(podNetwork(spec).windows.hostReachesOwnPods(os)),
+            ...answers(spec.kubernetes.podNetwork.windows.hostReachesOwnPods(os)),
             periodSeconds: 5,
             timeoutSeconds: 5,
           },

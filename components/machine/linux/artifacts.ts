@@ -1,9 +1,8 @@
 import { downloadUrl } from "../../model/artifacts.ts";
+import type { Placement } from "../../model/machineParts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
-import type { Placement } from "./placement.ts";
 import { tsvFile } from "./shell.ts";
 
 const program: Placement = { kind: "binary", destination: "/usr/local/bin" };
@@ -34,7 +33,7 @@ interface OwnProgram {
  */
 export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux", more?: OwnProgram): string {
   const mirror = spec.mirror.artifacts;
-  const network = podNetwork(spec);
+  const network = spec.kubernetes.podNetwork;
   const artifacts = Object.entries({
     ...machineArtifacts(spec.artifacts, spec.kubernetes.version, role),
     ...network.artifacts(spec, role),

@@ -4,7 +4,6 @@ import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
 import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours } from "../../model/timings.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
 import { withTemplates } from "../loginFiles.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
@@ -39,7 +38,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     spec,
     withEncryption(spec, admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission)),
   );
-  const stages = withPodNetwork(withCredentials(spec, shared), podNetwork(spec));
+  const stages = withPodNetwork(withCredentials(spec, shared), spec.kubernetes.podNetwork);
   const jobs = scheduledJobs(args.access.snapshots === undefined ? undefined : spec.controlPlane.backup.everyHours);
   const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };

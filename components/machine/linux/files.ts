@@ -3,7 +3,6 @@ import type { Cloud } from "../../config/schema.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { pauseImage } from "../../model/releases.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFlags } from "../credentialProvider.ts";
 import { type KubeletArgs, kubeletConfiguration } from "../kubeletConfig.ts";
@@ -112,7 +111,7 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
       const unit = rootFile(`/etc/systemd/system/${name}`);
       return name === kubelet ? kubeletUnit(unit, requiresMount) : unit;
     }),
-    ...podNetwork(spec).linux.files(),
+    ...spec.kubernetes.podNetwork.linux.files(),
   ];
 }
 

@@ -3,7 +3,6 @@ import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import { keySetUrl, type ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
 import { controlPlaneTaint } from "../kubeletConfig.ts";
@@ -155,7 +154,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
     },
     controllerManager: {
       extraArgs: args({
-        "allocate-node-cidrs": String(podNetwork(spec).nodeRanges),
+        "allocate-node-cidrs": String(spec.kubernetes.podNetwork.addressing.nodeRanges),
         "bind-address": "127.0.0.1",
         "kube-api-burst": kubernetes.clientLimits.burst,
         "kube-api-qps": kubernetes.clientLimits.qps,

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { hasCredentials } from "../../model/credentials.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
+import type { PodNetwork } from "../../model/podNetwork.ts";
 import type { LinuxPool } from "../../model/pools.ts";
-import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
 import { annotationPatch, hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile } from "../payload.ts";
 import { trustFiles } from "../trust.ts";

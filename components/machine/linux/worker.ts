@@ -1,7 +1,6 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { LinuxPool } from "../../model/pools.ts";
 import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
@@ -38,7 +37,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     ...workerAttempts,
     ...(pool.timeZone === undefined ? {} : { TIME_ZONE: pool.timeZone }),
   };
-  const stages = withPodNetwork(withTrust(spec, withCredentials(spec, workerStages(pool))), podNetwork(spec));
+  const stages = withPodNetwork(withTrust(spec, withCredentials(spec, workerStages(pool))), spec.kubernetes.podNetwork);
   const drain = script("drain.sh");
   const files = withTemplates("linux", [
     ...linuxFiles({ spec, pool, stages, env }),

@@ -1,9 +1,8 @@
 import { type Artifact, downloadUrl } from "../../model/artifacts.ts";
 import { loginHost } from "../../model/credentials.ts";
 import type { DownloadSettings, NodeSettings } from "../../model/nodeSettings.ts";
+import type { PodNetwork } from "../../model/podNetwork.ts";
 import { machineArtifacts } from "../../model/releases.ts";
-import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
 import { mirrorLogin } from "../proxy.ts";
 import { windowsPaths } from "./paths.ts";
@@ -72,7 +71,7 @@ export function sources(spec: Pick<DownloadSettings, "mirror" | "network" | "cre
 
 /** Every file that a Windows node of this cluster downloads. */
 export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[] {
-  const network = podNetwork(spec);
+  const network = spec.kubernetes.podNetwork;
   const wanted: Readonly<Record<string, Artifact>> = {
     ...machineArtifacts(spec.artifacts, spec.kubernetes.version, "windows"),
     ...network.artifacts(spec, "windows"),

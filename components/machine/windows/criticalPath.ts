@@ -1,8 +1,7 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsFacts } from "../../model/operatingSystems.ts";
+import type { PodNetwork } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
-import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts } from "./ccg.ts";
 import { stagesOf, type WindowsStageName, windowsReboots, windowsStages } from "./stages.ts";
@@ -99,7 +98,7 @@ export interface CriticalPath {
 export function windowsCriticalPath(spec: NodeSettings, pool: WindowsPool, megabitsPerSecond = 500): CriticalPath {
   const files = [...windowsArtifacts(spec), ...ccgArtifacts(spec, pool)].map(({ name, stage }) => ({
     stage,
-    ...size(artifactSizes(podNetwork(spec)), name),
+    ...size(artifactSizes(spec.kubernetes.podNetwork), name),
   }));
   const pause = { stage: "ready", ...size(pauseImageSizes, pool.release.name) } as const;
   const downloads = [...files, pause];

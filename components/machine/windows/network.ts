@@ -1,8 +1,7 @@
 import type { Cloud } from "../../config/schema.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
+import type { FirewallRule, PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
-import type { FirewallRule, PodNetwork } from "../../podNetworks/podNetwork.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 
 /**
  * Host routes to the cloud's own services, restored at each boot and whenever a virtual switch is created, which loses them
@@ -26,6 +25,6 @@ export function firewallRules({ windows }: PodNetwork): readonly FirewallRule[] 
 
 /** The network section of `machine.json`. */
 export function windowsNetwork(spec: Pick<NodeSettings, "cloud" | "kubernetes">) {
-  const network = podNetwork(spec);
+  const network = spec.kubernetes.podNetwork;
   return network.windows.section({ routes: hostRoutes(spec.cloud), firewall: firewallRules(network) });
 }

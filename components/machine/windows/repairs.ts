@@ -1,3 +1,4 @@
+import type { RegistryKey } from "../../model/machineParts.ts";
 import type { WindowsFacts } from "../../model/operatingSystems.ts";
 
 /*
@@ -11,15 +12,6 @@ import type { WindowsFacts } from "../../model/operatingSystems.ts";
  * Left out of AKS's are SDNRemoteArpMacAddress and SourcePortPreservationForHostPort, which belong to Azure CNI. Where the two disagree,
  * image-builder wins, because its tests run on overlay networks.
  */
-
-/** A registry key and its values; all of one type. */
-export interface RegistryKey {
-  readonly path: string;
-  readonly type: "DWord" | "String" | "ExpandString";
-  readonly values: Readonly<Record<string, number | string>>;
-  /** Whether its values take effect only after a restart of Windows, because drivers or services read them at start. */
-  readonly reboot: boolean;
-}
 
 /** A fix shipped in an update, enabled here. */
 interface Repair {

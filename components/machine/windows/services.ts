@@ -1,7 +1,6 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { containerdPaths } from "../containerd.ts";
 import { credentialFlags } from "../credentialProvider.ts";
 import { checked, kubeletFlags, workerLabels } from "../kubeletFlags.ts";
@@ -87,7 +86,7 @@ export function kubeProxyProgram(spec: Pick<NodeSettings, "kubernetes">) {
       `--kubeconfig=${windowsPaths.kubeProxyKubeconfig}`,
       `--hostname-override=${placeholders.nodeName}`,
       "--proxy-mode=kernelspace",
-      ...podNetwork(spec).windows.kubeProxy,
+      ...spec.kubernetes.podNetwork.windows.kubeProxy,
       "--enable-dsr=true",
       `--bind-address=${placeholders.nodeIp}`,
       `--cluster-cidr=${kubernetes.podCidr}`,

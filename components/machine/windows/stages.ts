@@ -1,7 +1,6 @@
 import { hasCredentials } from "../../model/credentials.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { fingerprint } from "../fingerprint.ts";
 import { hasOwnStage } from "../ownSteps.ts";
@@ -70,7 +69,7 @@ type PoolSteps = Pick<WindowsPool, "ccgPlugin" | "timeZone" | "annotations" | "b
 /** The sections of `machine.json` that stages read. */
 export function stageSections({ spec, pool, access: { cloud } }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   return {
-    os: windowsSystem(cloud.kind, pool, podNetwork(spec)),
+    os: windowsSystem(cloud.kind, pool, spec.kubernetes.podNetwork),
     curl: curlArguments(spec),
     ...loginData(cloud, configs),
     artifacts: [...windowsArtifacts(spec), ...logCollectorArtifacts(spec), ...ccgArtifacts(spec, pool)],
@@ -171,7 +170,7 @@ const records = [
     connects: true,
     uses: ["identity.ps1", "sigv4.ps1"],
     inputs: ({ access, contents }) => [access.cloud, contents],
-    fills: (spec) => [windowsPaths.kubeletConfig, podNetwork(spec).windows.conflistTemplate],
+    fills: (spec) => [windowsPaths.kubeletConfig, spec.kubernetes.podNetwork.windows.conflistTemplate],
   },
   {
     // Before the kubelet, since the first pod may need it.

@@ -1,9 +1,9 @@
 import type { Cloud } from "../../config/schema.ts";
+import type { RegistryKey } from "../../model/machineParts.ts";
+import type { PodNetwork } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { nodePorts } from "../../model/ports.ts";
-import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
 import { windowsPaths } from "./paths.ts";
-import type { RegistryKey } from "./repairs.ts";
 
 /** The operating system's section of `machine.json`. */
 export interface WindowsSystem {

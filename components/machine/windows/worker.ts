@@ -1,10 +1,9 @@
 import { stringify } from "yaml";
+import type { PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
-import type { PodNetwork } from "../../podNetworks/podNetwork.ts";
-import { podNetwork } from "../../podNetworks/podNetworks.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { CloudAccess } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
@@ -104,7 +103,7 @@ const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptEx
 /** Payload of a Windows worker. Contains no secret. */
 export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const { spec, pool } = args;
-  const network = podNetwork(spec);
+  const network = spec.kubernetes.podNetwork;
   const configs: readonly PayloadFile[] = [
     { path: windowsPaths.kubeletConfig, content: stringify(kubeletConfiguration({ spec, pool })) },
     {
@@ -157,7 +156,7 @@ function cloudData(cloud: CloudAccess) {
 /** Every setting of a pool's machines as data, read by the scripts. */
 export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
-  const ofPods = podNetwork(spec);
+  const ofPods = spec.kubernetes.podNetwork;
   const rules = stagesOf(spec, pool);
   const sections = stageSections({ spec, pool, access }, configs);
   const contents = configs.map(({ path, content }) => [path, content] as const);

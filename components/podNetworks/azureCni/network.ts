@@ -1,9 +1,9 @@
 import { readScript, withoutComments } from "../../machine/script.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
-import { addressAt, cidr } from "../../model/cidr.ts";
-import type { NodeSettings } from "../../model/nodeSettings.ts";
+import { podAddressing } from "../../model/podAddressing.ts";
+import type { PodNetwork, PodNetworkInputs } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
-import { type PodNetwork, podAcls } from "../podNetwork.ts";
+import { podAcls } from "../podAcls.ts";
 
 /*
  * Azure CNI in node-subnet mode: pods get secondary addresses of their machine's network interface. Of the modes of
@@ -22,12 +22,6 @@ const cniVersion = "0.3.0";
 /** Resolver of the platform, the second of a Windows pod. */
 const platformResolver = "168.63.129.16";
 
-/**
- * Pods of a control-plane machine, and addresses for them after those of machines, in a /26 per zone: three machines and their pods fit, so that
- * CoreDNS may run there while there is no Linux worker.
- */
-const controlPlane = { pods: 15, prefix: 26, firstAddress: 16 } as const;
-
 const paths = {
   linuxConflist: "/etc/cni/net.d/10-azure.conflist",
   stage: "/opt/fenestra/stages/pod-network.sh",
@@ -43,11 +37,6 @@ const paths = {
 const stateFiles = ["C:\\Windows\\System32", "C:\\k"].flatMap((folder) =>
   ["azure-vnet.json", "azure-vnet-ipam.json"].flatMap((file) => [`${folder}\\${file}`, `${folder}\\${file}.lock`]),
 );
-
-/** Addresses that a subnet has at least for so many control-plane machines and their pods, with the last one, which Azure keeps. */
-export function controlPlaneAddressesOf(machines: number): number {
-  return controlPlane.firstAddress + machines * controlPlane.pods + 1;
-}
 
 /** Configuration of Linux nodes: a host route for each pod and no bridge. The mode is named, because left out it means another. */
 function linuxConflist(): string {
@@ -70,7 +59,7 @@ function linuxConflist(): string {
  * version 1 of HNS's schema: the plug-in fails on the other form (network/policy/policy_windows.go).
  */
 export function windowsConflist(
-  { cloud, kubernetes }: Pick<NodeSettings, "cloud" | "kubernetes">,
+  { cloud, kubernetes }: Pick<PodNetworkInputs, "cloud" | "kubernetes">,
   { metadataAcl }: Pick<WindowsPool, "metadataAcl">,
 ): string {
   const policy = (value: Readonly<Record<string, unknown>>) => ({ Name: "EndpointPolicy", Value: value });
@@ -106,15 +95,7 @@ export function windowsConflist(
 export const azureCni: PodNetwork = {
   name: "azure-cni",
   namespace: undefined,
-  nodeRanges: false,
-  podCidr: ({ network }) => network.cidr,
-  podsOf: ({ kubernetes }, role) => (role === "control-plane" ? controlPlane.pods : kubernetes.podAddresses?.perNode),
-  controlPlanePrefix: controlPlane.prefix,
-  // Fixed, so that they never take the address of a machine that is made later.
-  controlPlaneAddresses: (range, position) =>
-    Array.from({ length: controlPlane.pods }, (_, index) =>
-      addressAt(cidr(range), controlPlane.firstAddress + position * controlPlane.pods + index),
-    ),
+  addressing: podAddressing["azure-cni"],
   artifacts: ({ kubernetes }, role) => {
     const os = role === "windows" ? "windows" : "linux";
     const file = kubernetes.podAddresses?.plugin[os];

@@ -1,10 +1,11 @@
 import { placeholders } from "../../machine/placeholders.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import { type Artifact, requireArtifact } from "../../model/artifacts.ts";
-import type { NodeSettings } from "../../model/nodeSettings.ts";
+import { podAddressing } from "../../model/podAddressing.ts";
+import type { PodNetwork, PodNetworkInputs } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { cniSpecVersion } from "../../model/releases.ts";
-import { type PodNetwork, podAcls } from "../podNetwork.ts";
+import { podAcls } from "../podAcls.ts";
 
 /** flannel for every minor: one agent runs on all nodes. */
 const releases = { agent: "0.28.9", cni: "1.9.1-flannel3" } as const;
@@ -105,7 +106,7 @@ interface EndpointPolicy {
  * mappings, since win-overlay implements none.
  */
 export function flannelConflist(
-  { cloud, kubernetes }: Pick<NodeSettings, "cloud" | "kubernetes">,
+  { cloud, kubernetes }: Pick<PodNetworkInputs, "cloud" | "kubernetes">,
   { metadataAcl }: Pick<WindowsPool, "metadataAcl">,
 ): string {
   const policy = (type: EndpointPolicy["value"]["Type"], settings: Readonly<Record<string, unknown>>): EndpointPolicy => ({
@@ -142,12 +143,7 @@ export function flannelConflist(
 export const flannel: PodNetwork = {
   name: "flannel",
   namespace: flannelNamespace,
-  nodeRanges: true,
-  podCidr: ({ kubernetes }) => kubernetes.podCidr,
-  podsOf: () => undefined,
-  // Room for five machines in one zone, from the tenth address on, and the smallest subnet that AWS allows.
-  controlPlanePrefix: 28,
-  controlPlaneAddresses: () => [],
+  addressing: podAddressing.flannel,
   artifacts: ({ artifacts: lock }, role) =>
     role === "windows"
       ? {

@@ -4,7 +4,6 @@ import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
-import { podNetwork } from "../../../components/podNetworks/podNetworks.ts";
 import { type Found, key, production, type Rule, worse } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
@@ -156,7 +155,7 @@ export const stackRules: readonly Rule[] = [
               id: "windows-past-upstream-support",
               level: "warning",
               path: `${pool.path}.os`,
-              message: `${pool.release.title} is no longer listed by upstream Kubernetes${podNetwork(spec).windows.hostReachesOwnPods(pool.release) ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes by pod address fail"}.`,
+              message: `${pool.release.title} is no longer listed by upstream Kubernetes${spec.kubernetes.podNetwork.windows.hostReachesOwnPods(pool.release) ? "" : ", and its nodes cannot reach their own pods, so HTTP and TCP probes by pod address fail"}.`,
               remedy: `Move the workloads to a ${supportedReleases} pool, with images of that build.`,
             },
           ]
@@ -164,7 +163,7 @@ export const stackRules: readonly Rule[] = [
     ),
   ({ spec }) =>
     spec.pools.flatMap(({ release, image, path }): readonly Found[] => {
-      const repaired = podNetwork(spec).windows.repaired[release.name];
+      const repaired = spec.kubernetes.podNetwork.windows.repaired[release.name];
       if (repaired === undefined || image === "latest") return [];
       const made = imageDate(image);
       if (made !== undefined && made >= repaired) return [];

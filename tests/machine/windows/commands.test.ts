@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
-import type { PodNetwork } from "../../../components/podNetworks/podNetwork.ts";
+import type { PodNetwork } from "../../../components/model/podNetwork.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { commandNames } from "../../support/powershell.ts";
 

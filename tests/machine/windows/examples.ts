@@ -4,10 +4,11 @@ import type { PoolAccess } from "../../../components/machine/cloudAccess.ts";
 import type { MachinePayload, WorkerPayload } from "../../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
 import { readArtifactLock } from "../../../components/model/artifacts.ts";
-import { type ClusterSpec, clusterSpec } from "../../../components/model/clusterSpec.ts";
+import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { WindowsPool } from "../../../components/model/pools.ts";
 import { minorOf, minors, selectableVersions } from "../../../components/model/releases.ts";
+import { clusterSpec } from "../../../components/spec/clusterSpec.ts";
 import { exampleSpec, stackConfig } from "../../support/stacks.ts";
 
 /** One Windows pool of an example stack, at one Kubernetes release. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { firewallRules, hostRoutes, windowsNetwork } from "../../../components/machine/windows/network.ts";
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import { flannel, flannelConflist } from "../../../components/podNetworks/flannel/network.ts";
-import { podAcls } from "../../../components/podNetworks/podNetwork.ts";
+import { podAcls } from "../../../components/podNetworks/podAcls.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 
 /** Keys that each type of policy may have below `Settings` in HCN version 2, from microsoft/hcsshim, hcn/hcnpolicy.go. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { pinnedFile } from "../config/forms.ts";
-import { podNetworkNames } from "./names.ts";
+import { podNetworkNames } from "../model/podAddressing.ts";
+import { pinnedFile } from "./forms.ts";
 
 /** Most pods of a machine whose pods have addresses of its network interface: AKS's own limit; Azure's is 256 addresses on an interface. */
 const mostPods = 250;
@@ -42,10 +42,3 @@ export const podNetworkFields = {
     .optional()
     .meta({ description: "Settings of azure-cni, required with it." }),
 };
-
-const networkPart = z.object(podNetworkFields);
-
-/** Settings of a network whose pods have addresses of their machine's interface; `undefined` for any other. */
-export function podAddresses({ azureCni }: z.output<typeof networkPart>) {
-  return azureCni === undefined ? undefined : { perNode: azureCni.podsPerNode, plugin: azureCni.plugin };
-}

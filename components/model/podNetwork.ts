@@ -1,14 +1,10 @@
-import type { Cloud, StackConfig } from "../config/schema.ts";
-import type { Placement } from "../machine/linux/placement.ts";
-import type { Stage } from "../machine/linux/stage.ts";
-import type { PayloadFile } from "../machine/payload.ts";
-import type { RegistryKey } from "../machine/windows/repairs.ts";
-import type { Artifact } from "../model/artifacts.ts";
-import type { NodeSettings } from "../model/nodeSettings.ts";
-import type { OperatingSystemName, WindowsFacts } from "../model/operatingSystems.ts";
-import type { WindowsPool } from "../model/pools.ts";
-import type { PortRange } from "../model/ports.ts";
-import type { PodNetworkName } from "./names.ts";
+import type { Cloud } from "../config/schema.ts";
+import type { Artifact } from "./artifacts.ts";
+import type { PayloadFile, Placement, RegistryKey, Stage } from "./machineParts.ts";
+import type { OperatingSystemName, WindowsFacts } from "./operatingSystems.ts";
+import type { ClusterAddresses, PodAddressing, PodNetworkName } from "./podAddressing.ts";
+import type { WindowsPool } from "./pools.ts";
+import type { PortRange } from "./ports.ts";
 
 /** Which machine something is for. */
 type Role = "control-plane" | "linux" | "windows";
@@ -46,6 +42,13 @@ interface WindowsNetworkSection {
   readonly reservations: string;
 }
 
+/** What a pod network's files are made from. */
+export interface PodNetworkInputs {
+  readonly cloud: Cloud;
+  readonly artifacts: readonly Artifact[];
+  readonly kubernetes: ClusterAddresses;
+}
+
 /** What a pod network needs on a Linux machine. */
 interface LinuxPart {
   /** Its files, scripts of its stages included. */
@@ -65,7 +68,7 @@ interface WindowsPart {
   readonly places: Readonly<Record<string, { readonly unpack: boolean; readonly program: boolean; readonly as?: string }>>;
   /** Megabytes of its downloads by their names, with the origin of each figure. */
   readonly sizes: Readonly<Record<string, { readonly megabytes: number; readonly source: string }>>;
-  readonly files: (spec: Pick<NodeSettings, "cloud" | "kubernetes">, pool: Pick<WindowsPool, "metadataAcl">) => readonly PayloadFile[];
+  readonly files: (spec: Pick<PodNetworkInputs, "cloud" | "kubernetes">, pool: Pick<WindowsPool, "metadataAcl">) => readonly PayloadFile[];
   readonly conflistTemplate: string;
   /** Folders that only the system may read or write. */
   readonly protectedFolders: readonly string[];
@@ -86,28 +89,17 @@ interface WindowsPart {
   readonly repaired: Partial<Record<OperatingSystemName, string>>;
 }
 
-/** Everything that differs between pod networks but the objects in the cluster, see `objects.ts`: one object per network, in its folder. */
+/**
+ * Everything that differs between pod networks but their objects in the cluster: one value per network, in its folder of `podNetworks`. Nobody
+ * imports one but `podNetworks/podNetworks.ts`; a cluster's own is in its spec.
+ */
 export interface PodNetwork {
   readonly name: PodNetworkName;
   /** Namespace of its agents; `undefined` when it runs none. */
   readonly namespace: string | undefined;
-  /** Whether each node has a range of the pods' network, which the controller manager allocates. */
-  readonly nodeRanges: boolean;
-  /** The pods' network. */
-  readonly podCidr: (config: Pick<StackConfig, "kubernetes" | "network">) => string;
-  /** Most pods of a machine where each is an address of the machine's own interface, from its creation on; `undefined` elsewhere. */
-  readonly podsOf: (spec: Pick<NodeSettings, "kubernetes">, role: Role) => number | undefined;
-  /** Prefix of the control plane's range in each zone, in bits. */
-  readonly controlPlanePrefix: number;
-  /**
-   * Addresses for the pods of a control-plane machine.
-   *
-   * @param range control plane's range of its zone
-   * @param position of the machine among those of its zone
-   */
-  readonly controlPlaneAddresses: (range: string, position: number) => readonly string[];
+  readonly addressing: PodAddressing;
   /** Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks one */
-  readonly artifacts: (spec: Pick<NodeSettings, "artifacts" | "kubernetes">, role: Role) => Readonly<Record<string, Artifact>>;
+  readonly artifacts: (spec: PodNetworkInputs, role: Role) => Readonly<Record<string, Artifact>>;
   /** Versions of the images that it runs in the cluster. */
   readonly images: Readonly<Record<string, string>>;
   readonly traffic: readonly PodTraffic[];
@@ -119,49 +111,4 @@ export interface PodNetwork {
     /** What to look at when nodes of a system do not reach each other's pods. */
     readonly lookAt: Readonly<Record<"linux" | "windows", string>>;
   };
-}
-
-/** Address of the instance metadata service on both clouds. */
-const metadataAddress = "169.254.169.254";
-
-/**
- * TCP destinations blocked for pods: the metadata service, which would give them the node's identity, and on Azure the two ports of the
- * platform's address that hand out certificates and extension settings.
- */
-function blockedForPods(cloud: Cloud): readonly { readonly address: string; readonly port: number }[] {
-  const platform = "168.63.129.16";
-  return [
-    { address: metadataAddress, port: 80 },
-    ...(cloud === "azure"
-      ? [
-          { address: platform, port: 80 },
-          { address: platform, port: 32526 },
-        ]
-      : []),
-  ];
-}
-
-/** TCP as HNS's ACL policies number it. */
-const tcp = "6";
-/** Priorities: a lower number wins, 65500 is the last that HNS accepts from users. */
-const priority = { block: 200, allow: 65_500 } as const;
-
-/**
- * Fields of the ACL policies of a pod's endpoint, those of AKS, the only set known to work on all releases of Windows Server (Azure/AgentBaker,
- * staging/cse/windows/azurecnifunc.ps1). The two that allow everything are needed, because the first ACL of any kind turns an endpoint's default
- * into deny. A host firewall rule would not do: pod traffic never passes the host's own stack (microsoft/Windows-Containers#617).
- */
-export function podAcls(cloud: Cloud): readonly Readonly<Record<string, unknown>>[] {
-  return [
-    ...blockedForPods(cloud).map(({ address, port }) => ({
-      Action: "Block",
-      Direction: "Out",
-      Protocols: tcp,
-      RemoteAddresses: `${address}/32`,
-      RemotePorts: `${port}`,
-      Priority: priority.block,
-      RuleType: "Switch",
-    })),
-    ...["In", "Out"].map((direction) => ({ Action: "Allow", Direction: direction, Priority: priority.allow })),
-  ];
 }

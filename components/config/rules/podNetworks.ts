@@ -1,13 +1,12 @@
-import { childPath, type Problem } from "../config/problem.ts";
-import { poolRule, type Rule, rule } from "../config/rules/rule.ts";
-import type { PoolConfig } from "../config/schema.ts";
-import { hasSettings, type Settings } from "../config/settings.ts";
-import { addressPlan } from "../model/addressPlan.ts";
-import { addressCount, type Cidr, cidr, contains, parseCidr } from "../model/cidr.ts";
-import { azureCni, controlPlaneAddressesOf } from "./azureCni/network.ts";
-import { defaultPodNetwork } from "./names.ts";
-import { podNetworks } from "./podNetworks.ts";
+import { addressPlan } from "../../model/addressPlan.ts";
+import { addressCount, type Cidr, cidr, contains, parseCidr } from "../../model/cidr.ts";
+import { controlPlaneAddresses, defaultPodNetwork, type PodNetworkName, podAddressing } from "../../model/podAddressing.ts";
+import { childPath, type Problem } from "../problem.ts";
+import type { PoolConfig } from "../schema.ts";
+import { hasSettings, type Settings } from "../settings.ts";
+import { poolRule, type Rule, rule } from "./rule.ts";
 
+const azureCni = podAddressing["azure-cni"];
 const path = (...fields: readonly string[]): string => fields.reduce<string>(childPath, "config.fenestra:network");
 const subnetPath = (zone: string, role: string): string => path("existing", "subnets", zone, role, "cidr");
 
@@ -119,7 +118,7 @@ function subnetsOf(
   if (existing === undefined) {
     const prefix = parseCidr(value)?.prefix ?? 32;
     if (prefix > leastNetwork) return [];
-    const plan = addressPlan(value, zones, azureCni.controlPlanePrefix);
+    const plan = addressPlan(value, zones, azureCni.controlPlane.prefix);
     return plan.zones.map((ranges) => ({ path: path("cidr"), value, range: cidr(ranges[role]), zones: [ranges.zone] }));
   }
   const named = zones.flatMap((zone) => {
@@ -189,7 +188,7 @@ const roomForControlPlane = rule(
     return subnetsOf("controlPlane", given).flatMap((subnet): readonly Problem[] => {
       const placed = Array.from({ length: replicas }, (_, index) => zones[index % zones.length] ?? "");
       const machines = placed.filter((zone) => subnet.zones.includes(zone)).length;
-      const wanted = controlPlaneAddressesOf(machines);
+      const wanted = controlPlaneAddresses(azureCni, machines);
       if (wanted <= addressCount(subnet.range.prefix)) return [];
       return given["network.existing"] === undefined
         ? [
@@ -245,8 +244,8 @@ function machinesIn(pool: PoolConfig, zone: string, all: readonly string[]): num
   return here && most > 0 ? most + 1 : 0;
 }
 
-function ranged(pods: string | undefined): boolean {
-  return Object.values(podNetworks).some(({ name, nodeRanges }) => name === (pods ?? defaultPodNetwork) && nodeRanges);
+function ranged(pods: PodNetworkName | undefined): boolean {
+  return podAddressing[pods ?? defaultPodNetwork].nodeRanges;
 }
 
 /** The same rule where nodes have ranges of the pods' network, and none elsewhere. */

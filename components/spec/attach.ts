@@ -1,10 +1,10 @@
+import { loadConfig, validate } from "../config/load.ts";
+import { ConfigError, configPrefix, type Problem } from "../config/problem.ts";
+import type { PoolConfig, StackConfig } from "../config/schema.ts";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
-import { clusterSpec } from "../model/clusterSpec.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { type PoolSpec, poolGroups, poolSpecs } from "../model/pools.ts";
-import { loadConfig, validate } from "./load.ts";
-import { ConfigError, configPrefix, type Problem } from "./problem.ts";
-import type { PoolConfig, StackConfig } from "./schema.ts";
+import { clusterSpec } from "./clusterSpec.ts";
 
 /** Pools that a program attaches to the cluster of another one. */
 export interface AttachedPools {
