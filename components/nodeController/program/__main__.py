@@ -1,0 +1,84 @@
+# The node controller: who is a machine, and is it well. Runs on every control-plane machine; one of them acts.
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+from api import Api, Feed
+from controller import Controller
+from lease import RENEW, Lease
+from machines import Trouble
+from status import Board
+
+# Seconds between turns, and of the life of this process: it ends before its certificate does, and systemd starts it with a new one.
+TURN, LIFE = 1.0, 3 * 24 * 3600
+
+
+class Clock:
+    wall = staticmethod(time.time)
+
+    @staticmethod
+    def own():
+        # Goes on while the machine is frozen.
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def log(text):
+    print(text.replace("\n", " ")[:1000], file=sys.stderr, flush=True)
+
+
+def notify(text):
+    # sd_notify(3): without a socket nobody waits for it.
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if address[:1] in ("/", "@"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+            to.connect(address.replace("@", "\0", 1))
+            to.sendall(text.encode())
+
+
+def renew(lease, ending):
+    # In a thread of its own: a list of the cloud may take long. Who hangs elsewhere is ended by systemd.
+    said = ""
+    while not ending.wait(RENEW):
+        try:
+            lease.leads()
+            said = ""
+        except Trouble as error:
+            if str(error) != said and error.status != 409:
+                log(f"the lease: {error}")
+            said = str(error)
+
+
+def main():
+    env = os.environ
+    ending = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ending.set())
+    api = Api(f"https://127.0.0.1:{env['API_PORT']}", env["RUNTIME_DIRECTORY"])
+    if env["CLOUD"] == "azure":
+        from azure import Azure as Cloud
+    else:
+        from aws import Aws as Cloud
+    identity, clock = f"{socket.gethostname()}_{os.getpid()}_{int(time.time())}", Clock()
+    lease, feed = Lease(api, identity, clock), Feed(api, log)
+    count = len(env["MEMBER_ADDRESSES"].split())
+    never = frozenset(f"{env['CLUSTER']}-cp-{index}" for index in range(count))
+    controller = Controller(api, Cloud(env, log), feed, lease, Board(api, clock, identity), clock, log, never)
+    feed.start()
+    threading.Thread(target=renew, args=(lease, ending), name="lease", daemon=True).start()
+    notify("READY=1")
+    began = clock.own()
+    while not ending.is_set() and clock.own() - began < LIFE:
+        controller.step()
+        notify("WATCHDOG=1")
+        feed.news.wait(TURN)
+        feed.news.clear()
+        # Requests come in bursts.
+        ending.wait(0.2)
+    ending.set()
+    lease.release()
+
+
+main()

@@ -1,0 +1,267 @@
+# What AWS has of this cluster, and the few calls that change it. Auto Scaling says what belongs to the groups, EC2 what the machines are.
+import datetime
+import hashlib
+import hmac
+import re
+import urllib.parse
+import xml.etree.ElementTree as xml
+
+import requests
+from machines import Listing, Machine, Pool, Trouble
+from web import Web, parse
+
+STATES = {"pending": "starting", "running": "running", "shutting-down": "leaving", "terminated": "gone"}
+INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
+VERSIONS = {"autoscaling": "2011-01-01", "ec2": "2016-11-15"}
+# Seconds between lists while requests wait.
+PAUSE = 5.0
+
+
+def flat(element):
+    # An element's children by name without namespace; lists are those whose children are `item` or `member`.
+    name = element.tag.rsplit("}", 1)[-1]
+    children = list(element)
+    if not children:
+        return name, element.text or ""
+    pairs = [flat(each) for each in children]
+    if all(key in ("item", "member") for key, _ in pairs):
+        return name, [value for _, value in pairs]
+    return name, dict(pairs)
+
+
+def items(value):
+    return value if isinstance(value, list) else []
+
+
+class Aws:
+    names_return = False
+    pause = PAUSE
+
+    def __init__(self, settings, log):
+        self.cluster, self.region = settings["CLUSTER"], settings["REGION"]
+        self.members = frozenset(settings["MEMBER_ADDRESSES"].split())
+        self.log, self.keys, self.until = log, None, 0.0
+        self.imds = Web("http://169.254.169.254", timeout=4.0)
+        self.webs = {name: Web(f"https://{name}.{self.region}.amazonaws.com", proxied=True) for name in VERSIONS}
+
+    # Calls
+
+    def metadata(self, path):
+        status, _, token = self.imds.ask("PUT", "/latest/api/token", {"X-aws-ec2-metadata-token-ttl-seconds": "300", "Content-Length": "0"})
+        if status == 200:
+            status, _, data = self.imds.ask("GET", f"/latest/meta-data/{path}", {"X-aws-ec2-metadata-token": token.decode()})
+        if status != 200:
+            raise Trouble(f"the metadata service answered {path} with {status}")
+        return data.decode()
+
+    def credentials(self, now):
+        if self.keys is None or now > self.until:
+            role = self.metadata("iam/security-credentials/").split()[0]
+            keys = parse(self.metadata(f"iam/security-credentials/{role}"), "the metadata service")
+            self.keys = keys["AccessKeyId"], keys["SecretAccessKey"], keys["Token"]
+            self.until = min(now + 1800, requests.seconds(keys.get("Expiration")) - 300) if keys.get("Expiration") else now + 300
+        return self.keys
+
+    def call(self, service, action, **form):
+        moment = datetime.datetime.now(datetime.timezone.utc)
+        body = urllib.parse.urlencode({"Action": action, "Version": VERSIONS[service], **form}).encode()
+        headers = {
+            "content-type": "application/x-www-form-urlencoded; charset=utf-8",
+            "host": f"{service}.{self.region}.amazonaws.com",
+            "x-amz-date": moment.strftime("%Y%m%dT%H%M%SZ"),
+        }
+        key, secret, token = self.credentials(moment.timestamp())
+        headers["x-amz-security-token"] = token
+        headers["Authorization"] = sign(headers, body, service, self.region, key, secret)
+        status, _, data = self.webs[service].ask("POST", "/", headers, body)
+        if status in (401, 403):
+            self.keys = None
+        if status != 200:
+            code, said = re.search(rb"<Code>([^<]*)", data), re.search(rb"<Message>([^<]*)", data)
+            text = " ".join(each[1].decode("utf-8", "replace") for each in (code, said) if each)
+            raise Trouble(f"{action} was answered with {status} {text[:300]}", status)
+        try:
+            return flat(xml.fromstring(data))[1] or {}
+        except xml.ParseError:
+            raise Trouble(f"{action} did not answer with XML") from None
+
+    def all(self, service, action, token, **form):
+        more = {}
+        while True:
+            answer = self.call(service, action, **form, **more)
+            answer = answer.get(f"{action}Result", answer) or {}
+            yield answer
+            # EC2 writes names in lower case.
+            following = answer.get(token[0].lower() + token[1:]) or answer.get(token)
+            if not following:
+                return
+            more = {token: following}
+
+    # Reading
+
+    def list(self, at):
+        pools, places = self.groups()
+        problems = []
+        try:
+            instances = self.instances({"Filter.1.Name": f"tag:kubernetes.io/cluster/{self.cluster}", "Filter.1.Value.1": "owned"})
+        except Trouble as error:
+            problems.append(str(error))
+            instances = self.by_zone(places, problems)
+        machines = [each for each in (self.machine(one, pools, places) for one in instances) if each]
+        known = {each.id for each in machines}
+        if any(id not in known for id in places):
+            problems.append("EC2 does not describe every machine of the groups yet")
+        return Listing(tuple(machines), pools, tuple(problems), at)
+
+    def groups(self):
+        # Groups of this cluster by name, and where each of their instances is: group, zone, state there, template.
+        pools, places = {}, {}
+        form = {"Filters.member.1.Name": f"tag:kubernetes.io/cluster/{self.cluster}", "Filters.member.1.Values.member.1": "owned"}
+        for page in self.all("autoscaling", "DescribeAutoScalingGroups", "NextToken", MaxRecords="100", **form):
+            for group in items(page.get("AutoScalingGroups")):
+                name = group["AutoScalingGroupName"]
+                if not name.startswith(f"{self.cluster}-"):
+                    continue
+                mixed = group.get("MixedInstancesPolicy") or {}
+                template = group.get("LaunchTemplate") or (mixed.get("LaunchTemplate") or {}).get("LaunchTemplateSpecification")
+                policy = group.get("InstanceMaintenancePolicy") or {}
+                members = items(group.get("Instances"))
+                for each in members:
+                    template_of = version_of(each.get("LaunchTemplate"))
+                    places[each["InstanceId"]] = (name, each["AvailabilityZone"], each["LifecycleState"], template_of)
+                pools[name] = Pool(
+                    name,
+                    int(group["DesiredCapacity"]),
+                    version_of(template),
+                    (policy.get("MinHealthyPercentage", ""), policy.get("MaxHealthyPercentage", "")),
+                    frozenset(each["InstanceId"] for each in members),
+                )
+        return pools, places
+
+    def instances(self, form):
+        found = []
+        for page in self.all("ec2", "DescribeInstances", "NextToken", **form):
+            for reservation in items(page.get("reservationSet")):
+                found += items(reservation.get("instancesSet"))
+        return found
+
+    def by_zone(self, places, problems):
+        # While a zone is down, a list without ids fails as a whole (Amazon EC2 API reference, DescribeInstances).
+        found = []
+        for zone in sorted({place[1] for place in places.values()}):
+            ids = sorted(id for id, place in places.items() if place[1] == zone)
+            for start in range(0, len(ids), 100):
+                form = {f"InstanceId.{number}": id for number, id in enumerate(ids[start : start + 100], 1)}
+                try:
+                    found += self.instances(form)
+                except Trouble as error:
+                    problems.append(f"{zone}: {error}")
+                    break
+        return found
+
+    def machine(self, one, pools, places):
+        id = one["instanceId"]
+        tags = {each.get("key"): each.get("value") for each in items(one.get("tagSet"))}
+        cards = items(one.get("networkInterfaceSet"))
+        addresses = {card["privateIpAddress"] for card in cards if card.get("privateIpAddress")}
+        for card in cards:
+            for each in items(card.get("privateIpAddressesSet")):
+                addresses.add(each.get("privateIpAddress"))
+                addresses.add((each.get("association") or {}).get("publicIp"))
+            addresses.update(each.get("ipv6Address") for each in items(card.get("ipv6AddressesSet")))
+        addresses.add(one.get("privateIpAddress"))
+        group, zone, phase, version = places.get(id, (tags.get("aws:autoscaling:groupName", ""), "", "", ""))
+        # Neither of a group of this cluster nor at an address of the control plane: a machine of somebody else.
+        if not INSTANCE.fullmatch(id) or (group not in pools if group else one.get("privateIpAddress") not in self.members):
+            return None
+        state = STATES.get((one.get("instanceState") or {}).get("name"), "held")
+        if phase.startswith("Terminat") and state in ("starting", "running"):
+            state = "leaving"
+        elif phase and not phase.startswith(("Pending", "InService")) and state == "running":
+            state = "held"
+        return Machine(
+            id,
+            id,
+            group,
+            state,
+            requests.seconds(one.get("launchTime")),
+            zone or (one.get("placement") or {}).get("availabilityZone", ""),
+            "windows" if one.get("platform") == "windows" else "linux",
+            frozenset(each.lower() for each in (id, one.get("privateDnsName")) if each),
+            frozenset(each for each in addresses if each),
+            version,
+            phase == "Pending:Wait",
+        )
+
+    def roll(self, pool):
+        answer = self.call("autoscaling", "DescribeInstanceRefreshes", AutoScalingGroupName=pool.name, MaxRecords="1")
+        found = items((answer.get("DescribeInstanceRefreshesResult") or {}).get("InstanceRefreshes"))[:1]
+        if not found:
+            return pool
+        return pool._replace(
+            roll={
+                "id": found[0].get("InstanceRefreshId", ""),
+                "state": found[0].get("Status", ""),
+                "started": requests.seconds(found[0].get("StartTime")),
+                "reason": (found[0].get("StatusReason") or "")[:300],
+            }
+        )
+
+    def gone(self, name):
+        # Whether a machine is proven to be gone, by itself and not by a list.
+        if not INSTANCE.fullmatch(name):
+            return True
+        try:
+            found = self.instances({"InstanceId.1": name})
+        except Trouble as error:
+            if "InvalidInstanceID.NotFound" in str(error):
+                return True
+            raise
+        return bool(found) and (found[0].get("instanceState") or {}).get("name") == "terminated"
+
+    # Changing
+
+    def replace(self, machine, pool):
+        # The group makes another one; its hook lets this one drain, if it still can.
+        self.call(
+            "autoscaling", "TerminateInstanceInAutoScalingGroup", InstanceId=machine.id, ShouldDecrementDesiredCapacity="false"
+        )
+
+    def hold(self, machine, pool):
+        # Whether a machine that does not join goes is decided here, with limits, and not by the end of its hook.
+        form = {"AutoScalingGroupName": pool.name, "LifecycleHookName": "join", "InstanceId": machine.id}
+        self.call("autoscaling", "RecordLifecycleActionHeartbeat", **form)
+
+    def start_roll(self, pool):
+        least, most = pool.healthy
+        preferences = {"Preferences.MinHealthyPercentage": least, "Preferences.MaxHealthyPercentage": most} if least and most else {}
+        self.call(
+            "autoscaling",
+            "StartInstanceRefresh",
+            AutoScalingGroupName=pool.name,
+            Strategy="Rolling",
+            **{"Preferences.InstanceWarmup": "0", "Preferences.SkipMatching": "true"},
+            **preferences,
+        )
+
+    def settle(self, listing, owed, wall):
+        # Nothing is owed to a group: it replaces what it loses by itself.
+        return {}
+
+
+def version_of(template):
+    return f"{template.get('LaunchTemplateId', '')}:{template.get('Version', '')}" if template else ""
+
+
+def sign(headers, body, service, region, key, secret):
+    # Signature version 4 (AWS IAM User Guide, "Create a signed AWS API request") of a POST to the path `/`.
+    names = ";".join(sorted(name.lower() for name in headers))
+    lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
+    canonical = f"POST\n/\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
+    moment = headers["x-amz-date"]
+    scope = f"{moment[:8]}/{region}/{service}/aws4_request"
+    text = f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+    signature = ("AWS4" + secret).encode()
+    for part in (moment[:8], region, service, "aws4_request", text):
+        signature = hmac.new(signature, part.encode(), hashlib.sha256).digest()
+    return f"AWS4-HMAC-SHA256 Credential={key}/{scope}, SignedHeaders={names}, Signature={signature.hex()}"

@@ -1,0 +1,211 @@
+# What Azure has of this cluster, and the few calls that change it.
+import json
+import re
+import time
+import urllib.parse
+
+import requests
+from machines import Listing, Machine, Pool, Trouble
+from web import Web, parse
+
+# The interfaces of a set are known to one old version only.
+COMPUTE, NETWORK, INTERFACES = "2024-07-01", "2024-05-01", "2018-10-01"
+STATES = {"Creating": "starting", "Succeeded": "running", "Updating": "running", "Deleting": "leaving", "Failed": "failed"}
+MANAGEMENT = "https://management.azure.com"
+# Seconds between lists while requests wait: each set allows twelve reads a minute.
+PAUSE = 15.0
+# Seconds after which the size of a set is taken for restored, and for nobody's business any more.
+SETTLED, OWED = 300, 1800
+
+
+def lower(text):
+    return (text or "").lower()
+
+
+class Azure:
+    names_return = True
+    pause = PAUSE
+
+    def __init__(self, settings, log):
+        self.cluster, self.client = settings["CLUSTER"], settings["CLIENT_ID"]
+        self.members = frozenset(settings["MEMBER_ADDRESSES"].split())
+        self.group = f"/subscriptions/{settings['SUBSCRIPTION']}/resourceGroups/{settings['RESOURCE_GROUP']}/providers"
+        self.log, self.token, self.until, self.quiet = log, "", 0.0, 0.0
+        self.imds = Web("http://169.254.169.254", timeout=4.0)
+        self.arm = Web(MANAGEMENT, proxied=True)
+
+    # Calls
+
+    def bearer(self):
+        now = time.time()
+        if now > self.until:
+            query = urllib.parse.urlencode({"api-version": "2018-02-01", "client_id": self.client, "resource": MANAGEMENT})
+            status, _, data = self.imds.ask("GET", f"/metadata/identity/oauth2/token?{query}", {"Metadata": "true"})
+            if status != 200:
+                raise Trouble(f"the metadata service gave no token: {status}")
+            answer = parse(data, "the metadata service")
+            self.token = answer["access_token"]
+            self.until = min(float(answer.get("expires_on") or now + 600) - 300, now + 3600)
+        return self.token
+
+    def call(self, method, path, body=None, headers=None):
+        # 429 silences everything for as long as it says.
+        if time.monotonic() < self.quiet:
+            raise Trouble("the resource manager wants fewer questions", 429)
+        sent = {"Authorization": f"Bearer {self.bearer()}", "Content-Type": "application/json", **(headers or {})}
+        data = None if body is None else json.dumps(body).encode()
+        status, answered, data = self.arm.ask(method, path, sent, data)
+        if status == 401:
+            self.until = 0.0
+        if status == 429:
+            after = answered.get("Retry-After", "")
+            self.quiet = time.monotonic() + (min(float(after), 300.0) if after.isdigit() else 30.0)
+        if status >= 300:
+            raise Trouble(f"{method} {path.split('?')[0].rsplit('/providers/', 1)[-1]} was answered with {status} {error_of(data)}", status)
+        return parse(data, "the resource manager")
+
+    def all(self, path, version):
+        path = f"{path}?api-version={version}"
+        while path:
+            page = self.call("GET", path)
+            yield from page.get("value", ())
+            following = page.get("nextLink") or ""
+            if following and not following.startswith(MANAGEMENT + "/"):
+                raise Trouble("the next page of a list is elsewhere")
+            path = following[len(MANAGEMENT) :]
+
+    # Reading
+
+    def list(self, at):
+        pools, machines, problems = {}, [], []
+        for item in self.all(f"{self.group}/Microsoft.Compute/virtualMachineScaleSets", COMPUTE):
+            name = item["name"]
+            if not lower(name).startswith(f"{self.cluster}-"):
+                continue
+            path = f"{self.group}/Microsoft.Compute/virtualMachineScaleSets/{name}"
+            try:
+                found = self.set(name, path)
+            except Trouble as error:
+                problems.append(f"{name}: {error}")
+                found = []
+            machines += found
+            ids = frozenset(each.id for each in found)
+            pools[name] = Pool(name, int((item.get("sku") or {}).get("capacity") or 0), ids=ids, path=path, etag=item.get("etag") or "")
+        try:
+            machines += self.control_plane()
+        except Trouble as error:
+            problems.append(f"control plane: {error}")
+        return Listing(tuple(machines), pools, tuple(problems), at)
+
+    def set(self, name, path):
+        # The list of machines has no addresses; that of interfaces names the machine of each.
+        addresses = {}
+        for card in self.all(f"{path}/networkInterfaces", INTERFACES):
+            owner = lower((card.get("properties", {}).get("virtualMachine") or {}).get("id"))
+            addresses.setdefault(owner, set()).update(addresses_of(card))
+        found = []
+        for item in self.all(f"{path}/virtualMachines", COMPUTE):
+            # One without an id is being deleted.
+            if item.get("id"):
+                found.append(machine(item, name, addresses.get(lower(item["id"]), ()), f"{path}/virtualMachines/{item.get('instanceId')}"))
+        return [each for each in found if each]
+
+    def control_plane(self):
+        cards = {}
+        for card in self.all(f"{self.group}/Microsoft.Network/networkInterfaces", NETWORK):
+            owner = lower((card.get("properties", {}).get("virtualMachine") or {}).get("id"))
+            cards.setdefault(owner, set()).update(addresses_of(card))
+        found = []
+        for item in self.all(f"{self.group}/Microsoft.Compute/virtualMachines", COMPUTE):
+            own = cards.get(lower(item.get("id")), set())
+            one = machine(item, "", own, "")
+            if one and one.name.startswith(f"{self.cluster}-cp-") and own & self.members:
+                found.append(one)
+        return found
+
+    def gone(self, name):
+        # Whether no machine of that name is left, by asking for the one whose number the name ends with.
+        match = re.fullmatch(r"([a-z0-9-]+)([0-9a-z]{6})", name)
+        if match is None:
+            return True
+        path = f"{self.group}/Microsoft.Compute/virtualMachineScaleSets/{self.cluster}-{match[1]}/virtualMachines/{int(match[2], 36)}"
+        try:
+            item = self.call("GET", f"{path}?api-version={COMPUTE}")
+        except Trouble as error:
+            if error.status == 404:
+                return True
+            raise
+        return lower((item.get("properties", {}).get("osProfile") or {}).get("computerName")) != name
+
+    # Changing
+
+    def replace(self, machine, pool):
+        # Deleting lowers the size of the set by one; `settle` raises it again. What is gone already is gone.
+        body = {"instanceIds": [machine.path.rsplit("/", 1)[-1]]}
+        try:
+            self.call("POST", f"{pool.path}/delete?api-version={COMPUTE}", body)
+        except Trouble as error:
+            if "InstanceIdsListInstanceIdNotActiveVM" not in str(error) and error.status != 404:
+                raise
+
+    def settle(self, listing, owed, wall):
+        # Restores sizes, each by one call that only goes through if nobody changed the set since it was read, and not while one of its
+        # machines goes: a later change ends an earlier one. What is still owed; a list may show a size from before the machine went.
+        left, leaving = {}, {each.pool for each in listing.machines if each.state == "leaving"}
+        for name, debt in owed.items():
+            pool = listing.pools.get(name)
+            if pool is None or wall - debt["at"] > OWED or (pool.wanted >= debt["size"] and wall - debt["at"] > SETTLED):
+                continue
+            left[name] = debt
+            if pool.wanted >= debt["size"] or name in leaving:
+                continue
+            headers = {"If-Match": pool.etag} if pool.etag else {}
+            try:
+                self.call("PATCH", f"{pool.path}?api-version={COMPUTE}", {"sku": {"capacity": debt["size"]}}, headers)
+            except Trouble as error:
+                if error.status not in (409, 412, 429):
+                    raise
+        return left
+
+    def hold(self, machine, pool):
+        pass
+
+    start_roll = hold
+
+    def roll(self, pool):
+        # The next update of the program repeats a roll that came to nothing.
+        return pool
+
+
+def addresses_of(card):
+    configurations = (card.get("properties") or {}).get("ipConfigurations") or ()
+    found = [(each.get("properties") or {}).get("privateIPAddress") for each in configurations]
+    return {each for each in found if each}
+
+
+def machine(item, pool, addresses, path):
+    properties = item.get("properties") or {}
+    name = lower((properties.get("osProfile") or {}).get("computerName"))
+    disk = (properties.get("storageProfile") or {}).get("osDisk") or {}
+    if not name or not properties.get("vmId"):
+        return None
+    return Machine(
+        properties["vmId"],
+        name,
+        pool,
+        STATES.get(properties.get("provisioningState"), "held"),
+        requests.seconds(properties.get("timeCreated")),
+        "".join((item.get("zones") or [""])[:1]),
+        lower(disk.get("osType")) or "linux",
+        frozenset({name}),
+        frozenset(addresses),
+        path=path,
+    )
+
+
+def error_of(data):
+    try:
+        error = json.loads(data)["error"]
+        return f"{error.get('code', '')} {error.get('message', '')}"[:300]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return data[:200].decode("utf-8", "replace")

@@ -1,0 +1,70 @@
+# One leader of all control-plane machines, by client-go's rules: expiry is judged by the own clock since the record last changed, never by
+# its times. That only one acts is not certain, so each changing call asks `fresh` first and is idempotent.
+import time
+
+from machines import Trouble
+
+DURATION, RENEW, SAFE = 15, 2, 10
+PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+NAME = "fenestra-node-controller"
+
+
+def stamp(wall):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(wall)) + f".{int(wall % 1 * 1e6):06d}Z"
+
+
+class Lease:
+    def __init__(self, api, identity, clock):
+        self.api, self.identity, self.clock = api, identity, clock
+        self.seen, self.changed, self.renewed, self.term = None, 0.0, None, 0
+
+    def fresh(self):
+        # Whether this machine may still act.
+        return self.renewed is not None and self.clock.own() - self.renewed < SAFE
+
+    def leads(self):
+        # Takes or renews the lease: once every RENEW seconds.
+        now = self.clock.own()
+        try:
+            lease = self.api.get(f"{PATH}/{NAME}")
+        except Trouble as error:
+            if error.status != 404:
+                raise
+            lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": NAME, "namespace": "kube-system"}}
+        spec = lease.get("spec") or {}
+        record = (spec.get("holderIdentity"), spec.get("renewTime"), lease["metadata"].get("resourceVersion"))
+        if record != self.seen:
+            self.seen, self.changed = record, now
+        holder = spec.get("holderIdentity") or ""
+        if holder not in ("", self.identity) and now - self.changed < DURATION:
+            self.renewed = None
+            return
+        wall = stamp(self.clock.wall())
+        taken = spec.get("acquireTime") if holder == self.identity and self.renewed is not None else None
+        lease["spec"] = {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": DURATION,
+            "acquireTime": taken or wall,
+            "renewTime": wall,
+            "leaseTransitions": (spec.get("leaseTransitions") or 0) + (holder != self.identity),
+        }
+        if lease["metadata"].get("resourceVersion"):
+            self.api.put(f"{PATH}/{NAME}", lease)
+        else:
+            self.api.post(PATH, lease)
+        # From before the call: the answer may have taken long. A new term begins without what the last one remembered.
+        if not (holder == self.identity and self.fresh()):
+            self.term += 1
+        self.renewed = now
+
+    def release(self):
+        if not self.fresh():
+            return
+        self.renewed = None
+        try:
+            lease = self.api.get(f"{PATH}/{NAME}")
+            if lease["spec"].get("holderIdentity") == self.identity:
+                lease["spec"].update({"holderIdentity": "", "leaseDurationSeconds": 1})
+                self.api.put(f"{PATH}/{NAME}", lease)
+        except Trouble:
+            pass

@@ -1,0 +1,117 @@
+# What people and programs read of the controller: one ConfigMap and Events on Nodes.
+#
+# ConfigMap kube-system/fenestra-machines, written by the leader alone:
+#   data.status   JSON, what there is:
+#     at, leader     seconds of the epoch of the last change of anything below, and who wrote it
+#     cloud          {problems: [...]}: why the list is not whole; then nothing is repaired that it does not show
+#     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held: names, SHOWN at most;
+#                    frozen: why nothing is repaired; roll: {state, why}
+#     requests       {waiting, denied, reasons}: undecided requests for certificates, those denied since the leader started, why some wait
+#   data.records  JSON, what the next leader must know: repairs of the last hour, sizes owed to scale sets, rolls that were started
+#
+# ConfigMap kube-system/fenestra-node-controller, written by the program of the stack: data.settings, JSON
+#   {notReadyAfter, joinWithin: {linux, windows}: seconds, maxUnhealthy: 0..1, perHour}. Without it nothing is repaired.
+# ConfigMap kube-system/fenestra-marks, written by people: NODE (or `all`): "keep" or "keep until SECONDS OF THE EPOCH".
+import json
+
+from judge import SHOWN
+from lease import stamp
+from machines import Settings, Trouble
+
+STATUS, SETTINGS, MARKS = "fenestra-machines", "fenestra-node-controller", "fenestra-marks"
+FOLDER = "/api/v1/namespaces/kube-system/configmaps"
+LISTS = ("joining", "leaving", "unready", "sick", "zombie", "lost", "held")
+# Seconds until an unchanged status is written again, so that its age says whether somebody leads.
+AGAIN = 300
+
+
+def settings_of(item):
+    # None without settings, or with some that make no sense.
+    try:
+        given = json.loads((item or {}).get("data", {})["settings"])
+        within = given["joinWithin"]
+        found = Settings(
+            float(given["notReadyAfter"]),
+            {"linux": float(within["linux"]), "windows": float(within["windows"])},
+            float(given["maxUnhealthy"]),
+            int(given["perHour"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+    return found if found.not_ready_after >= 60 and 0 <= found.max_unhealthy <= 1 and min(found.join_within.values()) >= 60 else None
+
+
+def pools(listing, nodes, conditions, reasons, rolls, older):
+    found = {}
+    for name, pool in sorted(listing.pools.items()):
+        own = {machine: what for machine, (what, _) in conditions.items() if machine.pool == name}
+        entry = {"wanted": pool.wanted, "ready": sum(what == "" for what in own.values()), "old": len(older(pool, own))}
+        for kind in LISTS:
+            names = sorted(machine.name for machine, what in own.items() if what == kind)
+            if names:
+                entry[kind] = names[:SHOWN] + ([f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else [])
+        frozen = [why for (pool_name, _), why in sorted(reasons.items(), key=str) if pool_name in (name, "")]
+        if frozen:
+            entry["frozen"] = "; ".join(frozen)
+        state, why = pool.roll.get("state", ""), rolls.get(name, "")
+        if state or why:
+            entry["roll"] = {key: value for key, value in (("state", state), ("why", why)) if value}
+        found[name] = entry
+    return found
+
+
+class Board:
+    # The leader's page. It is read once when this machine begins to lead, and written before what it says is done.
+    def __init__(self, api, clock, identity):
+        self.api, self.clock, self.identity = api, clock, identity
+        self.item, self.records, self.shown, self.written = None, {}, None, 0.0
+
+    def load(self):
+        self.item = self.api.data(STATUS) or {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": STATUS, "namespace": "kube-system"},
+        }
+        try:
+            self.records = json.loads((self.item.get("data") or {}).get("records", "{}"))
+        except ValueError:
+            self.records = {}
+        self.shown = None
+
+    def save(self, status):
+        # Writes what has changed; fails when somebody else has written since.
+        text = json.dumps(self.records, sort_keys=True)
+        shown = (json.dumps(status, sort_keys=True), text)
+        if shown == self.shown and self.clock.own() - self.written < AGAIN:
+            return
+        whole = {"at": int(self.clock.wall()), "leader": self.identity, **status}
+        item = {**self.item, "data": {"status": json.dumps(whole, indent=1), "records": text}}
+        # Until an answer comes nobody knows what is written: then it is read again.
+        self.item = None
+        if item["metadata"].get("resourceVersion"):
+            self.item = self.api.put(f"{FOLDER}/{STATUS}", item)
+        else:
+            self.item = self.api.post(FOLDER, item)
+        self.shown, self.written = shown, self.clock.own()
+
+
+def event(api, clock, node, uid, reason, message):
+    # Tells of a Node; nothing depends on it.
+    now = stamp(clock.wall())
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{node}.", "namespace": "default"},
+        "eventTime": now,
+        "type": "Warning",
+        "reason": reason,
+        "action": reason,
+        "note": message[:1000],
+        "reportingController": "fenestra.dev/node-controller",
+        "reportingInstance": "control-plane",
+        "regarding": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid},
+    }
+    try:
+        api.post("/apis/events.k8s.io/v1/namespaces/default/events", body)
+    except Trouble:
+        pass

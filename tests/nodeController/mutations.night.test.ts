@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, it } from "mocha";
+import { pythonTests } from "./python.ts";
+
+const program = fileURLToPath(new URL("../../components/nodeController/program", import.meta.url));
+
+/** Faults, each in one module, and the tests that must find it. */
+const mutations: readonly (readonly [module: string, tests: string, from: string, to: string])[] = [
+  ["judge", "judge", "rounds >= ABSENT_ROUNDS", "rounds >= 1"],
+  ["judge", "judge", "duration >= ABSENT_SECONDS", "duration >= 0"],
+  ["judge", "judge", "doubtful = bool(listing.problems) or", "doubtful = False and"],
+  ["judge", "judge", "(memory.had_machines and not listing.machines)", "False"],
+  ["judge", "judge", "world.wall - node.made > OLD_NODE", "True"],
+  ["judge", "judge", "node.name not in world.never", "True"],
+  ["judge", "judge", "actions = actions[:most]", "actions = actions[:]"],
+  ["judge", "judge", "len(absent) * 2 > len(world.nodes)", "False"],
+  ["judge", "judge", "if machine.pool\n", "if True\n"],
+  ["judge", "judge", "or left <= 0", "or False"],
+  ["judge", "judge", "or (machine.pool, machine.zone) in reasons", "or False"],
+  ["judge", "judge", "or (machine.pool, None) in reasons", "or False"],
+  ["judge", "judge", "or machine.id in asked", "or False"],
+  ["judge", "judge", "duration > ZOMBIE_SECONDS", "duration >= 0"],
+  ["judge", "judge", 'and duration > SEEN_SECONDS:\n        return "sick", f"its', 'and True:\n        return "sick", f"its'],
+  ["judge", "controller", 'if machine is not None and machine.state == "gone" and world.names_return:', "if False:"],
+  ["requests", "requests", "if request.made < machine.made:", "if False:"],
+  ["requests", "requests", "if given:", "if False:"],
+  ["requests", "requests", "if node:", "if False:"],
+  ["requests", "requests", "if others:", "if False:"],
+  ["requests", "requests", "machine.state not in PRESENT", "False"],
+  ["requests", "requests", 'if machine.pool == "":', "if False:"],
+  ["requests", "requests", 'if kind != "first" and asked.name != user:', "if False:"],
+  ["requests", "requests", 'asked.organizations != ("system:nodes",)', "False"],
+  ["pkcs10", "requests", "if len(names) != 1:", "if not names:"],
+  ["pkcs10", "requests", "    outer.end()", "    pass"],
+  ["pkcs10", "requests", "length < 0x80 or", "False or"],
+  ["pkcs10", "requests", '            raise Malformed("kind of name")', "            pass"],
+  ["controller", "controller", "and name != request.name", ""],
+  ["controller", "controller", 'left = "a node" if self.api.has_node(request.node) else ""', 'left = ""'],
+  ["controller", "controller", "self.memory, self.listing, self.round_at, self.given, self.held = Memory(), None, None, {}, {}", "pass"],
+  ["controller", "controller", "return action.machine is not None or self.cloud.gone(action.node)", "return True"],
+  [
+    "controller",
+    "controller",
+    "        self.board.load()",
+    '        self.board.item = self.board.item or self.api.data(status.STATUS) or {"metadata": {"name": status.STATUS}}',
+  ],
+  ["lease", "controller", "self.clock.own() - self.renewed < SAFE", "True"],
+  ["lease", "controller", "now - self.changed < DURATION", "False"],
+  ["lease", "controller", "            self.renewed = None\n            return", "            return"],
+  ["status", "controller", "        self.item = None\n        if item", "        if item"],
+  ["status", "controller", "if shown == self.shown and", "if False and"],
+  ["rolls", "judge", "if stuck:", "if False:"],
+  ["rolls", "judge", "or state in RUNNING", ""],
+  ["aws", "clouds", "(group not in pools if group else", "(False if group else"],
+  ["aws", "clouds", 'one.get("privateIpAddress") not in self.members', "False"],
+  ["aws", "clouds", "if any(id not in known for id in places):", "if False:"],
+  ["azure", "clouds", "or name in leaving", ""],
+  ["azure", "clouds", "own & self.members", "own"],
+  ["azure", "clouds", "if time.monotonic() < self.quiet:", "if False:"],
+];
+
+describe("the tests of the node controller", function () {
+  this.timeout(300_000);
+  for (const [module, tests, from, to] of mutations)
+    it(`find in ${module}.py: ${from.trim().split("\n")[0]} -> ${to.trim().split("\n")[0]}`, async () => {
+      const folder = mkdtempSync(path.join(tmpdir(), "mutation-"));
+      try {
+        cpSync(program, folder, { recursive: true });
+        const file = path.join(folder, `${module}.py`);
+        const text = readFileSync(file, "utf8");
+        assert.equal(text.split(from).length, 2, "the text stands there once");
+        writeFileSync(
+          file,
+          text.replace(from, () => to),
+        );
+        const { code, output } = await pythonTests([`test_${tests}.py`], { PROGRAM: folder, STORIES: "40" });
+        assert.equal(code, 1, output);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+});

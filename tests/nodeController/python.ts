@@ -1,0 +1,18 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+
+const folder = fileURLToPath(new URL(".", import.meta.url));
+const start = `import sys, unittest; sys.path.insert(0, "."); unittest.main(None, argv=["tests", "--failfast", *sys.argv[1:]])`;
+
+/**
+ * Runs Python's tests of these files as the program itself runs: isolated, with nothing but the standard library.
+ *
+ * @param env for example `PROGRAM`, a folder with other modules than the controller's, and `STORIES`, the number of random ones
+ */
+export async function pythonTests(files: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const names = files.map((name) => name.replace(/\.py$/, ""));
+  const run = spawn("python3", ["-I", "-S", "-B", "-c", start, ...names], { cwd: folder, env: { PATH: process.env.PATH, ...env } });
+  const [output, code] = await Promise.all([text(run.stderr), new Promise<number | null>((resolve) => run.on("close", resolve))]);
+  return { code, output };
+}

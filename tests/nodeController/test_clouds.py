@@ -1,0 +1,285 @@
+# What is read of the clouds' answers, and which calls are made of them. The answers have the form of the clouds' own documents.
+import json
+import unittest
+import urllib.parse
+
+from support import stamp
+
+import aws
+import azure
+from machines import Listing, Machine, Pool, Trouble
+
+SETTINGS = {
+    "CLUSTER": "c",
+    "REGION": "eu-central-1",
+    "MEMBER_ADDRESSES": "10.0.9.1 10.0.9.2",
+    "CLIENT_ID": "client",
+    "SUBSCRIPTION": "s",
+    "RESOURCE_GROUP": "g",
+}
+WORKER, CONTROL, STRANGER = "i-0000000000000000a", "i-0000000000000000b", "i-0000000000000000c"
+
+
+class Answers:
+    # Answers to requests, by a function of method, path and form or body; what was asked.
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+
+    def ask(self, method, path, headers=None, body=None):
+        self.asked.append((method, path, headers or {}, (body or b"").decode()))
+        status, data, *more = self.answer(method, path, (body or b"").decode())
+        return status, (more[0] if more else {}), data.encode()
+
+
+def instance(id, address, group="", state="running", platform=""):
+    tag = f"<item><key>aws:autoscaling:groupName</key><value>{group}</value></item>" if group else ""
+    return f"""<item><instanceId>{id}</instanceId><instanceState><code>16</code><name>{state}</name></instanceState>
+      <privateDnsName>{id}.eu-central-1.compute.internal</privateDnsName><launchTime>{stamp(1000)}</launchTime>{platform}
+      <placement><availabilityZone>eu-central-1a</availabilityZone></placement><privateIpAddress>{address}</privateIpAddress>
+      <tagSet><item><key>kubernetes.io/cluster/c</key><value>owned</value></item>{tag}</tagSet>
+      <networkInterfaceSet><item><privateIpAddress>{address}</privateIpAddress><privateIpAddressesSet>
+      <item><privateIpAddress>{address}</privateIpAddress><primary>true</primary></item></privateIpAddressesSet></item>
+      </networkInterfaceSet></item>"""
+
+
+def member(id, state="InService", zone="eu-central-1a", version="1"):
+    return f"""<member><InstanceId>{id}</InstanceId><AvailabilityZone>{zone}</AvailabilityZone><LifecycleState>{state}</LifecycleState>
+      <LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>{version}</Version></LaunchTemplate></member>"""
+
+
+def groups(members, name="c-linux", token=""):
+    return f"""<DescribeAutoScalingGroupsResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><DescribeAutoScalingGroupsResult>
+      <AutoScalingGroups><member><AutoScalingGroupName>{name}</AutoScalingGroupName><DesiredCapacity>2</DesiredCapacity>
+      <LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>2</Version></LaunchTemplate><InstanceMaintenancePolicy>
+      <MinHealthyPercentage>100</MinHealthyPercentage><MaxHealthyPercentage>134</MaxHealthyPercentage></InstanceMaintenancePolicy>
+      <Instances>{members}</Instances></member></AutoScalingGroups>{token}</DescribeAutoScalingGroupsResult>
+      </DescribeAutoScalingGroupsResponse>"""
+
+
+def described(*items, token=""):
+    reservations = "".join(f"<item><reservationId>r</reservationId><instancesSet>{each}</instancesSet></item>" for each in items)
+    return f'<DescribeInstancesResponse xmlns="x"><reservationSet>{reservations}</reservationSet>{token}</DescribeInstancesResponse>'
+
+
+def amazon(answer):
+    cloud, answers = aws.Aws(SETTINGS, print), Answers(lambda method, path, body: answer(dict(urllib.parse.parse_qsl(body))))
+    cloud.credentials = lambda now: ("key", "secret", "token")
+    cloud.webs = {"ec2": answers, "autoscaling": answers}
+    return cloud, answers
+
+
+class Amazon(unittest.TestCase):
+    def test_signature(self):
+        # AWS' own test suite, post-vanilla.
+        headers = {"host": "example.amazonaws.com", "x-amz-date": "20150830T123600Z"}
+        got = aws.sign(headers, b"", "service", "us-east-1", "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+        self.assertTrue(got.endswith("Signature=5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"), got)
+
+    def test_machines_are_those_of_the_groups_and_those_at_the_members_addresses(self):
+        def answer(form):
+            if form["Action"] == "DescribeAutoScalingGroups":
+                return 200, groups(member(WORKER, "Pending:Wait"))
+            if "NextToken" not in form:
+                one = instance(WORKER, "10.0.0.5", "c-linux", platform="<platform>windows</platform>")
+                return 200, described(one, token="<nextToken>more</nextToken>")
+            return 200, described(instance(CONTROL, "10.0.9.1"), instance(STRANGER, "10.0.0.7"), instance(STRANGER, "10.0.0.8", "c-other"))
+
+        cloud, _ = amazon(answer)
+        listing = cloud.list(7.0)
+        worker, control = listing.machines
+        self.assertEqual(listing.problems, ())
+        names = frozenset({WORKER, f"{WORKER}.eu-central-1.compute.internal"})
+        place, own = ("c-linux", "running", 1000.0, "eu-central-1a", "windows"), (names, frozenset({"10.0.0.5"}))
+        expected = Machine(WORKER, WORKER, *place, *own, "lt-1:1", True)
+        self.assertEqual(worker, expected)
+        self.assertEqual((control.id, control.pool), (CONTROL, ""))
+        self.assertEqual(listing.pools["c-linux"], Pool("c-linux", 2, "lt-1:2", ("100", "134"), frozenset({WORKER})))
+
+    def test_states(self):
+        for ec2, phase, expected in [
+            ("pending", "Pending", "starting"),
+            ("running", "InService", "running"),
+            ("running", "Terminating:Wait", "leaving"),
+            ("running", "Standby", "held"),
+            ("running", "SomethingNew", "held"),
+            ("stopped", "InService", "held"),
+            ("terminated", "Terminated", "gone"),
+        ]:
+            cloud, _ = amazon(
+                lambda form, ec2=ec2, phase=phase: (200, groups(member(WORKER, phase)))
+                if form["Action"] == "DescribeAutoScalingGroups"
+                else (200, described(instance(WORKER, "10.0.0.5", "c-linux", ec2)))
+            )
+            self.assertEqual(cloud.list(0.0).machines[0].state, expected, phase)
+
+    def test_a_zone_that_is_down_hides_its_own_machines_only(self):
+        def answer(form):
+            if form["Action"] == "DescribeAutoScalingGroups":
+                return 200, groups(member(WORKER) + member(STRANGER, zone="eu-central-1b"))
+            if form.get("InstanceId.1") == WORKER:
+                return 200, described(instance(WORKER, "10.0.0.5", "c-linux"))
+            return 503, "<Response><Errors><Error><Code>Unavailable</Code><Message>zone</Message></Error></Errors></Response>"
+
+        listing = amazon(answer)[0].list(0.0)
+        self.assertEqual([each.id for each in listing.machines], [WORKER])
+        self.assertTrue(listing.problems)
+
+    def test_a_machine_that_is_not_described_yet_makes_the_list_partial(self):
+        cloud, _ = amazon(lambda form: (200, groups(member(WORKER)) if form["Action"] == "DescribeAutoScalingGroups" else described()))
+        self.assertTrue(cloud.list(0.0).problems)
+
+    def test_proof_that_one_is_gone(self):
+        missing = "<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code></Error></Errors></Response>"
+        for expected, answer in [
+            (True, (400, missing)),
+            (True, (200, described(instance(WORKER, "10.0.0.5", state="terminated")))),
+            (False, (200, described(instance(WORKER, "10.0.0.5")))),
+            (False, (200, described())),
+        ]:
+            self.assertEqual(amazon(lambda form, answer=answer: answer)[0].gone(WORKER), expected)
+        with self.assertRaises(Trouble):
+            amazon(lambda form: (500, ""))[0].gone(WORKER)
+        self.assertTrue(amazon(lambda form: (500, ""))[0].gone("someone"), "no instance has such a name")
+
+    def test_calls(self):
+        cloud, answers = amazon(lambda form: (200, f"<{form['Action']}Response/>"))
+        pool, one = Pool("c-linux", 1, "lt-1:2", ("100", "134")), Machine(WORKER, WORKER, "c-linux", "running", 0.0)
+        cloud.replace(one, pool)
+        cloud.hold(one, pool)
+        cloud.start_roll(pool)
+        forms = [dict(urllib.parse.parse_qsl(asked[3])) for asked in answers.asked]
+        self.assertEqual([form["Action"] for form in forms], [
+            "TerminateInstanceInAutoScalingGroup", "RecordLifecycleActionHeartbeat", "StartInstanceRefresh",
+        ])
+        self.assertEqual((forms[0]["InstanceId"], forms[0]["ShouldDecrementDesiredCapacity"]), (WORKER, "false"))
+        self.assertEqual((forms[2]["Preferences.MinHealthyPercentage"], forms[2]["Preferences.SkipMatching"]), ("100", "true"))
+        self.assertEqual(pool, cloud.roll(pool))
+
+
+ROOT = "/subscriptions/s/resourceGroups/g/providers"
+SET = f"{ROOT}/Microsoft.Compute/virtualMachineScaleSets/c-linux"
+
+
+def vm(id, name, state="Succeeded", number="10", **more):
+    properties = {
+        "vmId": f"vm-{number}",
+        "provisioningState": state,
+        "timeCreated": stamp(1000)[:-1] + ".1234567+00:00",
+        "osProfile": {"computerName": name},
+        "storageProfile": {"osDisk": {"osType": "Linux"}},
+        **more,
+    }
+    return {"id": id, "instanceId": number, "zones": ["2"], "properties": properties}
+
+
+def card(machine, address):
+    return {"properties": {"virtualMachine": {"id": machine}, "ipConfigurations": [{"properties": {"privateIPAddress": address}}]}}
+
+
+def microsoft(answer):
+    cloud, answers = azure.Azure(SETTINGS, print), Answers(answer)
+    cloud.bearer = lambda: "token"
+    cloud.arm = answers
+    return cloud, answers
+
+
+def listed(method, path, body):
+    path = urllib.parse.urlsplit(path).path
+    node, control = f"{SET}/virtualMachines/10", f"{ROOT}/Microsoft.Compute/virtualMachines/c-cp-4"
+    pages = {
+        f"{ROOT}/Microsoft.Compute/virtualMachineScaleSets": [
+            {"name": "c-linux", "sku": {"capacity": 2}, "etag": '"7"'},
+            {"name": "other"},
+        ],
+        f"{SET}/virtualMachines": [vm(node, "Linux00000A"), vm("", "linux00000b", number="11")],
+        f"{SET}/networkInterfaces": [card(node.upper(), "10.0.0.5")],
+        f"{ROOT}/Microsoft.Compute/virtualMachines": [
+            vm(control, "c-cp-4", number="4"),
+            vm(f"{ROOT}/Microsoft.Compute/virtualMachines/bastion", "bastion", number="9"),
+        ],
+        f"{ROOT}/Microsoft.Network/networkInterfaces": [card(control, "10.0.9.2")],
+    }
+    return 200, json.dumps({"value": pages[path]})
+
+
+class Microsoft(unittest.TestCase):
+    def test_machines(self):
+        listing = microsoft(listed)[0].list(3.0)
+        worker, control = listing.machines
+        self.assertEqual(listing.problems, ())
+        names, addresses = frozenset({"linux00000a"}), frozenset({"10.0.0.5"})
+        path = f"{SET}/virtualMachines/10"
+        self.assertEqual(worker, Machine("vm-10", "linux00000a", "c-linux", "running", 1000.0, "2", "linux", names, addresses, path=path))
+        self.assertEqual((control.name, control.pool, control.addresses), ("c-cp-4", "", frozenset({"10.0.9.2"})))
+        self.assertEqual(listing.pools["c-linux"], Pool("c-linux", 2, ids=frozenset({"vm-10"}), path=SET, etag='"7"'))
+
+    def test_pages(self):
+        def answer(method, path, body):
+            if "next" in path:
+                return 200, json.dumps({"value": [2]})
+            return 200, json.dumps({"value": [1], "nextLink": f"{azure.MANAGEMENT}/next"})
+
+        self.assertEqual(list(microsoft(answer)[0].all("/x", "1")), [1, 2])
+        evil = microsoft(lambda *_: (200, json.dumps({"value": [], "nextLink": "https://evil.example/"})))[0]
+        with self.assertRaises(Trouble):
+            list(evil.all("/x", "1"))
+
+    def test_a_set_that_fails_makes_the_list_partial(self):
+        def answer(method, path, body):
+            return (500, "") if path.startswith(f"{SET}/virtualMachines") else listed(method, path, body)
+
+        listing = microsoft(answer)[0].list(0.0)
+        self.assertEqual([each.name for each in listing.machines], ["c-cp-4"])
+        self.assertEqual(len(listing.problems), 1)
+
+    def test_too_many_questions_silence_all_for_as_long_as_is_said(self):
+        cloud, answers = microsoft(lambda *_: (429, "", {"Retry-After": "60"}))
+        for _ in range(3):
+            with self.assertRaises(Trouble):
+                cloud.call("GET", "/x")
+        self.assertEqual(len(answers.asked), 1)
+
+    def test_proof_that_one_is_gone(self):
+        for expected, answer in [
+            (True, (404, "{}")),
+            (True, (200, json.dumps(vm("x", "linux00000b")))),
+            (False, (200, json.dumps(vm("x", "Linux00000A")))),
+        ]:
+            cloud, answers = microsoft(lambda *_, answer=answer: answer)
+            self.assertEqual(cloud.gone("linux00000a"), expected)
+            self.assertIn(f"{SET}/virtualMachines/10?", answers.asked[0][1])
+        with self.assertRaises(Trouble):
+            microsoft(lambda *_: (500, ""))[0].gone("linux00000a")
+
+    def test_replacing(self):
+        cloud, answers = microsoft(lambda *_: (202, ""))
+        one = Machine("vm-10", "linux00000a", "c-linux", "running", 0.0, path=f"{SET}/virtualMachines/10")
+        cloud.replace(one, Pool("c-linux", 2, path=SET))
+        method, path, _, body = answers.asked[0]
+        self.assertEqual((method, path.split("?")[0], json.loads(body)), ("POST", f"{SET}/delete", {"instanceIds": ["10"]}))
+        for answer in [(404, "{}"), (400, json.dumps({"error": {"code": "InstanceIdsListInstanceIdNotActiveVM"}}))]:
+            microsoft(lambda *_, answer=answer: answer)[0].replace(one, Pool("c-linux", 2, path=SET))
+        with self.assertRaises(Trouble):
+            microsoft(lambda *_: (409, "{}"))[0].replace(one, Pool("c-linux", 2, path=SET))
+
+    def test_sizes_are_restored(self):
+        owed = {"c-linux": {"size": 2, "at": 1000}}
+
+        def settle(wanted, leaving=False, wall=1060.0, status=200):
+            cloud, answers = microsoft(lambda *_: (status, "{}"))
+            machines = (Machine("x", "x", "c-linux", "leaving", 0.0),) if leaving else ()
+            left = cloud.settle(Listing(machines, {"c-linux": Pool("c-linux", wanted, path=SET, etag='"7"')}), owed, wall)
+            return left, [(asked[0], asked[2].get("If-Match"), json.loads(asked[3])) for asked in answers.asked]
+
+        patch = ("PATCH", '"7"', {"sku": {"capacity": 2}})
+        self.assertEqual(settle(1), (owed, [patch]))
+        self.assertEqual(settle(1, leaving=True), (owed, []))
+        self.assertEqual(settle(2), (owed, []), "the list may be from before")
+        self.assertEqual(settle(2, wall=1301.0), ({}, []))
+        self.assertEqual(settle(1, wall=2801.0), ({}, []))
+        for status in (409, 412, 429):
+            self.assertEqual(settle(1, status=status), (owed, [patch]))
+
+
+if __name__ == "__main__":
+    unittest.main()

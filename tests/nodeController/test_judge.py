@@ -1,0 +1,185 @@
+# What is done about nodes and machines: the rule of absence, repairs and their brakes, rolls.
+import unittest
+
+from support import machine
+
+import rolls
+from judge import Memory, World, judge
+from machines import Listing, Node, Pool, Settings
+
+NOW = 2_000_000.0
+OLD = NOW - 86400
+
+
+def node(of, ready=True, since=OLD, made=OLD):
+    return Node(of.name, f"uid-{of.name}", made, ready, since)
+
+
+def world(machines, nodes, at=0.0, problems=(), **more):
+    pools = {each.pool: Pool(each.pool, 3) for each in machines if each.pool}
+    defaults = {"leases": {}, "settings": Settings(), "marks": {}, "repairs": (), "wall": NOW + at, "at": at}
+    return World(Listing(tuple(machines), pools, tuple(problems), at), {each.name: each for each in nodes}, **{**defaults, **more})
+
+
+def rounds(machines, nodes, seconds=600, memory=None, every=30, **more):
+    # Actions of each round of a while in which nothing changes.
+    memory = memory or Memory()
+    return [judge(world(machines, nodes, float(at), **more), memory)[0] for at in range(0, seconds + 1, every)]
+
+
+def verbs(actions):
+    return [(each.verb, each.node) for each in actions]
+
+
+FLEET = [machine(number, made=OLD, zone="abc"[number % 3]) for number in range(1, 13)]
+WELL = [node(each) for each in FLEET]
+
+
+class Absence(unittest.TestCase):
+    def test_a_ghost_goes_after_three_whole_lists_and_two_minutes(self):
+        got = rounds(FLEET[1:], WELL)
+        self.assertEqual([index for index, actions in enumerate(got) if actions][0], 4)
+        self.assertEqual(verbs(got[4]), [("delete", FLEET[0].name)])
+        self.assertEqual(got[4][0].uid, WELL[0].uid)
+        slow = rounds(FLEET[1:], WELL, every=130)
+        self.assertEqual([bool(actions) for actions in slow][:3], [False, False, True], "three lists, however slow")
+
+    def test_a_list_that_proves_nothing(self):
+        fresh = node(FLEET[0], made=NOW - 60)
+        for what, got in {
+            "partial": rounds(FLEET[1:], WELL, problems=("zone a",)),
+            "a young node": rounds(FLEET[1:], [fresh, *WELL[1:]], seconds=480),
+            "never": rounds(FLEET[1:], WELL, never=frozenset({FLEET[0].name})),
+            "leaving": rounds([FLEET[0]._replace(state="leaving"), *FLEET[1:]], WELL),
+        }.items():
+            with self.subTest(what):
+                self.assertEqual(sum(map(len, got)), 0)
+        memory = Memory()
+        rounds(FLEET, WELL, seconds=60, memory=memory)
+        self.assertEqual(sum(map(len, rounds([], WELL, memory=memory))), 0, "suddenly empty")
+
+    def test_absence_that_is_interrupted_begins_anew(self):
+        memory = Memory()
+        rounds(FLEET[1:], WELL, seconds=90, memory=memory)
+        judge(world(FLEET, WELL, 100.0), memory)
+        self.assertEqual(sum(map(len, rounds(FLEET[1:], WELL, seconds=90, memory=memory))), 0)
+
+    def test_many_ghosts_go_slowly_and_most_nodes_never(self):
+        half = rounds(FLEET[6:], WELL)
+        self.assertEqual({len(actions) for actions in half}, {0, 1}, "a tenth of twelve in a round")
+        memory = Memory()
+        for at in range(0, 301, 30):
+            actions, _, reasons = judge(world(FLEET[9:], WELL, float(at)), memory)
+            self.assertEqual(actions, [])
+        self.assertIn("9 of 12", reasons[("", None)])
+
+    def test_a_terminated_machine_needs_no_patience(self):
+        got = rounds([FLEET[0]._replace(state="gone"), *FLEET[1:]], WELL, seconds=0)
+        self.assertEqual(verbs(got[0]), [("delete", FLEET[0].name)])
+
+    def test_a_name_that_came_back(self):
+        young = FLEET[0]._replace(id="vm-2", made=NOW - 60)
+        self.assertEqual(verbs(rounds([young, *FLEET[1:]], WELL, seconds=0, names_return=True)[0]), [("delete", young.name)])
+        self.assertEqual(rounds([young, *FLEET[1:]], WELL, seconds=0)[0], [], "an instance that was stopped and started is the same")
+        own = [node(young, made=NOW - 30), *WELL[1:]]
+        self.assertEqual(rounds([young, *FLEET[1:]], own, seconds=0, names_return=True)[0], [])
+
+
+class Repairs(unittest.TestCase):
+    def once(self, machines, nodes, seconds=360, **more):
+        return verbs(rounds(machines, nodes, seconds, **more)[-1])
+
+    def test_table(self):
+        sick = [node(FLEET[0], False, NOW - 1300), *WELL[1:]]
+        young = machine(99, made=NOW - 300)
+        late = machine(99, made=NOW - 960)
+        windows = late._replace(os="windows")
+        zombie = {"leases": {FLEET[0].name: NOW + 360}}
+        replace = [("replace", FLEET[0].name)]
+        for what, expected, got in [
+            ("sick", replace, self.once(FLEET, sick)),
+            ("seen for too short", [], self.once(FLEET, sick, seconds=270)),
+            ("unready for too short", [], self.once(FLEET, [node(FLEET[0], False, NOW - 600), *WELL[1:]])),
+            ("kept", [], self.once(FLEET, sick, marks={FLEET[0].name: "keep"})),
+            ("kept until later", [], self.once(FLEET, sick, marks={FLEET[0].name: f"keep until {int(NOW + 9999)}"})),
+            ("kept until before", replace, self.once(FLEET, sick, marks={FLEET[0].name: f"keep until {int(NOW)}"})),
+            ("all kept", [], self.once(FLEET, sick, marks={"all": "keep"})),
+            ("no settings", [], self.once(FLEET, sick, settings=Settings(per_hour=0))),
+            ("held", [], self.once([FLEET[0]._replace(state="held"), *FLEET[1:]], sick)),
+            ("control plane", [], self.once([FLEET[0]._replace(pool=""), *FLEET[1:]], sick)),
+            ("joining", [], self.once([*FLEET, young], WELL)),
+            ("lost", [("replace", late.name)], self.once([*FLEET, late], WELL)),
+            ("Windows takes longer", [], self.once([*FLEET, windows], WELL)),
+            ("zombie", replace, self.once(FLEET, WELL[1:], **zombie)),
+            ("a kubelet that is away for a moment", [], self.once(FLEET, WELL[1:], seconds=270, **zombie)),
+            ("failed", replace, self.once([FLEET[0]._replace(state="failed"), *FLEET[1:]], [node(FLEET[0], False, NOW - 400), *WELL[1:]])),
+        ]:
+            with self.subTest(what):
+                self.assertEqual(got, expected)
+
+    def test_brakes(self):
+        def sick(count, fleet=FLEET):
+            return [node(each, index >= count, NOW - 1300) for index, each in enumerate(fleet)]
+
+        one_zone = [each._replace(zone="a") for each in FLEET]
+        self.assertEqual(len(self.once(one_zone, sick(2))), 2)
+        self.assertEqual(self.once(one_zone, sick(3)), [], "more than a fifth")
+        self.assertEqual(len(self.once(FLEET, sick(2))), 2)
+        # A zone that is down stops its own repairs and not those of the others.
+        down = [node(each, each.zone != "a" and each.name != FLEET[0].name, NOW - 1300) for each in FLEET]
+        self.assertEqual(FLEET[0].zone, "b")
+        self.assertEqual(self.once(FLEET, down), [("replace", FLEET[0].name)])
+        # At most so many in an hour, whoever led.
+        before = tuple({"machine": f"x{index}", "pool": "c-other", "what": "sick", "at": NOW} for index in range(2))
+        self.assertEqual(self.once(one_zone, sick(2), repairs=before[:1]), [("replace", FLEET[0].name)])
+        self.assertEqual(self.once(one_zone, sick(2), repairs=before), [])
+        self.assertEqual(len(self.once(one_zone, sick(2), repairs=tuple({**each, "at": NOW - 3700} for each in before))), 2)
+        same = ({"machine": FLEET[0].id, "pool": "c-linux", "what": "sick", "at": NOW},)
+        self.assertEqual(self.once(one_zone, sick(1), repairs=same), [], "asked for already")
+
+    def test_machines_that_do_not_join_go_one_in_an_hour(self):
+        late = [machine(number, made=NOW - 960 + number) for number in (90, 91)]
+        self.assertEqual(self.once([*FLEET, *late], WELL, settings=Settings(per_hour=9)), [("replace", late[0].name)])
+        before = ({"machine": "x", "pool": "c-linux", "what": "lost", "at": NOW},)
+        self.assertEqual(self.once([*FLEET, *late], WELL, settings=Settings(per_hour=9), repairs=before), [])
+
+    def test_a_launch_hook_is_held_while_its_machine_may_still_join(self):
+        waits = machine(99, made=NOW - 60)._replace(waits=True)
+        self.assertEqual(verbs(rounds([*FLEET, waits], WELL, seconds=0)[0]), [("hold", waits.name)])
+        self.assertEqual(rounds([*FLEET, waits], [*WELL, node(waits)], seconds=0)[0], [])
+
+
+class Rolls(unittest.TestCase):
+    def test_a_roll_is_started_again_until_all_are_new_with_growing_pauses(self):
+        pool = Pool("c-linux", 3, "lt:2", roll={"state": "Failed", "reason": "quota"})
+        old = [machine(number, version="lt:1") for number in range(3)]
+        record, starts = {}, []
+        for at in range(0, 80_000, 30):
+            start, why, record = rolls.decide(pool, old, [], record, float(at))
+            self.assertEqual(why, "quota")
+            if start:
+                starts.append(at)
+        self.assertEqual([after - before for before, after in zip([0, *starts], starts)], [300, 900, 3600, 14400, 43200])
+
+    def test_when_none_is_started(self):
+        pool, old = Pool("c-linux", 1, "lt:2"), [machine(1, version="lt:1")]
+        patient = {"version": "lt:2", "tries": 0, "at": 0}
+
+        def starts(pool=pool, machines=old, late=(), record=patient):
+            return rolls.decide(pool, machines, late, record, 1e6)[0]
+
+        self.assertTrue(starts())
+        self.assertFalse(starts(record={}), "the update itself comes first")
+        self.assertFalse(starts(record={**patient, "version": "lt:1"}))
+        self.assertFalse(starts(machines=[machine(1, version="lt:2")]))
+        self.assertFalse(starts(machines=[old[0]._replace(state="leaving")]))
+        self.assertFalse(starts(machines=[old[0]._replace(pool="c-other")]))
+        self.assertFalse(starts(pool=pool._replace(version="")))
+        self.assertFalse(starts(late=[machine(2, version="lt:2")]), "the new template does not join")
+        self.assertTrue(starts(late=[machine(2, version="lt:1")]))
+        for state in ("Pending", "InProgress", "Cancelling", "Baking"):
+            self.assertFalse(starts(pool=pool._replace(roll={"state": state})))
+
+
+if __name__ == "__main__":
+    unittest.main()
