@@ -186,9 +186,12 @@ function roll(draft: Draft, drafts: ReadonlyMap<string, Draft>): void {
   if (resource.type === "aws:autoscaling/group:Group") {
     const template = dependenciesOf(draft, drafts).find(({ resource: { type } }) => /:LaunchTemplate$/.test(type));
     const content = template?.inputs.filter(({ path }) => !besideVersion.some((name) => concerns(path, name))) ?? [];
-    if (content.length === 0 && (template?.carried.size ?? 0) === 0 && template?.change !== "replaced") return;
+    const other = content.length > 0 || (template?.carried.size ?? 0) > 0 || template?.change === "replaced";
+    // The sizes that a group may take start a refresh like its template (hashicorp/terraform-provider-aws, autoscaling/group.go).
+    const sizes = inputs.some(({ path }) => concerns(path, "mixedInstancesPolicy"));
+    if (!other && !sizes) return;
     if (valueAt(resource.inputs, "instanceRefresh.strategy") === "Rolling") draft.change = "rolled";
-    because.add(`${template?.resource.name ?? ""} changes`);
+    because.add(other ? `${template?.resource.name ?? ""} changes` : "mixedInstancesPolicy");
   }
   if (resource.type === "azure-native:compute:VirtualMachineScaleSet") {
     const model = ["virtualMachineProfile", "sku.name", "identity"];

@@ -12,8 +12,9 @@ const rule = row("ec2/vpc_security_group_ingress_rule.go", ["securityGroupId", "
 });
 
 /**
- * AWS: `ForceNew` and CustomizeDiff of hashicorp/terraform-provider-aws, internal/service, which @pulumi/aws bridges (7.48.0; read at version
- * 6.48 of June 2026). A name that Pulumi makes up is kept from the state and never changes by itself.
+ * AWS: `ForceNew` and CustomizeDiff of hashicorp/terraform-provider-aws, internal/service, which @pulumi/aws bridges. A job compares it
+ * with the schema of the version in package.json (compare.ts). A name that Pulumi makes up is kept from the state and never changes by
+ * itself.
  */
 export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/group:Group": row("autoscaling/group.go", ["name", "initialLifecycleHooks"]),

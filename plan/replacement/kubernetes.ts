@@ -24,7 +24,7 @@ const data: Readonly<Record<string, string>> = {
 };
 
 /**
- * Objects of Kubernetes: `forceNew` of pulumi/pulumi-kubernetes (4.34.2), provider/pkg/provider/diff.go. A kind without a row of its own is
+ * Objects of Kubernetes: `forceNew` of pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. A kind without a row of its own is
  * replaced by its name and namespace only; what the API server refuses beyond, components/kubernetes/fixedFields.ts declares.
  */
 export function kubernetesRow(type: string): ReplacementRow | undefined {

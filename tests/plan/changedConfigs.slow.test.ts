@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import path from "node:path";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/fates.ts";
 import { changeWords } from "../../plan/diff/text.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/json.ts";
+import { readDocument, root } from "../docs/documents.ts";
+import { fillGenerated, markdownTable } from "../docs/tables.ts";
 import { configTexts, planOf } from "../support/planOf.ts";
+import { matchSnapshot } from "../support/snapshot.ts";
 import { type Case, cases, configs } from "./changedConfigs.ts";
 
 const short = (type: string): string => type.split(":").at(-1) ?? "";
@@ -26,10 +30,22 @@ function wordsOf(diff: PlanDiff): Required<Case["expected"]> {
   };
 }
 
+/** What a comparison says of the pools, of the control plane, and of data: cells of docs/changes.md. */
+function cellsOf({ refused, nodes, resources }: PlanDiff): readonly string[] {
+  const parts = [false, true].map((controlPlane) => {
+    const own = nodes.filter(({ role, change }) => (role === "control-plane") === controlPlane && change !== "stays");
+    const words = [...new Set(own.map(({ change }) => changeWords[change]))].join(", ");
+    return refused.length > 0 ? changeWords.refused : words || changeWords.stays;
+  });
+  const lost = resources.filter(({ data }) => data !== undefined).map(({ type }) => short(type));
+  return [...parts, refused.length > 0 ? "" : [...new Set(lost)].sort().join(", ")];
+}
+
 describe("a changed stack file", function () {
   this.timeout(60_000);
   const bases = new Map<string, BasePlan>();
   const types = new Set<string>();
+  const table = new Map<string, Partial<Record<Case["cloud"], readonly string[]>>>();
 
   async function base(config: Readonly<Record<string, unknown>>): Promise<BasePlan> {
     const key = JSON.stringify(config);
@@ -57,8 +73,19 @@ describe("a changed stack file", function () {
               .join(", "),
           ]),
         );
-      assert.deepEqual(sorted(wordsOf(diffPlans(await base(before), plan)), " "), sorted({ ...none, ...expected }, " "));
+      const diff = diffPlans(await base(before), plan);
+      table.set(what, { ...table.get(what), [cloud]: cellsOf(diff) });
+      assert.deepEqual(sorted(wordsOf(diff), " "), sorted({ ...none, ...expected }, " "));
     });
+
+  it("does what docs/changes.md says", () => {
+    const head = ["Setting", "Pool, AWS", "Control plane, AWS", "Pool, Azure", "Control plane, Azure", "Data is lost of"];
+    const rows = [...table].map(([what, { aws, azure }]) => {
+      return [what, ...[aws, azure].flatMap((cells) => cells?.slice(0, 2) ?? ["", ""]), aws?.[2] ?? azure?.[2] ?? ""];
+    });
+    const file = "docs/changes.md";
+    matchSnapshot(path.join(root, file), fillGenerated(readDocument(file).text, { changes: markdownTable(head, rows) }));
+  });
 
   it("has a row for every type that the program makes", () => {
     assert.ok(types.size > 60, String(types.size));
