@@ -17,7 +17,7 @@ import { isTrustFile } from "./trust.ts";
 const firstFiles: ReadonlySet<string> = new Set([
   "/opt/fenestra/stages/trust.sh",
   ...["bootstrap.sh", "lib.sh", "cloud.sh"].map((name) => `/opt/fenestra/${name}`),
-  ...["fetch.ps1", "lib.ps1", "task.ps1", "sigv4.ps1", "identity.ps1", "machine.json"].map((name) => `C:\\fenestra\\${name}`),
+  ...["fetch.ps1", "files.ps1", "task.ps1", "sigv4.ps1", "web.ps1", "machine.json"].map((name) => `C:\\fenestra\\${name}`),
 ]);
 
 /** Prefixes in the bucket: machines of one system cannot read another's. */

@@ -19,3 +19,12 @@ export async function tokens(script: string): Promise<readonly string[]> {
   });
   return found;
 }
+
+/** Texts of the functions that a PowerShell script defines. */
+export async function functionTexts(script: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  await visitNodes(script, (node) => {
+    if (node.type === "function_statement") found.push(node.text);
+  });
+  return found;
+}

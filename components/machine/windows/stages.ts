@@ -107,7 +107,7 @@ const records = [
     exitCode: 32,
     limitSeconds: short,
     connects: true,
-    uses: ["identity.ps1", "sigv4.ps1"],
+    uses: ["identity.ps1", "web.ps1", "sigv4.ps1"],
     inputs: (source) => [logins(source), source.contents],
   },
   {
@@ -168,7 +168,7 @@ const records = [
     exitCode: 25,
     limitSeconds: short,
     connects: true,
-    uses: ["identity.ps1", "sigv4.ps1"],
+    uses: ["identity.ps1", "web.ps1", "sigv4.ps1"],
     inputs: ({ access, contents }) => [access.cloud, contents],
     fills: (spec) => [windowsPaths.kubeletConfig, spec.kubernetes.podNetwork.windows.conflistTemplate],
   },
@@ -213,7 +213,7 @@ const records = [
     exitCode: 27,
     limitSeconds: long,
     connects: true,
-    uses: ["identity.ps1", "sigv4.ps1"],
+    uses: ["identity.ps1", "web.ps1", "sigv4.ps1"],
     inputs: ({ access }) => access.lifecycle ?? null,
   },
   {
@@ -224,7 +224,7 @@ const records = [
     exitCode: 31,
     limitSeconds: long,
     connects: true,
-    uses: ["identity.ps1"],
+    uses: [],
     inputs: ({ pool }) => [pool.annotations, pool.afterJoin],
   },
 ] as const satisfies readonly StageRecord<string>[];

@@ -13,7 +13,7 @@ import { kubeletConfiguration } from "../kubeletConfig.ts";
 import { withTemplates } from "../loginFiles.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
 import { registryConfigDir, registryMirrorFiles } from "../registryMirrors.ts";
-import { readScript } from "../script.ts";
+import { readScript, secretPatterns } from "../script.ts";
 import { trustFiles } from "../trust.ts";
 import { loginSettings } from "./logins.ts";
 import { ownStepFiles } from "./ownSteps.ts";
@@ -38,6 +38,7 @@ const sharedScripts = [
   "stage.ps1",
   ...windowsStages.map(({ name }) => `stage-${name}.ps1`),
   "fetch.ps1",
+  "files.ps1",
   "lib.ps1",
   "task.ps1",
   "download.ps1",
@@ -47,6 +48,7 @@ const sharedScripts = [
   "services.ps1",
   "report.ps1",
   "sigv4.ps1",
+  "web.ps1",
   "identity.ps1",
   "notice.ps1",
   "drain.ps1",
@@ -137,11 +139,12 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
     path: windowsPaths.machine,
     content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n`,
   };
+  const secrets = { path: windowsScript("secret-patterns.txt"), content: secretPatterns };
   const repairs = { path: windowsPaths.repairs, content: `${JSON.stringify(networkRepairs, null, 2)}\n` };
   return fingerprinted(
     {
       kind: "windows",
-      files: [machine, repairs, ...withTemplates("windows", configs), ...scripts, ...ownStepFiles(pool)],
+      files: [machine, repairs, secrets, ...withTemplates("windows", configs), ...scripts, ...ownStepFiles(pool)],
       entry: windowsPaths.entry,
     },
     pool,
@@ -210,7 +213,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       sickRounds: 10,
       kubeletHealth: "http://127.0.0.1:10248/healthz",
       proxyHealth: `http://127.0.0.1:${ports.kubeProxyHealth}/livez`,
-      logs: serviceLogs,
+      logBytes: serviceLogs.bytes,
     },
     // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.
     prePull: { images: [windowsImage(spec.artifacts, "servercore", pool.release)], afterSeconds: prePullSeconds },

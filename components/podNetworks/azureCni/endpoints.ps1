@@ -8,6 +8,9 @@ function Repair-PodNetwork {
         [string] $BootId,
         [hashtable] $Memory
     )
+    if (-not $Memory.calm) {
+        $Memory.calm = New-Deadline 600
+    }
     $service = Get-CimInstance Win32_Service -Filter "Name='hns'"
     $Memory.lost = 0
     # Before the entry of kube-proxy's pod has made the first network there is nothing to lose.
@@ -16,16 +19,24 @@ function Repair-PodNetwork {
     }
     $file = "$($Machine.paths.state)/network"
     $mark = "$BootId $($service.ProcessId)"
-    $before = ''
-    if (Test-Path -LiteralPath $file) {
-        $before = [IO.File]::ReadAllText($file)
-    }
+    $before = Read-Text $file
     if ($before -eq $mark) {
         return
     }
-    Write-Text $file $mark
     if ($before.StartsWith("$BootId ")) {
+        # At most one restart in ten minutes, also where HNS does not last; one that was refused is asked for again.
+        if ((Get-Left $Memory.calm) -gt 0) {
+            return
+        }
+        $Memory.calm = New-Deadline 600
         Write-Notice 'HNS has lost the endpoints of the pods; the machine restarts' 'Warning'
-        Restart-Computer -Force
+        try {
+            & "$PSScriptRoot/drain.ps1" -Seconds $Machine.drain.spotSeconds
+        }
+        finally {
+            Restart-Computer -Force
+        }
+        return
     }
+    Write-Text $file $mark
 }

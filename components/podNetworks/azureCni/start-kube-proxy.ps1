@@ -31,8 +31,10 @@ function New-FirstNetwork {
         Name    = $First.name
         Subnets = @(@{ AddressPrefix = $First.range; GatewayAddress = $First.gateway })
     }
+    # While it moves, the adapter has no route and no name to give.
+    $route = Wait-Until { Get-DefaultRoute } 180 'an adapter with a default route'
     if (-not (Test-VirtualSwitch)) {
-        $body.NetworkAdapterName = (Get-DefaultRoute).InterfaceAlias
+        $body.NetworkAdapterName = $route.InterfaceAlias
     }
     Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 10 -Compress) | Out-Null
 }
@@ -57,7 +59,7 @@ function Initialize-Network {
         Write-Log "$_"
     }
     Repair-Routes $network.routes | Out-Null
-    Write-Text $network.conflist ([IO.File]::ReadAllText($network.conflistTemplate))
+    Write-Text $network.conflist (Read-Text $network.conflistTemplate -Needed)
 }
 
 if ($MyInvocation.InvocationName -eq '.') {

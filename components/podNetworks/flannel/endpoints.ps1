@@ -83,10 +83,7 @@ function Repair-PodNetwork {
     $Memory.stale = @(Stop-Sandboxes $Machine @($Memory.stale | Where-Object { $_ }))
     $file = "$($Machine.paths.state)/network"
     $mark = Get-NetworkMark $network $BootId
-    $before = ''
-    if (Test-Path -LiteralPath $file) {
-        $before = [IO.File]::ReadAllText($file)
-    }
+    $before = Read-Text $file
     if ($before -eq $mark) {
         return
     }

@@ -75,7 +75,7 @@ function Complete-Network {
         Write-Log "$_"
     }
     Repair-Routes $Network.routes | Out-Null
-    Write-Text $Network.conflist ([IO.File]::ReadAllText($Network.conflistTemplate))
+    Write-Text $Network.conflist (Read-Text $Network.conflistTemplate -Needed)
 }
 
 if ($MyInvocation.InvocationName -eq '.') {
@@ -91,7 +91,7 @@ $env:NODE_NAME = $node.name
 $arguments = @($machine.flanneld.arguments | ForEach-Object { Expand-Text $_ $node })
 $process = Start-PodProgram $machine.flanneld.program $arguments
 try {
-    Wait-Until { $process.HasExited -or (Test-Network $machine.network) } $machine.flanneld.seconds "flanneld to make $($machine.network.name)" | Out-Null
+    Wait-Until { $process.HasExited -or (Test-Network $machine.network) } $machine.flanneld.seconds "flanneld to make $($machine.network.name)" 0.5 | Out-Null
     if (-not $process.HasExited) {
         Complete-Network $machine.network
         $process.WaitForExit()

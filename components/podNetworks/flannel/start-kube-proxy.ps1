@@ -12,7 +12,7 @@ function Test-SourceVip {
         [string] $Subnet
     )
     $file = "$($Network.reservations)/$($Kept.address)"
-    $Kept.subnet -eq $Subnet -and (Test-Path -LiteralPath $file) -and (Get-Content -TotalCount 1 -LiteralPath $file) -eq $Network.sourceVip.container
+    $Kept.subnet -eq $Subnet -and (Test-Path -LiteralPath $file) -and ((Read-Text $file) -split "`r?`n")[0] -eq $Network.sourceVip.container
 }
 
 # Calls the IPAM plug-in as the runtime would, with the same name and folder, so that no pod gets the same address.
@@ -31,11 +31,7 @@ function Request-Address {
     $env:CNI_NETNS = $network.sourceVip.container
     $env:CNI_IFNAME = $network.sourceVip.interface
     $env:CNI_PATH = $Machine.paths.cniBin
-    $answer = $body | & $Machine.programs.hostLocal
-    if ($LASTEXITCODE -ne 0) {
-        throw "host-local ${Command}: $answer"
-    }
-    $answer -join "`n"
+    (Invoke-Program $Machine.programs.hostLocal @() -Text $body -Seconds 60) -join "`n"
 }
 
 # The source address: the previous one while it is ours, else a new one.
@@ -45,11 +41,9 @@ function Get-SourceVip {
         [string] $Subnet
     )
     $file = $Machine.network.sourceVip.file
-    if (Test-Path -LiteralPath $file) {
-        $kept = Get-Content -Raw -LiteralPath $file | ConvertFrom-Json
-        if (Test-SourceVip $Machine.network $kept $Subnet) {
-            return $kept.address
-        }
+    $kept = Read-Data $file
+    if ($kept -and (Test-SourceVip $Machine.network $kept $Subnet)) {
+        return $kept.address
     }
     # A second ADD for the same name is refused: release what an interrupted attempt may hold.
     Request-Address $Machine 'DEL' $Subnet | Out-Null
@@ -67,8 +61,8 @@ $node = Get-Node $machine
 $network = $machine.network
 $program = $machine.kubeProxy.program
 Wait-Program $program $machine.kubeProxy.seconds
-$subnet = Wait-Until { Get-Subnet $network.subnetFile } $machine.kubeProxy.seconds 'flanneld to write the subnet'
-Wait-Until { (Get-HnsNetworkNamed $network.name).ManagementIP } $machine.kubeProxy.seconds "the network $($network.name)" | Out-Null
+$subnet = Wait-Until { Get-Subnet $network.subnetFile } $machine.kubeProxy.seconds 'flanneld to write the subnet' 0.5
+Wait-Until { (Get-HnsNetworkNamed $network.name).ManagementIP } $machine.kubeProxy.seconds "the network $($network.name)" 0.5 | Out-Null
 $vip = Get-SourceVip $machine $subnet
 Write-Log "source address $vip"
 Write-PodKubeconfig $machine $machine.kubeProxy.kubeconfig

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import type { PodNetwork } from "../../../components/model/podNetwork.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { commandNames } from "../../support/powershell.ts";
+import { commandNames, functionTexts } from "../../support/powershell.ts";
 
 const testFolder = new URL("scripts/", import.meta.url);
 
@@ -12,19 +12,38 @@ const testFolder = new URL("scripts/", import.meta.url);
  * pen or a function that was renamed, which PowerShell itself reports only when it gets there.
  */
 const ofWindows: ReadonlySet<string> = new Set(
-  `Add-Content Add-Member Add-MpPreference Add-Type Compress-Archive ConvertFrom-Json ConvertTo-Json Copy-Item ForEach-Object
-  Format-List Format-Table Get-ChildItem Get-CimInstance Get-Command Get-Content Get-FileHash Get-Item Get-ItemProperty Get-NetAdapter Get-NetFirewallRule
+  `Add-Member Add-MpPreference Add-Type ConvertFrom-Json ConvertTo-Json Copy-Item ForEach-Object
+  Format-List Format-Table Get-Acl Get-ChildItem Get-CimInstance Get-Command Get-FileHash Get-Item Get-ItemProperty Get-NetAdapter Get-NetFirewallRule
   Get-NetIPAddress Get-NetRoute Get-Partition Get-PartitionSupportedSize Get-Process Get-Random Get-ScheduledTask Get-ScheduledTaskInfo
-  Get-Service Get-WindowsFeature Get-WinEvent Install-WindowsFeature Invoke-CimMethod Invoke-RestMethod Join-Path Move-Item New-CimInstance
+  Get-Service Get-WindowsFeature Get-WinEvent Install-WindowsFeature Invoke-CimMethod Join-Path New-CimInstance
   New-Item New-ItemProperty New-NetFirewallRule New-NetRoute New-Object New-ScheduledTaskAction New-ScheduledTaskPrincipal
   New-ScheduledTaskSettingsSet New-ScheduledTaskTrigger New-Service New-TimeSpan Out-Null Out-String Register-ScheduledTask Remove-Item
   Remove-NetFirewallRule Remove-NetRoute Resize-Partition Restart-Computer Select-Object Select-String Set-CimInstance
-  Set-Content Set-Service Set-Variable Sort-Object Split-Path Start-Process Start-ScheduledTask Start-Service Start-Sleep Stop-Process
-  Stop-Service Test-Path Where-Object Write-EventLog Write-Host`.split(/\s+/),
+  Set-Service Set-Variable Sort-Object Split-Path Start-Process Start-ScheduledTask Start-Sleep Stop-Process
+  Test-Path Unregister-ScheduledTask Where-Object Write-EventLog Write-Host Write-Verbose`.split(/\s+/),
 );
 
-/** What the tests call besides. */
-const ofTests: ReadonlySet<string> = new Set(["Expand-Archive", "Write-Error", "chmod"]);
+/** What the tests call besides. Scripts have one function for each: commands without a limit, and such that leave half a file. */
+const ofTests: ReadonlySet<string> = new Set("Add-Content Get-Content Set-Content Start-Service chmod ln tar".split(" "));
+
+/**
+ * What only one place does, so that no call is without a limit, no file half written and no answer believed as it comes: what it looks like in a
+ * script, and where it may stand.
+ */
+const cures: readonly (readonly [string, RegExp, readonly string[]])[] = [
+  ["a file is read", /\[IO\.File\]::(?!Read)\w*Read\w*|\[IO\.File\]::ReadAllText/i, ["files.ps1"]],
+  ["a file is written", /\[IO\.File\]::(?:Create|Write|Move|Replace|Append)/i, ["files.ps1", "web.ps1"]],
+  ["JSON is read", /\bConvertFrom-Json\b/i, ["files.ps1", "identity.ps1", "web.ps1", "hns.ps1", "report.ps1", "start-kube-proxy.ps1"]],
+  ["the web is asked", /\[Net\.(?:Http|Web)\w*\]::Create|Net\.WebClient/i, ["web.ps1"]],
+  [
+    "a program is run",
+    /& \$(?!PSScriptRoot|Body|Condition|Fresh|Check|Question|Duties|Command)\w|Diagnostics\.Process\b|ProcessStartInfo/i,
+    ["lib.ps1"],
+  ],
+  ["a process is waited for", /\.WaitForExit\(\)/, ["start-flanneld.ps1", "start-kube-proxy.ps1", "start-collector.ps1", "download.ps1"]],
+  ["a service is asked", /\.(?:Stop|Start|WaitForStatus)\((?!\))|\$service\.(?:Stop|Start)\(/, ["services.ps1"]],
+  ["kubectl has no limit", /programs\.kubectl @\((?![^\n]*--request-timeout)/, []],
+];
 
 function defined(text: string): readonly string[] {
   return [...text.matchAll(/^\s*function ([\w.-]+)/gim)].map(([, name = ""]) => name);
@@ -43,8 +62,16 @@ function included(network: PodNetwork): ReadonlySet<string> {
   return new Set(windowsScripts(network).flatMap((name) => [...closure(name, network)].filter((other) => other !== name)));
 }
 
+/** Names of the variables that a script sets, in lower case. */
+function variablesSet(text: string): ReadonlySet<string> {
+  const set = /\$(\w+)(?:, \$\w+)?\s*[+-]?=(?!=)|foreach \(\$(\w+)|\[[\w.[\]]+\] \$(\w+)/gi;
+  const always = new Set(["_", "null", "true", "false", "args", "temp", "scripts"]);
+  return new Set([...text.matchAll(set)].map(([, a, b, c]) => (a ?? b ?? c ?? "").toLowerCase()).filter((name) => !always.has(name)));
+}
+
 const networks = Object.values(podNetworks);
 const everyScript = networks.flatMap((network) => windowsScripts(network).map((name) => readWindowsScript(name, network)));
+const setByScripts: ReadonlySet<string> = new Set(everyScript.flatMap((script) => [...variablesSet(script)]));
 
 describe("commands of the PowerShell scripts", () => {
   for (const network of networks) {
@@ -75,6 +102,29 @@ describe("commands of the PowerShell scripts", () => {
         .map((command) => command.replace(/^Microsoft\.PowerShell\.\w+\\/, ""))
         .filter((command) => !ofWindows.has(command) && !ofTests.has(command) && !functions.has(command));
       assert.deepEqual(unknown, []);
+    });
+  }
+
+  for (const [what, pattern, places] of cures) {
+    it(`${what} in one place only: ${places.join(", ") || "none"}`, () => {
+      const found = networks.flatMap((network) => windowsScripts(network).filter((name) => pattern.test(readWindowsScript(name, network))));
+      assert.deepEqual(
+        [...new Set(found)].filter((name) => !places.includes(name)),
+        [],
+      );
+    });
+  }
+
+  // A function sees the variables of its caller: a script's local would hide the test's variable of that name from the test's own fakes.
+  for (const name of readdirSync(testFolder).filter((file) => file.endsWith(".ps1"))) {
+    it(`the fakes of ${name} read no variable by a name that a script sets`, async () => {
+      const hidden: string[] = [];
+      for (const text of await functionTexts(readFileSync(new URL(name, testFolder), "utf8"))) {
+        const own = variablesSet(text);
+        const read = [...text.matchAll(/\$(\w+)/g)].map(([, variable = ""]) => variable.toLowerCase());
+        hidden.push(...read.filter((variable) => setByScripts.has(variable) && !own.has(variable)));
+      }
+      assert.deepEqual([...new Set(hidden)], []);
     });
   }
 

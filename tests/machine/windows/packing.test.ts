@@ -87,8 +87,8 @@ describe("a packed Windows payload", () => {
       const { entry, files } = archiveOf(awsScript(payload));
       const script = files[entry] ?? "";
       const handOver =
-        /^if \(-not \$Resume\) \{\nRegister-StartTask '(.+)' "\$PSScriptRoot\\fetch\.ps1 -Resume"\nStart-ScheduledTask -TaskName '\1'\nexit 0\n\}$/m;
-      const [start, fetch] = [handOver, /^Get-Scripts \$machine/m].map((step) => script.search(step));
+        /^if \(-not \$Resume\) \{\nRegister-StartTask '(.+)' "\$PSScriptRoot\\fetch\.ps1 -Resume" 5\nStart-ScheduledTask -ErrorAction Stop -TaskName '\1'\nexit 0\n\}$/m;
+      const [start, fetch] = [handOver, /^Get-Scripts \$machine \(/m].map((step) => script.search(step));
       assert.ok(start !== undefined && start !== -1, "user data does not hand over to a task");
       assert.ok(fetch !== undefined && fetch > start, "it fetches before");
     }
@@ -106,7 +106,7 @@ describe("a packed Windows payload", () => {
       assert.deepEqual([...all].sort(), [...wanted].sort());
       assert.deepEqual(
         Object.keys(first.files).sort(),
-        ["fetch.ps1", "identity.ps1", "lib.ps1", "machine.json", "scripts.json", "sigv4.ps1", "task.ps1"].map(
+        ["fetch.ps1", "files.ps1", "machine.json", "scripts.json", "sigv4.ps1", "task.ps1", "web.ps1"].map(
           (name) => `C:\\fenestra\\${name}`,
         ),
       );

@@ -16,12 +16,12 @@ if ($machine.foreground) {
     & "$PSScriptRoot/run.ps1" -FirstWave
     $code = $LASTEXITCODE
     if ($code -eq 3010) {
-        Invoke-Program 'shutdown.exe' @('/r', '/t', '30', '/c', 'fenestra: features installed') | Out-Null
+        Invoke-Program 'shutdown.exe' @('/r', '/t', '10', '/c', 'fenestra: features installed') | Out-Null
         exit 0
     }
 }
 # Also after a failure, which the extension reports: the run retries, and the cloud may terminate the machine meanwhile.
 foreach ($task in $machine.tasks) {
-    Start-ScheduledTask -TaskName $task.name
+    Start-ScheduledTask -ErrorAction Stop -TaskName $task.name
 }
 exit $code

@@ -1,11 +1,48 @@
-# One zip for troubleshooting a node: logs, stage state, HNS, routes, services, containerd and kubelet.
+# One archive for troubleshooting a node: logs, stage state, HNS, routes, services, containerd and kubelet, without secrets.
 param(
-    [string] $Destination = 'C:\fenestra-logs.zip'
+    # Below this folder only the system and administrators may read.
+    [string] $Destination = 'C:\fenestra\logs.tar.gz'
 )
 # The broken parts are the interesting ones: continue past every error.
 $ErrorActionPreference = 'Continue'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
+
+# Of a file that is larger only the end is taken, and no more files once the archive's contents have the second size.
+$limits = @{ file = 20971520; all = 524288000; used = 0 }
+
+# Masks secrets by the list that Linux machines have too: what the first group of a pattern holds stays, the rest of the match is hidden.
+function Hide-Secret {
+    param(
+        [string] $Line
+    )
+    foreach ($pattern in $patterns) {
+        $Line = [Regex]::Replace($Line, $pattern, '$1(hidden)')
+    }
+    $Line
+}
+
+# Writes lines without secrets; a private key of several lines is left out as a whole.
+function Write-Masked {
+    param(
+        [IO.TextReader] $Reader,
+        [string] $Path
+    )
+    $writer = New-Object IO.StreamWriter $Path
+    try {
+        $key = $false
+        while ($null -ne ($line = $Reader.ReadLine())) {
+            $key = $key -or $line -match '-----BEGIN [A-Z ]*PRIVATE KEY-----'
+            if (-not $key) {
+                $writer.WriteLine((Hide-Secret $line))
+            }
+            $key = $key -and $line -notmatch '-----END [A-Z ]*PRIVATE KEY-----'
+        }
+    }
+    finally {
+        $writer.Close()
+    }
+}
 
 # Writes the output of a command, or its error, to a separate file.
 function Save-Answer {
@@ -15,14 +52,15 @@ function Save-Answer {
     )
     try {
         # Before the output is wrapped into lines, which could split a secret.
-        & $Command | ForEach-Object { if ($_ -is [string]) { Hide-Secret $_ } else { $_ } } | Out-String -Width 400 | Set-Content -Encoding UTF8 -Path "$folder/$Name.txt"
+        $text = & $Command | ForEach-Object { if ($_ -is [string]) { Hide-Secret $_ } else { $_ } } | Out-String -Width 400
     }
     catch {
-        Set-Content -Encoding UTF8 -Path "$folder/$Name.txt" -Value "$_"
+        $text = "$_"
     }
+    Write-Masked (New-Object IO.StringReader $text) "$folder/$Name.txt"
 }
 
-# Copies a file or folder without files that may contain secrets: kubeconfigs, keys, certificates, and memory dumps.
+# Copies a file or folder, but no file that is nothing but a secret: kubeconfigs, keys, certificates, memory dumps.
 function Copy-Source {
     param(
         [string] $Path
@@ -33,48 +71,58 @@ function Copy-Source {
         $files = @(Get-ChildItem -Recurse -File -LiteralPath $Path -ErrorAction SilentlyContinue)
     }
     foreach ($file in $files) {
-        if ($file.FullName -match '[\\/]dumps[\\/]' -or '.conf', '.pem', '.key', '.crt', '.pfx', '.dmp' -contains $file.Extension) {
+        if ($file.FullName -match '[\\/]dumps[\\/]|kubeconfig' -or '.conf', '.pem', '.key', '.crt', '.pfx', '.dmp' -contains $file.Extension) {
             continue
         }
-        $target = Join-Path $folder ($file.FullName -replace ':', '')
-        New-Folder (Split-Path -Parent $target)
-        Copy-Item -Force -LiteralPath $file.FullName -Destination $target -ErrorAction SilentlyContinue
+        try {
+            $stream = [IO.File]::Open($file.FullName, 'Open', 'Read', 'ReadWrite, Delete')
+            try {
+                $bytes = [Math]::Min($stream.Length, $limits.file)
+                if ($limits.used + $bytes -gt $limits.all) {
+                    throw 'the archive is full'
+                }
+                if ($bytes -lt $stream.Length) {
+                    "$($file.FullName): all but the last $bytes of $($stream.Length) bytes" | Add-Omission
+                    $stream.Seek(-$bytes, 'End') | Out-Null
+                }
+                $limits.used += $bytes
+                $target = Join-Path $folder ($file.FullName -replace ':', '')
+                New-Folder (Split-Path -Parent $target)
+                Write-Masked (New-Object IO.StreamReader $stream, (Get-Encoding $stream)) $target
+            }
+            finally {
+                $stream.Close()
+            }
+        }
+        catch {
+            "$($file.FullName): $_" | Add-Omission
+        }
     }
 }
 
-# Masks secrets that programs write into logs: bootstrap tokens, JSON web tokens, AWS keys, headers, private keys.
-function Hide-Secret {
+# UTF-16 where every second byte is zero, which its writers do not always mark; else UTF-8. Keeps the stream's place.
+function Get-Encoding {
     param(
-        [string] $Line
+        [IO.Stream] $Stream
     )
-    $Line = $Line -replace '\b[a-z0-9]{6}\.[a-z0-9]{16}\b', '(token)'
-    $Line = $Line -replace '\beyJ[\w-]+\.[\w-]+\.?[\w-]*', '(token)'
-    $Line = $Line -replace '\b(AKIA|ASIA)[0-9A-Z]{16}\b', '(key)'
-    $Line = $Line -replace '(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}', '$1 (hidden)'
-    $Line = $Line -replace '(?i)(password|secret|secretaccesskey|token)("?\s*[:=]\s*"?)[\w.~+/=-]{12,}', '$1$2(hidden)'
-    $Line -replace '-----BEGIN [A-Z ]*PRIVATE KEY-----.*', '(private key)'
+    $buffer = New-Object byte[] 64
+    $count = $Stream.Read($buffer, 0, 64)
+    $Stream.Seek(-$count, 'Current') | Out-Null
+    $zeros = 0
+    for ($i = 1; $i -lt $count; $i += 2) {
+        if ($buffer[$i] -eq 0) {
+            $zeros += 1
+        }
+    }
+    if ($zeros -gt $count / 4) {
+        return [Text.Encoding]::Unicode
+    }
+    [Text.Encoding]::UTF8
 }
 
-# Rewrites every file line by line, because some logs are too large to load into memory.
-function Hide-Secrets {
-    foreach ($file in @(Get-ChildItem -Recurse -File -LiteralPath $folder)) {
-        $clean = "$($file.FullName).clean"
-        $key = $false
-        $writer = New-Object IO.StreamWriter $clean
-        try {
-            foreach ($line in [IO.File]::ReadLines($file.FullName)) {
-                # A multi-line private key is removed as a whole.
-                $key = $key -or $line -match '-----BEGIN [A-Z ]*PRIVATE KEY-----'
-                if (-not $key) {
-                    $writer.WriteLine((Hide-Secret $line))
-                }
-                $key = $key -and $line -notmatch '-----END [A-Z ]*PRIVATE KEY-----'
-            }
-        }
-        finally {
-            $writer.Close()
-        }
-        Move-Item -Force -LiteralPath $clean -Destination $file.FullName
+function Add-Omission {
+    process {
+        $omitted.Add($_)
     }
 }
 
@@ -82,6 +130,11 @@ if ($MyInvocation.InvocationName -eq '.') {
     return
 }
 $machine = Get-Machine
+$patterns = @((Read-Text "$PSScriptRoot/secret-patterns.txt") -split "`r?`n" | Where-Object { $_ })
+if ($patterns.Count -eq 0) {
+    throw 'there is no list of secrets'
+}
+$omitted = New-Object Collections.Generic.List[string]
 $folder = Join-Path ([IO.Path]::GetTempPath()) "fenestra-$([Guid]::NewGuid())"
 # The archive is as confidential as the node itself.
 Protect-Folder $folder
@@ -98,17 +151,18 @@ Save-Answer 'memory' { Get-CimInstance Win32_OperatingSystem | Format-List -Prop
 Save-Answer 'dumps' { Get-ChildItem -LiteralPath $machine.paths.dumps | Format-Table -AutoSize -Property @('LastWriteTime', 'Length', 'Name') }
 Save-Answer 'events' { Get-WinEvent -MaxEvents 1000 -LogName @('Application', 'System') | ForEach-Object { '{0:o} {1} {2} {3}' -f $_.TimeCreated, $_.ProviderName, $_.Id, $_.Message } }
 $endpoint = '--runtime-endpoint', $machine.kubeletEndpoint
-Save-Answer 'crictl-info' { & $machine.programs.crictl @endpoint info }
-Save-Answer 'crictl-pods' { & $machine.programs.crictl @endpoint pods }
-Save-Answer 'crictl-containers' { & $machine.programs.crictl @endpoint ps --all }
-Save-Answer 'containerd-config' { & $machine.services.containerd.program --config $machine.paths.containerdConfig config dump }
+foreach ($question in 'info', 'pods', 'ps --all') {
+    Save-Answer "crictl-$(($question -split ' ')[0])" { Invoke-Program $machine.programs.crictl ($endpoint + ($question -split ' ')) -Seconds 60 }
+}
+Save-Answer 'containerd-config' { Invoke-Program $machine.services.containerd.program @('--config', $machine.paths.containerdConfig, 'config', 'dump') -Seconds 60 }
 foreach ($source in @($machine.paths.logs, $machine.paths.state, $machine.paths.machine, $machine.network.conflist, $machine.network.subnetFile) + $machine.cloudLogs) {
     Copy-Source $source
 }
+Save-Answer 'left-out' { $omitted }
 try {
     $ErrorActionPreference = 'Stop'
-    Hide-Secrets
-    Compress-Archive -Force -Path "$folder/*" -DestinationPath $Destination
+    Invoke-Program 'tar.exe' @('-czf', "$Destination.new", '-C', $folder, '.') | Out-Null
+    Move-File "$Destination.new" $Destination
 }
 finally {
     Remove-Item -Recurse -Force -LiteralPath $folder -ErrorAction SilentlyContinue

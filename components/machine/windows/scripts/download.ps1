@@ -12,7 +12,9 @@ function Get-ExpectedDigest {
     foreach ($url in $Artifact.checksumUrls) {
         try {
             $text = (Invoke-Program 'curl.exe' ($CurlArguments + $url)) -join "`n"
-            if ($text -match '(?im)^([0-9a-f]{64}([0-9a-f]{64})?)\b') {
+            # A digest alone, or a line for each file, of which only this file's counts.
+            $name = [Regex]::Escape(($Artifact.urls[0] -split '/')[-1])
+            if ($text -match "(?im)^([0-9a-f]{64}([0-9a-f]{64})?)(\s*\z|\s+\*?(\S*/)?$name\s*$)") {
                 return $Matches[1].ToLowerInvariant()
             }
         }
@@ -30,8 +32,8 @@ function Start-Download {
         [string[]] $CurlArguments
     )
     # curl's messages go to a file: a stage has no console.
-    $files = '--stderr', "`"$Path.err`"", '--output', "`"$Path`""
-    $process = Start-Process -FilePath 'curl.exe' -ArgumentList ($CurlArguments + $files + $Url) -PassThru -NoNewWindow
+    $arguments = $CurlArguments + @('--stderr', "$Path.err", '--output', $Path, $Url)
+    $process = Start-Process -FilePath 'curl.exe' -ArgumentList @($arguments | ForEach-Object { Format-Argument $_ }) -PassThru -NoNewWindow
     $process.Handle | Out-Null
     $process
 }
@@ -45,12 +47,12 @@ function Invoke-Round {
     )
     foreach ($item in $Wanted) {
         $urls = @($item.artifact.urls)
-        $url = $urls[[Math]::Min($Source, $urls.Count - 1)]
+        $url = $urls[$Source % $urls.Count]
         $item.process = Start-Download $url $item.path $CurlArguments
     }
     foreach ($item in $Wanted) {
         $item.process.WaitForExit()
-        $words = "$(Get-Content -LiteralPath "$($item.path).err" -ErrorAction SilentlyContinue)"
+        $words = (Read-Text "$($item.path).err").Trim()
         Remove-Item -Force -LiteralPath "$($item.path).err" -ErrorAction SilentlyContinue
         $digest = Get-Digest $item.path $item.artifact.algorithm
         if ($digest -eq $item.expected) {
@@ -83,7 +85,7 @@ function Install-Artifact {
     }
     Copy-Item -Force -LiteralPath $Path -Destination "$destination.new"
     Stop-Program $destination
-    Move-Item -Force -LiteralPath "$destination.new" -Destination $destination
+    Move-File "$destination.new" $destination
 }
 
 # Stops processes that run from a file: a running program cannot be replaced. The kubelet restarts the pod of flanneld or kube-proxy.
@@ -96,7 +98,7 @@ function Stop-Program {
     foreach ($process in $running) {
         Write-Log "ends $full, process $($process.Id), to replace it"
         Stop-Process -Force -InputObject $process
-        $process.WaitForExit()
+        $process.WaitForExit(10000) | Out-Null
     }
 }
 
@@ -117,7 +119,8 @@ function Install-Artifacts {
     foreach ($item in $items) {
         $sources = [Math]::Max($sources, @($item.artifact.urls).Count)
     }
-    for ($source = 0; $source -lt $sources -and $wanted.Count -gt 0; $source += 1) {
+    # Twice each: curl repeats neither a transfer that was cut nor wrong bytes, and another attempt holds up the stages beside this one.
+    for ($source = 0; $source -lt 2 * $sources -and $wanted.Count -gt 0; $source += 1) {
         $wanted = @(Invoke-Round $wanted $source $curl)
     }
     if ($wanted.Count -gt 0) {

@@ -9,21 +9,27 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/identity.ps1"
 
+# Calls the API with the node's own permissions. No call takes longer than what is left of the time.
 function Invoke-Kubectl {
     param(
         [object] $Machine,
-        [string[]] $Arguments
+        [string[]] $Arguments,
+        [hashtable] $Deadline,
+        [string] $Text = ''
     )
-    Invoke-Program $Machine.programs.kubectl (@('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s') + $Arguments)
+    $seconds = [Math]::Max(2, [int] (Get-Left $Deadline 10))
+    $common = '--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', "${seconds}s"
+    Invoke-Program $Machine.programs.kubectl ($common + $Arguments) -Seconds ($seconds + 1) -Text $Text
 }
 
 # The node's pods, from the lines of kubectl: namespace, name, phase, kinds of owners, mirror, time of deletion.
 function Get-OwnPods {
     param(
         [object] $Machine,
-        [string] $Node
+        [string] $Node,
+        [hashtable] $Deadline
     )
-    $lines = Invoke-Kubectl $Machine @('get', 'pods', '--all-namespaces', '--field-selector', "spec.nodeName=$Node", '--no-headers', '-o', "custom-columns=$($Machine.drain.columns)")
+    $lines = Invoke-Kubectl $Machine @('get', 'pods', '--all-namespaces', '--field-selector', "spec.nodeName=$Node", '--no-headers', '-o', "custom-columns=$($Machine.drain.columns)") $Deadline
     foreach ($line in @($lines | Where-Object { "$_".Trim() })) {
         $values = @(-split $line)
         @{ namespace = $values[0]; name = $values[1]; phase = $values[2]; owners = @($values[3] -split ','); mirror = $values[4] -ne '<none>'; leaves = $values[5] -ne '<none>' }
@@ -38,34 +44,59 @@ function Select-Pods {
     $Pods | Where-Object { $_ -and $_.owners -notcontains 'DaemonSet' -and -not $_.mirror -and 'Succeeded', 'Failed' -notcontains $_.phase }
 }
 
-# Requests one eviction. Refusal by a disruption budget is no error: the next round tries again.
+# Requests one eviction. Refusal by a disruption budget is no error: the next round tries again. An API that does not answer is one.
 function Send-Eviction {
     param(
         [object] $Machine,
-        [object] $Pod
+        [object] $Pod,
+        [hashtable] $Deadline
     )
     $meta = @{ name = $Pod.name; namespace = $Pod.namespace }
-    $file = "$($Machine.paths.state)/eviction.json"
-    Write-Text $file (@{ apiVersion = 'policy/v1'; kind = 'Eviction'; metadata = $meta } | ConvertTo-Json -Compress)
+    $body = @{ apiVersion = 'policy/v1'; kind = 'Eviction'; metadata = $meta } | ConvertTo-Json -Compress
     try {
-        Invoke-Kubectl $Machine @('create', '--raw', "/api/v1/namespaces/$($meta.namespace)/pods/$($meta.name)/eviction", '-f', $file) | Out-Null
+        Invoke-Kubectl $Machine @('create', '--raw', "/api/v1/namespaces/$($meta.namespace)/pods/$($meta.name)/eviction", '-f', '-') $Deadline $body | Out-Null
     }
     catch {
+        if ("$_" -notmatch 'Error from server') {
+            throw
+        }
         Write-Log "eviction of $($meta.namespace)/$($meta.name): $_"
     }
 }
 
-# Restarts the hook's timeout. The drain has its own deadline all the same.
+# Restarts the hook's timeout when it is time to. The drain has its own deadline all the same.
 function Send-Heartbeat {
     param(
         [object] $Machine,
-        [string] $Hook
+        [string] $Hook,
+        [hashtable] $Beat
     )
+    if (-not $Hook -or (Get-Left $Beat) -gt 0) {
+        return
+    }
+    $Beat.seconds = $Beat.watch.Elapsed.TotalSeconds + $Machine.drain.heartbeatSeconds
+    $CallsEnd = New-Deadline 10
     try {
         Send-Lifecycle $Machine $Hook 'RecordLifecycleActionHeartbeat'
     }
     catch {
         Write-Log "heartbeat of hook ${Hook}: $_"
+    }
+}
+
+# Deletes what is left, in one call: `kubectl delete pod` knows one namespace only.
+function Remove-Pods {
+    param(
+        [object] $Machine,
+        [object[]] $Pods
+    )
+    $items = @($Pods | ForEach-Object { @{ apiVersion = 'v1'; kind = 'Pod'; metadata = @{ name = $_.name; namespace = $_.namespace } } })
+    try {
+        $list = ConvertTo-Json -Depth 5 -Compress -InputObject @{ apiVersion = 'v1'; kind = 'List'; items = $items }
+        Invoke-Kubectl $Machine @('delete', '--wait=false', '--ignore-not-found', '-f', '-') (New-Deadline 10) $list | Out-Null
+    }
+    catch {
+        Write-Log "not deleted: $_"
     }
 }
 
@@ -77,41 +108,48 @@ function Invoke-Drain {
         [int] $Seconds,
         [string] $Hook = ''
     )
-    $watch = [Diagnostics.Stopwatch]::StartNew()
-    $beat = 0
+    $deadline = New-Deadline $Seconds
+    $beat = New-Deadline 0
     Write-Notice "drain of node $Node within $Seconds s"
+    $cordoned = $false
     $pods = $null
-    while ($watch.Elapsed.TotalSeconds -lt $Seconds) {
+    while ((Get-Left $deadline) -gt 0) {
+        # Somebody may have deleted the Node already: its pods move all the same.
+        if (-not $cordoned) {
+            try {
+                Invoke-Kubectl $Machine @('cordon', $Node) $deadline | Out-Null
+                $cordoned = $true
+            }
+            catch {
+                Write-Log "not cordoned: $_"
+            }
+        }
+        Send-Heartbeat $Machine $Hook $beat
         try {
-            Invoke-Kubectl $Machine @('cordon', $Node) | Out-Null
-            $pods = @(Select-Pods @(Get-OwnPods $Machine $Node))
+            $pods = @(Select-Pods @(Get-OwnPods $Machine $Node $deadline))
             if ($pods.Count -eq 0) {
-                Write-Notice "node $Node is drained after $([int] $watch.Elapsed.TotalSeconds) s"
+                Write-Notice "node $Node is drained after $([int] $deadline.watch.Elapsed.TotalSeconds) s"
                 return $true
             }
             foreach ($pod in @($pods | Where-Object { -not $_.leaves })) {
-                Send-Eviction $Machine $pod
+                if ((Get-Left $deadline) -le 0) {
+                    break
+                }
+                Send-Eviction $Machine $pod $deadline
+                Send-Heartbeat $Machine $Hook $beat
             }
         }
         catch {
             Write-Log "drain: $_"
         }
-        # After the evictions, because an unresponsive cloud takes its time.
-        if ($Hook -and $watch.Elapsed.TotalSeconds -ge $beat) {
-            Send-Heartbeat $Machine $Hook
-            $beat = $watch.Elapsed.TotalSeconds + $Machine.drain.heartbeatSeconds
-        }
-        Start-Sleep -Seconds $Machine.drain.pauseSeconds
+        Start-Sleep -Seconds ([int] (Get-Left $deadline $Machine.drain.pauseSeconds))
+    }
+    if ($null -eq $pods) {
+        Write-Notice "drain of node $Node reached its deadline, and nobody has said which pods are left" 'Warning'
+        return $false
     }
     Write-Notice "drain of node $Node reached its deadline, $($pods.Count) pods left" 'Warning'
-    foreach ($pod in @($pods | Where-Object { $_ })) {
-        try {
-            Invoke-Kubectl $Machine @('delete', 'pod', $pod.name, '--namespace', $pod.namespace, '--wait=false') | Out-Null
-        }
-        catch {
-            Write-Log "not deleted: $_"
-        }
-    }
+    Remove-Pods $Machine $pods
     $false
 }
 
@@ -121,5 +159,5 @@ if ($MyInvocation.InvocationName -eq '.') {
 $machine = Get-Machine
 Start-Log $machine 'drain'
 Initialize-Web
-Invoke-Drain $machine (Get-Node $machine).name $Seconds $Hook | Out-Null
+Invoke-Drain $machine (Get-NodeName $machine.cloud) $Seconds $Hook | Out-Null
 exit 0

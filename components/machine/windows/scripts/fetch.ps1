@@ -1,11 +1,11 @@
 # AWS: in a task of its own, fetches the scripts that do not fit into user data, verifies their digest, installs them and runs the entry.
 param(
-    # In the task, which user data and each start of Windows start: fetch, or do nothing once that is done.
+    # In the task, which user data, each start of Windows and the scheduler start until all is handed over.
     [switch] $Resume
 )
 $ErrorActionPreference = 'Stop'
-. "$PSScriptRoot/lib.ps1"
-. "$PSScriptRoot/identity.ps1"
+. "$PSScriptRoot/files.ps1"
+. "$PSScriptRoot/web.ps1"
 . "$PSScriptRoot/task.ps1"
 
 # Retries until the digest is right: the role's permissions may take minutes to reach S3.
@@ -25,7 +25,9 @@ function Get-Scripts {
         }
         try {
             Save-AwsObject $Machine.cloud $Object $File
-            Write-Log "scripts fetched, SHA-256 $(Get-Digest $File 'SHA256'), expected $($Object.sha256)"
+            if ((Get-Digest $File 'SHA256') -ne $Object.sha256) {
+                Write-Notice "the scripts that were fetched have the SHA-256 $(Get-Digest $File 'SHA256'), expected $($Object.sha256)" 'Error'
+            }
         }
         catch {
             Write-Log "scripts not fetched: $_"
@@ -40,7 +42,7 @@ function Expand-Scripts {
     param(
         [string] $File
     )
-    $archive = [IO.File]::ReadAllText($File) | ConvertFrom-Json
+    $archive = Get-Machine $File
     foreach ($item in $archive.files.PSObject.Properties) {
         Write-Text $item.Name $item.Value
     }
@@ -63,22 +65,26 @@ if ($MyInvocation.InvocationName -eq '.') {
     return
 }
 $machine = Get-Machine
-if ($Resume -and (Test-HandedOver $machine)) {
-    exit 0
-}
 if (-not $Resume) {
     # User data runs at the first start only, and the role's permissions may take minutes: a restart in between must not end the bootstrap. Nor may
     # user data last until then: EC2Launch's task that starts the SSM agent comes after it, and tasks run one after another (EC2 User Guide,
     # "EC2Launch v2 concepts"), so that nobody could look into a machine that fetches nothing.
-    Register-StartTask 'fenestra-fetch' "$PSScriptRoot\fetch.ps1 -Resume"
-    Start-ScheduledTask -TaskName 'fenestra-fetch'
+    Register-StartTask 'fenestra-fetch' "$PSScriptRoot\fetch.ps1 -Resume" 5
+    Start-ScheduledTask -ErrorAction Stop -TaskName 'fenestra-fetch'
     exit 0
 }
 Start-Log $machine 'fetch'
 Initialize-Web
-$object = Get-Content -Raw -Path "$PSScriptRoot/scripts.json" | ConvertFrom-Json
-$file = "$PSScriptRoot/archive.json"
-Get-Scripts $machine $object $file
-Expand-Scripts $file
-& "$PSScriptRoot/bootstrap.ps1"
-exit $LASTEXITCODE
+$code = 0
+if (-not (Test-HandedOver $machine)) {
+    $file = "$PSScriptRoot/archive.json"
+    Get-Scripts $machine (Get-Machine "$PSScriptRoot/scripts.json") $file
+    Expand-Scripts $file
+    & "$PSScriptRoot/bootstrap.ps1"
+    $code = $LASTEXITCODE
+}
+if ($code -eq 0) {
+    # From here on the tasks carry on; this one would start a PowerShell for nothing.
+    Unregister-ScheduledTask -TaskName 'fenestra-fetch' -Confirm:$false -ErrorAction SilentlyContinue
+}
+exit $code

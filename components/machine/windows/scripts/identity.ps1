@@ -1,133 +1,21 @@
-# This machine's identity, and what it can read with it: the clouds' metadata services and APIs, without their modules.
-. "$PSScriptRoot/sigv4.ps1"
+# This machine's identity, and what it can read and report with it.
+. "$PSScriptRoot/web.ps1"
 
-# Metadata is never behind a proxy, and Windows PowerShell uses TLS 1.2 only when configured to.
-function Initialize-Web {
-    [Net.WebRequest]::DefaultWebProxy = $null
-    [Net.ServicePointManager]::SecurityProtocol = [Net.SecurityProtocolType]::Tls12
-}
-
-# One web request, retried while the service is not ready: credentials and role assignments appear some time after the machine.
-function Invoke-Web {
-    param(
-        [hashtable] $Request,
-        [int] $Attempts = 6,
-        # A missing resource is no error and returns an empty string.
-        [switch] $Optional,
-        # Returns new headers for each attempt: session tokens, keys and signatures expire.
-        [scriptblock] $Fresh
-    )
-    for ($attempt = 1; $true; $attempt += 1) {
-        if ($Fresh) {
-            $Request.Headers = & $Fresh
-        }
-        try {
-            return Invoke-RestMethod -UseBasicParsing -TimeoutSec 20 @Request
-        }
-        catch {
-            $status = 0
-            if ($_.Exception.Response) {
-                $status = [int] $_.Exception.Response.StatusCode
-            }
-            if ($Optional -and $status -eq 404) {
-                return ''
-            }
-            if ($attempt -ge $Attempts) {
-                throw
-            }
-            Start-Sleep -Seconds ([Math]::Min(30, [Math]::Pow(2, $attempt)))
-        }
-    }
-}
-
-# A value from AWS's instance metadata service, version 2. Empty when it has none.
-function Get-AwsMetadata {
-    param(
-        [string] $Path,
-        [int] $Attempts = 6
-    )
-    $base = 'http://169.254.169.254/latest'
-    Invoke-Web @{ Uri = "$base/meta-data/$Path" } -Attempts $Attempts -Optional -Fresh {
-        @{ 'X-aws-ec2-metadata-token' = Invoke-Web @{ Method = 'PUT'; Uri = "$base/api/token"; Headers = @{ 'X-aws-ec2-metadata-token-ttl-seconds' = '300' } } -Attempts $Attempts }
-    }
-}
-
+# An object, or with -Text a text, from Azure's metadata service.
 function Get-AzureMetadata {
     param(
         [string] $Path,
-        [int] $Attempts = 6
+        [int] $Attempts = 6,
+        [switch] $Text
     )
-    Invoke-Web @{ Uri = "http://169.254.169.254/metadata/$Path"; Headers = @{ Metadata = 'true' } } -Attempts $Attempts
+    $answer = Invoke-Web @{ Uri = "http://169.254.169.254/metadata/$Path"; Headers = @{ Metadata = 'true' } } -Attempts $Attempts
+    if ($Text) {
+        return $answer
+    }
+    $answer | ConvertFrom-Json
 }
 
-# Temporary keys of the instance's role.
-function Get-AwsKey {
-    $role = Get-AwsMetadata 'iam/security-credentials/'
-    $key = Get-AwsMetadata "iam/security-credentials/$role"
-    if ($key -is [string]) {
-        $key = $key | ConvertFrom-Json
-    }
-    if (-not $key.AccessKeyId) {
-        throw 'the instance has no credentials yet'
-    }
-    $key
-}
-
-# A request's headers with the signature. Those that .NET sets itself, from the address and from ContentType, are signed but not returned.
-function Get-SignedHeaders {
-    param(
-        [object] $Cloud,
-        [string] $Service,
-        [string] $Method,
-        [string] $Path,
-        [hashtable] $Headers,
-        [string] $Body = ''
-    )
-    $key = Get-AwsKey
-    $signed = $Headers.Clone()
-    $signed['x-amz-date'] = [DateTime]::UtcNow.ToString('yyyyMMddTHHmmssZ', [Globalization.CultureInfo]::InvariantCulture)
-    $signed['x-amz-security-token'] = $key.Token
-    $authorization = Get-Authorization -Method $Method -Path $Path -Query '' -Headers $signed -Body $Body -AccessKey $key.AccessKeyId -Secret $key.SecretAccessKey -Region $Cloud.region -Service $Service
-    $signed.Remove('host')
-    $signed.Remove('content-type')
-    $signed['authorization'] = $authorization
-    $signed
-}
-
-# A signed AWS API call with the instance's role.
-function Invoke-Aws {
-    param(
-        [object] $Cloud,
-        [string] $Service,
-        [string] $ContentType,
-        [string] $Body,
-        [string] $Target = ''
-    )
-    $name = "$Service.$($Cloud.region).$($Cloud.domain)"
-    $headers = @{ 'content-type' = $ContentType; 'host' = $name }
-    if ($Target) {
-        $headers['x-amz-target'] = $Target
-    }
-    Invoke-Web @{ Method = 'POST'; Uri = "https://$name/"; ContentType = $ContentType; Body = $Body } -Fresh {
-        Get-SignedHeaders $Cloud $Service 'POST' '/' $headers $Body
-    }
-}
-
-# Downloads an S3 object. S3 requires the hash of the body, here an empty one, as a header.
-function Save-AwsObject {
-    param(
-        [object] $Cloud,
-        [object] $Object,
-        [string] $File
-    )
-    $name = "$($Object.bucket).s3.$($Cloud.region).$($Cloud.domain)"
-    $headers = @{ 'host' = $name; 'x-amz-content-sha256' = Get-Sha256Hex '' }
-    Invoke-Web @{ Uri = "https://$name/$($Object.key)"; OutFile = $File } -Fresh {
-        Get-SignedHeaders $Cloud 's3' 'GET' "/$($Object.key)" $headers
-    }
-}
-
-# Reports to the Auto Scaling group how a lifecycle hook ended, or that it needs more time.
+# Reports to the Auto Scaling group how a lifecycle hook ended, or that it needs more time. One that waits no more counts as told.
 function Send-Lifecycle {
     param(
         [object] $Machine,
@@ -147,7 +35,19 @@ function Send-Lifecycle {
         $form.LifecycleActionResult = $Result
     }
     $body = ($form.GetEnumerator() | ForEach-Object { $_.Key + '=' + [Uri]::EscapeDataString($_.Value) }) -join '&'
-    Invoke-Aws $Machine.cloud 'autoscaling' 'application/x-www-form-urlencoded; charset=utf-8' $body | Out-Null
+    Invoke-Aws $Machine.cloud 'autoscaling' 'application/x-www-form-urlencoded; charset=utf-8' $body -Final 'No active Lifecycle Action' | Out-Null
+}
+
+# An answer that has the form it must have; anything else, such as the page of a busy service, is refused before it is believed.
+function Assert-Form {
+    param(
+        [string] $Text,
+        [string] $Pattern
+    )
+    if ($Text -cnotmatch "^($Pattern)$") {
+        throw "the metadata service answered with '$($Text.Substring(0, [Math]::Min(80, $Text.Length)))' for $Pattern"
+    }
+    $Text
 }
 
 # Name, address and provider id of this machine.
@@ -155,20 +55,33 @@ function Get-Identity {
     param(
         [object] $Cloud
     )
+    $address = '\d{1,3}(\.\d{1,3}){3}'
     if ($Cloud.kind -eq 'aws') {
-        $id = Get-AwsMetadata 'instance-id'
-        $zone = Get-AwsMetadata 'placement/availability-zone'
-        return @{ name = $id; address = Get-AwsMetadata 'local-ipv4'; providerId = "aws:///$zone/$id" }
+        $id = Get-NodeName $Cloud
+        $zone = Assert-Form (Get-AwsMetadata 'placement/availability-zone') '[a-z]{2}(-[a-z0-9]+)+'
+        return @{ name = $id; address = Assert-Form (Get-AwsMetadata 'local-ipv4') $address; providerId = "aws:///$zone/$id" }
     }
     $instance = Get-AzureMetadata 'instance?api-version=2021-02-01'
+    $id = Assert-Form $instance.compute.resourceId '/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/[\w./-]+'
     # The cloud controller compares subscription and resource group in lower case.
-    $resource = $instance.compute.resourceId -replace '^/subscriptions/([^/]+)/resourceGroups/([^/]+)', ''
+    $resource = $id -replace '^/subscriptions/([^/]+)/resourceGroups/([^/]+)', ''
     $providerId = "azure:///subscriptions/$($instance.compute.subscriptionId.ToLowerInvariant())/resourceGroups/$($instance.compute.resourceGroupName.ToLowerInvariant())$resource"
     @{
-        name       = $env:COMPUTERNAME.ToLowerInvariant()
-        address    = $instance.network.interface[0].ipv4.ipAddress[0].privateIpAddress
+        name       = Get-NodeName $Cloud
+        address    = Assert-Form $instance.network.interface[0].ipv4.ipAddress[0].privateIpAddress $address
         providerId = $providerId
     }
+}
+
+# The node's name, which needs no file: one may be torn when the machine must leave.
+function Get-NodeName {
+    param(
+        [object] $Cloud
+    )
+    if ($Cloud.kind -eq 'aws') {
+        return Assert-Form (Get-AwsMetadata 'instance-id') 'i-[0-9a-f]{8,17}'
+    }
+    $env:COMPUTERNAME.ToLowerInvariant()
 }
 
 # The join secret, read with this machine's identity.
@@ -178,7 +91,8 @@ function Get-JoinSecret {
     )
     if ($Cloud.kind -eq 'aws') {
         $body = @{ Name = $Cloud.joinSecret; WithDecryption = $true } | ConvertTo-Json -Compress
-        return (Invoke-Aws $Cloud 'ssm' 'application/x-amz-json-1.1' $body 'AmazonSSM.GetParameter').Parameter.Value | ConvertFrom-Json
+        $answer = Invoke-Aws $Cloud 'ssm' 'application/x-amz-json-1.1' $body 'AmazonSSM.GetParameter' | ConvertFrom-Json
+        return $answer.Parameter.Value | ConvertFrom-Json
     }
     # While an identity is being updated the service answers 410 for up to 70 seconds (Azure documentation, "Use managed identities on a virtual
     # machine"), which is longer than the pauses of six attempts.
@@ -186,6 +100,6 @@ function Get-JoinSecret {
     $secret = Invoke-Web @{
         Uri     = "$($Cloud.joinVault.TrimEnd('/'))/secrets/$($Cloud.joinSecret)?api-version=7.4"
         Headers = @{ Authorization = "Bearer $($token.access_token)" }
-    }
+    } | ConvertFrom-Json
     $secret.value | ConvertFrom-Json
 }

@@ -1,82 +1,5 @@
-# Shared by every script: the machine's data, the log, state on disk, running programs.
-
-# The data rendered for this machine.
-function Get-Machine {
-    param(
-        [string] $Path = "$PSScriptRoot/machine.json"
-    )
-    Get-Content -Raw -Encoding UTF8 -Path $Path | ConvertFrom-Json
-}
-
-# Writes one line with a timestamp to the console and to the log of the running script.
-function Write-Log {
-    param(
-        [string] $Message
-    )
-    $line = '{0:o} {1}' -f [DateTime]::UtcNow, $Message
-    Write-Host $line
-    # Looked up through the call stack: a called script has its own script scope.
-    if ($LogFile) {
-        # A file that another process is reading costs a log line, not the stage.
-        Add-Content -Path $LogFile -Value $line -Encoding UTF8 -ErrorAction SilentlyContinue
-    }
-}
-
-# Sets the log file, and the serial port if it is free, for the calling script and everything it calls.
-function Start-Log {
-    param(
-        [object] $Machine,
-        [string] $Name
-    )
-    New-Folder $Machine.paths.logs
-    Set-Variable -Scope 1 -Name LogFile -Value "$($Machine.paths.logs)/$Name.log"
-    Set-Variable -Scope 1 -Name ConsolePort -Value "$($Machine.console)"
-}
-
-# Writes an event, which outlives the log files, and on AWS a line to the serial console, which the cloud shows without access to the machine.
-function Write-Notice {
-    param(
-        [string] $Message,
-        [string] $Kind = 'Information'
-    )
-    Write-Log $Message
-    try {
-        if (-not [Diagnostics.EventLog]::SourceExists('fenestra')) {
-            [Diagnostics.EventLog]::CreateEventSource('fenestra', 'Application')
-        }
-        Write-EventLog -LogName Application -Source fenestra -EventId 1 -EntryType $Kind -Message $Message
-        if ($ConsolePort) {
-            $port = New-Object IO.Ports.SerialPort $ConsolePort, 115200
-            $port.WriteTimeout = 2000
-            $port.Open()
-            $port.WriteLine("fenestra: $Message")
-            $port.Close()
-        }
-    }
-    catch {
-        Write-Log "notice not delivered everywhere: $_"
-    }
-}
-
-function New-Folder {
-    param(
-        [string] $Path
-    )
-    if (-not (Test-Path -LiteralPath $Path)) {
-        New-Item -ItemType Directory -Force -Path $Path | Out-Null
-    }
-}
-
-# UTF-8 without a byte order mark; the old file stays intact until the new one is complete.
-function Write-Text {
-    param(
-        [string] $Path,
-        [string] $Text
-    )
-    New-Folder (Split-Path -Parent $Path)
-    [IO.File]::WriteAllText("$Path.new", $Text)
-    Move-Item -Force -LiteralPath "$Path.new" -Destination $Path
-}
+# Shared by every script: running programs, access rights, locks, waiting.
+. "$PSScriptRoot/files.ps1"
 
 # Creates a folder that only the system and administrators may read or write, inherited by its contents. Safe to repeat.
 function Protect-Folder {
@@ -85,6 +8,14 @@ function Protect-Folder {
     )
     try {
         New-Folder $Path
+        # Ten calls of icacls take a second.
+        $access = ''
+        if (Get-Command -Name Get-Acl -ErrorAction SilentlyContinue) {
+            $access = (Get-Acl -LiteralPath $Path).Sddl
+        }
+        if ($access -match 'D:PA?I?\(A;OICI;FA;;;(SY|BA)\)\(A;OICI;FA;;;(SY|BA)\)$' -and $Matches[1] -ne $Matches[2]) {
+            return
+        }
         Invoke-Program 'icacls.exe' @($Path, '/inheritance:r', '/grant:r', '*S-1-5-18:(OI)(CI)F', '*S-1-5-32-544:(OI)(CI)F') | Out-Null
     }
     catch {
@@ -92,31 +23,73 @@ function Protect-Folder {
     }
 }
 
-# Runs a program and returns its stdout. A nonzero exit code is an error with stdout and stderr in its message.
+# An argument of a program as Windows reads it.
+function Format-Argument {
+    param(
+        [string] $Text
+    )
+    if ($Text -and $Text -notmatch '[\s"]') {
+        return $Text
+    }
+    '"' + ($Text -replace '(\\*)"', '$1$1\"' -replace '(\\+)$', '$1$1') + '"'
+}
+
+# Runs a program and returns its stdout. A nonzero exit code is an error with stdout and stderr in its message, and so is one that has not ended in
+# time. No program is called in another way: `&` waits without a limit for all that the program has started.
 function Invoke-Program {
     param(
         [string] $Path,
         [string[]] $Arguments,
-        [int[]] $Accept = @(0)
+        [int[]] $Accept = @(0),
+        [double] $Seconds = 600,
+        # Standard input.
+        [string] $Text = ''
     )
-    if (-not (Get-Command -Name $Path -ErrorAction SilentlyContinue)) {
+    $program = Get-Command -CommandType Application -Name $Path -ErrorAction SilentlyContinue | Select-Object -First 1
+    if (-not $program) {
         throw "program $Path is missing"
     }
-    # With 'Stop', Windows PowerShell turns a program's first line on stderr into an exception.
-    $ErrorActionPreference = 'Continue'
-    $lines = @()
+    $start = New-Object Diagnostics.ProcessStartInfo $program.Path
+    $start.Arguments = @($Arguments | ForEach-Object { Format-Argument $_ }) -join ' '
+    $start.UseShellExecute = $false
+    $start.CreateNoWindow = $true
+    $start.RedirectStandardInput = $true
+    $start.RedirectStandardOutput = $true
+    $start.RedirectStandardError = $true
     try {
-        $lines = @(& $Path @Arguments 2>&1)
+        $process = [Diagnostics.Process]::Start($start)
     }
     catch {
-        # Without this, the previous program's exit code would count.
-        throw "program $Path does not start: $($_.Exception.Message)"
+        throw "program $Path does not start: $($_.Exception.GetBaseException().Message)"
     }
-    if ($Accept -notcontains $LASTEXITCODE) {
-        throw "$Path ended with ${LASTEXITCODE}: $(($lines | ForEach-Object { "$_" }) -join ' | ')"
+    try {
+        $answer = $process.StandardOutput.ReadToEndAsync()
+        $words = $process.StandardError.ReadToEndAsync()
+        try {
+            $process.StandardInput.Write($Text)
+            $process.StandardInput.Close()
+        }
+        catch {
+            Write-Log "${Path}: $_"
+        }
+        if (-not $process.WaitForExit([int] (1000 * $Seconds))) {
+            $process.Kill()
+            throw "$Path has not ended within $([int] $Seconds) s"
+        }
+        # What it has left behind may hold its output open.
+        if (-not $answer.Wait(5000) -or -not $words.Wait(5000)) {
+            throw "$Path has ended, but its output has not"
+        }
+        $lines = @($answer.Result -split "`r?`n" | Where-Object { $_ })
+        if ($Accept -notcontains $process.ExitCode) {
+            $errors = @($words.Result -split "`r?`n" | Where-Object { $_ })
+            throw "$Path ended with $($process.ExitCode): $(($lines + $errors) -join ' | ')"
+        }
+        $lines
     }
-    # Merged, a line of stderr is an ErrorRecord and one of stdout a string.
-    $lines | Where-Object { $_ -isnot [Management.Automation.ErrorRecord] } | ForEach-Object { "$_" }
+    finally {
+        $process.Dispose()
+    }
 }
 
 # Runs the block while no other process runs one under that name, and returns true; false when another process holds the lock for longer.
@@ -155,27 +128,27 @@ function Wait-Until {
         [scriptblock] $Condition,
         [int] $Seconds,
         [string] $What,
-        [int] $PauseSeconds = 2
+        [double] $PauseSeconds = 2
     )
-    $watch = [Diagnostics.Stopwatch]::StartNew()
+    $deadline = New-Deadline $Seconds
     while ($true) {
         $value = & $Condition
         if ($value) {
             return $value
         }
-        if ($watch.Elapsed.TotalSeconds -ge $Seconds) {
+        if ((Get-Left $deadline) -le 0) {
             throw "waited $Seconds s in vain for $What"
         }
-        Start-Sleep -Seconds $PauseSeconds
+        Start-Sleep -Milliseconds ([int] (1000 * $PauseSeconds))
     }
 }
 
-# Results of the join stage.
+# Results of the join stage, which is done again when they cannot be read.
 function Get-Node {
     param(
         [object] $Machine
     )
-    Get-Content -Raw -Path $Machine.paths.node | ConvertFrom-Json
+    Get-Machine $Machine.paths.node
 }
 
 # Replaces the placeholders with this machine's values.
@@ -187,14 +160,38 @@ function Expand-Text {
     $Text.Replace('@NODE_NAME@', $Node.name).Replace('@PROVIDER_ID@', $Node.providerId).Replace('@NODE_IP@', $Node.address)
 }
 
-# A file's SHA-256 or SHA-512 in lower case; empty when there is no file.
-function Get-Digest {
+# Kills a process and all its descendants.
+function Stop-Tree {
     param(
-        [string] $Path,
-        [string] $Algorithm
+        [object] $Process
     )
-    if (Test-Path -LiteralPath $Path) {
-        return (Get-FileHash -LiteralPath $Path -Algorithm $Algorithm).Hash.ToLowerInvariant()
+    try {
+        Invoke-Program 'taskkill.exe' @('/PID', "$($Process.Id)", '/T', '/F') -Seconds 30 | Out-Null
+        $Process.WaitForExit(10000) | Out-Null
     }
-    ''
+    catch {
+        Write-Log "not ended: $_"
+    }
+}
+
+# Runs a script of the user, whose output goes to a file of its own: what the script leaves running would hold a pipe open for ever.
+function Invoke-OwnScript {
+    param(
+        [object] $Machine,
+        [string] $Path,
+        [int] $Seconds = 1500
+    )
+    $log = "$($Machine.paths.logs)/own-$([IO.Path]::GetFileNameWithoutExtension($Path))"
+    $arguments = "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File $(Format-Argument $Path)"
+    $process = Start-Process -FilePath 'powershell.exe' -ArgumentList $arguments -PassThru -NoNewWindow -RedirectStandardOutput "$log.log" -RedirectStandardError "$log.err.log"
+    # .NET loses the exit code unless the handle is read first.
+    $process.Handle | Out-Null
+    if (-not $process.WaitForExit(1000 * $Seconds)) {
+        Stop-Tree $process
+        throw "$Path has not ended within $Seconds s"
+    }
+    Write-Log "$Path ended with $($process.ExitCode); its output is in $log.log"
+    if ($process.ExitCode -ne 0) {
+        throw "$Path ended with $($process.ExitCode): $(Read-Text "$log.err.log")"
+    }
 }

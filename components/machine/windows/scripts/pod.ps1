@@ -6,8 +6,11 @@ function Get-TokenFile {
     param(
         [string] $Path
     )
-    $below = Join-Path "$env:CONTAINER_SANDBOX_MOUNT_POINT" ($Path -replace '^[A-Za-z]:', '')
-    foreach ($candidate in $Path, $below) {
+    $candidates = @($Path)
+    if ($env:CONTAINER_SANDBOX_MOUNT_POINT) {
+        $candidates += Join-Path $env:CONTAINER_SANDBOX_MOUNT_POINT ($Path -replace '^[A-Za-z]:', '')
+    }
+    foreach ($candidate in $candidates) {
         if (Test-Path -LiteralPath $candidate) {
             return $candidate
         }
@@ -38,10 +41,7 @@ function Get-Subnet {
     param(
         [string] $Path
     )
-    if (-not (Test-Path -LiteralPath $Path)) {
-        return ''
-    }
-    foreach ($line in @(Get-Content -LiteralPath $Path)) {
+    foreach ($line in @((Read-Text $Path) -split "`r?`n")) {
         if ($line -match '^FLANNEL_SUBNET=([\d.]+)/(\d+)$') {
             return (Get-NetworkAddress $Matches[1] ([int] $Matches[2])) + '/' + $Matches[2]
         }
@@ -82,7 +82,7 @@ function Start-PodProgram {
         [string] $Path,
         [string[]] $Arguments
     )
-    $process = Start-Process -FilePath $Path -ArgumentList $Arguments -PassThru -NoNewWindow
+    $process = Start-Process -FilePath $Path -ArgumentList @($Arguments | ForEach-Object { Format-Argument $_ }) -PassThru -NoNewWindow
     $process.Handle | Out-Null
     Set-Priority ([IO.Path]::GetFileNameWithoutExtension($Path))
     $process

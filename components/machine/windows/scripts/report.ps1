@@ -46,7 +46,7 @@ function Set-Report {
         if ($null -eq $file) {
             throw "no file $($Machine.statusFiles)"
         }
-        $answer = ConvertFrom-Json (Get-Content -Raw -Encoding UTF8 -LiteralPath $file.FullName)
+        $answer = ConvertFrom-Json (Read-Text $file.FullName)
         $first = Get-Fields (@($answer)[0])
         $status = Get-Fields $first.status
         $state = 'error'

@@ -30,12 +30,16 @@ function Repair-Routes {
         if ($right.Count -gt 0 -and $found.Count -eq $right.Count) {
             continue
         }
-        # From both stores: a persistent route from the image is wrong at the next boot too.
-        foreach ($store in 'PersistentStore', 'ActiveStore') {
-            Remove-NetRoute -DestinationPrefix $prefix -PolicyStore $store -Confirm:$false -ErrorAction SilentlyContinue
-        }
         try {
-            New-NetRoute -DestinationPrefix $prefix -InterfaceIndex $default.InterfaceIndex -NextHop $default.NextHop -RouteMetric 1 -PolicyStore ActiveStore | Out-Null
+            # The right one first, so that there is never none.
+            if ($right.Count -eq 0) {
+                New-NetRoute -ErrorAction Stop -DestinationPrefix $prefix -InterfaceIndex $default.InterfaceIndex -NextHop $default.NextHop -RouteMetric 1 -PolicyStore ActiveStore | Out-Null
+            }
+            foreach ($route in @($found | Where-Object { $right -notcontains $_ })) {
+                Remove-NetRoute -DestinationPrefix $prefix -InterfaceIndex $route.InterfaceIndex -NextHop $route.NextHop -PolicyStore ActiveStore -Confirm:$false -ErrorAction SilentlyContinue
+            }
+            # A persistent route from the image is wrong at the next boot too.
+            Remove-NetRoute -DestinationPrefix $prefix -PolicyStore PersistentStore -Confirm:$false -ErrorAction SilentlyContinue
             $prefix
         }
         catch {

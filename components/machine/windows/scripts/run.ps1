@@ -5,10 +5,11 @@ param(
 )
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
+. "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/report.ps1"
 
-# Starts every stage of a wave in a separate process, waits for all, and returns the exit codes by name. One that exceeds its time limit (a call
-# of HNS, the servicing stack) is killed and counts as failed: the next attempt does the rest.
+# Starts every stage of a wave that is not done in a separate process, waits for all, and returns the exit codes by name. One that exceeds its time
+# limit (a call of HNS, the servicing stack) is killed and counts as failed: the next attempt does the rest.
 function Invoke-Wave {
     param(
         [object] $Machine,
@@ -16,12 +17,17 @@ function Invoke-Wave {
     )
     $watch = [Diagnostics.Stopwatch]::StartNew()
     $running = @{}
-    foreach ($name in $Names) {
-        $running[$name] = Start-StageProcess $name
-    }
     $codes = @{}
-    foreach ($name in $Names) {
-        $stage = $Machine.stages | Where-Object { $_.name -eq $name }
+    $boot = Get-BootId
+    $wanted = @($Machine.stages | Where-Object { $Names -contains $_.name })
+    foreach ($stage in $wanted) {
+        $codes[$stage.name] = 0
+        if (-not (Test-StageDone $Machine $stage $boot)) {
+            $running[$stage.name] = Start-StageProcess $stage.name
+        }
+    }
+    foreach ($stage in @($wanted | Where-Object { $running.ContainsKey($_.name) })) {
+        $name = $stage.name
         $left = [int] [Math]::Max(0, 1000 * $stage.limitSeconds - $watch.ElapsedMilliseconds)
         if ($running[$name].WaitForExit($left)) {
             $codes[$name] = $running[$name].ExitCode
@@ -33,20 +39,6 @@ function Invoke-Wave {
         }
     }
     $codes
-}
-
-# Kills a process and all its descendants.
-function Stop-Tree {
-    param(
-        [object] $Process
-    )
-    try {
-        Invoke-Program 'taskkill.exe' @('/PID', "$($Process.Id)", '/T', '/F') | Out-Null
-        $Process.WaitForExit(10000) | Out-Null
-    }
-    catch {
-        Write-Log "not ended: $_"
-    }
 }
 
 function Start-StageProcess {
@@ -88,9 +80,7 @@ function Add-Reboot {
     )
     $file = "$($Machine.paths.state)/reboots"
     $count = 0
-    if (Test-Path -LiteralPath $file) {
-        $count = [int] (Get-Content -Raw -LiteralPath $file)
-    }
+    [int]::TryParse((Read-Text $file), [ref] $count) | Out-Null
     if ($count -ge $Machine.reboots.allowed) {
         return $false
     }
@@ -126,7 +116,12 @@ function Invoke-Attempt {
     }
     # The scheduler does not restart a task whose program exited by itself: an error here must not end the run.
     try {
-        Invoke-Waves $Machine $Waves
+        $code = Invoke-Waves $Machine $Waves
+        if ($code -eq 3010 -and -not (Add-Reboot $Machine)) {
+            Write-Notice "a stage asks for a reboot after $($Machine.reboots.allowed) of them" 'Error'
+            return $Machine.exitCodes.rebootLoop
+        }
+        $code
     }
     catch {
         Write-Log "run: $_"
@@ -139,16 +134,19 @@ function Invoke-Run {
         [object] $Machine,
         [switch] $FirstWave
     )
-    $waves = @($Machine.waves)
+    $waves = @($Machine.waves | Where-Object { $_ -notcontains 'after' })
     if ($FirstWave) {
         $waves = @(, $waves[0])
     }
+    $outcome = @{ code = 1 }
     $attempt = 0
     while ($true) {
-        $code = Invoke-Attempt $Machine $waves
-        if ($code -eq 3010 -and -not (Add-Reboot $Machine)) {
-            Write-Notice "a stage asks for a reboot after $($Machine.reboots.allowed) of them" 'Error'
-            $code = $Machine.exitCodes.rebootLoop
+        # The next boot's task must not overlap with the extension's run, nor may the health task start services that a stage holds. What the user
+        # wants done on a Ready node, and the pauses, are nobody's business.
+        Invoke-Alone 'run' -1 { $outcome.code = Invoke-Attempt $Machine $waves } | Out-Null
+        $code = $outcome.code
+        if ($code -eq 0 -and -not $FirstWave -and @($Machine.stages | Where-Object { $_.name -eq 'after' }).Count -gt 0) {
+            $code = Invoke-Attempt $Machine @(, @('after'))
         }
         # While the extension runs, its exit code reports the result, and its status file is not ours to change.
         if (-not $FirstWave) {
@@ -170,10 +168,10 @@ if ($MyInvocation.InvocationName -eq '.') {
 }
 $machine = Get-Machine
 Start-Log $machine 'run'
-$outcome = @{ code = 1 }
-# The next boot's task must not overlap with the extension's run, nor may the health task start services that a stage holds.
-Invoke-Alone 'run' -1 { $outcome.code = Invoke-Run $machine -FirstWave:$FirstWave } | Out-Null
-$code = $outcome.code
+$watch = [Diagnostics.Stopwatch]::StartNew()
+Write-Log "run: start in boot $(Get-BootId)"
+$code = Invoke-Run $machine -FirstWave:$FirstWave
+Write-Log "run: ended with $code after $([int] $watch.Elapsed.TotalSeconds) s"
 if (-not $FirstWave) {
     if ($code -eq 3010) {
         Write-Notice 'restarting to finish the installation of features'

@@ -2,12 +2,11 @@
 param(
     [object] $Machine
 )
-. "$PSScriptRoot/identity.ps1"
 $own = $Machine.own
 if ($own.patch) {
     $node = Get-Node $Machine
-    Invoke-Program $Machine.programs.kubectl @('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'patch', 'node', $node.name, '--patch-file', $own.patch) | Out-Null
+    Invoke-Program $Machine.programs.kubectl @('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'patch', 'node', $node.name, '--patch-file', $own.patch) -Seconds 30 | Out-Null
 }
 if ($own.after) {
-    Invoke-Program 'powershell.exe' @('-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-File', $own.after) | ForEach-Object { Write-Log $_ }
+    Invoke-OwnScript $Machine $own.after
 }

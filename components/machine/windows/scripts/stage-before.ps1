@@ -7,5 +7,5 @@ if ($own.timeZone) {
     Invoke-Program 'tzutil.exe' @('/s', $own.timeZone) | Out-Null
 }
 if ($own.before) {
-    Invoke-Program 'powershell.exe' @('-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-File', $own.before) | ForEach-Object { Write-Log $_ }
+    Invoke-OwnScript $Machine $own.before
 }

@@ -11,7 +11,7 @@ $cloud = $Machine.cloud.PSObject.Copy()
 $cloud.joinSecret = $Machine.credentials.secret
 $logins = Get-JoinSecret $cloud
 foreach ($file in $Machine.credentials.files) {
-    $text = [IO.File]::ReadAllText($file.template)
+    $text = Read-Text $file.template -Needed
     foreach ($login in $logins.PSObject.Properties) {
         $text = $text.Replace("@$($login.Name)@", $login.Value)
     }

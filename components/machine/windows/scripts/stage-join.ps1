@@ -12,7 +12,7 @@ function Test-Certificate {
     if (-not (Test-Path -LiteralPath $paths.kubeconfig) -or -not (Test-Path -LiteralPath $file)) {
         return $false
     }
-    if ([IO.File]::ReadAllText($file) -notmatch '(?s)-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----') {
+    if ((Read-Text $file) -notmatch '(?s)-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----') {
         return $false
     }
     $certificate = New-Object Security.Cryptography.X509Certificates.X509Certificate2 (, [Convert]::FromBase64String($Matches[1]))
@@ -29,7 +29,7 @@ function Write-BootstrapKubeconfig {
         throw "the join token expired at $($Secret.expires); the control plane has not written a new one"
     }
     $ca = [Convert]::ToBase64String([Text.Encoding]::ASCII.GetBytes($Secret.caCertificate))
-    $text = [IO.File]::ReadAllText($paths.kubeconfigTemplate)
+    $text = Read-Text $paths.kubeconfigTemplate -Needed
     $text = $text.Replace('@API_SERVER@', $Secret.server).Replace('@CA_DATA@', $ca).Replace('@TOKEN@', $Secret.token)
     # Only the system and administrators may read the token, from the start.
     Protect-Folder (Split-Path -Parent $paths.bootstrapKubeconfig)
@@ -40,19 +40,33 @@ function Write-BootstrapKubeconfig {
     Write-Text $paths.clusterCa $Secret.caCertificate
 }
 
+# The API's address, from what this node has written before; empty when nothing of it can be read.
+function Get-Server {
+    $server = (Read-Data $paths.node).server
+    if (-not $server -and (Read-Text $paths.kubeconfig) -match '(?m)^\s*server:\s*"?(https://[^\s"]+)') {
+        $server = $Matches[1]
+    }
+    "$server"
+}
+
 Initialize-Web
 $node = Get-Identity $Machine.cloud
-$node.server = ''
 if (-not (Test-Certificate)) {
     $secret = Get-JoinSecret $Machine.cloud
     Write-BootstrapKubeconfig $secret
     $node.server = $secret.server
 }
-elseif (Test-Path -LiteralPath $paths.node) {
-    $node.server = (Get-Node $Machine).server
+else {
+    $node.server = Get-Server
+    if (-not $node.server) {
+        $node.server = (Get-JoinSecret $Machine.cloud).server
+    }
+}
+if (-not $node.server) {
+    throw 'the join secret names no API'
 }
 Write-Text $paths.node ($node | ConvertTo-Json -Compress)
 foreach ($path in ($Machine.stages | Where-Object { $_.name -eq 'join' }).fills) {
-    Write-Text $path (Expand-Text ([IO.File]::ReadAllText($path)) $node)
+    Write-Text $path (Expand-Text (Read-Text $path -Needed) $node)
 }
 Write-Log "node $($node.name), address $($node.address), provider id $($node.providerId), API $($node.server)"

@@ -18,14 +18,6 @@ function Clear-Hns {
     }
 }
 
-# Deleting the service's data file is the last resort when it does not respond or does not delete: the virtual switch may stay behind without its
-# network.
-function Reset-Hns {
-    Stop-Service -Force -Name hns
-    Remove-Item -Force -LiteralPath "$env:ProgramData/Microsoft/Windows/HNS/HNS.data" -ErrorAction SilentlyContinue
-    Start-Service -Name hns
-}
-
 # A service that was just started reports running before it responds.
 function Test-Hns {
     try {
@@ -37,10 +29,18 @@ function Test-Hns {
     }
 }
 
+# Container that has reserved an address: the first line of its file.
+function Get-Owner {
+    param(
+        [string] $Path
+    )
+    ((Read-Text $Path) -split "`r?`n")[0]
+}
+
 # Reservations of pods that did not survive the boot; kube-proxy's is kept.
 function Clear-Reservations {
     foreach ($file in @(Get-ChildItem -File -LiteralPath $network.reservations -ErrorAction SilentlyContinue)) {
-        if ($file.Name -match '^\d+\.\d+\.\d+\.\d+$' -and (Get-Content -TotalCount 1 -LiteralPath $file.FullName) -ne $network.sourceVip.container) {
+        if ($file.Name -match '^\d+\.\d+\.\d+\.\d+$' -and (Get-Owner $file.FullName) -ne $network.sourceVip.container) {
             Remove-Item -Force -LiteralPath $file.FullName
         }
     }
@@ -58,15 +58,21 @@ function Wait-Adapter {
     }
 }
 
+if (-not (Get-Service -Name hns -ErrorAction SilentlyContinue)) {
+    # A restart of Windows may have rolled the features back.
+    Remove-Item -Force -LiteralPath "$($Machine.paths.state)/os.json" -ErrorAction SilentlyContinue
+    throw 'there is no service hns: the features are installed again'
+}
 Set-Service -Name hns -StartupType Automatic
-Start-Service -Name hns
+Start-Within hns
 try {
     Wait-Until { Test-Hns } 60 'HNS to answer' | Out-Null
     Clear-Hns
 }
 catch {
+    # The last resort: the virtual switch may stay behind without its network.
     Write-Log "HNS does not clear: $_"
-    Reset-Hns
+    Restart-Hns -Empty
 }
 Clear-Reservations
 Remove-Item -Force -LiteralPath @($network.conflist, $network.subnetFile) -ErrorAction SilentlyContinue

@@ -66,9 +66,10 @@ function Set-Value {
 # Features come first: the component store may have to download some, through the update service that is disabled below.
 $features = @(Get-WindowsFeature -Name $os.features)
 # An earlier attempt has installed them. Windows refuses further installations until it has restarted.
-$reboot = @($features | Where-Object { $_.InstallState -eq 'InstallPending' }).Count -gt 0
-$missing = @($features | Where-Object { $_.InstallState -ne 'Installed' })
-if ($missing.Count -gt 0 -and -not $reboot) {
+$pending = @($features | Where-Object { $_.InstallState -eq 'InstallPending' }).Count -gt 0
+$reboot = $pending
+$missing = @($features | Where-Object { 'Installed', 'InstallPending' -notcontains $_.InstallState })
+if ($missing.Count -gt 0 -and -not $pending) {
     Write-Log "features to install: $($missing.Name -join ', ')"
     $result = Install-WindowsFeature -Name $missing.Name
     if (-not $result.Success) {
@@ -76,7 +77,7 @@ if ($missing.Count -gt 0 -and -not $reboot) {
     }
     $reboot = $result.RestartNeeded -ne 'No'
 }
-$repairs = (Get-Content -Raw -LiteralPath $Machine.paths.repairs | ConvertFrom-Json).($os.name)
+$repairs = (Read-Data $Machine.paths.repairs).($os.name)
 foreach ($key in @($os.registry) + @($repairs)) {
     foreach ($value in $key.values.PSObject.Properties) {
         Invoke-Optional "registry value $($value.Name) below $($key.path)" {
@@ -88,8 +89,8 @@ foreach ($key in @($os.registry) + @($repairs)) {
 }
 foreach ($name in $os.servicesOff) {
     Invoke-Optional "service $name off" {
-        Stop-Service -Force -Name $name -ErrorAction SilentlyContinue
         Set-Service -Name $name -StartupType Disabled
+        Stop-Within $name
     }
 }
 foreach ($protocol in 'tcp', 'udp') {
@@ -107,7 +108,7 @@ foreach ($port in $os.excludedUdpPorts) {
 }
 Invoke-Optional 'clock' {
     Set-Service -Name w32time -StartupType Automatic
-    Start-Service -Name w32time
+    Start-Within w32time
     foreach ($arguments in $os.clock) {
         Invoke-Program 'w32tm.exe' @($arguments)
     }
@@ -128,5 +129,8 @@ if ($seen.failed.Count -gt 0) {
 
 # Drivers read some values when they start. Requested once, and never after another reboot: a policy may revert a value each time.
 if ($reboot -or ($seen.changed -and -not (Test-Path -LiteralPath "$($Machine.paths.state)/reboots"))) {
+    if ($missing.Count -gt 0 -and $pending) {
+        return 'again'
+    }
     return 'reboot'
 }

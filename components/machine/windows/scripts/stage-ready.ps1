@@ -10,7 +10,7 @@ $path = '{range .status.conditions[*]}{.type}={.status};{end}'
 # An unreachable API is not an error yet: the kubelet may still wait for its certificate.
 function Test-Ready {
     try {
-        $answer = Invoke-Program $Machine.programs.kubectl @('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'get', 'node', $node.name, '-o', "jsonpath=$path")
+        $answer = Invoke-Program $Machine.programs.kubectl @('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'get', 'node', $node.name, '-o', "jsonpath=$path") -Seconds 15
         "$answer" -split ';' -contains 'Ready=True'
     }
     catch {
@@ -31,14 +31,6 @@ Write-Notice "node $($node.name) is Ready"
 Remove-Item -Force -LiteralPath $Machine.paths.bootstrapKubeconfig -ErrorAction SilentlyContinue
 if ($Machine.lifecycle) {
     Initialize-Web
-    try {
-        Send-Lifecycle $Machine $Machine.lifecycle.launchHook 'CompleteLifecycleAction' 'CONTINUE'
-    }
-    catch {
-        # A node that rejoins after its launch has no hook to complete. Any other refusal is retried, or the group would replace the node.
-        if ("$($_.ErrorDetails) $_" -notmatch 'No active Lifecycle Action') {
-            throw
-        }
-        Write-Log 'no launch hook is waiting'
-    }
+    # Any refusal but that no hook waits is tried again, or the group would replace the node.
+    Send-Lifecycle $Machine $Machine.lifecycle.launchHook 'CompleteLifecycleAction' 'CONTINUE'
 }

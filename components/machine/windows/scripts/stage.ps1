@@ -7,7 +7,7 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/services.ps1"
 
-# 0 done, 3010 done but for a reboot, else the stage's own code.
+# 0 done, 3010 done but for a reboot, or to be done again after it, else the stage's own code.
 function Invoke-Stage {
     param(
         [object] $Machine,
@@ -22,9 +22,12 @@ function Invoke-Stage {
     Write-Log "stage $($Stage.name): start"
     try {
         Stop-NodeService $Stage.services
-        $result = & "$PSScriptRoot/stage-$($Stage.name).ps1" -Machine $Machine
         # As text: PowerShell considers 'reboot' equal to a $true that a stage returned by accident.
-        if (@($result | ForEach-Object { "$_" }) -contains 'reboot') {
+        $result = @(& "$PSScriptRoot/stage-$($Stage.name).ps1" -Machine $Machine | ForEach-Object { "$_" })
+        if ($result -contains 'reboot' -or $result -contains 'again') {
+            if ($result -notcontains 'again') {
+                Set-StageDone $Machine $Stage $BootId -Reboot
+            }
             Write-Log "stage $($Stage.name): needs a reboot after $($watch.Elapsed.TotalSeconds) s"
             return 3010
         }
@@ -45,4 +48,7 @@ if ($MyInvocation.InvocationName -eq '.') {
 $machine = Get-Machine
 Start-Log $machine "stage-$Name"
 $stage = $machine.stages | Where-Object { $_.name -eq $Name }
-exit (Invoke-Stage $machine $stage (Get-BootId))
+$outcome = @{ code = $stage.exitCode }
+# One of a run that was cut off may still be at work.
+Invoke-Alone "stage-$Name" (1000 * $stage.limitSeconds) { $outcome.code = Invoke-Stage $machine $stage (Get-BootId) } | Out-Null
+exit $outcome.code

@@ -21,13 +21,15 @@ function Test-StageDone {
         [object] $Stage,
         [string] $BootId
     )
-    try {
-        $done = Get-Content -Raw -Path "$($Machine.paths.state)/$($Stage.name).json" | ConvertFrom-Json
-    }
-    catch {
+    $done = Read-Data "$($Machine.paths.state)/$($Stage.name).json"
+    if ($null -eq $done -or $done.hash -ne $Stage.hash -or $done.reboot -eq $BootId) {
         return $false
     }
-    if ($done.hash -ne $Stage.hash) {
+    # What a stage has written may be torn since, and the token may have been written anew.
+    if ($Stage.name -eq 'join' -and -not (Read-Data $Machine.paths.node).server) {
+        return $false
+    }
+    if ($Stage.name -eq 'ready' -and (Test-Path -LiteralPath $Machine.paths.bootstrapKubeconfig)) {
         return $false
     }
     if ($Stage.scope -eq 'boot' -and $done.boot -ne $BootId) {
@@ -41,12 +43,17 @@ function Test-StageDone {
     $true
 }
 
+# With `-Reboot` it is done from the next boot on.
 function Set-StageDone {
     param(
         [object] $Machine,
         [object] $Stage,
-        [string] $BootId
+        [string] $BootId,
+        [switch] $Reboot
     )
     $state = @{ hash = $Stage.hash; boot = $BootId; finished = [DateTime]::UtcNow.ToString('o') }
+    if ($Reboot) {
+        $state.reboot = $BootId
+    }
     Write-Text "$($Machine.paths.state)/$($Stage.name).json" ($state | ConvertTo-Json -Compress)
 }

@@ -8,7 +8,7 @@ function Register-StartTask {
         [string] $Command,
         [int] $Minutes = 0
     )
-    $action = New-ScheduledTaskAction -Execute 'powershell.exe' -Argument "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File $Command"
+    $action = New-ScheduledTaskAction -ErrorAction Stop -Execute 'powershell.exe' -Argument "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File $Command"
     $triggers = @(New-ScheduledTaskTrigger -AtStartup)
     if ($Minutes -gt 0) {
         # Starts on a date that is past on every clock; without a duration it repeats for ever.
@@ -18,5 +18,5 @@ function Register-StartTask {
     # By default a task ends after three days, is killed on a machine that believes it runs on battery, and it and its children get less CPU and
     # disk than the pods.
     $settings = New-ScheduledTaskSettingsSet -ExecutionTimeLimit ([TimeSpan]::Zero) -AllowStartIfOnBatteries -DontStopIfGoingOnBatteries -Priority 4 -MultipleInstances IgnoreNew -RestartCount 99 -RestartInterval (New-TimeSpan -Minutes 1)
-    Register-ScheduledTask -TaskName $Name -Action $action -Trigger $triggers -Principal $principal -Settings $settings -Force | Out-Null
+    Register-ScheduledTask -ErrorAction Stop -TaskName $Name -Action $action -Trigger $triggers -Principal $principal -Settings $settings -Force | Out-Null
 }

@@ -1,9 +1,10 @@
-# Watches the machine: routes from the start, and once it is Ready services, kubelet, kube-proxy, logs and the pod network. Repairs what fails,
-# and writes an event each time.
+# Watches the machine: routes and logs from the start, and once it is Ready services, kubelet, kube-proxy and the pod network. Repairs what fails,
+# and writes an event each time. Nothing here may wait without a limit: the scheduler starts a second one only when this one is gone.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/services.ps1"
+. "$PSScriptRoot/web.ps1"
 . "$PSScriptRoot/hns.ps1"
 . "$PSScriptRoot/routes.ps1"
 . "$PSScriptRoot/endpoints.ps1"
@@ -21,16 +22,16 @@ function Repair-Services {
     Set-Priority containerd
 }
 
-# True when a program has not responded for some rounds. The count then starts over.
+# True when a check has failed for some rounds. The count then starts over.
 function Test-Sick {
     param(
         [object] $Machine,
         [hashtable] $Memory,
         [string] $Name,
-        [string] $Uri
+        [scriptblock] $Check
     )
     try {
-        Invoke-RestMethod -UseBasicParsing -TimeoutSec 10 -Uri $Uri | Out-Null
+        & $Check | Out-Null
         $Memory[$Name] = 0
     }
     catch {
@@ -43,18 +44,31 @@ function Test-Sick {
     $true
 }
 
+# A health address of a program on this machine; one that does not answer within the time is an error.
+function Test-Health {
+    param(
+        [string] $Uri
+    )
+    $status = (Send-Web @{ Uri = $Uri } 10).status
+    if ($status -ne 200) {
+        throw "$Uri answered with $status"
+    }
+}
+
 # A kubelet that runs but no longer responds.
 function Repair-Kubelet {
     param(
         [object] $Machine,
         [hashtable] $Memory
     )
-    if (Test-Sick $Machine $Memory 'kubelet' $Machine.watch.kubeletHealth) {
+    if (Test-Sick $Machine $Memory 'kubelet' { Test-Health $Machine.watch.kubeletHealth }) {
         Write-Notice 'the kubelet does not answer; restarting it' 'Warning'
-        Stop-Service -Force -Name kubelet
-        # A hung one outlives its service, and would keep the ports from the next.
-        Get-Process -Name kubelet -ErrorAction SilentlyContinue | Stop-Process -Force -ErrorAction SilentlyContinue
-        Start-NodeService kubelet
+        try {
+            Stop-Within kubelet
+        }
+        finally {
+            Start-NodeService kubelet
+        }
     }
 }
 
@@ -65,27 +79,57 @@ function Repair-Proxy {
         [hashtable] $Memory
     )
     $running = @(Get-Process -Name kube-proxy -ErrorAction SilentlyContinue)
-    if ($running.Count -gt 0 -and (Test-Sick $Machine $Memory 'kube-proxy' $Machine.watch.proxyHealth)) {
+    if ($running.Count -gt 0 -and (Test-Sick $Machine $Memory 'kube-proxy' { Test-Health $Machine.watch.proxyHealth })) {
         Write-Notice 'kube-proxy does not answer; restarting it' 'Warning'
         $running | Stop-Process -Force
     }
 }
 
-# containerd (containerd/containerd#12888) and kube-log-runner keep their logs open for appending and do not rotate them: copied and truncated.
+# HNS that hangs. What its restart costs the pods, the repair of the pod network makes again.
+function Repair-Hns {
+    param(
+        [object] $Machine,
+        [hashtable] $Memory
+    )
+    if (Test-Sick $Machine $Memory 'hns' { Invoke-Hns GET '/networks/' '' 10 }) {
+        Write-Notice 'HNS does not answer; restarting it' 'Warning'
+        Restart-Hns
+    }
+}
+
+# The run that carries the machine to Ready: the scheduler starts it with Windows only. Not at once, since one that has just asked for a restart of
+# Windows would count a second one.
+function Repair-Run {
+    param(
+        [object] $Machine,
+        [hashtable] $Memory
+    )
+    if (Test-Sick $Machine $Memory 'run' { throw 'not settled' }) {
+        $task = Get-ScheduledTask -TaskName 'fenestra-run' -ErrorAction Stop
+        if ("$($task.State)" -ne 'Running') {
+            Write-Notice 'the bootstrap has ended before the node was Ready; starting it' 'Warning'
+            Start-ScheduledTask -TaskName 'fenestra-run' -ErrorAction Stop
+        }
+    }
+}
+
+# Programs keep their logs open for appending and do not rotate them (containerd/containerd#12888): copied and truncated. Where the disk has no room
+# for the copy, truncated all the same.
 function Limit-Log {
     param(
         [string] $Path,
         [long] $Bytes
     )
-    if (-not (Test-Path -LiteralPath $Path)) {
-        return
-    }
     # Through its handle: the folder shows the size of an open file only once it is closed.
     $file = [IO.File]::Open($Path, 'Open', 'ReadWrite', 'ReadWrite')
     try {
         if ($file.Length -gt $Bytes) {
-            Copy-Item -Force -LiteralPath $Path -Destination "$Path.1"
-            $file.SetLength(0)
+            try {
+                Copy-Item -Force -LiteralPath $Path -Destination "$Path.1"
+            }
+            finally {
+                $file.SetLength(0)
+            }
         }
     }
     finally {
@@ -93,38 +137,50 @@ function Limit-Log {
     }
 }
 
-# A failing check does not stop the others. Those that call HNS come last, since it may hang.
+# Each duty stands alone: one that fails is told once, until it works again, and stops no other.
+function Invoke-Duties {
+    param(
+        [hashtable] $Memory,
+        [System.Collections.Specialized.OrderedDictionary] $Duties
+    )
+    foreach ($duty in @($Duties.Keys)) {
+        try {
+            & $Duties[$duty] | Out-Null
+            $Memory.Remove("failed $duty")
+        }
+        catch {
+            if (-not $Memory.ContainsKey("failed $duty")) {
+                Write-Notice "watch of ${duty}: $_" 'Warning'
+            }
+            $Memory["failed $duty"] = "$_"
+        }
+    }
+}
+
+# Those that call HNS come last, since it may hang.
 function Invoke-Repairs {
     param(
         [object] $Machine,
         [string] $BootId,
         [hashtable] $Memory
     )
-    $repairs = @(
-        { Repair-Services }
-        { Repair-Kubelet $Machine $Memory }
-        { Repair-Proxy $Machine $Memory }
-        { Limit-Log $Machine.watch.logs.containerd $Machine.watch.logs.bytes }
-        { Limit-Log $Machine.watch.logs.kubelet $Machine.watch.logs.bytes }
-        { Repair-PodNetwork $Machine $BootId $Memory }
-    )
-    foreach ($repair in $repairs) {
-        try {
-            & $repair
-        }
-        catch {
-            Write-Log "repair: $_"
-        }
-    }
+    Invoke-Duties $Memory ([ordered] @{
+        services      = { Repair-Services }
+        kubelet       = { Repair-Kubelet $Machine $Memory }
+        'kube-proxy'  = { Repair-Proxy $Machine $Memory }
+        HNS           = { Repair-Hns $Machine $Memory }
+        'pod network' = { Repair-PodNetwork $Machine $BootId $Memory }
+    })
 }
 
-# True once the stages of this boot are done, so that nothing is repaired while it is being built.
+# True once the stages of this boot are done, so that nothing is repaired while it is being built. What the user wants done on a Ready node may take
+# as long as it likes.
 function Test-Settled {
     param(
         [object] $Machine,
         [string] $BootId
     )
-    foreach ($stage in $Machine.stages) {
+    foreach ($stage in @($Machine.stages | Where-Object { $_.name -ne 'after' })) {
         if (-not (Test-StageDone $Machine $stage $BootId)) {
             return $false
         }
@@ -138,14 +194,27 @@ function Invoke-Round {
         [string] $BootId,
         [hashtable] $Memory
     )
-    # Always: stages and notices need them, and AWS's launch agent rewrites them at its start, in no fixed order with flanneld.
-    foreach ($prefix in @(Repair-Routes $Machine.network.routes)) {
-        Write-Notice "route to $prefix was lost and is back" 'Warning'
-    }
+    Invoke-Duties $Memory ([ordered] @{
+        # Always: stages and notices need them, and AWS's launch agent rewrites them at its start, in no fixed order with flanneld.
+        routes = {
+            foreach ($prefix in @(Repair-Routes $Machine.network.routes)) {
+                Write-Notice "route to $prefix was lost and is back" 'Warning'
+            }
+        }
+        logs   = {
+            foreach ($log in @(Get-ChildItem -File -LiteralPath $Machine.paths.logs -Filter '*.log')) {
+                Limit-Log $log.FullName $Machine.watch.logBytes
+            }
+        }
+    })
     # Under the lock of the run: what a stage stopped on purpose stays stopped.
     Invoke-Alone 'run' 0 {
         if (Test-Settled $Machine $BootId) {
+            $Memory.run = 0
             Invoke-Repairs $Machine $BootId $Memory
+        }
+        else {
+            Invoke-Duties $Memory ([ordered] @{ bootstrap = { Repair-Run $Machine $Memory } })
         }
     } | Out-Null
 }
@@ -155,6 +224,7 @@ if ($MyInvocation.InvocationName -eq '.') {
 }
 $machine = Get-Machine
 Start-Log $machine 'health'
+Initialize-Web
 $memory = @{ lost = 0 }
 $boot = Get-BootId
 while ($true) {

@@ -13,8 +13,14 @@ function Invoke-Round {
     if ($null -eq $termination) {
         return $false
     }
-    if (Test-Path -LiteralPath $Machine.paths.kubeconfig) {
-        & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds -Hook $termination.hook
+    # The cloud is told in any case.
+    try {
+        if (Test-Path -LiteralPath $Machine.paths.kubeconfig) {
+            & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds -Hook $termination.hook
+        }
+    }
+    catch {
+        Write-Log "drain: $_"
     }
     Complete-Termination $Machine $termination
     $true

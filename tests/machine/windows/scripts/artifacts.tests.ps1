@@ -4,13 +4,13 @@
 . "$scripts/download.ps1"
 
 # The web of the fakes: address to text; an address without text does not answer.
-$web = @{}
-$done = @{ fetched = @(); unpacked = @(); ended = @(); told = @() }
+$fakeWeb = @{}
+$fakeDone = @{ fetched = @(); unpacked = @(); ended = @(); told = @() }
 function Write-Log {
     param(
         [string] $Message
     )
-    $done.told += $Message
+    $fakeDone.told += $Message
 }
 # What runs on the machine: path of the program, and whether it was ended.
 $processes = @()
@@ -22,7 +22,7 @@ function Stop-Process {
         [switch] $Force,
         [object] $InputObject
     )
-    $done.ended += $InputObject.Path
+    $fakeDone.ended += $InputObject.Path
 }
 function Start-Process {
     param(
@@ -33,12 +33,12 @@ function Start-Process {
     )
     $url = $ArgumentList[-1]
     $path = "$($ArgumentList[-2])".Trim('"')
-    $done.fetched += $url
+    $fakeDone.fetched += $url
     $code = 22
     $words = "$($ArgumentList[-4])".Trim('"')
     Set-Content -Path $words -Value 'curl: (22) The requested URL returned error: 404'
-    if ($web.ContainsKey($url)) {
-        Set-Content -NoNewline -Path $path -Value $web[$url]
+    if ($fakeWeb.ContainsKey($url)) {
+        Set-Content -NoNewline -Path $path -Value $fakeWeb[$url]
         $code = 0
     }
     $process = New-Object PSObject -Property @{ Handle = 1; ExitCode = $code }
@@ -54,15 +54,15 @@ function Invoke-Program {
         return 'bin/', 'bin/shim.exe', 'LICENSE'
     }
     if ($Path -eq 'tar.exe') {
-        $done.ended += 'unpack'
-        $done.unpacked += $Arguments[1]
+        $fakeDone.ended += 'unpack'
+        $fakeDone.unpacked += $Arguments[1]
         return
     }
     $url = $Arguments[-1]
-    if (-not $web.ContainsKey($url)) {
+    if (-not $fakeWeb.ContainsKey($url)) {
         throw "no answer from $url"
     }
-    $web[$url]
+    $fakeWeb[$url]
 }
 function Get-TextDigest {
     param(
@@ -74,11 +74,11 @@ function Get-TextDigest {
 
 # One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher.
 function New-Case {
-    $web.Clear()
-    $done.fetched = @()
-    $done.unpacked = @()
-    $done.ended = @()
-    $done.told = @()
+    $fakeWeb.Clear()
+    $fakeDone.fetched = @()
+    $fakeDone.unpacked = @()
+    $fakeDone.ended = @()
+    $fakeDone.told = @()
     $folder = "$temp/$([Guid]::NewGuid())"
     $artifacts = foreach ($name in 'a.exe', 'b') {
         @{
@@ -98,49 +98,49 @@ function New-Case {
 
 Test 'the mirror answers: the publisher is not asked' {
     $machine = New-Case
-    $web['https://mirror/a.exe'] = 'right'
-    $web['https://mirror/b'] = 'right'
+    $fakeWeb['https://mirror/a.exe'] = 'right'
+    $fakeWeb['https://mirror/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal $done.fetched @('https://mirror/a.exe', 'https://mirror/b')
+    Assert-Equal $fakeDone.fetched @('https://mirror/a.exe', 'https://mirror/b')
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
-    Assert-Equal $done.unpacked.Count 1
+    Assert-Equal $fakeDone.unpacked.Count 1
 }
 Test 'the mirror is down: the publisher is asked' {
     $machine = New-Case
-    $web['https://publisher/a.exe'] = 'right'
-    $web['https://publisher/b'] = 'right'
+    $fakeWeb['https://publisher/a.exe'] = 'right'
+    $fakeWeb['https://publisher/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal $done.fetched.Count 4
-    Assert-Equal @($done.told | Where-Object { $_ -like '*: curl ended with 22 ''curl: (22) The requested URL returned error: 404'', digest *' }).Count 2
+    Assert-Equal $fakeDone.fetched.Count 4
+    Assert-Equal @($fakeDone.told | Where-Object { $_ -like '*: curl ended with 22 ''curl: (22) The requested URL returned error: 404'', digest *' }).Count 2
     Assert-Equal @(Get-ChildItem -LiteralPath $machine.paths.downloads -Filter '*.err') @()
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' {
     $machine = New-Case
     foreach ($source in 'mirror', 'publisher') {
-        $web["https://$source/a.exe"] = 'right'
-        $web["https://$source/b"] = 'forged'
+        $fakeWeb["https://$source/a.exe"] = 'right'
+        $fakeWeb["https://$source/b"] = 'forged'
     }
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: b$'
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
-    Assert-Equal $done.unpacked.Count 0
+    Assert-Equal $fakeDone.unpacked.Count 0
     Assert-Equal (Test-Path "$($machine.paths.downloads)/1-b") $false
 }
 Test 'a repeat fetches only what is not right yet' {
     $machine = New-Case
-    $web['https://mirror/a.exe'] = 'right'
+    $fakeWeb['https://mirror/a.exe'] = 'right'
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: b$'
-    $done.fetched = @()
-    $web['https://mirror/b'] = 'right'
+    $fakeDone.fetched = @()
+    $fakeWeb['https://mirror/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal $done.fetched @('https://mirror/b')
+    Assert-Equal $fakeDone.fetched @('https://mirror/b')
 }
 Test 'a download that was cut off is fetched anew' {
     $machine = New-Case
     New-Folder $machine.paths.downloads
     Set-Content -NoNewline -Path "$($machine.paths.downloads)/1-a.exe" -Value 'rig'
-    $web['https://mirror/a.exe'] = 'right'
-    $web['https://mirror/b'] = 'right'
+    $fakeWeb['https://mirror/a.exe'] = 'right'
+    $fakeWeb['https://mirror/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
 }
@@ -149,24 +149,24 @@ Test 'without a digest the checksum file decides, of the mirror or of the publis
     $machine.artifacts = @($machine.artifacts[0])
     $machine.artifacts[0].digest = ''
     $machine.artifacts[0].checksumUrls = @('https://mirror/a.exe.sha256', 'https://publisher/a.exe.sha256')
-    $web['https://mirror/a.exe'] = 'right'
+    $fakeWeb['https://mirror/a.exe'] = 'right'
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'no checksum file answers'
-    $web['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'other')  a.exe"
+    $fakeWeb['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'other')  a.exe"
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: a.exe$'
-    $web['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'right')  a.exe"
+    $fakeWeb['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'right')  a.exe"
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'each stage fetches and places its own artifacts only' {
     $machine = New-Case
     $machine.artifacts[0].stage = 'programs'
-    $web['https://mirror/a.exe'] = 'right'
-    $web['https://mirror/b'] = 'right'
+    $fakeWeb['https://mirror/a.exe'] = 'right'
+    $fakeWeb['https://mirror/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal $done.fetched @('https://mirror/b')
+    Assert-Equal $fakeDone.fetched @('https://mirror/b')
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
     & "$scripts/stage-programs.ps1" -Machine $machine
-    Assert-Equal $done.fetched @('https://mirror/b', 'https://mirror/a.exe')
+    Assert-Equal $fakeDone.fetched @('https://mirror/b', 'https://mirror/a.exe')
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe.new") $false
 }
@@ -179,13 +179,13 @@ Test 'a program that runs is ended before it is replaced, and left alone when it
     $process = New-Object PSObject -Property @{ Path = [IO.Path]::GetFullPath($path); Id = 7 }
     $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
     $processes = @($process, (New-Object PSObject -Property @{ Path = $null; Id = 8 }))
-    $web['https://mirror/a.exe'] = 'right'
+    $fakeWeb['https://mirror/a.exe'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal $done.ended @([IO.Path]::GetFullPath($path))
+    Assert-Equal $fakeDone.ended @([IO.Path]::GetFullPath($path))
     Assert-Equal (Get-Content -Raw $path) 'right'
-    $done.ended = @()
+    $fakeDone.ended = @()
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal $done.ended.Count 0
+    Assert-Equal $fakeDone.ended.Count 0
 }
 Test 'programs of an archive that run, like the shims of pods, are ended before it is unpacked' {
     $machine = New-Case
@@ -194,8 +194,8 @@ Test 'programs of an archive that run, like the shims of pods, are ended before 
     $process = New-Object PSObject -Property @{ Path = $path; Id = 7 }
     $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
     $processes = @($process, (New-Object PSObject -Property @{ Path = "$path.other"; Id = 8 }))
-    $web['https://mirror/b'] = 'right'
+    $fakeWeb['https://mirror/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal $done.ended @($path, 'unpack')
+    Assert-Equal $fakeDone.ended @($path, 'unpack')
 }
 Complete-Tests

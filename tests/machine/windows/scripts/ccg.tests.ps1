@@ -1,19 +1,19 @@
 # The gMSA plug-in: a wrong archive installs nothing, what is registered is what COM and Windows read, and the key is given back.
 . "$PSScriptRoot/harness.ps1"
-foreach ($name in 'lib.ps1', 'download.ps1', 'stage-ccg.ps1') {
+foreach ($name in 'files.ps1', 'lib.ps1', 'download.ps1', 'stage-ccg.ps1') {
     Copy-Item -LiteralPath "$scripts/$name" -Destination $temp
 }
 . "$temp/lib.ps1"
 . "$temp/stage-ccg.ps1"
 
-$class = '{CCC2A336-D7F3-4818-A213-272B7924213E}'
-$allowed = "HKLM:\Allowed\$class"
-$done = @{}
+$fakeClass = '{CCC2A336-D7F3-4818-A213-272B7924213E}'
+$allowed = "HKLM:\Allowed\$fakeClass"
+$fakeDone = @{}
 function Write-Log {
     param(
         [string] $Message
     )
-    $done.log += $Message
+    $fakeDone.log += $Message
 }
 # The registry of the fakes: keys that exist, and values as they are written.
 function Test-Path {
@@ -23,7 +23,7 @@ function Test-Path {
     if ($LiteralPath -notlike 'HKLM:*') {
         return Microsoft.PowerShell.Management\Test-Path -LiteralPath $LiteralPath
     }
-    $done.made -contains $LiteralPath
+    $fakeDone.made -contains $LiteralPath
 }
 function New-Item {
     param(
@@ -34,7 +34,7 @@ function New-Item {
     if ($Path -notlike 'HKLM:*') {
         return Microsoft.PowerShell.Management\New-Item -Path $Path -ItemType $ItemType -Force:$Force
     }
-    $done.made += $Path
+    $fakeDone.made += $Path
 }
 function New-ItemProperty {
     param(
@@ -44,7 +44,7 @@ function New-ItemProperty {
         [object] $Value,
         [switch] $Force
     )
-    $done.written += "$LiteralPath|$Name|$PropertyType|$Value"
+    $fakeDone.written += "$LiteralPath|$Name|$PropertyType|$Value"
 }
 function ConvertTo-Descriptor {
     param(
@@ -57,8 +57,8 @@ function Invoke-Program {
         [string] $Path,
         [string[]] $Arguments
     )
-    $done.programs += "$Path $($Arguments[0]) $(Split-Path -Leaf $Arguments[1])"
-    if ($done.breaks) {
+    $fakeDone.programs += "$Path $($Arguments[0]) $(Split-Path -Leaf $Arguments[1])"
+    if ($fakeDone.breaks) {
         throw 'made to fail'
     }
 }
@@ -66,11 +66,11 @@ function Invoke-Program {
 function New-Plugin {
     $folder = Join-Path $temp ([Guid]::NewGuid())
     New-Item -ItemType Directory -Force -Path "$folder/CCGPlugin" | Out-Null
-    $done.log = @()
-    $done.made = @()
-    $done.written = @()
-    $done.programs = @()
-    $done.breaks = $false
+    $fakeDone.log = @()
+    $fakeDone.made = @()
+    $fakeDone.written = @()
+    $fakeDone.programs = @()
+    $fakeDone.breaks = $false
     @{
         folder = $folder
         data   = ConvertTo-Data @{
@@ -90,9 +90,9 @@ Test 'puts the library in place, wherever the archive has it, and registers it' 
     Set-Content -Path "$($plugin.folder)/CCGPlugin/Events.man" -Value '<x/>'
     Install-Plugin $plugin.data $plugin.folder
     Assert-Equal (Get-Content -Raw -LiteralPath $plugin.data.target) 'library'
-    Assert-Equal $done.made @('HKLM:\A')
-    Assert-Equal $done.written @('HKLM:\A|(default)|String|text', 'HKLM:\A|AccessPermission|Binary|bytes of O:BA')
-    Assert-Equal $done.programs @('wevtutil.exe im Events.man')
+    Assert-Equal $fakeDone.made @('HKLM:\A')
+    Assert-Equal $fakeDone.written @('HKLM:\A|(default)|String|text', 'HKLM:\A|AccessPermission|Binary|bytes of O:BA')
+    Assert-Equal $fakeDone.programs @('wevtutil.exe im Events.man')
 }
 
 Test 'leaves a library alone that is the same already: it may be in use' {
@@ -109,34 +109,34 @@ Test 'goes on without event texts, and says so' {
     $plugin = New-Plugin
     Set-Content -NoNewline -Path "$($plugin.folder)/CCGPlugin/plugin.dll" -Value 'library'
     Set-Content -Path "$($plugin.folder)/CCGPlugin/Events.man" -Value '<x/>'
-    $done.breaks = $true
+    $fakeDone.breaks = $true
     Install-Plugin $plugin.data $plugin.folder
-    Assert-Equal $done.written.Count 2
-    Assert-Equal $done.log @('event manifest Events.man not installed: made to fail')
+    Assert-Equal $fakeDone.written.Count 2
+    Assert-Equal $fakeDone.log @('event manifest Events.man not installed: made to fail')
 }
 
 Test 'refuses an archive without the library' {
     $plugin = New-Plugin
     Assert-Throws { Install-Plugin $plugin.data $plugin.folder } 'has no plugin.dll'
-    Assert-Equal $done.written.Count 0
+    Assert-Equal $fakeDone.written.Count 0
 }
 
 # The stage itself, with the download and the key's ownership as fakes of their own files.
 Set-Content -Path "$temp/download.ps1" -Value @(
-    'function Install-Artifacts { param([object] $Machine, [string] $Stage) $done.log += "installs $Stage"; if ($done.breaks) { throw "not downloaded" } }'
+    'function Install-Artifacts { param([object] $Machine, [string] $Stage) $fakeDone.log += "installs $Stage"; if ($fakeDone.breaks) { throw "not downloaded" } }'
 )
 function New-Machine {
     param(
         [object] $Install
     )
-    ConvertTo-Data @{ ccg = @{ folder = '/none'; allowedClasses = 'Allowed'; classId = $class; install = $Install } }
+    ConvertTo-Data @{ ccg = @{ folder = '/none'; allowedClasses = 'Allowed'; classId = $fakeClass; install = $Install } }
 }
 
 Test 'takes the plug-in that the image brings' {
     New-Plugin | Out-Null
-    $done.made = @($allowed)
+    $fakeDone.made = @($allowed)
     & "$temp/stage-ccg.ps1" -Machine (New-Machine $null)
-    Assert-Equal $done.log @()
+    Assert-Equal $fakeDone.log @()
 }
 
 Test 'says what to do when neither the image nor the stack brings one' {
@@ -146,10 +146,10 @@ Test 'says what to do when neither the image nor the stack brings one' {
 
 Test 'registers nothing when the archive was not fetched' {
     New-Plugin | Out-Null
-    $done.breaks = $true
+    $fakeDone.breaks = $true
     Assert-Throws { & "$temp/stage-ccg.ps1" -Machine (New-Machine @{ dll = 'plugin.dll' }) } 'not downloaded'
-    Assert-Equal $done.log @('installs ccg')
-    Assert-Equal $done.made @()
+    Assert-Equal $fakeDone.log @('installs ccg')
+    Assert-Equal $fakeDone.made @()
 }
 
 Complete-Tests

@@ -2,7 +2,7 @@
 . "$PSScriptRoot/harness.ps1"
 $case = Join-Path $temp 'node'
 New-Item -ItemType Directory -Force -Path "$case/scripts", "$case/logs/dumps", "$case/state", "$case/cloud" | Out-Null
-foreach ($name in 'lib.ps1', 'collect-logs.ps1') {
+foreach ($name in 'files.ps1', 'lib.ps1', 'collect-logs.ps1', 'secret-patterns.txt') {
     Copy-Item -LiteralPath "$scripts/$name" -Destination "$case/scripts"
 }
 # In place of the calls into Windows.
@@ -17,52 +17,40 @@ Set-Content -Path "$case/scripts/hns.ps1" -Value @(
     '}'
 )
 
-$token = 'abcdef.0123456789abcdef'
-$web = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJub2RlIn0.c2lnbmF0dXJl'
-$awsKey = 'ASIA' + 'ABCDEFGHIJKLMNOP'
-$secretKey = 'wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY'
-$password = 'correct-horse-battery'
+# The same folder of planted secrets that Linux' collection is tested with: a line each, the secret between << and >>.
+$planted = @([IO.File]::ReadAllLines("$PSScriptRoot/../../planted-secrets.txt") | Where-Object { $_ })
+$secrets = @($planted | ForEach-Object { [Regex]::Matches($_, '<<(.+?)>>') } | ForEach-Object { $_.Groups[1].Value })
+$lines = @($planted -replace '<<|>>', '')
+$fakeToken = 'abcdef.0123456789abcdef'
 $pem = 'MHcCAQEEIODEFINITELYNOTAKEY'
 $memory = 'memory-of-the-kubelet'
-Set-Content -Path "$case/logs/join.log" -Value @(
-    'stage join: start'
-    "using token $token"
-    "Authorization: Bearer $web"
-    "{`"AccessKeyId`":`"$awsKey`",`"SecretAccessKey`":`"$secretKey`"}"
-    "password=$password"
-    '-----BEGIN EC PRIVATE KEY-----'
-    $pem
-    '-----END EC PRIVATE KEY-----'
-    'stage join: failed after 3 s: the join token expired'
-)
-Set-Content -Path "$case/logs/bootstrap-kubelet.conf" -Value "token: $token"
+Set-Content -Path "$case/logs/join.log" -Value (@('stage join: start') + $lines + 'stage join: failed after 3 s: the join token expired')
+[IO.File]::WriteAllText("$case/logs/utf16.log", ($lines -join "`r`n"), (New-Object Text.UnicodeEncoding $false, $false))
+Set-Content -Path "$case/state/x-kubeconfig.json" -Value $lines
+$big = [IO.File]::Create("$case/logs/big.log")
+$big.SetLength(22000000)
+$big.Close()
+Set-Content -Path "$case/logs/bootstrap-kubelet.conf" -Value "token: $fakeToken"
 Set-Content -Path "$case/logs/client.pem" -Value $pem
 Set-Content -Path "$case/logs/dumps/kubelet.exe.123.dmp" -Value $memory
 Set-Content -Path "$case/logs/dumps/note.txt" -Value $memory
 Set-Content -Path "$case/state/os.json" -Value '{"hash":"0123456789abcdef"}'
-Set-Content -Path "$case/cloud/agent.log" -Value "extension ran with $web"
+Set-Content -Path "$case/cloud/agent.log" -Value "extension ran with $lines[0]"
 Set-Content -Path "$case/10-flannel.conflist" -Value '{"name":"flannel.4096"}'
 Set-Content -Path "$case/subnet.env" -Value 'FLANNEL_SUBNET=10.244.3.1/24'
 $machine = @{
     paths           = @{ logs = "$case/logs"; state = "$case/state"; machine = "$case/scripts/machine.json"; dumps = "$case/logs/dumps"; containerdConfig = 'c.toml' }
     network         = @{ conflist = "$case/10-flannel.conflist"; subnetFile = "$case/subnet.env" }
-    programs        = @{ crictl = 'Invoke-Crictl' }
-    services        = @{ containerd = @{ program = 'Invoke-Containerd' } }
+    programs        = @{ crictl = (New-Program 'crictl' '"crictl $args"') }
+    services        = @{ containerd = @{ program = (New-Program 'containerd' "Write-Output 'auth = $($lines[0])'") } }
     kubeletEndpoint = 'npipe:////./pipe/containerd-containerd'
     cloudLogs       = @("$case/cloud")
 }
 Set-Content -Path "$case/scripts/machine.json" -Value ($machine | ConvertTo-Json -Depth 10)
 
-$rights = @{ folders = @() }
-function icacls.exe {
-    $rights.folders += $args[0]
-    $global:LASTEXITCODE = 0
-}
-function Invoke-Crictl {
-    "crictl $($args -join ' ')"
-}
-function Invoke-Containerd {
-    "auth = `"Bearer $web`""
+if (-not $onWindows) {
+    New-Program 'icacls.exe' "`$args[0] | Add-Content -Path '$temp/rights'" | Out-Null
+    & ln -s (Get-Command tar).Path "$temp/bin/tar.exe"
 }
 function Get-Service {
     'kubelet Running'
@@ -89,19 +77,20 @@ function Get-CimInstance {
     New-Object PSObject -Property @{ FreePhysicalMemory = 4711 }
 }
 function Get-WinEvent {
-    New-Object PSObject -Property @{ TimeCreated = '12:00'; ProviderName = 'fenestra'; Id = 1; Message = "joined with $token" }
+    New-Object PSObject -Property @{ TimeCreated = '12:00'; ProviderName = 'fenestra'; Id = 1; Message = "joined with $fakeToken" }
 }
 
-$zip = Join-Path $temp 'logs.zip'
+$packed = Join-Path $temp 'logs.tar.gz'
 $open = Join-Path $temp 'open'
-& "$case/scripts/collect-logs.ps1" -Destination $zip
-Expand-Archive -LiteralPath $zip -DestinationPath $open
+& "$case/scripts/collect-logs.ps1" -Destination $packed
+New-Item -ItemType Directory -Path $open | Out-Null
+& tar -xzf $packed -C $open
 $files = @(Get-ChildItem -Recurse -File -LiteralPath $open)
 $all = ($files | ForEach-Object { Get-Content -Raw -LiteralPath $_.FullName }) -join "`n"
 
 Test 'it has a file for each question, also for one that fails' {
     $names = @(Get-ChildItem -File -LiteralPath $open | ForEach-Object { $_.Name } | Sort-Object)
-    $expected = 'adapters', 'addresses', 'containerd-config', 'crictl-containers', 'crictl-info', 'crictl-pods', 'dumps', 'events', 'features', 'hns-endpoints', 'hns-networks', 'hns-policylists', 'memory', 'routes', 'services', 'tasks'
+    $expected = 'adapters', 'addresses', 'containerd-config', 'crictl-containers', 'crictl-info', 'crictl-pods', 'dumps', 'events', 'features', 'hns-endpoints', 'hns-networks', 'hns-policylists', 'left-out', 'memory', 'routes', 'services', 'tasks'
     Assert-Equal $names @($expected | ForEach-Object { "$_.txt" })
     Assert-Equal (Get-Content -Raw "$open/hns-policylists.txt").Trim() 'HNS does not answer'
     Assert-Equal (Get-Content -Raw "$open/adapters.txt").Trim() 'no adapter'
@@ -121,9 +110,11 @@ Test 'what happened can still be read' {
     Assert-Equal (Get-Content -Raw "$open/dumps.txt").Contains('kubelet.exe.123.dmp') $true
 }
 Test 'no secret is in it' {
-    foreach ($secret in $token, $web, $awsKey, $secretKey, $password, $pem) {
-        Assert-Equal "$($secret.Substring(0, 4)) $($all.Contains($secret))" "$($secret.Substring(0, 4)) False"
-    }
+    Assert-Equal ($secrets.Count -gt 20) $true
+    Assert-Equal @($secrets + $pem | Where-Object { $all.Contains($_) }) @()
+}
+Test 'of a file that is too large the end is there, and what is left out is said' {
+    Assert-Equal (Get-Content -Raw "$open/left-out.txt").Contains('big.log: all but the last 20971520 of 22000000 bytes') $true
 }
 Test 'no kubeconfig, no key and no memory of a program is in it' {
     $kinds = @($files | ForEach-Object { $_.Extension } | Sort-Object -Unique)
@@ -132,13 +123,12 @@ Test 'no kubeconfig, no key and no memory of a program is in it' {
     }
     Assert-Equal $all.Contains($memory) $false
 }
-Test 'what was put together is closed to others while it is there, and gone at the end' {
-    Assert-Equal $rights.folders.Count 1
-    Assert-Equal (Test-Path -LiteralPath $rights.folders[0]) $false
-}
-Test 'a second zip takes the place of the first' {
-    & "$case/scripts/collect-logs.ps1" -Destination $zip
-    Assert-Equal (Test-Path -LiteralPath $zip) $true
-    Assert-Equal $rights.folders.Count 2
+Test 'what was put together is closed to others while it is there, and gone at the end; a second archive takes the place of the first' {
+    & "$case/scripts/collect-logs.ps1" -Destination $packed
+    Assert-Equal (Test-Path -LiteralPath $packed) $true
+    Assert-Equal @(Get-ChildItem -LiteralPath ([IO.Path]::GetTempPath()) -Filter 'fenestra-????????-*') @()
+    if (-not $onWindows) {
+        Assert-Equal @(Get-Content -LiteralPath "$temp/rights").Count 2
+    }
 }
 Complete-Tests

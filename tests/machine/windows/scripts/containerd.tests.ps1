@@ -2,7 +2,7 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
 
-$node = @{ there = $false; start = ''; environment = $null; calls = @(); fail = '' }
+$fakeNode = @{ there = $false; start = ''; environment = $null; calls = @(); fail = '' }
 . "$PSScriptRoot/log-fake.ps1"
 function Start-Sleep {
 }
@@ -12,27 +12,27 @@ function Invoke-Program {
         [string[]] $Arguments
     )
     $call = "$Path $($Arguments -join ' ')"
-    if ($node.fail -and $call -like $node.fail) {
+    if ($fakeNode.fail -and $call -like $fakeNode.fail) {
         throw "made to fail: $call"
     }
-    $node.calls += $call
+    $fakeNode.calls += $call
     # As containerd does: a second registration is refused, and a new service starts at boot.
     if ($call -like '* --register-service *') {
-        if ($node.there) {
+        if ($fakeNode.there) {
             throw 'service containerd already exists'
         }
-        $node.there = $true
-        $node.start = 'Automatic'
+        $fakeNode.there = $true
+        $fakeNode.start = 'Automatic'
     }
     if ($call -like '* --unregister-service') {
-        $node.there = $false
+        $fakeNode.there = $false
     }
 }
 function Get-Service {
     param(
         [string] $Name
     )
-    if ($node.there) {
+    if ($fakeNode.there) {
         New-Object PSObject -Property @{ Name = $Name; Status = 'Stopped' }
     }
 }
@@ -41,10 +41,10 @@ function Set-Service {
         [string] $Name,
         [string] $StartupType
     )
-    if ($node.fail -eq 'set') {
+    if ($fakeNode.fail -eq 'set') {
         throw 'made to fail: set'
     }
-    $node.start = $StartupType
+    $fakeNode.start = $StartupType
 }
 function New-ItemProperty {
     param(
@@ -54,17 +54,17 @@ function New-ItemProperty {
         [string[]] $Value,
         [switch] $Force
     )
-    $node.environment = @("$Path $Name $PropertyType") + $Value
+    $fakeNode.environment = @("$Path $Name $PropertyType") + $Value
 }
 function New-Case {
     param(
         [string[]] $Environment = @()
     )
-    $node.there = $false
-    $node.start = ''
-    $node.environment = $null
-    $node.calls = @()
-    $node.fail = ''
+    $fakeNode.there = $false
+    $fakeNode.start = ''
+    $fakeNode.environment = $null
+    $fakeNode.calls = @()
+    $fakeNode.fail = ''
     ConvertTo-Data @{ services = @{ containerd = @{ program = 'containerd.exe'; arguments = @('--config', 'c.toml'); recovery = @('reset=', '600', 'actions=', 'restart/5000'); environment = @($Environment) } } }
 }
 $registered = @(
@@ -75,32 +75,32 @@ $registered = @(
 
 Test 'a new node: registered, by demand, with recovery from a crash and from an error' {
     & "$scripts/stage-containerd.ps1" -Machine (New-Case)
-    Assert-Equal $node.calls $registered
-    Assert-Equal $node.start 'Manual'
-    Assert-Equal $node.environment $null
+    Assert-Equal $fakeNode.calls $registered
+    Assert-Equal $fakeNode.start 'Manual'
+    Assert-Equal $fakeNode.environment $null
 }
 Test 'a repeat replaces the service, so that new arguments count' {
     $machine = New-Case
     & "$scripts/stage-containerd.ps1" -Machine $machine
-    $node.calls = @()
+    $fakeNode.calls = @()
     & "$scripts/stage-containerd.ps1" -Machine $machine
-    Assert-Equal $node.calls (@('containerd.exe --unregister-service') + $registered)
-    Assert-Equal $node.start 'Manual'
+    Assert-Equal $fakeNode.calls (@('containerd.exe --unregister-service') + $registered)
+    Assert-Equal $fakeNode.start 'Manual'
 }
 Test 'a proxy is the environment of this service alone' {
     & "$scripts/stage-containerd.ps1" -Machine (New-Case @('HTTPS_PROXY=http://proxy:3128', 'NO_PROXY=localhost'))
-    Assert-Equal $node.environment @('HKLM:\SYSTEM\CurrentControlSet\Services\containerd Environment MultiString', 'HTTPS_PROXY=http://proxy:3128', 'NO_PROXY=localhost')
+    Assert-Equal $fakeNode.environment @('HKLM:\SYSTEM\CurrentControlSet\Services\containerd Environment MultiString', 'HTTPS_PROXY=http://proxy:3128', 'NO_PROXY=localhost')
 }
 foreach ($step in '*--register-service*', 'set', 'sc.exe failure *', 'sc.exe failureflag *') {
     Test "cut off at '$step': a repeat ends with the whole service" {
         $machine = New-Case
-        $node.fail = $step
+        $fakeNode.fail = $step
         Assert-Throws { & "$scripts/stage-containerd.ps1" -Machine $machine } 'made to fail'
-        $node.fail = ''
-        $node.calls = @()
+        $fakeNode.fail = ''
+        $fakeNode.calls = @()
         & "$scripts/stage-containerd.ps1" -Machine $machine
-        Assert-Equal @($node.calls | Select-Object -Last 3) $registered
-        Assert-Equal @($node.there, $node.start) @($true, 'Manual')
+        Assert-Equal @($fakeNode.calls | Select-Object -Last 3) $registered
+        Assert-Equal @($fakeNode.there, $fakeNode.start) @($true, 'Manual')
     }
 }
 Complete-Tests

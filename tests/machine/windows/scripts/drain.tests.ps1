@@ -24,6 +24,7 @@ function Write-Notice {
         [string] $Message,
         [string] $Kind
     )
+    $cluster.told += $Message
 }
 # A round of the drain takes real time to be counted; a short one keeps the test short.
 function Start-Sleep {
@@ -34,6 +35,7 @@ function Start-Sleep {
     $cluster.clock += 1
     if ($cluster.clock -ge 3) {
         $cluster.guarded = @()
+        $cluster.unreachable = $false
     }
 }
 function New-Pod {
@@ -49,16 +51,25 @@ function New-Pod {
 function Invoke-Kubectl {
     param(
         [object] $Machine,
-        [string[]] $Arguments
+        [string[]] $Arguments,
+        [hashtable] $Deadline,
+        [string] $Text = ''
     )
     $cluster.calls += $Arguments -join ' '
+    $cluster.text = $Text
+    if ($cluster.unreachable) {
+        throw 'kubectl.exe ended with 1: Unable to connect to the server: EOF'
+    }
+    if ($Arguments[0] -eq 'cordon' -and $cluster.gone) {
+        throw 'kubectl.exe ended with 1: Error from server (NotFound): nodes "n" not found'
+    }
     if ($Arguments[0] -eq 'get') {
         return $cluster.pods | ForEach-Object { $_.line }
     }
     if ($Arguments[0] -eq 'create') {
         $name = ($Arguments[2] -split '/')[-2]
         if ($cluster.guarded -contains $name) {
-            throw 'Cannot evict pod as it would violate the pod''s disruption budget.'
+            throw 'Error from server (TooManyRequests): Cannot evict pod as it would violate the pod''s disruption budget.'
         }
         $cluster.pods = @($cluster.pods | Where-Object { $_.name -ne $name })
     }
@@ -73,6 +84,9 @@ function Reset-Cluster {
     $cluster.clock = 0
     $cluster.beats = @()
     $cluster.silent = $false
+    $cluster.unreachable = $false
+    $cluster.gone = $false
+    $cluster.told = @()
 }
 $machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
 
@@ -86,7 +100,7 @@ Test 'pods of DaemonSets, mirror pods and ended ones stay' {
         (New-Pod 'job' 'Job' 'Succeeded')
         (New-Pod 'broken' 'Job' 'Failed')
     )
-    Assert-Equal @(Select-Pods @(Get-OwnPods $machine 'n') | ForEach-Object { "$($_.namespace)/$($_.name)" }) @('default/app', 'default/bare')
+    Assert-Equal @(Select-Pods @(Get-OwnPods $machine 'n' (New-Deadline 10)) | ForEach-Object { "$($_.namespace)/$($_.name)" }) @('default/app', 'default/bare')
 }
 Test 'a pod that goes already is not asked again, but waited for' {
     Reset-Cluster @(New-Pod 'a' 'ReplicaSet' 'Running' '<none>' '2026-11-21T10:00:00Z')
@@ -112,7 +126,9 @@ Test 'what is left at the deadline is deleted' {
     $cluster.guarded = @('b')
     $cluster.clock = -1000000
     Assert-Equal (Invoke-Drain $machine 'n' 1) $false
-    Assert-Equal $cluster.calls[-1] 'delete pod b --namespace default --wait=false'
+    Assert-Equal $cluster.calls[-1] 'delete --wait=false --ignore-not-found -f -'
+    Assert-Equal @(($cluster.text | ConvertFrom-Json).items | ForEach-Object { "$($_.kind) $($_.metadata.namespace)/$($_.metadata.name)" }) @('Pod default/b')
+    Assert-Equal $cluster.told[-1] 'drain of node n reached its deadline, 1 pods left'
 }
 Test 'the hook hears at the start that the drain goes on, and not again before its time' {
     Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
@@ -130,8 +146,9 @@ Test 'the hook hears in intervals until the deadline, and not after it' {
     Assert-Equal ($watch.Elapsed.TotalSeconds -lt 10) $true
     $beats = $cluster.beats.Count
     Assert-Equal ($beats -gt 1) $true
-    $rounds = @($cluster.calls | Where-Object { $_ -eq 'cordon n' }).Count
-    Assert-Equal $beats $rounds
+    # Once in each round, and once more behind each eviction.
+    $rounds = @($cluster.calls | Where-Object { $_ -like 'get pods *' }).Count
+    Assert-Equal ($beats -ge $rounds) $true
 }
 Test 'a heartbeat that fails costs nothing but itself' {
     Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
@@ -146,20 +163,33 @@ Test 'without a hook nobody is told' {
     Assert-Equal (Invoke-Drain $machine 'n' 30) $true
     Assert-Equal $cluster.beats @()
 }
+Test 'somebody has deleted the Node already: its pods are evicted all the same, and none is deleted' {
+    Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
+    $cluster.gone = $true
+    Assert-Equal (Invoke-Drain $machine 'n' 30) $true
+    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'create *' }).Count 2
+    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }).Count 0
+}
+Test 'an API that answers again is used; one that never does leaves what is there unknown, not none' {
+    Reset-Cluster @(New-Pod 'a')
+    $cluster.unreachable = $true
+    Assert-Equal (Invoke-Drain $machine 'n' 30) $true
+    $cluster.unreachable = $true
+    $cluster.clock = -1000000
+    Assert-Equal (Invoke-Drain $machine 'n' 1) $false
+    Assert-Equal $cluster.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
+}
 Test 'a warning that kubectl writes is not taken for a part of its answer' {
-    function kubectl.exe {
-        Write-Error -ErrorAction Continue 'Warning: v1 Endpoints is deprecated'
-        'default   a   Running   ReplicaSet   <none>   <none>'
-        $global:LASTEXITCODE = 0
-    }
+    $program = New-Program 'kubectl' '[Console]::Error.WriteLine("Warning: v1 Endpoints is deprecated"); "default   a   Running   ReplicaSet   <none>   <none>"'
     ${function:Invoke-Kubectl} = $realKubectl
-    $real = ConvertTo-Data @{ drain = @{ columns = 'A:.a' }; programs = @{ kubectl = 'kubectl.exe' }; paths = @{ kubeconfig = 'k' } }
-    Assert-Equal @(Get-OwnPods $real 'n' | ForEach-Object { $_.name }) @('a')
+    $real = ConvertTo-Data @{ drain = @{ columns = 'A:.a' }; programs = @{ kubectl = $program }; paths = @{ kubeconfig = 'k' } }
+    Assert-Equal @(Get-OwnPods $real 'n' (New-Deadline 30) | ForEach-Object { $_.name }) @('a')
 }
 
 $drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20 }
 Test 'time until an event of Azure, less the reserve, within bounds' {
     Assert-Equal (Get-EventSeconds '' $drain) 20
+    Assert-Equal (Get-EventSeconds 'soon' $drain) 20
     Assert-Equal (Get-EventSeconds ([DateTime]::UtcNow.AddHours(2).ToString('R')) $drain) 600
     Assert-Equal (Get-EventSeconds ([DateTime]::UtcNow.AddSeconds(-9).ToString('R')) $drain) 5
     $left = Get-EventSeconds ([DateTime]::UtcNow.AddSeconds(320).ToString('R')) $drain
@@ -189,5 +219,31 @@ Test 'AWS: nothing announced, scale-in, spot' {
     $metadata.Remove('spot/instance-action')
     $scaleIn = Get-Termination $aws
     Assert-Equal @($scaleIn.seconds, $scaleIn.finish, $scaleIn.hook) @(600, 'lifecycle', 'drain')
+}
+Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
+    $program = New-Program 'hanging' 'Start-Sleep -Seconds 300'
+    ${function:Invoke-Kubectl} = $realKubectl
+    $cluster.told = @()
+    $real = ConvertTo-Data @{ drain = @{ columns = 'A:.a'; pauseSeconds = 1; heartbeatSeconds = 300 }; programs = @{ kubectl = $program }; paths = @{ kubeconfig = 'k' } }
+    $watch = [Diagnostics.Stopwatch]::StartNew()
+    Assert-Equal (Invoke-Drain $real 'n' 8) $false
+    Assert-Equal ($watch.Elapsed.TotalSeconds -lt 25) $true
+    Assert-Equal $cluster.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
+}
+Test 'AWS: a path of the metadata that fails hides no spot notice, and a page that is no notice is none' {
+    function Get-AwsMetadata {
+        param(
+            [string] $Path,
+            [int] $Attempts
+        )
+        if ($Path -like 'autoscaling/*') {
+            throw 'answered with 500'
+        }
+        $metadata['spot/instance-action']
+    }
+    $metadata['spot/instance-action'] = '{"action":"terminate"}'
+    Assert-Equal (Get-Termination $aws).seconds 100
+    $metadata['spot/instance-action'] = '<html>busy</html>'
+    Assert-Equal (Get-Termination $aws) $null
 }
 Complete-Tests

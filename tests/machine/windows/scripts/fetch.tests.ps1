@@ -2,12 +2,12 @@
 . "$PSScriptRoot/harness.ps1"
 Copy-Item -LiteralPath "$scripts/fetch.ps1", "$scripts/task.ps1" -Destination $temp
 # The real ones, but for what would leave this machine.
-Set-Content -Path "$temp/lib.ps1" -Value @(
-    Get-Content -LiteralPath "$scripts/lib.ps1"
+Set-Content -Path "$temp/files.ps1" -Value @(
+    Get-Content -LiteralPath "$scripts/files.ps1"
     'function Write-Log { }'
     'function Write-Notice { param([string] $Message, [string] $Kind) $fake.told += $Message }'
 )
-Set-Content -Path "$temp/identity.ps1" -Value @(
+Set-Content -Path "$temp/web.ps1" -Value @(
     'function Initialize-Web { }'
     'function Save-AwsObject {'
     'param([object] $Cloud, [object] $Object, [string] $File)'
@@ -82,9 +82,16 @@ function Get-ScheduledTask {
     )
     $fake.tasks | Where-Object { $_ -eq $TaskName }
 }
+function Unregister-ScheduledTask {
+    param(
+        [string] $TaskName,
+        [switch] $Confirm
+    )
+    $fake.order += "forget $TaskName"
+}
 function Start-Sleep {
     param(
-        [double] $Seconds
+        [int] $Seconds
     )
     $fake.slept += $Seconds
 }
@@ -124,39 +131,33 @@ Test 'user data ends with its task, which starts with Windows too, and fetches n
     Assert-Equal $LASTEXITCODE 0
     Assert-Equal $fake.order @('task fenestra-fetch', 'start fenestra-fetch')
     Assert-Equal ($fake.task[0] -like '* -File *fetch.ps1 -Resume') $true
-    Assert-Equal @($fake.task[1]) @('at startup True')
+    Assert-Equal @($fake.task[1]) @('at startup True', 'every 5 min since 2020')
     Assert-Equal @($fake.task[2], $fake.task[3]) @('SYSTEM', '0 4')
 }
 Test 'the task fetches, and runs what it fetched' {
     Reset-Fake
     $fake.tasks = @('fenestra-fetch')
     & "$temp/fetch.ps1" -Resume
-    Assert-Equal $fake.order @('fetch b k', 'bootstrap')
-}
-Test 'a task that must come back when it died is started again and again, from a day that is past on every clock' {
-    Reset-Fake
-    . "$temp/task.ps1"
-    Register-StartTask 'fenestra-health' 'C:\fenestra\watch-health.ps1' 5
-    Assert-Equal @($fake.task[1]) @('at startup True', 'every 5 min since 2020')
+    Assert-Equal $fake.order @('fetch b k', 'bootstrap', 'forget fenestra-fetch')
 }
 Test 'after a restart in the middle it goes on, and what was fetched is not fetched again' {
     Reset-Fake
     $fake.tasks = @('fenestra-fetch')
     Copy-Item -LiteralPath "$temp/right.json" -Destination "$temp/archive.json"
     & "$temp/fetch.ps1" -Resume
-    Assert-Equal $fake.order @('bootstrap')
+    Assert-Equal $fake.order @('bootstrap', 'forget fenestra-fetch')
 }
 Test 'a bootstrap that was cut off between its tasks is begun again' {
     Reset-Fake
     $fake.tasks = @('fenestra-fetch', 'fenestra-run')
     & "$temp/fetch.ps1" -Resume
-    Assert-Equal $fake.order[-1] 'bootstrap'
+    Assert-Equal $fake.order[-2] 'bootstrap'
 }
-Test 'once the bootstrap has its tasks, a restart fetches nothing' {
+Test 'once the bootstrap has its tasks nothing is fetched, and the task goes' {
     Reset-Fake
     $fake.tasks = @('fenestra-fetch', 'fenestra-run', 'fenestra-health')
     & "$temp/fetch.ps1" -Resume
-    Assert-Equal $fake.order @()
+    Assert-Equal $fake.order @('forget fenestra-fetch')
 }
 Test 'a refusal is told where both clouds show it, without what was answered, and tried again with growing pauses' {
     Reset-Fake
@@ -165,7 +166,7 @@ Test 'a refusal is told where both clouds show it, without what was answered, an
     Assert-Equal $fake.slept @(10, 20, 20)
     Assert-Equal $fake.told.Count 3
     Assert-Equal ("$($fake.told)" -match 'session') $false
-    Assert-Equal $fake.order[-1] 'bootstrap'
+    Assert-Equal $fake.order[-2] 'bootstrap'
 }
 Test 'scripts with another digest are never run' {
     Reset-Fake
@@ -175,6 +176,7 @@ Test 'scripts with another digest are never run' {
     }
     Assert-Throws { & "$temp/fetch.ps1" -Resume } 'still not right'
     Assert-Equal $fake.order @('fetch b k')
+    Assert-Equal ($fake.told[0] -like 'the scripts that were fetched have the SHA-256 *, expected *') $true
     Assert-Equal (Test-Path "$temp/bootstrap.ps1") $false
 }
 Complete-Tests

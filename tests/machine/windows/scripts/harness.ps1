@@ -4,9 +4,16 @@ $temp = Join-Path ([IO.Path]::GetTempPath()) "fenestra-test-$([Guid]::NewGuid())
 # As on a node: the shared scripts and those of the pod network in one folder.
 $scripts = Join-Path $temp 'scripts-of-a-node'
 New-Item -ItemType Directory -Path $scripts | Out-Null
-foreach ($folder in 'machine/windows/scripts', 'podNetworks/flannel') {
-    Get-ChildItem -Filter *.ps1 -LiteralPath "$PSScriptRoot/../../../../components/$folder" | Copy-Item -Destination $scripts
+if (-not $podNetwork) {
+    $podNetwork = 'flannel'
 }
+$source = "$PSScriptRoot/../../../../components"
+foreach ($folder in 'machine/windows/scripts', "podNetworks/$podNetwork") {
+    Get-ChildItem -Filter *.ps1 -LiteralPath "$source/$folder" | Copy-Item -Destination $scripts
+}
+Copy-Item -LiteralPath "$source/machine/secret-patterns.txt" -Destination $scripts
+$onWindows = [IO.Path]::DirectorySeparatorChar -eq '\'
+$shell = (Get-Process -Id $PID).Path
 $results = @{ passed = 0; failed = 0 }
 
 # Runs one test; its failure is told and counted, and the next one runs all the same.
@@ -25,6 +32,28 @@ function Test {
         Write-Host "FAILED ${Name}: $_"
         Write-Host $_.ScriptStackTrace
     }
+}
+
+# A program made of a text of PowerShell, first on PATH; returns its path.
+function New-Program {
+    param(
+        [string] $Name,
+        [string] $Text
+    )
+    $bin = "$temp/bin"
+    New-Item -ItemType Directory -Force -Path $bin | Out-Null
+    Set-Content -Path "$bin/$Name.ps1" -Value $Text
+    $call = "`"$shell`" -NoProfile -NonInteractive -ExecutionPolicy Bypass -File `"$bin/$Name.ps1`""
+    if ($onWindows) {
+        Set-Content -Path "$bin/$Name.cmd" -Value "@$call %*"
+        return "$bin/$Name.cmd"
+    }
+    Set-Content -Path "$bin/$Name" -Value @('#!/bin/sh', "exec $call `"`$@`"")
+    & chmod 0755 "$bin/$Name"
+    if (-not $env:PATH.StartsWith($bin)) {
+        $env:PATH = "${bin}:$env:PATH"
+    }
+    "$bin/$Name"
 }
 
 # What a value holds, without what Get-Content ties to its lines: Windows PowerShell would write that into the JSON.

@@ -2,21 +2,21 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/watch-health.ps1"
 
-$node = @{ services = @{}; started = @(); network = 'n1'; process = 100; running = @('flanneld'); priority = @{}; stopped = 0; healthy = $true; calls = @(); told = @(); start = @{}; locked = $false; sandboxes = [ordered] @{}; held = @(); policies = @() }
+$fakeNode = @{ status = 200; task = 'Ready'; hangs = $false; services = @{}; started = @(); network = 'n1'; process = 100; running = @('flanneld'); priority = @{}; stopped = 0; healthy = $true; calls = @(); told = @(); start = @{}; locked = $false; sandboxes = [ordered] @{}; held = @(); policies = @() }
 . "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
     param(
         [string] $Message,
         [string] $Kind
     )
-    $node.told += $Message
+    $fakeNode.told += $Message
 }
 function Get-Service {
     param(
         [string] $Name
     )
-    if ($node.services.ContainsKey($Name)) {
-        New-Object PSObject -Property @{ Name = $Name; Status = $node.services[$Name] }
+    if ($fakeNode.services.ContainsKey($Name)) {
+        New-Object PSObject -Property @{ Name = $Name; Status = $fakeNode.services[$Name] }
     }
 }
 function Set-Service {
@@ -24,18 +24,19 @@ function Set-Service {
         [string] $Name,
         [string] $StartupType
     )
-    $node.start[$Name] = $StartupType
+    $fakeNode.start[$Name] = $StartupType
 }
-function Start-Service {
+# In place of those that services.tests.ps1 is about.
+function Start-Within {
     param(
         [string] $Name
     )
-    if ($node.start[$Name] -eq 'Disabled') {
+    if ($fakeNode.start[$Name] -eq 'Disabled') {
         throw "service $Name is disabled"
     }
-    $node.started += $Name
-    $node.calls += "start $Name"
-    $node.services[$Name] = 'Running'
+    $fakeNode.started += $Name
+    $fakeNode.calls += "start $Name"
+    $fakeNode.services[$Name] = 'Running'
 }
 # In place of the lock between processes: held by a run, or free.
 function Invoke-Alone {
@@ -45,25 +46,24 @@ function Invoke-Alone {
         [scriptblock] $Body
     )
     Assert-Equal @($Lock, $Milliseconds) @('run', 0)
-    if ($node.locked) {
+    if ($fakeNode.locked) {
         return $false
     }
     & $Body | Out-Null
     $true
 }
-function Stop-Service {
+function Stop-Within {
     param(
-        [string] $Name,
-        [switch] $Force
+        [string] $Name
     )
-    $node.calls += "stop $Name"
-    $node.services[$Name] = 'Stopped'
+    $fakeNode.calls += "stop $Name"
+    $fakeNode.services[$Name] = 'Stopped'
 }
 function Get-Process {
     param(
         [string] $Name
     )
-    if ($node.running -contains $Name) {
+    if ($fakeNode.running -contains $Name) {
         New-Object PSObject -Property @{ Name = $Name; PriorityClass = 'Normal' }
     }
 }
@@ -74,16 +74,16 @@ function Stop-Process {
         [switch] $Force
     )
     process {
-        $node.stopped += 1
-        $node.calls += "end $($InputObject.Name)"
+        $fakeNode.stopped += 1
+        $fakeNode.calls += "end $($InputObject.Name)"
     }
 }
 function Get-HnsNetworkNamed {
     param(
         [string] $Name
     )
-    if ($node.network) {
-        @{ Name = $Name; ID = $node.network }
+    if ($fakeNode.network) {
+        @{ Name = $Name; ID = $fakeNode.network }
     }
 }
 function Get-CimInstance {
@@ -92,17 +92,20 @@ function Get-CimInstance {
         [string] $Filter
     )
     Assert-Equal @($ClassName, $Filter) @('Win32_Service', "Name='hns'")
-    @{ ProcessId = $node.process }
+    @{ ProcessId = $fakeNode.process }
 }
 function Invoke-Hns {
     param(
         [string] $Method,
         [string] $Path
     )
-    if ($Method -eq 'GET') {
-        return $node.policies | ForEach-Object { @{ ID = $_ } }
+    if ($fakeNode.hangs) {
+        throw "HNS GET ${Path}: no answer within 10000 ms"
     }
-    $node.calls += "$Method $Path"
+    if ($Method -eq 'GET') {
+        return $fakeNode.policies | ForEach-Object { @{ ID = $_ } }
+    }
+    $fakeNode.calls += "$Method $Path"
 }
 # crictl: sandboxes with their addresses. One that is held does not stop.
 function Invoke-Program {
@@ -112,176 +115,232 @@ function Invoke-Program {
     )
     $call = ($Arguments -join ' ') -replace '^--runtime-endpoint pipe ', ''
     if ($call -eq 'pods --state Ready --quiet') {
-        return @($node.sandboxes.Keys)
+        return @($fakeNode.sandboxes.Keys)
     }
     $id = $Arguments[-1]
     if ($call -eq "inspectp --output go-template --template {{.status.network.ip}} $id") {
-        return $node.sandboxes[$id]
+        return $fakeNode.sandboxes[$id]
     }
     Assert-Equal $call "stopp $id"
-    if ($node.held -contains $id) {
+    if ($fakeNode.held -contains $id) {
         throw 'crictl ended with 1: deadline exceeded'
     }
-    $node.calls += $call
+    $fakeNode.calls += $call
 }
-function Invoke-RestMethod {
+function Send-Web {
     param(
-        [string] $Uri,
-        [int] $TimeoutSec,
-        [switch] $UseBasicParsing
+        [hashtable] $Request,
+        [double] $Seconds
     )
-    if (-not $node.healthy) {
+    if (-not $fakeNode.healthy) {
         throw 'no answer'
     }
-    'ok'
+    @{ status = $fakeNode.status; text = 'ok' }
 }
-$machine = ConvertTo-Data @{
+function Get-ScheduledTask {
+    param(
+        [string] $TaskName
+    )
+    @{ State = $fakeNode.task }
+}
+function Start-ScheduledTask {
+    param(
+        [string] $TaskName
+    )
+    $fakeNode.calls += "run $TaskName"
+}
+$fakeMachine = ConvertTo-Data @{
     kubeletEndpoint = 'pipe'
     programs        = @{ crictl = 'crictl.exe' }
-    paths           = @{ state = "$temp/state" }
+    paths           = @{ state = "$temp/state"; logs = "$temp/logs" }
     network         = @{ name = 'flannel.4096'; routes = @('169.254.169.254/32') }
-    watch           = @{ lostRounds = 2; sickRounds = 3; logs = @{ containerd = "$temp/none.log"; kubelet = "$temp/nor-this.log"; bytes = 10 }; kubeletHealth = 'http://127.0.0.1:10248/healthz'; proxyHealth = 'http://127.0.0.1:10256/livez' }
+    watch           = @{ lostRounds = 2; sickRounds = 3; logBytes = 10; kubeletHealth = 'http://127.0.0.1:10248/healthz'; proxyHealth = 'http://127.0.0.1:10256/livez' }
 }
 
 Test 'services that stopped are started, running and missing ones are left alone' {
-    $node.services = @{ containerd = 'Stopped'; kubelet = 'Running' }
+    $fakeNode.services = @{ containerd = 'Stopped'; kubelet = 'Running' }
     Repair-Services
-    Assert-Equal $node.started @('containerd')
-    $node.services.Remove('kubelet')
+    Assert-Equal $fakeNode.started @('containerd')
+    $fakeNode.services.Remove('kubelet')
     Repair-Services
-    Assert-Equal $node.started @('containerd')
-    Assert-Equal $node.told.Count 1
+    Assert-Equal $fakeNode.started @('containerd')
+    Assert-Equal $fakeNode.told.Count 1
 }
 Test 'a service that a stage left held, cut off later, is started all the same' {
-    $node.started = @()
-    $node.services = @{ containerd = 'Stopped'; kubelet = 'Stopped' }
-    $node.start = @{ containerd = 'Disabled'; kubelet = 'Disabled' }
+    $fakeNode.started = @()
+    $fakeNode.services = @{ containerd = 'Stopped'; kubelet = 'Stopped' }
+    $fakeNode.start = @{ containerd = 'Disabled'; kubelet = 'Disabled' }
     Repair-Services
-    Assert-Equal $node.started @('containerd', 'kubelet')
-    Assert-Equal @($node.start.containerd, $node.start.kubelet) @('Manual', 'Manual')
+    Assert-Equal $fakeNode.started @('containerd', 'kubelet')
+    Assert-Equal @($fakeNode.start.containerd, $fakeNode.start.kubelet) @('Manual', 'Manual')
 }
 Test 'containerd is raised above the pods, whoever started it' {
-    $process = New-Object PSObject -Property @{ Name = 'containerd'; PriorityClass = 'Normal' }
+    $fakeProcess = New-Object PSObject -Property @{ Name = 'containerd'; PriorityClass = 'Normal' }
     function Get-Process {
-        $process
+        $fakeProcess
     }
     Repair-Services
-    Assert-Equal $process.PriorityClass 'AboveNormal'
+    Assert-Equal $fakeProcess.PriorityClass 'AboveNormal'
 }
 Test 'flanneld is restarted when its network stays away, and not before' {
     $memory = @{ lost = 0 }
-    Repair-PodNetwork $machine 'boot-1' $memory
-    $node.network = ''
-    Repair-PodNetwork $machine 'boot-1' $memory
-    Assert-Equal $node.stopped 0
-    Repair-PodNetwork $machine 'boot-1' $memory
-    Assert-Equal $node.stopped 1
+    Repair-PodNetwork $fakeMachine 'boot-1' $memory
+    $fakeNode.network = ''
+    Repair-PodNetwork $fakeMachine 'boot-1' $memory
+    Assert-Equal $fakeNode.stopped 0
+    Repair-PodNetwork $fakeMachine 'boot-1' $memory
+    Assert-Equal $fakeNode.stopped 1
     Assert-Equal $memory.lost 0
 }
 Test 'a network that comes back in between starts the count again; without flanneld there is nothing to restart' {
     $memory = @{ lost = 0 }
-    $node.stopped = 0
+    $fakeNode.stopped = 0
     foreach ($there in '', 'n1', '') {
-        $node.network = $there
-        Repair-PodNetwork $machine 'boot-1' $memory
+        $fakeNode.network = $there
+        Repair-PodNetwork $fakeMachine 'boot-1' $memory
     }
-    $node.running = @()
-    Repair-PodNetwork $machine 'boot-1' $memory
-    Repair-PodNetwork $machine 'boot-1' $memory
-    Assert-Equal $node.stopped 0
+    $fakeNode.running = @()
+    Repair-PodNetwork $fakeMachine 'boot-1' $memory
+    Repair-PodNetwork $fakeMachine 'boot-1' $memory
+    Assert-Equal $fakeNode.stopped 0
 }
 
 # A node with pods, whose network the health task has seen once.
 function Reset-Pods {
     Remove-Item -Recurse -Force -LiteralPath "$temp/state" -ErrorAction SilentlyContinue
-    $node.running = @('flanneld', 'kube-proxy')
-    $node.network = 'n1'
-    $node.process = 100
-    $node.policies = @('p1')
-    $node.held = @()
-    $node.sandboxes = [ordered] @{ a = '10.244.3.4'; host = ''; b = '10.244.3.5' }
-    $node.told = @()
-    Repair-PodNetwork $machine 'boot-1' @{ lost = 0 }
-    $node.calls = @()
+    $fakeNode.running = @('flanneld', 'kube-proxy')
+    $fakeNode.network = 'n1'
+    $fakeNode.process = 100
+    $fakeNode.policies = @('p1')
+    $fakeNode.held = @()
+    $fakeNode.sandboxes = [ordered] @{ a = '10.244.3.4'; host = ''; b = '10.244.3.5' }
+    $fakeNode.told = @()
+    Repair-PodNetwork $fakeMachine 'boot-1' @{ lost = 0 }
+    $fakeNode.calls = @()
 }
 $restart = 'DELETE /policylists/p1', 'end kube-proxy', 'stopp a', 'stopp b'
 foreach ($change in 'process', 'network') {
     Test "another $change of HNS: pods get new endpoints and kube-proxy its load balancers, once; HostProcess pods go on" {
         Reset-Pods
-        $node[$change] = '200'
+        $fakeNode[$change] = '200'
         $memory = @{ lost = 0 }
-        Repair-PodNetwork $machine 'boot-1' $memory
-        Assert-Equal $node.calls $restart
-        Assert-Equal $node.told @('HNS has lost the endpoints of the pods; they are made again')
-        Repair-PodNetwork $machine 'boot-1' $memory
-        Assert-Equal $node.calls $restart
+        Repair-PodNetwork $fakeMachine 'boot-1' $memory
+        Assert-Equal $fakeNode.calls $restart
+        Assert-Equal $fakeNode.told @('HNS has lost the endpoints of the pods; they are made again')
+        Repair-PodNetwork $fakeMachine 'boot-1' $memory
+        Assert-Equal $fakeNode.calls $restart
     }
 }
 Test 'the first look of a boot restarts nothing, whatever the boot before was' {
     Reset-Pods
-    $node.process = 200
-    Repair-PodNetwork $machine 'boot-2' @{ lost = 0 }
-    Assert-Equal $node.calls @()
-    $node.process = 300
-    Repair-PodNetwork $machine 'boot-2' @{ lost = 0 }
-    Assert-Equal $node.calls $restart
+    $fakeNode.process = 200
+    Repair-PodNetwork $fakeMachine 'boot-2' @{ lost = 0 }
+    Assert-Equal $fakeNode.calls @()
+    $fakeNode.process = 300
+    Repair-PodNetwork $fakeMachine 'boot-2' @{ lost = 0 }
+    Assert-Equal $fakeNode.calls $restart
 }
 Test 'the task itself may have been restarted in between' {
     Reset-Pods
-    $node.network = 'n2'
-    Repair-PodNetwork $machine 'boot-1' @{ lost = 0 }
-    Repair-PodNetwork $machine 'boot-1' @{ lost = 0 }
-    Assert-Equal $node.calls $restart
+    $fakeNode.network = 'n2'
+    Repair-PodNetwork $fakeMachine 'boot-1' @{ lost = 0 }
+    Repair-PodNetwork $fakeMachine 'boot-1' @{ lost = 0 }
+    Assert-Equal $fakeNode.calls $restart
 }
 Test 'while the network is away nothing is restarted but flanneld' {
     Reset-Pods
-    $node.process = 200
-    $node.network = ''
-    Repair-PodNetwork $machine 'boot-1' @{ lost = 0 }
-    Assert-Equal $node.calls @()
+    $fakeNode.process = 200
+    $fakeNode.network = ''
+    Repair-PodNetwork $fakeMachine 'boot-1' @{ lost = 0 }
+    Assert-Equal $fakeNode.calls @()
 }
 Test 'a sandbox that does not stop is tried again, and no other is' {
     Reset-Pods
-    $node.network = 'n2'
-    $node.held = @('a')
+    $fakeNode.network = 'n2'
+    $fakeNode.held = @('a')
     $memory = @{ lost = 0 }
-    Repair-PodNetwork $machine 'boot-1' $memory
-    Assert-Equal @($node.calls | Where-Object { $_ -like 'stopp *' }) @('stopp b')
-    $node.calls = @()
-    $node.held = @()
-    Repair-PodNetwork $machine 'boot-1' $memory
-    Repair-PodNetwork $machine 'boot-1' $memory
-    Assert-Equal $node.calls @('stopp a')
+    Repair-PodNetwork $fakeMachine 'boot-1' $memory
+    Assert-Equal @($fakeNode.calls | Where-Object { $_ -like 'stopp *' }) @('stopp b')
+    $fakeNode.calls = @()
+    $fakeNode.held = @()
+    Repair-PodNetwork $fakeMachine 'boot-1' $memory
+    Repair-PodNetwork $fakeMachine 'boot-1' $memory
+    Assert-Equal $fakeNode.calls @('stopp a')
 }
-Test 'a kubelet that does not answer is restarted after some rounds, and what is left of it is ended first' {
+Test 'a kubelet that does not answer is restarted after some rounds' {
     $memory = @{ lost = 0 }
-    $node.healthy = $false
-    $node.running = @('kubelet')
-    $node.calls = @()
-    Repair-Kubelet $machine $memory
-    Repair-Kubelet $machine $memory
-    Assert-Equal $node.calls @()
-    Repair-Kubelet $machine $memory
-    Assert-Equal $node.calls @('stop kubelet', 'end kubelet', 'start kubelet')
+    $fakeNode.healthy = $false
+    $fakeNode.running = @('kubelet')
+    $fakeNode.calls = @()
+    Repair-Kubelet $fakeMachine $memory
+    Repair-Kubelet $fakeMachine $memory
+    Assert-Equal $fakeNode.calls @()
+    Repair-Kubelet $fakeMachine $memory
+    Assert-Equal $fakeNode.calls @('stop kubelet', 'start kubelet')
     Assert-Equal $memory.kubelet 0
 }
 Test 'a kube-proxy that does not answer is ended, and one that does not run yet is no case' {
     $memory = @{ lost = 0 }
-    $node.calls = @()
-    $node.running = @()
+    $fakeNode.calls = @()
+    $fakeNode.running = @()
     foreach ($round in @(1, 2, 3, 4)) {
-        Repair-Proxy $machine $memory
+        Repair-Proxy $fakeMachine $memory
     }
-    $node.running = @('kube-proxy')
-    Repair-Proxy $machine $memory
-    Repair-Proxy $machine $memory
-    Assert-Equal $node.calls @()
-    Repair-Proxy $machine $memory
-    Assert-Equal $node.calls @('end kube-proxy')
+    $fakeNode.running = @('kube-proxy')
+    Repair-Proxy $fakeMachine $memory
+    Repair-Proxy $fakeMachine $memory
+    Assert-Equal $fakeNode.calls @()
+    Repair-Proxy $fakeMachine $memory
+    Assert-Equal $fakeNode.calls @('end kube-proxy')
+}
+Test 'an answer that is no 200 is none' {
+    $fakeNode.healthy = $true
+    Test-Health 'http://127.0.0.1:10248/healthz'
+    $fakeNode.status = 500
+    Assert-Throws { Test-Health 'http://127.0.0.1:10248/healthz' } 'answered with 500$'
+    $fakeNode.status = 200
+}
+Test 'HNS that hangs is told and restarted after some rounds, and what failed meanwhile is told once' {
+    $memory = @{ lost = 0 }
+    $fakeNode.told = @()
+    $fakeNode.calls = @()
+    $fakeNode.services = @{}
+    $fakeNode.running = @()
+    $fakeNode.hangs = $true
+    function Get-HnsNetworkNamed {
+        throw 'HNS GET /networks/: no answer within 60000 ms'
+    }
+    foreach ($round in @(1, 2, 3)) {
+        Invoke-Repairs $fakeMachine 'boot-1' $memory
+    }
+    Assert-Equal $fakeNode.calls @('stop hns', 'start hns')
+    Assert-Equal $fakeNode.told @('watch of pod network: HNS GET /networks/: no answer within 60000 ms', 'HNS does not answer; restarting it')
+    $fakeNode.hangs = $false
+}
+Test 'a run that has ended before the node was Ready is told and started after some rounds, one that only pauses is not' {
+    function Test-Settled {
+        $false
+    }
+    $fakeNode.locked = $false
+    foreach ($case in @(@{ task = 'Running'; calls = @() }, @{ task = 'Ready'; calls = @('run fenestra-run') })) {
+        $memory = @{ lost = 0 }
+        $fakeNode.task = $case.task
+        $fakeNode.calls = @()
+        foreach ($round in @(1, 2, 3)) {
+            Invoke-Round $fakeMachine 'boot-1' $memory
+        }
+        Assert-Equal $fakeNode.calls $case.calls
+    }
+}
+Test 'what the user wants done after Ready switches off no repair' {
+    $settled = ConvertTo-Data @{ paths = @{ state = "$temp/settled"; bootstrapKubeconfig = "$temp/none" }; stages = @(@{ name = 'ready'; scope = 'once'; hash = 'h'; fills = @() }, @{ name = 'after'; scope = 'once'; hash = 'h'; fills = @() }) }
+    Assert-Equal (Test-Settled $settled 'boot-1') $false
+    Set-StageDone $settled $settled.stages[0] 'boot-1'
+    Assert-Equal (Test-Settled $settled 'boot-1') $true
 }
 Test 'a log over its limit is kept once and emptied under the hands of who writes it, a smaller one is left alone' {
     $path = "$temp/containerd.log"
-    Limit-Log $path 10
+    Set-Content -NoNewline -Path $path -Value ''
     $writer = [IO.File]::Open($path, 'Append', 'Write', 'ReadWrite')
     try {
         foreach ($text in 'short', 'and long enough') {
@@ -299,6 +358,12 @@ Test 'a log over its limit is kept once and emptied under the hands of who write
     }
     Assert-Equal (Get-Content -Raw -LiteralPath "$path.1") 'shortand long enough'
     Assert-Equal (Get-Item -LiteralPath $path).Length 0
+    # A folder in the copy's place is like a disk without room.
+    Remove-Item -LiteralPath "$path.1"
+    New-Folder "$path.1/containerd.log"
+    Set-Content -Path $path -Value 'and long enough again'
+    Assert-Throws { Limit-Log $path 10 } '.'
+    Assert-Equal (Get-Item -LiteralPath $path).Length 0
 }
 $routes = @{ asked = 0 }
 function Repair-Routes {
@@ -308,49 +373,54 @@ Test 'what a stage stopped is left alone while a run is at work, and looked afte
     function Test-Settled {
         $true
     }
-    $node.started = @()
-    $node.services = @{ containerd = 'Stopped' }
-    $node.start = @{}
-    $node.healthy = $true
-    $node.network = 'n1'
+    $fakeNode.started = @()
+    $fakeNode.services = @{ containerd = 'Stopped' }
+    $fakeNode.start = @{}
+    $fakeNode.healthy = $true
+    $fakeNode.network = 'n1'
     $routes.asked = 0
-    $node.locked = $true
-    Invoke-Round $machine 'boot-1' @{ lost = 0 }
-    Assert-Equal @($node.started.Count, $routes.asked) @(0, 1)
-    $node.locked = $false
-    Invoke-Round $machine 'boot-1' @{ lost = 0 }
-    Assert-Equal $node.started @('containerd')
+    $fakeNode.locked = $true
+    Invoke-Round $fakeMachine 'boot-1' @{ lost = 0 }
+    Assert-Equal @($fakeNode.started.Count, $routes.asked) @(0, 1)
+    $fakeNode.locked = $false
+    Invoke-Round $fakeMachine 'boot-1' @{ lost = 0 }
+    Assert-Equal $fakeNode.started @('containerd')
     Assert-Equal $routes.asked 2
 }
 Test 'stages that are not through are not repaired into, but their routes are' {
     function Test-Settled {
         $false
     }
-    $node.started = @()
-    $node.services = @{ containerd = 'Stopped' }
+    $fakeNode.started = @()
+    $fakeNode.services = @{ containerd = 'Stopped' }
     $routes.asked = 0
-    Invoke-Round $machine 'boot-1' @{ lost = 0 }
-    Assert-Equal @($node.started.Count, $routes.asked) @(0, 1)
+    Invoke-Round $fakeMachine 'boot-1' @{ lost = 0 }
+    Assert-Equal @($fakeNode.started.Count, $routes.asked) @(0, 1)
 }
-Test 'a repair that fails keeps no other from its turn' {
+Test 'a duty that fails is told once, stops no other, and is told again after it worked' {
+    $duties = @{ log = @(); fails = $true }
+    $memory = @{}
+    $work = [ordered] @{ first = { if ($duties.fails) { throw 'access is denied' } }; second = { $duties.log += 'second' } }
+    $fakeNode.told = @()
+    foreach ($fails in $true, $true, $false, $true) {
+        $duties.fails = $fails
+        Invoke-Duties $memory $work
+    }
+    Assert-Equal $fakeNode.told @('watch of first: access is denied', 'watch of first: access is denied')
+    Assert-Equal $duties.log.Count 4
+}
+Test 'every main duty has its turn, whichever fail' {
     function Repair-Services {
         throw 'access is denied'
     }
-    $seen = @{ logs = @(); network = $false }
-    function Limit-Log {
-        param(
-            [string] $Path,
-            [long] $Bytes
-        )
-        $seen.logs += $Path
-        throw 'the file is in use'
+    function Repair-Hns {
+        throw 'no'
     }
+    $turns = @{ network = $false }
     function Repair-PodNetwork {
-        $seen.network = $true
-        throw 'HNS GET /networks/: no answer within 60000 ms'
+        $turns.network = $true
     }
-    Invoke-Repairs $machine 'boot-1' @{ lost = 0 }
-    Assert-Equal $seen.logs @("$temp/none.log", "$temp/nor-this.log")
-    Assert-Equal $seen.network $true
+    Invoke-Repairs $fakeMachine 'boot-1' @{ lost = 0 }
+    Assert-Equal $turns.network $true
 }
 Complete-Tests

@@ -1,73 +1,35 @@
 # Identity in both clouds: tokens that are refused, keys that run out, services that are not ready, and what is asked of whom.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
+. "$PSScriptRoot/web-fake.ps1"
 . "$scripts/identity.ps1"
+. "$PSScriptRoot/log-fake.ps1"
 
-# What a web call throws, as far as the scripts look at it.
-Add-Type -TypeDefinition '
-namespace FenestraTests
-{
-    public class Answer
-    {
-        public System.Net.HttpStatusCode StatusCode;
-    }
-    public class Refusal : System.Exception
-    {
-        public Answer Response = new Answer();
-        public Refusal(int code) : base("the remote server returned " + code)
-        {
-            Response.StatusCode = (System.Net.HttpStatusCode) code;
-        }
-    }
-}'
-
-$web = @{ answer = $null; calls = @(); slept = @(); tokens = 0; keys = 0; sent = @(); last = $null }
+$fakeWeb = @{ slept = @(); tokens = 0; keys = 0; sent = @() }
 function Start-Sleep {
     param(
         [int] $Seconds
     )
-    $web.slept += $Seconds
-}
-function Invoke-RestMethod {
-    param(
-        [string] $Method = 'GET',
-        [string] $Uri,
-        [hashtable] $Headers,
-        [string] $ContentType,
-        [string] $Body,
-        [string] $OutFile,
-        [int] $TimeoutSec,
-        [switch] $UseBasicParsing
-    )
-    $call = "$Method $Uri"
-    $web.calls += $call
-    $web.last = @{ headers = $Headers; type = $ContentType; body = $Body; file = $OutFile }
-    & $web.answer $call $Headers
-}
-function Send-Refusal {
-    param(
-        [int] $Code
-    )
-    throw (New-Object FenestraTests.Refusal $Code)
+    $fakeWeb.slept += $Seconds
 }
 # Starts a test: nothing was asked yet, and this is how the web answers.
 function Set-Web {
     param(
         [scriptblock] $Answer
     )
-    $web.answer = $Answer
-    $web.calls = @()
-    $web.slept = @()
-    $web.tokens = 0
-    $web.keys = 0
-    $web.sent = @()
+    $fakeWeb.answer = $Answer
+    $fakeWeb.calls = @()
+    $fakeWeb.slept = @()
+    $fakeWeb.tokens = 0
+    $fakeWeb.keys = 0
+    $fakeWeb.sent = @()
 }
 # How often a call was made.
 function Get-Count {
     param(
         [string] $Call
     )
-    @($web.calls | Where-Object { $_ -like $Call }).Count
+    @($fakeWeb.calls | Where-Object { $_ -like $Call }).Count
 }
 $imds = 'http://169.254.169.254/latest'
 
@@ -79,15 +41,15 @@ function Get-AwsAnswer {
     )
     if ($Call -eq "PUT $imds/api/token") {
         Assert-Equal $Headers['X-aws-ec2-metadata-token-ttl-seconds'] '300'
-        $web.tokens += 1
-        return "session-$($web.tokens)"
+        $fakeWeb.tokens += 1
+        return "session-$($fakeWeb.tokens)"
     }
     if ("$($Headers['X-aws-ec2-metadata-token'])" -notlike 'session-*') {
         Send-Refusal 401
     }
     switch ($Call.Replace("GET $imds/meta-data/", '')) {
         'instance-id' {
-            return 'i-0123'
+            return 'i-0123456789abcdef0'
         }
         'placement/availability-zone' {
             return 'eu-central-1a'
@@ -99,8 +61,8 @@ function Get-AwsAnswer {
             return 'role'
         }
         'iam/security-credentials/role' {
-            $web.keys += 1
-            return "{`"AccessKeyId`":`"AKID$($web.keys)`",`"SecretAccessKey`":`"secret`",`"Token`":`"token$($web.keys)`",`"Expiration`":`"2026-01-01T06:00:00Z`"}"
+            $fakeWeb.keys += 1
+            return "{`"AccessKeyId`":`"AKID$($fakeWeb.keys)`",`"SecretAccessKey`":`"secret`",`"Token`":`"token$($fakeWeb.keys)`",`"Expiration`":`"2026-01-01T06:00:00Z`"}"
         }
     }
     Send-Refusal 404
@@ -110,7 +72,7 @@ $aws = ConvertTo-Data @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazon
 Test 'AWS: a machine is known by its instance id, its zone and its address' {
     Set-Web { Get-AwsAnswer $args[0] $args[1] }
     $identity = Get-Identity $aws
-    Assert-Equal @($identity.name, $identity.address, $identity.providerId) @('i-0123', '10.0.0.7', 'aws:///eu-central-1a/i-0123')
+    Assert-Equal @($identity.name, $identity.address, $identity.providerId) @('i-0123456789abcdef0', '10.0.0.7', 'aws:///eu-central-1a/i-0123456789abcdef0')
 }
 Test 'AWS: a token that is refused is replaced by a new one' {
     Set-Web {
@@ -119,33 +81,33 @@ Test 'AWS: a token that is refused is replaced by a new one' {
         }
         Get-AwsAnswer $args[0] $args[1]
     }
-    Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123'
-    Assert-Equal $web.tokens 2
-    Assert-Equal $web.slept @(2)
+    Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123456789abcdef0'
+    Assert-Equal $fakeWeb.tokens 2
+    Assert-Equal $fakeWeb.slept @(2)
 }
 Test 'AWS: what does not exist is empty at once' {
     Set-Web { Get-AwsAnswer $args[0] $args[1] }
     Assert-Equal (Get-AwsMetadata 'spot/instance-action') ''
-    Assert-Equal $web.calls @("PUT $imds/api/token", "GET $imds/meta-data/spot/instance-action")
-    Assert-Equal $web.slept @()
+    Assert-Equal $fakeWeb.calls @("PUT $imds/api/token", "GET $imds/meta-data/spot/instance-action")
+    Assert-Equal $fakeWeb.slept @()
 }
 Test 'AWS: a service that gives no tokens is an error, not an empty value' {
     Set-Web { Send-Refusal 404 }
-    Assert-Throws { Get-AwsMetadata 'instance-id' } 'returned 404'
-    Assert-Equal (Get-Count 'GET *') 0
+    Assert-Throws { Get-AwsMetadata 'instance-id' } 'answered with 404'
+    Assert-Equal @((Get-Count 'GET *'), (Get-Count 'PUT *')) @(0, 6)
 }
 Test 'AWS: a service that is not reachable yet is asked again, with growing pauses, and given up after six attempts' {
     Set-Web {
-        if ($web.calls.Count -lt 3) {
+        if ($fakeWeb.calls.Count -lt 3) {
             throw 'Unable to connect to the remote server'
         }
         Get-AwsAnswer $args[0] $args[1]
     }
-    Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123'
-    Assert-Equal $web.slept @(2, 4)
+    Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123456789abcdef0'
+    Assert-Equal $fakeWeb.slept @(2, 4)
     Set-Web { throw 'Unable to connect to the remote server' }
     Assert-Throws { Get-AwsMetadata 'instance-id' } 'Unable to connect'
-    Assert-Equal $web.slept @(2, 4, 8, 16, 30)
+    Assert-Equal $fakeWeb.slept @(2, 4, 8, 16, 30)
 }
 Test 'AWS: a role that has no keys yet is said' {
     Set-Web {
@@ -159,21 +121,21 @@ Test 'AWS: a role that has no keys yet is said' {
 Test 'AWS: keys that ran out on the way are replaced, and the call is signed anew' {
     Set-Web {
         if ($args[0] -eq 'POST https://ssm.eu-central-1.amazonaws.com/') {
-            $web.sent += $args[1]['authorization']
+            $fakeWeb.sent += $args[1]['authorization']
             if ($args[1]['x-amz-security-token'] -eq 'token1') {
-                Send-Refusal 400
+                Send-Refusal 400 '{"__type":"ExpiredTokenException"}'
             }
             return ConvertTo-Data @{ Parameter = @{ Value = '{"server":"https://api:6443"}' } }
         }
         Get-AwsAnswer $args[0] $args[1]
     }
     Assert-Equal (Get-JoinSecret $aws).server 'https://api:6443'
-    $used = @($web.sent | ForEach-Object { $_ -replace '^AWS4-HMAC-SHA256 Credential=([^/]+)/.*$', '$1' })
+    $used = @($fakeWeb.sent | ForEach-Object { $_ -replace '^AWS4-HMAC-SHA256 Credential=([^/]+)/.*$', '$1' })
     Assert-Equal $used @('AKID1', 'AKID2')
-    Assert-Equal $web.slept @(2)
-    Assert-Equal $web.last.body.Contains('"Name":"/fenestra/demo/join"') $true
-    Assert-Equal @($web.last.headers.Keys | Sort-Object) @('authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-target')
-    Assert-Equal $web.last.type 'application/x-amz-json-1.1'
+    Assert-Equal $fakeWeb.slept @(2)
+    Assert-Equal $fakeWeb.last.body.Contains('"Name":"/fenestra/demo/join"') $true
+    Assert-Equal @($fakeWeb.last.headers.Keys | Sort-Object) @('authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-target')
+    Assert-Equal $fakeWeb.last.type 'application/x-amz-json-1.1'
 }
 Test 'AWS: an object of S3 is asked for with the hash of the body among what is signed' {
     Set-Web {
@@ -183,10 +145,10 @@ Test 'AWS: an object of S3 is asked for with the hash of the body among what is 
         Get-AwsAnswer $args[0] $args[1]
     }
     Save-AwsObject $aws (ConvertTo-Data @{ bucket = 'demo'; key = 'pool/scripts.gz' }) "$temp/scripts.gz"
-    Assert-Equal $web.calls[-1] 'GET https://demo.s3.eu-central-1.amazonaws.com/pool/scripts.gz'
-    Assert-Equal $web.last.file "$temp/scripts.gz"
-    Assert-Equal $web.last.headers['x-amz-content-sha256'] 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-    $names = $web.last.headers['authorization'] -replace '^.*SignedHeaders=([^,]*),.*$', '$1'
+    Assert-Equal $fakeWeb.calls[-1] 'GET https://demo.s3.eu-central-1.amazonaws.com/pool/scripts.gz'
+    Assert-Equal $fakeWeb.last.file "$temp/scripts.gz"
+    Assert-Equal $fakeWeb.last.headers['x-amz-content-sha256'] 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+    $names = $fakeWeb.last.headers['authorization'] -replace '^.*SignedHeaders=([^,]*),.*$', '$1'
     Assert-Equal $names 'host;x-amz-content-sha256;x-amz-date;x-amz-security-token'
 }
 
@@ -213,26 +175,26 @@ Test 'Azure: the join secret is read by the identity that the pool names' {
     Set-Web { Get-AzureAnswer $args[0] $args[1] }
     $secret = Get-JoinSecret $azure
     Assert-Equal @($secret.server, $secret.token) @('https://api:6443', 'abc')
-    Assert-Equal $web.calls @($tokenCall, $secretCall)
+    Assert-Equal $fakeWeb.calls @($tokenCall, $secretCall)
 }
 Test 'Azure: what the documentation calls passing is asked again: 404, 410, 429 and 5xx' {
     foreach ($code in 404, 410, 429, 500, 503) {
         Set-Web {
-            if ($web.calls.Count -eq 1) {
+            if ($fakeWeb.calls.Count -eq 1) {
                 Send-Refusal $code
             }
             Get-AzureAnswer $args[0] $args[1]
         }
         Assert-Equal (Get-JoinSecret $azure).server 'https://api:6443'
-        Assert-Equal $web.slept @(2)
+        Assert-Equal $fakeWeb.slept @(2)
         Assert-Equal (Get-Count '*/oauth2/token*') 2
     }
 }
 Test 'Azure: an update of the metadata service, up to 70 seconds, is waited out' {
     Set-Web { Send-Refusal 410 }
-    Assert-Throws { Get-JoinSecret $azure } 'returned 410'
+    Assert-Throws { Get-JoinSecret $azure } 'answered with 410'
     $sum = 0
-    foreach ($seconds in $web.slept) {
+    foreach ($seconds in $fakeWeb.slept) {
         $sum += $seconds
     }
     Assert-Equal ($sum -ge 70) $true
@@ -245,7 +207,7 @@ Test 'Azure: a role at the vault that has not taken effect yet is waited for' {
         Get-AzureAnswer $args[0] $args[1]
     }
     Assert-Equal (Get-JoinSecret $azure).server 'https://api:6443'
-    Assert-Equal $web.slept @(2, 4)
+    Assert-Equal $fakeWeb.slept @(2, 4)
     Assert-Equal (Get-Count '*/oauth2/token*') 1
 }
 Test 'Azure: a machine of a scale set is known as the cloud controller writes it' {
@@ -261,5 +223,42 @@ Test 'Azure: a machine of a scale set is known as the cloud controller writes it
     $identity = Get-Identity $azure
     Assert-Equal @($identity.name, $identity.address) @('demowin000003', '10.1.0.9')
     Assert-Equal $identity.providerId 'azure:///subscriptions/aaaa/resourceGroups/demo-rg/providers/Microsoft.Compute/virtualMachineScaleSets/demo-win/virtualMachines/3'
+}
+Test 'what has not the form of an answer is refused, and nothing is made of it' {
+    foreach ($page in '<html>busy</html>', '', "i-0123456789abcdef0`ni-1") {
+        Set-Web {
+            if ($args[0] -like '*/instance-id') {
+                return $page
+            }
+            Get-AwsAnswer $args[0] $args[1]
+        }
+        Assert-Throws { Get-Identity $aws } '^the metadata service answered with '
+        Assert-Throws { Get-NodeName $aws } '^the metadata service answered with '
+    }
+}
+Test 'a hook that waits no more counts as told at once; any other refusal is asked again, and said with its code' {
+    $machine = ConvertTo-Data @{ cloud = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com' }; lifecycle = @{ group = 'g' } }
+    foreach ($case in @(@{ text = '<Code>ValidationError</Code><Message>No active Lifecycle Action found'; calls = 1 }, @{ text = '<Code>AccessDenied</Code>'; calls = 6 })) {
+        Set-Web {
+            if ($args[0] -like 'POST https://autoscaling.*') {
+                Send-Refusal 400 $case.text
+            }
+            Get-AwsAnswer $args[0] $args[1]
+        }
+        if ($case.calls -eq 1) {
+            Send-Lifecycle $machine 'drain' 'CompleteLifecycleAction' 'CONTINUE'
+        }
+        else {
+            Assert-Throws { Send-Lifecycle $machine 'drain' 'CompleteLifecycleAction' 'CONTINUE' } 'answered with 400 AccessDenied$'
+        }
+        Assert-Equal (Get-Count 'POST https://autoscaling.*') $case.calls
+    }
+}
+Test 'a caller''s deadline ends the attempts, and limits each' {
+    Set-Web { Send-Refusal 503 }
+    $CallsEnd = New-Deadline 1
+    Assert-Throws { Get-AwsMetadata 'instance-id' } 'answered with 503|no time left'
+    Assert-Equal $fakeWeb.calls.Count 1
+    Assert-Equal ($fakeWeb.last.seconds -le 1) $true
 }
 Complete-Tests

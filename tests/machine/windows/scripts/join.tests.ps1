@@ -2,7 +2,7 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
 
-$secret = @{ value = $null }
+$fakeSecret = @{ value = $null }
 $asked = @{ secret = 0; rights = @() }
 . "$PSScriptRoot/log-fake.ps1"
 function Invoke-Program {
@@ -19,22 +19,15 @@ function Protect-Folder {
 }
 function Start-Sleep {
 }
-function Invoke-RestMethod {
-    param(
-        [string] $Method,
-        [string] $Uri,
-        [hashtable] $Headers,
-        [string] $ContentType,
-        [string] $Body,
-        [int] $TimeoutSec,
-        [switch] $UseBasicParsing
-    )
-    switch -Wildcard ($Uri) {
+. "$PSScriptRoot/web-fake.ps1"
+$fakeWeb.answer = {
+    param($Call, $Headers, $Body)
+    switch -Wildcard ($Call) {
         '*/api/token' {
             return 'session'
         }
         '*/instance-id' {
-            return 'i-0123'
+            return 'i-0123456789abcdef0'
         }
         '*/availability-zone' {
             return 'eu-central-1a'
@@ -48,15 +41,15 @@ function Invoke-RestMethod {
         '*/security-credentials/role' {
             return '{"AccessKeyId":"AKIDEXAMPLE","SecretAccessKey":"secret","Token":"session"}'
         }
-        'https://ssm.*' {
+        'POST https://ssm.*' {
             $asked.secret += 1
             if ($Headers['authorization'] -notlike 'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/*/eu-central-1/ssm/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, *') {
                 throw "not signed: $($Headers['authorization'])"
             }
-            return ConvertTo-Data @{ Parameter = @{ Value = ($secret.value | ConvertTo-Json -Compress) } }
+            return ConvertTo-Data @{ Parameter = @{ Value = ($fakeSecret.value | ConvertTo-Json -Compress) } }
         }
     }
-    throw "unexpected call of $Uri"
+    throw "unexpected call of $Call"
 }
 
 function New-Case {
@@ -64,7 +57,7 @@ function New-Case {
     New-Folder "$folder/pki"
     Set-Content -Path "$folder/template" -Value 'server: @API_SERVER@ ca: @CA_DATA@ token: @TOKEN@'
     Set-Content -Path "$folder/kubelet.yaml" -Value 'providerID: "@PROVIDER_ID@"'
-    $secret.value = @{ server = 'https://api:6443'; caCertificate = 'CA'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
+    $fakeSecret.value = @{ server = 'https://api:6443'; caCertificate = 'CA'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
     $asked.secret = 0
     $asked.rights = @()
     $asked.refuse = $false
@@ -88,10 +81,10 @@ Test 'a new node gets its kubeconfig and its files' {
     $machine = New-Case
     & "$scripts/stage-join.ps1" -Machine $machine
     Assert-Equal (Get-Content -Raw $machine.paths.bootstrapKubeconfig).Trim() 'server: https://api:6443 ca: Q0E= token: the-token'
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123"'
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
     Assert-Equal (Get-Content -Raw $machine.paths.clusterCa) 'CA'
     $node = Get-Node $machine
-    Assert-Equal @($node.name, $node.address, $node.server) @('i-0123', '10.0.0.7', 'https://api:6443')
+    Assert-Equal @($node.name, $node.address, $node.server) @('i-0123456789abcdef0', '10.0.0.7', 'https://api:6443')
 }
 Test 'the folders of the token and of the keys are closed before the token is written' {
     $machine = New-Case
@@ -109,11 +102,11 @@ Test 'a repeat leaves filled files as they are' {
     $machine = New-Case
     & "$scripts/stage-join.ps1" -Machine $machine
     & "$scripts/stage-join.ps1" -Machine $machine
-    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123"'
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
 }
 Test 'a token that expired is refused and not written' {
     $machine = New-Case
-    $secret.value.expires = [DateTime]::UtcNow.AddMinutes(-1).ToString('o')
+    $fakeSecret.value.expires = [DateTime]::UtcNow.AddMinutes(-1).ToString('o')
     Assert-Throws { & "$scripts/stage-join.ps1" -Machine $machine } 'expired'
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
 }
@@ -124,5 +117,40 @@ Test 'a certificate that cannot be read is replaced' {
     & "$scripts/stage-join.ps1" -Machine $machine
     Assert-Equal $asked.secret 1
     Assert-Equal (Test-Path $machine.paths.kubeconfig) $false
+}
+# A certificate that is good for a day, made by .NET, which 5.1 has from 4.7.2 on.
+function Set-Certificate {
+    param(
+        [object] $Machine
+    )
+    $key = [Security.Cryptography.RSA]::Create(2048)
+    $request = New-Object Security.Cryptography.X509Certificates.CertificateRequest 'CN=node', $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
+    $made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddMinutes(-5), [DateTimeOffset]::UtcNow.AddDays(1))
+    $text = [Convert]::ToBase64String($made.RawData)
+    Set-Content -Path "$($Machine.paths.certificates)/kubelet-client-current.pem" -Value "-----BEGIN CERTIFICATE-----`n$text`n-----END CERTIFICATE-----"
+    Set-Content -Path $Machine.paths.kubeconfig -Value "clusters:`n- cluster:`n    server: https://kubeconfig:6443"
+}
+foreach ($torn in @(
+    @{ how = 'whole'; text = '{"server":"https://node:6443"}'; server = 'https://node:6443'; asks = 0 }
+    @{ how = 'missing'; server = 'https://kubeconfig:6443'; asks = 0 }
+    @{ how = 'empty'; text = ''; server = 'https://kubeconfig:6443'; asks = 0 }
+    @{ how = 'half'; text = '{"name":"i-0123456789abcdef0","ser'; server = 'https://kubeconfig:6443'; asks = 0 }
+    @{ how = 'NULs'; text = "`0`0`0"; server = 'https://kubeconfig:6443'; asks = 0 }
+    @{ how = 'a folder, with no kubeconfig to read'; folder = $true; server = 'https://api:6443'; asks = 1 }
+)) {
+    Test "a node with its certificate keeps its server where the file of its facts is $($torn.how)" {
+        $machine = New-Case
+        Set-Certificate $machine
+        if ($torn.ContainsKey('text')) {
+            [IO.File]::WriteAllText($machine.paths.node, $torn.text)
+        }
+        if ($torn.folder) {
+            New-Folder $machine.paths.node
+            Set-Content -Path $machine.paths.kubeconfig -Value 'torn'
+        }
+        & "$scripts/stage-join.ps1" -Machine $machine
+        Assert-Equal @((Get-Node $machine).server, $asked.secret) @($torn.server, $torn.asks)
+        Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
+    }
 }
 Complete-Tests

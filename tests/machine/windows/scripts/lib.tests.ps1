@@ -4,7 +4,6 @@
 
 . "$PSScriptRoot/log-fake.ps1"
 # The shell that runs this test is a program that every system has.
-$shell = (Get-Process -Id $PID).Path
 function Get-Call {
     param(
         [string] $Command
@@ -38,26 +37,71 @@ Test 'a code that is accepted is no failure' {
     Assert-Equal @(Invoke-Program $shell (Get-Call '[Console]::Out.WriteLine(''a''); exit 3') -Accept 0, 3) @('a')
 }
 
-$rights = @{ calls = @(); code = 0 }
+if (-not $onWindows) {
 Test 'a folder is for the system and administrators only, by their identifiers, which no language of Windows changes' {
-    function icacls.exe {
-        $rights.calls += , @($args)
-        $global:LASTEXITCODE = $rights.code
-    }
+    New-Program 'icacls.exe' "`$args -join '|' | Add-Content -Path '$temp/rights'" | Out-Null
     $path = Join-Path $temp 'protected/inner'
     Protect-Folder $path
     Protect-Folder $path
     Assert-Equal (Test-Path -LiteralPath $path) $true
-    $expected = @($path, '/inheritance:r', '/grant:r', '*S-1-5-18:(OI)(CI)F', '*S-1-5-32-544:(OI)(CI)F')
-    Assert-Equal $rights.calls @($expected, $expected)
+    $expected = "$path|/inheritance:r|/grant:r|*S-1-5-18:(OI)(CI)F|*S-1-5-32-544:(OI)(CI)F"
+    Assert-Equal @(Get-Content -LiteralPath "$temp/rights") @($expected, $expected)
 }
 Test 'access rights that cannot be set are an error with the folder' {
-    function icacls.exe {
-        'Access is denied.'
-        $global:LASTEXITCODE = 5
-    }
+    New-Program 'icacls.exe' 'Write-Output ''Access is denied.''; exit 5' | Out-Null
     $path = Join-Path $temp 'refused'
     Assert-Throws { Protect-Folder $path } "^access rights of $([Regex]::Escape($path)) not set: icacls.exe ended with 5: Access is denied"
+}
+}
+Test 'arguments come out of a program as they went in' {
+    $call = New-Program 'echo-arguments' '$args | ForEach-Object { "<$_>" }'
+    $words = 'plain', 'with blank', 'C:\a b\', '{.spec.podCIDR}', '*S-1-5-18:(OI)(CI)F'
+    Assert-Equal @(Invoke-Program $call $words) @($words | ForEach-Object { "<$_>" })
+}
+Test 'standard input reaches a program, and its lines come back' {
+    $call = New-Program 'echo-input' '[Console]::In.ReadToEnd().ToUpperInvariant()'
+    Assert-Equal @(Invoke-Program $call @() -Text "a`nb`n") @('A', 'B')
+}
+Test 'a program that does not end in its time is ended, and one that leaves another behind holds nobody up' {
+    $clock = New-Deadline 60
+    Assert-Throws { Invoke-Program $shell (Get-Call 'Start-Sleep -Seconds 300') -Seconds 2 } 'has not ended within 2 s$'
+    Assert-Equal ((Get-Left $clock) -gt 20) $true
+}
+Test 'a script of the user that leaves a program behind, or does not end, holds nobody up; its output is kept' {
+    if (-not $onWindows) {
+        & ln -sf $shell "$temp/bin/powershell.exe"
+    }
+    New-Folder "$temp/logs"
+    $machine = ConvertTo-Data @{ paths = @{ logs = "$temp/logs" } }
+    $clock = New-Deadline 60
+    Set-Content -Path "$temp/after.ps1" -Value "Write-Output 'agent started'; Start-Process -FilePath '$shell' -ArgumentList '-NoProfile', '-Command', 'Start-Sleep 120' -NoNewWindow"
+    Invoke-OwnScript $machine "$temp/after.ps1"
+    Assert-Equal ((Get-Left $clock) -gt 10) $true
+    Assert-Equal (Read-Text "$temp/logs/own-after.log").Contains('agent started') $true
+    Set-Content -Path "$temp/after.ps1" -Value 'exit 4'
+    Assert-Throws { Invoke-OwnScript $machine "$temp/after.ps1" } 'ended with 4'
+}
+Test 'a file is whole at each look, with a reader at work and over a folder of its name' {
+    $path = "$temp/state/x.json"
+    for ($round = 1; $round -le 50; $round += 1) {
+        Write-Text $path "{`"round`":$round}"
+        Assert-Equal (Read-Data $path).round $round
+    }
+    Assert-Equal @(Get-ChildItem -LiteralPath "$temp/state").Count 1
+    Remove-Item -LiteralPath $path
+    New-Folder "$path/inside"
+    Write-Text $path '{"round":1}'
+    Assert-Equal (Read-Data $path).round 1
+}
+Test 'whatever is in a file of values, an object comes back or nothing' {
+    foreach ($text in '', '{', '{"a":1', 'garbage', ('{"a":' + [char] 0 + '}'), '[1]', 'null') {
+        [IO.File]::WriteAllText("$temp/torn.json", $text)
+        Assert-Equal (Read-Data "$temp/torn.json") $null
+    }
+    New-Folder "$temp/folder.json"
+    Assert-Equal (Read-Data "$temp/folder.json") $null
+    Assert-Equal (Read-Data "$temp/none.json") $null
+    Assert-Throws { Get-Machine "$temp/torn.json" } 'cannot be read$'
 }
 
 Test 'the lock is free again after the block, also after one that failed' {
@@ -86,5 +130,20 @@ Test 'while another process holds the lock nothing is done, and false comes back
     # One that was cut off leaves the lock to the next.
     Assert-Equal (Invoke-Alone $lock 10000 { $done.count += 1 }) $true
     Assert-Equal $done.count 1
+}
+Test 'a line is written while somebody reads the log, and a log that cannot be written stops nobody' {
+    . "$scripts/files.ps1"
+    $LogFile = "$temp/logs/read.log"
+    $reader = [IO.File]::Open($LogFile, 'OpenOrCreate', 'Read', 'ReadWrite')
+    try {
+        Write-Log 'first'
+        Write-Log 'second'
+    }
+    finally {
+        $reader.Close()
+    }
+    Assert-Equal @(Get-Content -LiteralPath $LogFile | ForEach-Object { ($_ -split ' ', 2)[1] }) @('first', 'second')
+    $LogFile = "$temp/logs/no-folder/x.log"
+    Write-Log 'lost'
 }
 Complete-Tests

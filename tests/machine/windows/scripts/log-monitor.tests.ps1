@@ -3,66 +3,66 @@
 . "$PSScriptRoot/../../../../components/kubernetes/samples/logMonitor.ps1"
 
 # Address to text; an address without text does not answer.
-$web = @{}
-$done = @{ fetched = @() }
+$fakeWeb = @{}
+$fakeDone = @{ fetched = @() }
 function Invoke-Curl {
     param(
         [string[]] $Arguments
     )
     $url = $Arguments[-1]
-    $done.fetched += $url
-    if (-not $web.ContainsKey($url)) {
+    $fakeDone.fetched += $url
+    if (-not $fakeWeb.ContainsKey($url)) {
         return $false
     }
-    Set-Content -NoNewline -LiteralPath $Arguments[-2] -Value $web[$url]
+    Set-Content -NoNewline -LiteralPath $Arguments[-2] -Value $fakeWeb[$url]
     $true
 }
 
-$path = Join-Path $temp 'LogMonitor.exe'
-Set-Content -NoNewline -LiteralPath $path -Value 'right'
-$right = (Get-FileHash -Algorithm SHA256 -LiteralPath $path).Hash.ToLowerInvariant()
+$fakePath = Join-Path $temp 'LogMonitor.exe'
+Set-Content -NoNewline -LiteralPath $fakePath -Value 'right'
+$right = (Get-FileHash -Algorithm SHA256 -LiteralPath $fakePath).Hash.ToLowerInvariant()
 
 function New-Case {
     param(
         [hashtable] $Answers
     )
-    Remove-Item -Force -LiteralPath $path -ErrorAction SilentlyContinue
-    $done.fetched = @()
-    $web.Clear()
+    Remove-Item -Force -LiteralPath $fakePath -ErrorAction SilentlyContinue
+    $fakeDone.fetched = @()
+    $fakeWeb.Clear()
     foreach ($url in $Answers.Keys) {
-        $web[$url] = $Answers[$url]
+        $fakeWeb[$url] = $Answers[$url]
     }
 }
 
 Test 'takes the file from the mirror when its digest is right' {
     New-Case @{ 'https://mirror/f' = 'right'; 'https://publisher/f' = 'right' }
-    Save-File @('--fail') @('https://mirror/f', 'https://publisher/f') $right $path | Out-Null
-    Assert-Equal (Get-Content -Raw -LiteralPath $path) 'right'
-    Assert-Equal $done.fetched @('https://mirror/f')
+    Save-File @('--fail') @('https://mirror/f', 'https://publisher/f') $right $fakePath | Out-Null
+    Assert-Equal (Get-Content -Raw -LiteralPath $fakePath) 'right'
+    Assert-Equal $fakeDone.fetched @('https://mirror/f')
 }
 
 Test 'passes over a mirror that is down or has another file' {
     New-Case @{ 'https://mirror/f' = 'wrong'; 'https://publisher/f' = 'right' }
-    Save-File @() @('https://down/f', 'https://mirror/f', 'https://publisher/f') $right $path | Out-Null
-    Assert-Equal (Get-Content -Raw -LiteralPath $path) 'right'
+    Save-File @() @('https://down/f', 'https://mirror/f', 'https://publisher/f') $right $fakePath | Out-Null
+    Assert-Equal (Get-Content -Raw -LiteralPath $fakePath) 'right'
 }
 
 Test 'leaves no file behind when no source has the right one' {
     New-Case @{ 'https://mirror/f' = 'wrong' }
-    Assert-Throws { Save-File @() @('https://mirror/f') $right $path } 'LogMonitor.exe was not fetched'
-    Assert-Equal @(Get-ChildItem -LiteralPath $temp).Count 0
+    Assert-Throws { Save-File @() @('https://mirror/f') $right $fakePath } 'LogMonitor.exe was not fetched'
+    Assert-Equal @(Get-ChildItem -File -LiteralPath $temp).Count 0
 }
 
 Test 'asks nobody when the digest is recorded' {
     New-Case @{}
     Assert-Equal (Get-Expected @() $right @('https://api/r') 'LogMonitor.exe' $temp) $right
-    Assert-Equal $done.fetched.Count 0
+    Assert-Equal $fakeDone.fetched.Count 0
 }
 
 Test 'reads the digest that the publisher tells of this file, and of no other' {
     New-Case @{ 'https://api/r' = "{`"assets`":[{`"name`":`"x.exe`",`"digest`":`"sha256:$('0' * 64)`"},{`"name`":`"LogMonitor.exe`",`"digest`":`"sha256:$right`"}]}" }
     Assert-Equal (Get-Expected @() '' @('https://down/r', 'https://api/r') 'LogMonitor.exe' $temp) $right
-    Assert-Equal @(Get-ChildItem -LiteralPath $temp).Count 0
+    Assert-Equal @(Get-ChildItem -File -LiteralPath $temp).Count 0
 }
 
 Test 'goes on with no file of unknown digest' {

@@ -42,12 +42,14 @@ function New-NetRoute {
 function Remove-NetRoute {
     param(
         [string] $DestinationPrefix,
+        [int] $InterfaceIndex,
+        [string] $NextHop,
         [string] $PolicyStore,
         [switch] $Confirm
     )
     $table.removed += "$PolicyStore $DestinationPrefix"
     if ($PolicyStore -ne 'PersistentStore') {
-        $table.routes = @($table.routes | Where-Object { $_.DestinationPrefix -ne $DestinationPrefix })
+        $table.routes = @($table.routes | Where-Object { $_.DestinationPrefix -ne $DestinationPrefix -or $_.InterfaceIndex -ne $InterfaceIndex -or $_.NextHop -ne $NextHop })
     }
     if ($PolicyStore -ne 'ActiveStore') {
         $table.kept = @($table.kept | Where-Object { $_.DestinationPrefix -ne $DestinationPrefix })
@@ -97,7 +99,8 @@ function Get-NetworkAnswer {
         [string] $Path,
         [string] $Body
     )
-    $kind, $id = $Path.Trim('/').Split('/')
+    $kind = $Path.Trim('/').Split('/')[0]
+    $id = $Path.Trim('/').Split('/')[1]
     if ($Method -eq 'GET') {
         return @{ Success = $true; Output = @($hns[$kind]) } | ConvertTo-Json -Depth 8 -Compress
     }

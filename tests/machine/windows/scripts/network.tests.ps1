@@ -21,7 +21,7 @@ Test 'a route over the adapter of before is replaced in both stores' {
     $table.removed = @()
     $table.routes = @((New-Route '0.0.0.0/0' 12 '10.0.0.1'), (New-Route $metadata 7 '10.0.9.1'))
     Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
-    Assert-Equal $table.removed @("PersistentStore $metadata", "ActiveStore $metadata")
+    Assert-Equal $table.removed @("ActiveStore $metadata", "PersistentStore $metadata")
     $route = @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata })
     Assert-Equal @($route.Count, $route[0].InterfaceIndex, $route[0].NextHop) @(1, 12, '10.0.0.1')
 }
@@ -73,7 +73,7 @@ Test 'routes that the network of Azure hands out are left alone, that to the pla
     Assert-Equal $table.removed @()
     $table.routes = @((New-Route '0.0.0.0/0' 9 '10.1.0.1'), (New-Route $platform 9 '10.1.0.1'))
     Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
-    Assert-Equal $table.removed @("PersistentStore $metadata", "ActiveStore $metadata")
+    Assert-Equal $table.removed @("PersistentStore $metadata")
 }
 Test 'of two default routes the one with the lower sum of metrics counts, and one without a gateway never' {
     $dear = New-Route '0.0.0.0/0' 5 '10.0.0.1'

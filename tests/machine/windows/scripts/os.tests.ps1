@@ -2,26 +2,26 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
 
-$system = @{}
+$fakeSystem = @{}
 function Reset-System {
-    $system.features = @{ Containers = 'Available' }
-    $system.restart = 'Yes'
-    $system.success = $true
-    $system.installed = @()
-    $system.values = @()
-    $system.before = @{}
-    $system.ports = @()
-    $system.notices = @()
+    $fakeSystem.features = @{ Containers = 'Available' }
+    $fakeSystem.restart = 'Yes'
+    $fakeSystem.success = $true
+    $fakeSystem.installed = @()
+    $fakeSystem.values = @()
+    $fakeSystem.before = @{}
+    $fakeSystem.ports = @()
+    $fakeSystem.notices = @()
     Remove-Item -Force -LiteralPath "$temp/reboots" -ErrorAction SilentlyContinue
-    $system.services = @{}
-    $system.started = @()
-    $system.calls = @()
-    $system.excluded = @()
-    $system.managed = $true
-    $system.pagefile = $null
-    $system.sizes = @()
-    $system.resized = 0
-    $system.fail = ''
+    $fakeSystem.services = @{}
+    $fakeSystem.started = @()
+    $fakeSystem.calls = @()
+    $fakeSystem.excluded = @()
+    $fakeSystem.managed = $true
+    $fakeSystem.pagefile = $null
+    $fakeSystem.sizes = @()
+    $fakeSystem.resized = 0
+    $fakeSystem.fail = ''
 }
 . "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
@@ -29,13 +29,13 @@ function Write-Notice {
         [string] $Message,
         [string] $Kind
     )
-    $system.notices += $Message
+    $fakeSystem.notices += $Message
 }
 function Get-ItemProperty {
     param(
         [string] $LiteralPath
     )
-    New-Object PSObject -Property $system.before
+    New-Object PSObject -Property $fakeSystem.before
 }
 function New-Folder {
     param(
@@ -49,7 +49,7 @@ function Get-WindowsFeature {
         [string[]] $Name
     )
     foreach ($feature in $Name) {
-        New-Object PSObject -Property @{ Name = $feature; InstallState = $system.features[$feature] }
+        New-Object PSObject -Property @{ Name = $feature; InstallState = $fakeSystem.features[$feature] }
     }
 }
 function Install-WindowsFeature {
@@ -57,16 +57,16 @@ function Install-WindowsFeature {
         [string[]] $Name
     )
     # As Windows does while it waits for a restart.
-    if ($system.features.Values -contains 'InstallPending') {
+    if ($fakeSystem.features.Values -contains 'InstallPending') {
         throw 'The operation cannot be completed, because the server that you specified requires a restart.'
     }
-    $system.installed += $Name
-    if ($system.success) {
+    $fakeSystem.installed += $Name
+    if ($fakeSystem.success) {
         foreach ($feature in $Name) {
-            $system.features[$feature] = 'InstallPending'
+            $fakeSystem.features[$feature] = 'InstallPending'
         }
     }
-    New-Object PSObject -Property @{ Success = $system.success; RestartNeeded = $system.restart; ExitCode = 'Failed' }
+    New-Object PSObject -Property @{ Success = $fakeSystem.success; RestartNeeded = $fakeSystem.restart; ExitCode = 'Failed' }
 }
 function New-ItemProperty {
     param(
@@ -76,31 +76,31 @@ function New-ItemProperty {
         [object] $Value,
         [switch] $Force
     )
-    if ($system.fail -eq "registry $Name") {
+    if ($fakeSystem.fail -eq "registry $Name") {
         throw 'Requested registry access is not allowed.'
     }
-    $system.values += "$LiteralPath $Name $PropertyType $Value"
-    $system.before[$Name] = $Value
-}
-function Stop-Service {
-    param(
-        [string] $Name,
-        [switch] $Force
-    )
-    $system.calls += "stop $Name"
+    $fakeSystem.values += "$LiteralPath $Name $PropertyType $Value"
+    $fakeSystem.before[$Name] = $Value
 }
 function Set-Service {
     param(
         [string] $Name,
         [string] $StartupType
     )
-    $system.services[$Name] = $StartupType
+    $fakeSystem.services[$Name] = $StartupType
 }
-function Start-Service {
+# In place of those of services.ps1, which stage.ps1 has read in.
+function Stop-Within {
     param(
         [string] $Name
     )
-    $system.started += $Name
+    $fakeSystem.calls += "stop $Name"
+}
+function Start-Within {
+    param(
+        [string] $Name
+    )
+    $fakeSystem.started += $Name
 }
 function Invoke-Program {
     param(
@@ -108,15 +108,15 @@ function Invoke-Program {
         [string[]] $Arguments
     )
     $call = "$Path $($Arguments -join ' ')"
-    if ($system.fail -and $call -like $system.fail) {
+    if ($fakeSystem.fail -and $call -like $fakeSystem.fail) {
         throw "made to fail: $call"
     }
-    $system.calls += $call
+    $fakeSystem.calls += $call
     if ($call -like '* show excludedportrange *') {
-        return @('Start Port    End Port') + $system.ports
+        return @('Start Port    End Port') + $fakeSystem.ports
     }
     if ($call -like '* add excludedportrange udp *') {
-        $system.ports += "     $($Arguments[5])       $($Arguments[5])     *"
+        $fakeSystem.ports += "     $($Arguments[5])       $($Arguments[5])     *"
     }
 }
 function Add-MpPreference {
@@ -124,13 +124,13 @@ function Add-MpPreference {
         [string[]] $ExclusionProcess,
         [string[]] $ExclusionPath
     )
-    $system.excluded += $ExclusionProcess + $ExclusionPath
+    $fakeSystem.excluded += $ExclusionProcess + $ExclusionPath
 }
 function Get-PartitionSupportedSize {
     param(
         [string] $DriveLetter
     )
-    if ('partition', '*' -contains $system.fail) {
+    if ('partition', '*' -contains $fakeSystem.fail) {
         throw 'the partition is in use'
     }
     @{ SizeMax = 107374182400 }
@@ -146,24 +146,24 @@ function Resize-Partition {
         [string] $DriveLetter,
         [object] $Size
     )
-    $system.resized = $Size
+    $fakeSystem.resized = $Size
 }
 function Get-CimInstance {
     param(
         [string] $ClassName
     )
     if ($ClassName -eq 'Win32_ComputerSystem') {
-        return New-Object PSObject -Property @{ AutomaticManagedPagefile = $system.managed }
+        return New-Object PSObject -Property @{ AutomaticManagedPagefile = $fakeSystem.managed }
     }
-    $system.pagefile
+    $fakeSystem.pagefile
 }
 function New-CimInstance {
     param(
         [string] $ClassName,
         [hashtable] $Property
     )
-    $system.pagefile = New-Object PSObject -Property $Property
-    $system.pagefile
+    $fakeSystem.pagefile = New-Object PSObject -Property $Property
+    $fakeSystem.pagefile
 }
 function Set-CimInstance {
     param(
@@ -171,10 +171,10 @@ function Set-CimInstance {
         [hashtable] $Property
     )
     if ($Property.ContainsKey('AutomaticManagedPagefile')) {
-        $system.managed = $Property.AutomaticManagedPagefile
+        $fakeSystem.managed = $Property.AutomaticManagedPagefile
         return
     }
-    $system.sizes = @($Property.InitialSize, $Property.MaximumSize)
+    $fakeSystem.sizes = @($Property.InitialSize, $Property.MaximumSize)
 }
 $machine = ConvertTo-Data @{
     paths = @{ dumps = 'C:\dumps'; state = $temp; repairs = "$temp/repairs.json" }
@@ -196,52 +196,52 @@ ConvertTo-Json -Depth 5 @{ 'windows-2022' = @(@{ path = 'HKLM:\SYSTEM\y'; type =
 Test 'a stock image: the feature is installed, everything is set, one reboot is asked for' {
     Reset-System
     Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
-    Assert-Equal $system.installed @('Containers')
-    Assert-Equal $system.values @('HKLM:\SOFTWARE\x NoAutoUpdate DWord 1', 'HKLM:\SYSTEM\y 1114842764 DWord 0')
-    Assert-Equal $system.notices @()
-    Assert-Equal @($system.services.wuauserv, $system.services.UsoSvc, $system.services.w32time) @('Disabled', 'Disabled', 'Automatic')
-    Assert-Equal $system.started @('w32time')
-    Assert-Equal @($system.calls | Where-Object { $_ -notlike 'stop *' }) @(
+    Assert-Equal $fakeSystem.installed @('Containers')
+    Assert-Equal $fakeSystem.values @('HKLM:\SOFTWARE\x NoAutoUpdate DWord 1', 'HKLM:\SYSTEM\y 1114842764 DWord 0')
+    Assert-Equal $fakeSystem.notices @()
+    Assert-Equal @($fakeSystem.services.wuauserv, $fakeSystem.services.UsoSvc, $fakeSystem.services.w32time) @('Disabled', 'Disabled', 'Automatic')
+    Assert-Equal $fakeSystem.started @('w32time')
+    Assert-Equal @($fakeSystem.calls | Where-Object { $_ -notlike 'stop *' }) @(
         'netsh.exe int ipv4 set dynamicport tcp start=32768 num=32768'
         'netsh.exe int ipv4 set dynamicport udp start=32768 num=32768'
         'netsh.exe int ipv4 show excludedportrange udp'
         'netsh.exe int ipv4 add excludedportrange udp 65330 1 persistent'
         'w32tm.exe /config /update'
     )
-    Assert-Equal $system.excluded @('kubelet.exe', 'C:\fenestra\bin')
-    Assert-Equal @($system.managed, $system.pagefile.Name, $system.sizes[0], $system.sizes[1]) @($false, 'C:\pagefile.sys', 4096, 6144)
-    Assert-Equal $system.resized 107374182400
+    Assert-Equal $fakeSystem.excluded @('kubelet.exe', 'C:\fenestra\bin')
+    Assert-Equal @($fakeSystem.managed, $fakeSystem.pagefile.Name, $fakeSystem.sizes[0], $fakeSystem.sizes[1]) @($false, 'C:\pagefile.sys', 4096, 6144)
+    Assert-Equal $fakeSystem.resized 107374182400
 }
 Test 'after the reboot nothing is installed again and none is asked for' {
     Reset-System
     & "$scripts/stage-os.ps1" -Machine $machine | Out-Null
-    $system.features.Containers = 'Installed'
-    $system.installed = @()
-    $system.calls = @()
+    $fakeSystem.features.Containers = 'Installed'
+    $fakeSystem.installed = @()
+    $fakeSystem.calls = @()
     Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @()
-    Assert-Equal $system.installed @()
-    Assert-Equal @($system.calls | Where-Object { $_ -like '* add *' }) @()
+    Assert-Equal $fakeSystem.installed @()
+    Assert-Equal @($fakeSystem.calls | Where-Object { $_ -like '* add *' }) @()
 }
 Test 'an image that has the feature needs no reboot, if it has the repairs too' {
     Reset-System
-    $system.features.Containers = 'Installed'
-    $system.before['1114842764'] = 0
+    $fakeSystem.features.Containers = 'Installed'
+    $fakeSystem.before['1114842764'] = 0
     Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @()
 }
 Test 'else it needs one, since drivers read them when they start, but never a second' {
     Reset-System
-    $system.features.Containers = 'Installed'
+    $fakeSystem.features.Containers = 'Installed'
     Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
     # A policy of the domain takes it back at each start.
-    $system.before['1114842764'] = 1
+    $fakeSystem.before['1114842764'] = 1
     Set-Content -Path "$temp/reboots" -Value '1'
     Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @()
 }
 Test 'a feature that does not install is an error, and updates, which it may need, are not off yet' {
     Reset-System
-    $system.success = $false
+    $fakeSystem.success = $false
     Assert-Throws { & "$scripts/stage-os.ps1" -Machine $machine } 'features not installed: Failed'
-    Assert-Equal $system.services.Count 0
+    Assert-Equal $fakeSystem.services.Count 0
 }
 foreach ($case in @(
     @{ fail = 'netsh.exe * tcp *'; told = 'tcp ports of connections' }
@@ -253,27 +253,27 @@ foreach ($case in @(
 )) {
     Test "what fails at '$($case.fail)' costs no node: it is told, and the rest is set" {
         Reset-System
-        $system.fail = $case.fail
+        $fakeSystem.fail = $case.fail
         Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
-        Assert-Equal $system.notices @("settings not made, the node goes on without: $($case.told)")
-        Assert-Equal @($system.sizes[0], $system.started[-1], $system.installed[0]) @(4096, 'w32time', 'Containers')
+        Assert-Equal $fakeSystem.notices @("settings not made, the node goes on without: $($case.told)")
+        Assert-Equal @($fakeSystem.sizes[0], $fakeSystem.started[-1], $fakeSystem.installed[0]) @(4096, 'w32time', 'Containers')
     }
 }
 Test 'an attempt that was repeated for another stage installs nothing twice, and still asks for the reboot' {
     Reset-System
     & "$scripts/stage-os.ps1" -Machine $machine | Out-Null
-    $system.installed = @()
+    $fakeSystem.installed = @()
     Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
-    Assert-Equal $system.installed @()
+    Assert-Equal $fakeSystem.installed @()
 }
 Test 'a feature that is missing beside one that waits for its restart is installed after it' {
     Reset-System
     $machine.os.features = @('Containers', 'Hyper-V')
-    $system.features = @{ Containers = 'InstallPending'; 'Hyper-V' = 'Available' }
+    $fakeSystem.features = @{ Containers = 'InstallPending'; 'Hyper-V' = 'Available' }
+    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('again')
+    $fakeSystem.features.Containers = 'Installed'
     Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
-    $system.features.Containers = 'Installed'
-    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
-    Assert-Equal $system.installed @('Hyper-V')
+    Assert-Equal $fakeSystem.installed @('Hyper-V')
     $machine.os.features = @('Containers')
 }
 Complete-Tests

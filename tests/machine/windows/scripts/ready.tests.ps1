@@ -2,14 +2,14 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
 
-$cloud = @{ answers = @(); asked = 0; hooks = @(); refusal = ''; told = @() }
+$fakeCloud = @{ answers = @(); asked = 0; hooks = @(); refusal = ''; told = @() }
 . "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
     param(
         [string] $Message,
         [string] $Kind
     )
-    $cloud.told += $Message
+    $fakeCloud.told += $Message
 }
 function Start-Sleep {
 }
@@ -19,29 +19,22 @@ function Invoke-Program {
         [string] $Path,
         [string[]] $Arguments
     )
-    $answer = $cloud.answers[[Math]::Min($cloud.asked, $cloud.answers.Count - 1)]
-    $cloud.asked += 1
+    $answer = $fakeCloud.answers[[Math]::Min($fakeCloud.asked, $fakeCloud.answers.Count - 1)]
+    $fakeCloud.asked += 1
     if (-not $answer) {
         throw 'kubectl ended with 1: connection refused'
     }
     $answer
 }
-function Invoke-RestMethod {
-    param(
-        [string] $Method,
-        [string] $Uri,
-        [hashtable] $Headers,
-        [string] $ContentType,
-        [string] $Body,
-        [int] $TimeoutSec,
-        [switch] $UseBasicParsing
-    )
-    switch -Wildcard ($Uri) {
+. "$PSScriptRoot/web-fake.ps1"
+$fakeWeb.answer = {
+    param($Call, $Headers, $Body)
+    switch -Wildcard ($Call) {
         '*/api/token' {
             return 'session'
         }
         '*/instance-id' {
-            return 'i-0123'
+            return 'i-0123456789abcdef0'
         }
         '*/security-credentials/' {
             return 'role'
@@ -49,15 +42,15 @@ function Invoke-RestMethod {
         '*/security-credentials/role' {
             return '{"AccessKeyId":"AKIDEXAMPLE","SecretAccessKey":"secret","Token":"session"}'
         }
-        'https://autoscaling.eu-central-1.amazonaws.com/' {
-            $cloud.hooks += $Body
-            if ($cloud.refusal) {
-                throw $cloud.refusal
+        'POST https://autoscaling.eu-central-1.amazonaws.com/' {
+            $fakeCloud.hooks += $Body
+            if ($fakeCloud.refusal) {
+                Send-Refusal 400 $fakeCloud.refusal
             }
             return
         }
     }
-    throw "unexpected call of $Uri"
+    throw "unexpected call of $Call"
 }
 function New-Case {
     param(
@@ -69,11 +62,11 @@ function New-Case {
     Set-Content -Path "$folder/state/join.json" -Value '{}'
     Set-Content -Path "$folder/bootstrap.conf" -Value 'token'
     Set-Content -Path "$folder/node.json" -Value '{"name":"i-0123"}'
-    $cloud.answers = @($Answers)
-    $cloud.asked = 0
-    $cloud.hooks = @()
-    $cloud.told = @()
-    $cloud.refusal = $Refusal
+    $fakeCloud.answers = @($Answers)
+    $fakeCloud.asked = 0
+    $fakeCloud.hooks = @()
+    $fakeCloud.told = @()
+    $fakeCloud.refusal = $Refusal
     ConvertTo-Data @{
         readySeconds = 30
         cloud        = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com' }
@@ -89,14 +82,14 @@ Test 'a Ready node forgets the token and completes the launch hook' {
     & "$scripts/stage-ready.ps1" -Machine $machine
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
     Assert-Equal (Test-Path "$($machine.paths.state)/join.json") $true
-    Assert-Equal $cloud.told @('node i-0123 is Ready')
-    Assert-Equal $cloud.hooks @('Action=CompleteLifecycleAction&Version=2011-01-01&AutoScalingGroupName=demo-win&LifecycleHookName=join&InstanceId=i-0123&LifecycleActionResult=CONTINUE')
+    Assert-Equal $fakeCloud.told @('node i-0123 is Ready')
+    Assert-Equal $fakeCloud.hooks @('Action=CompleteLifecycleAction&Version=2011-01-01&AutoScalingGroupName=demo-win&LifecycleHookName=join&InstanceId=i-0123456789abcdef0&LifecycleActionResult=CONTINUE')
 }
 Test 'an API that cannot be reached and a node that is not Ready yet are waited for' {
     $machine = New-Case @('', 'Ready=False;', 'NotReady=True;', $ready)
     & "$scripts/stage-ready.ps1" -Machine $machine
-    Assert-Equal $cloud.asked 4
-    Assert-Equal $cloud.hooks.Count 1
+    Assert-Equal $fakeCloud.asked 4
+    Assert-Equal $fakeCloud.hooks.Count 1
 }
 Test 'a node that does not become Ready joins anew in the next attempt, since its token may have run out, and the hook waits' {
     $machine = New-Case @('Ready=False;')
@@ -104,25 +97,25 @@ Test 'a node that does not become Ready joins anew in the next attempt, since it
     Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'waited 1 s in vain for node i-0123 to be Ready'
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $true
     Assert-Equal (Test-Path "$($machine.paths.state)/join.json") $false
-    Assert-Equal $cloud.hooks @()
+    Assert-Equal $fakeCloud.hooks @()
 }
 Test 'a hook that waits no more is no error' {
     $machine = New-Case @($ready) 'ValidationError: No active Lifecycle Action found with instance ID i-0123'
     & "$scripts/stage-ready.ps1" -Machine $machine
-    Assert-Equal ($cloud.hooks.Count -ge 1) $true
+    Assert-Equal $fakeCloud.hooks.Count 1
 }
 Test 'any other refusal fails the stage, and a repeat tells the group again' {
-    $machine = New-Case @($ready) 'AccessDenied'
+    $machine = New-Case @($ready) '<Code>AccessDenied</Code>'
     Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'AccessDenied'
-    $cloud.refusal = ''
-    $cloud.hooks = @()
+    $fakeCloud.refusal = ''
+    $fakeCloud.hooks = @()
     & "$scripts/stage-ready.ps1" -Machine $machine
-    Assert-Equal $cloud.hooks.Count 1
+    Assert-Equal $fakeCloud.hooks.Count 1
 }
 Test 'without a group nobody is told' {
     $machine = New-Case @($ready)
     $machine.lifecycle = $null
     & "$scripts/stage-ready.ps1" -Machine $machine
-    Assert-Equal $cloud.hooks @()
+    Assert-Equal $fakeCloud.hooks @()
 }
 Complete-Tests

@@ -10,11 +10,11 @@ function Write-Log {
     $told.lines += $Message
 }
 $told = @{ lines = @() }
-$before = '[{"version":1,"timestampUTC":"2026-01-02T03:04:05Z","status":{"name":"Custom Script Handler","operation":"Command Execution Finished","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"Command execution finished"},"substatus":[{"name":"StdOut","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"first wave"}}]}}]'
+$fakeBefore = '[{"version":1,"timestampUTC":"2026-01-02T03:04:05Z","status":{"name":"Custom Script Handler","operation":"Command Execution Finished","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"Command execution finished"},"substatus":[{"name":"StdOut","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"first wave"}}]}}]'
 
 function New-Case {
     param(
-        [string] $Text = $before
+        [string] $Text = $fakeBefore
     )
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/1.10.20/Status"
@@ -86,7 +86,7 @@ Test 'on AWS there is no such file and nothing is written' {
     $machine = New-Case
     $machine.statusFiles = ''
     Set-Report $machine 25
-    Assert-Equal (Get-Content -Raw -LiteralPath $machine.file) $before
+    Assert-Equal (Get-Content -Raw -LiteralPath $machine.file) $fakeBefore
     Assert-Equal $told.lines @()
 }
 Complete-Tests

@@ -2,8 +2,8 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/sigv4.ps1"
 
-$file = Get-Content -Raw -Encoding UTF8 -Path "$PSScriptRoot/../../../support/sigv4Vectors.json" | ConvertFrom-Json
-$get = @{ Method = 'GET'; Path = '/'; Query = ''; Body = ''; AccessKey = $file.accessKeyId; Secret = $file.secretAccessKey; Region = $file.region; Service = 'service' }
+$fakeFile = Get-Content -Raw -Encoding UTF8 -Path "$PSScriptRoot/../../../support/sigv4Vectors.json" | ConvertFrom-Json
+$get = @{ Method = 'GET'; Path = '/'; Query = ''; Body = ''; AccessKey = $fakeFile.accessKeyId; Secret = $fakeFile.secretAccessKey; Region = $fakeFile.region; Service = 'service' }
 
 function Get-HeaderTable {
     param(
@@ -23,11 +23,11 @@ function Get-Expected {
     )
     $names = [string[]] @($Vector.headers.PSObject.Properties | ForEach-Object { $_.Name })
     [Array]::Sort($names, [StringComparer]::Ordinal)
-    $scope = "$($file.accessKeyId)/$($file.time.Substring(0, 8))/$($file.region)/$($Vector.service)/aws4_request"
+    $scope = "$($fakeFile.accessKeyId)/$($fakeFile.time.Substring(0, 8))/$($fakeFile.region)/$($Vector.service)/aws4_request"
     "AWS4-HMAC-SHA256 Credential=$scope, SignedHeaders=$($names -join ';'), Signature=$($Vector.signature)"
 }
 
-foreach ($vector in $file.vectors) {
+foreach ($vector in $fakeFile.vectors) {
     Test "$($vector.name) ($($vector.source))" {
         $value = @{ Method = $vector.method; Path = $vector.url -replace '\?.*$', ''; Query = $vector.query; Body = $vector.body; Service = $vector.service }
         $request = $get + @{}
@@ -38,15 +38,15 @@ foreach ($vector in $file.vectors) {
     }
 }
 Test 'there are vectors of each kind' {
-    $kinds = @($file.vectors | ForEach-Object { $_.service } | Sort-Object -Unique)
+    $kinds = @($fakeFile.vectors | ForEach-Object { $_.service } | Sort-Object -Unique)
     Assert-Equal $kinds @('autoscaling', 'iam', 's3', 'service', 'ssm')
 }
 Test 'the signing key of the documentation' {
-    $key = Get-SigningKey $file.secretAccessKey '20150830' 'us-east-1' 'iam'
+    $key = Get-SigningKey $fakeFile.secretAccessKey '20150830' 'us-east-1' 'iam'
     Assert-Equal (ConvertTo-Hex $key) 'c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9'
 }
 Test 'a changed body, header or path changes the signature' {
-    $headers = @{ 'host' = 'example.amazonaws.com'; 'x-amz-date' = $file.time }
+    $headers = @{ 'host' = 'example.amazonaws.com'; 'x-amz-date' = $fakeFile.time }
     $one = Get-Authorization @get -Headers $headers
     foreach ($change in @{ Body = 'a' }, @{ Path = '/a' }, @{ Query = 'a=b' }, @{ Method = 'POST' }, @{ Region = 'eu-central-1' }) {
         $request = $get + @{}
@@ -63,7 +63,7 @@ Test 'a changed body, header or path changes the signature' {
     }
 }
 Test 'names of headers are written in lower case and sorted by their bytes, whatever the culture' {
-    $headers = @{ 'Host' = 'example.amazonaws.com'; 'X-Amz-Date' = $file.time; 'x-a-b' = '1'; 'x-ab' = '2'; 'xab' = '3' }
+    $headers = @{ 'Host' = 'example.amazonaws.com'; 'X-Amz-Date' = $fakeFile.time; 'x-a-b' = '1'; 'x-ab' = '2'; 'xab' = '3' }
     $value = Get-Authorization @get -Headers $headers
     Assert-Equal ($value -replace '^.*SignedHeaders=(.*), .*$', '$1') 'host;x-a-b;x-ab;x-amz-date;xab'
 }

@@ -6,8 +6,8 @@
 . "$scripts/routes.ps1"
 
 $env:ProgramData = $temp
-$data = "$temp/Microsoft/Windows/HNS/HNS.data"
-New-Folder (Split-Path -Parent $data)
+$fakeData = "$temp/Microsoft/Windows/HNS/HNS.data"
+New-Folder (Split-Path -Parent $fakeData)
 
 function Write-Log {
     param(
@@ -47,30 +47,40 @@ function Set-Service {
         [string] $Name,
         [string] $StartupType
     )
-    Add-Step "Set-Service $Name $StartupType"
+    Add-Step "Set $Name $StartupType"
 }
-function Stop-Service {
-    param(
-        [string[]] $Name,
-        [switch] $Force
-    )
-    Add-Step "Stop-Service $Name"
-}
-# HNS starts with what its file holds.
-function Start-Service {
+function Get-Service {
     param(
         [string] $Name
     )
-    Add-Step "Start-Service $Name"
-    if (-not (Test-Path -LiteralPath $data)) {
+    if (-not $hns.missing) {
+        @{ Name = $Name }
+    }
+}
+# In place of those of services.ps1, which stage.ps1 has read in. HNS starts with what its file holds.
+function Start-Within {
+    param(
+        [string] $Name
+    )
+    Add-Step "Start $Name"
+    if (-not (Test-Path -LiteralPath $fakeData)) {
         $hns.policylists = @()
         $hns.endpoints = @()
         $hns.networks = @()
         if ($hns.switch -and -not $hns.stuck) {
             Set-Switch $false
         }
-        Set-Content -Path $data -Value 'empty'
+        Set-Content -Path $fakeData -Value 'empty'
     }
+}
+function Restart-Hns {
+    param(
+        [switch] $Empty
+    )
+    Assert-Equal "$Empty" 'True'
+    Add-Step 'Stop hns'
+    Remove-Item -Force -LiteralPath $fakeData -ErrorAction SilentlyContinue
+    Start-Within hns
 }
 function Get-NetFirewallRule {
     param(
@@ -126,9 +136,9 @@ function New-Case {
     )
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/store"
-    Set-Content -Path $data -Value 'state'
+    Set-Content -Path $fakeData -Value 'state'
     Clear-FakeHns
-    $clear = @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = '' }
+    $clear = @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = ''; missing = $false }
     foreach ($name in $clear.Keys) {
         $hns[$name] = $clear[$name]
     }
@@ -146,6 +156,7 @@ function New-Case {
         Set-Content -Path "$folder/store/last_reserved_ip.0" -Value '10.244.3.9'
     }
     ConvertTo-Data @{
+        paths   = @{ state = $folder }
         network = @{
             name         = 'flannel.4096'
             routes       = @('169.254.169.254/32', '169.254.169.123/32')
@@ -209,7 +220,7 @@ Test 'with a network made before it, flanneld is refused: HNS takes no adapter o
 }
 Test 'services are not the stage''s own matter: they are held before it runs' {
     Invoke-Network (New-Case)
-    Assert-Equal @($hns.calls | Where-Object { $_ -like '*-Service *' }) @('Set-Service hns Automatic', 'Start-Service hns')
+    Assert-Equal @($hns.calls | Where-Object { $_ -like '* hns*' }) @('Set hns Automatic', 'Start hns')
 }
 Test 'what the last boot left is cleared, but for the address of kube-proxy and the network of Windows itself' {
     $machine = New-Case -Stale
@@ -217,6 +228,13 @@ Test 'what the last boot left is cleared, but for the address of kube-proxy and 
     Assert-Equal (Get-State $machine) $expected
     Assert-Equal @($hns.calls | Where-Object { $_ -like 'DELETE *' }) @('DELETE /policylists/p1', 'DELETE /policylists/p2', 'DELETE /endpoints/e1', 'DELETE /endpoints/e2', 'DELETE /networks/n1')
     Assert-Flanneld
+}
+Test 'features that a restart of Windows has rolled back are installed again' {
+    $machine = New-Case
+    Set-Content -Path "$($machine.paths.state)/os.json" -Value '{}'
+    $hns.missing = $true
+    Assert-Throws { Invoke-Network $machine } '^there is no service hns'
+    Assert-Equal (Test-Path "$($machine.paths.state)/os.json") $false
 }
 Test 'an adapter that comes late is waited for' {
     $machine = New-Case
@@ -246,15 +264,15 @@ Test 'HNS that has just started is given time to answer, and keeps its file' {
     $hns.awake = 5
     Invoke-Network $machine
     Assert-Equal (Get-State $machine) $expected
-    Assert-Equal (Get-Content -Path $data) 'state'
+    Assert-Equal (Get-Content -Path $fakeData) 'state'
 }
 Test 'HNS that does not let go of an endpoint is started with an empty file' {
     $machine = New-Case -Stale
     $hns.refuse = 'DELETE /endpoints/e1'
     Invoke-Network $machine
     Assert-Equal $hns.log[0] 'HNS does not clear: HNS DELETE /endpoints/e1: The object is in use. {"Success":false,"Error":"The object is in use."}'
-    Assert-Equal @($hns.calls | Where-Object { $_ -like '*-Service *' }) @('Set-Service hns Automatic', 'Start-Service hns', 'Stop-Service hns', 'Start-Service hns')
-    Assert-Equal (Get-Content -Path $data) 'empty'
+    Assert-Equal @($hns.calls | Where-Object { $_ -like '* hns*' }) @('Set hns Automatic', 'Start hns', 'Stop hns', 'Start hns')
+    Assert-Equal (Get-Content -Path $fakeData) 'empty'
     Assert-Equal (Get-State $machine).routes $expected.routes
     Assert-Flanneld
 }

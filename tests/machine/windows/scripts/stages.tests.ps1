@@ -1,13 +1,13 @@
 # The stage machine over its faults: each stage fails, is cut off, is repeated; a reboot between any two.
 . "$PSScriptRoot/harness.ps1"
-foreach ($name in 'lib.ps1', 'state.ps1', 'services.ps1', 'report.ps1', 'stage.ps1', 'run.ps1') {
+foreach ($name in 'files.ps1', 'lib.ps1', 'state.ps1', 'services.ps1', 'report.ps1', 'stage.ps1', 'run.ps1') {
     Copy-Item -LiteralPath "$scripts/$name" -Destination $temp
 }
 . "$temp/lib.ps1"
 . "$temp/stage.ps1"
 . "$temp/run.ps1"
 
-$names = 'os', 'artifacts', 'containerd', 'network', 'join', 'ccg', 'services', 'programs', 'ready'
+$fakeNames = 'os', 'artifacts', 'containerd', 'network', 'join', 'ccg', 'services', 'programs', 'ready'
 # Those that are done once; the others are done at each boot.
 $onceNames = 'os', 'artifacts', 'containerd', 'ccg', 'programs', 'ready'
 
@@ -18,17 +18,18 @@ function New-Machine {
     )
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/state"
-    $stages = @(foreach ($name in $names) {
+    $stages = @(foreach ($name in $fakeNames) {
         $scope = 'once'
         if ('network', 'join', 'services' -contains $name) {
             $scope = 'boot'
         }
-        @{ name = $name; scope = $scope; exitCode = 21 + [Array]::IndexOf($names, $name); hash = $Hash; fills = @(); services = @() }
+        @{ name = $name; scope = $scope; exitCode = 21 + [Array]::IndexOf($fakeNames, $name); hash = $Hash; fills = @(); services = @() }
     })
     $stages[3].services = @('kubelet', 'containerd')
+    Set-Content -Path "$folder/node.json" -Value '{"server":"https://api:6443"}'
     ConvertTo-Data @{
         folder    = $folder
-        paths     = @{ state = "$folder/state"; logs = "$folder/logs" }
+        paths     = @{ state = "$folder/state"; logs = "$folder/logs"; node = "$folder/node.json"; bootstrapKubeconfig = "$folder/bootstrap.conf" }
         stages    = @($stages)
         waves     = @(@('os', 'artifacts'), @('network', 'missing'), @('containerd', 'join', 'ccg'), @('services', 'missing'), @('programs', 'missing'), @('ready', 'missing'))
         reboots   = @{ allowed = 2 }
@@ -51,15 +52,18 @@ function Reset-Fake {
     $fake.slept = @()
     $fake.boot = 'boot-1'
     $fake.slip = $null
+    $fake.word = 'reboot'
+    $fake.locked = @()
 }
-foreach ($name in $names) {
+foreach ($name in $fakeNames + 'after') {
     Set-Content -Path "$temp/stage-$name.ps1" -Value @(
         'param([object] $Machine)'
         "`$fake.ran += '$name'"
         "`$fake.order += 'stage $name'"
+        "if ('$name' -eq 'after') { `$fake.locked += `$fakeLock.held }"
         "if (`$fake.fail['$name'] -gt 0) { `$fake.fail['$name'] -= 1; throw 'made to fail' }"
         "if (`$fake.slip) { `$fake.slip }"
-        "if (`$fake.reboot['$name'] -gt 0) { `$fake.reboot['$name'] -= 1; return 'reboot' }"
+        "if (`$fake.reboot['$name'] -gt 0) { `$fake.reboot['$name'] -= 1; return `$fake.word }"
     )
 }
 . "$PSScriptRoot/log-fake.ps1"
@@ -99,6 +103,20 @@ function Start-Sleep {
         [double] $Seconds
     )
     $fake.slept += $Seconds
+}
+
+# In place of the lock between processes.
+$fakeLock = @{ held = $false }
+function Invoke-Alone {
+    param(
+        [string] $Lock,
+        [int] $Milliseconds,
+        [scriptblock] $Body
+    )
+    $fakeLock.held = $true
+    & $Body | Out-Null
+    $fakeLock.held = $false
+    $true
 }
 
 # In place of processes: the stages of a wave one after the other.
@@ -199,7 +217,7 @@ Test 'an error outside of every stage does not end the run' {
     Assert-Equal $fake.ran $inOrder
     Assert-Equal $fake.slept.Count 2
 }
-foreach ($broken in $names) {
+foreach ($broken in $fakeNames) {
     Test "stage $broken fails once: it ends with its own code, is repeated, and nothing that was done is" {
         Reset-Fake
         $fake.fail[$broken] = 1
@@ -209,7 +227,7 @@ foreach ($broken in $names) {
         $fake.ran = @()
         $fake.fail[$broken] = 1
         Assert-Equal (Invoke-Run $machine) 0
-        foreach ($name in $names) {
+        foreach ($name in $fakeNames) {
             $times = @($fake.ran | Where-Object { $_ -eq $name }).Count
             $expected = 1
             if ($name -eq $broken) {
@@ -223,7 +241,7 @@ foreach ($broken in $names) {
         Reset-Fake
         $fake.cut[$broken] = 1
         Assert-Equal (Invoke-Run (New-Machine)) 0
-        foreach ($name in $names) {
+        foreach ($name in $fakeNames) {
             $expected = 1
             if ($name -eq $broken) {
                 $expected = 2
@@ -271,7 +289,7 @@ foreach ($broken in $names) {
         Reset-Fake
         $machine = New-Machine
         $fake.fail[$broken] = 0
-        foreach ($name in $names) {
+        foreach ($name in $fakeNames) {
             $stage = $machine.stages | Where-Object { $_.name -eq $name }
             Invoke-Stage $machine $stage $fake.boot | Out-Null
             if ($name -eq $broken) {
@@ -292,7 +310,51 @@ Test 'a stage that wants a reboot is not done, and the run ends with 3010' {
     Assert-Equal $fake.ran @('os', 'artifacts')
     $fake.boot = 'boot-2'
     Assert-Equal (Invoke-Run $machine) 0
-    Assert-Equal @($fake.ran | Where-Object { $_ -eq 'artifacts' }).Count 1
+    foreach ($name in 'os', 'artifacts') {
+        Assert-Equal @($fake.ran | Where-Object { $_ -eq $name }).Count 1
+    }
+}
+Test 'a stage that has more to do after the reboot is done again' {
+    Reset-Fake
+    $fake.reboot['os'] = 1
+    $fake.word = 'again'
+    $machine = New-Machine
+    Assert-Equal (Invoke-Run $machine) 3010
+    $fake.boot = 'boot-2'
+    Assert-Equal (Invoke-Run $machine) 0
+    Assert-Equal @($fake.ran | Where-Object { $_ -eq 'os' }).Count 2
+}
+Test 'facts of the node that are torn, and a token that is back, repeat the stage that they are of' {
+    Reset-Fake
+    $machine = New-Machine
+    Invoke-Run $machine | Out-Null
+    $fake.ran = @()
+    Set-Content -Path $machine.paths.node -Value '{"server":'
+    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'join' }) $fake.boot | Out-Null
+    Set-Content -Path $machine.paths.bootstrapKubeconfig -Value 'token'
+    Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'ready' }) $fake.boot | Out-Null
+    Assert-Equal $fake.ran @('join', 'ready')
+}
+Test 'a count of reboots in any state counts from none, and ends no run' {
+    foreach ($torn in '', '1x', [string] [char] 0) {
+        Reset-Fake
+        $fake.reboot['os'] = 1
+        $machine = New-Machine
+        Write-Text "$($machine.paths.state)/reboots" $torn
+        Assert-Equal (Invoke-Run $machine) 3010
+        Assert-Equal (Read-Text "$($machine.paths.state)/reboots") '1'
+    }
+}
+Test 'what the user wants done on a Ready node is done without the lock, and its failure is tried again' {
+    Reset-Fake
+    $machine = New-Machine
+    $machine.stages = @($machine.stages) + (ConvertTo-Data @{ name = 'after'; scope = 'once'; exitCode = 31; hash = 'h'; fills = @(); services = @() })
+    $machine.waves = @($machine.waves) + @(, @('after', 'missing'))
+    $fake.fail['after'] = 2
+    Assert-Equal (Invoke-Run $machine) 0
+    Assert-Equal $fake.reports @(31, 31, 0)
+    Assert-Equal @($fake.ran | Where-Object { $_ -eq 'after' }).Count 3
+    Assert-Equal $fake.locked @($false, $false, $false)
 }
 Test 'what a stage lets slip beside its answer asks for no reboot' {
     Reset-Fake

@@ -3,7 +3,6 @@
 . "$scripts/lib.ps1"
 . "$scripts/run.ps1"
 
-$shell = (Get-Process -Id $PID).Path
 $commands = @{}
 $processes = @{}
 . "$PSScriptRoot/log-fake.ps1"
@@ -26,7 +25,10 @@ function Invoke-Program {
     Assert-Equal @($Path, $Arguments[0], $Arguments[2], $Arguments[3]) @('taskkill.exe', '/PID', '/T', '/F')
     Stop-Process -Force -Id ([int] $Arguments[1])
 }
-$machine = ConvertTo-Data @{ stages = @(@{ name = 'os'; exitCode = 21; limitSeconds = 120 }, @{ name = 'artifacts'; exitCode = 22; limitSeconds = 120 }) }
+function Get-BootId {
+    'boot-1'
+}
+$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; stages = @(@{ name = 'os'; exitCode = 21; limitSeconds = 120; hash = 'a'; fills = @() }, @{ name = 'artifacts'; exitCode = 22; limitSeconds = 120; hash = 'b'; fills = @() }) }
 
 Test 'the exit codes of a wave are those of its processes' {
     $commands.os = 'exit 7'
@@ -43,5 +45,13 @@ Test 'a stage that does not end in its time is ended and has failed, and the oth
     Assert-Equal @($codes.os, $codes.artifacts) @(21, 0)
     Assert-Equal ($watch.Elapsed.TotalSeconds -lt 100) $true
     Assert-Equal $processes.os.HasExited $true
+}
+Test 'no process is started to say that there is nothing to do' {
+    Set-StageDone $machine $machine.stages[1] 'boot-0'
+    $processes.Clear()
+    $commands.os = 'exit 0'
+    $machine.stages[0].limitSeconds = 120
+    $codes = Invoke-Wave $machine @('os', 'artifacts')
+    Assert-Equal @($codes.os, $codes.artifacts, $processes.Count) @(0, 0, 1)
 }
 Complete-Tests

@@ -1,0 +1,112 @@
+# Azure's pod network: state of the boot before, the first network, the CNI configuration, and a restart when HNS has lost the endpoints.
+$podNetwork = 'azureCni'
+. "$PSScriptRoot/harness.ps1"
+. "$PSScriptRoot/network-fakes.ps1"
+. "$scripts/start-kube-proxy.ps1"
+. "$scripts/endpoints.ps1"
+
+$fakeAzure = @{ calls = @(); hns = 100; refuse = $false; told = @() }
+. "$PSScriptRoot/log-fake.ps1"
+. "$PSScriptRoot/wait-fake.ps1"
+[Fenestra.Hns]::Answer = {
+    param($Method, $Path, $Body)
+    $fakeAzure.calls += "$Method $Path"
+    Get-NetworkAnswer $Method $Path $Body
+}
+function Start-Sleep {
+    Step-Adapter
+}
+function Write-Notice {
+    param(
+        [string] $Message,
+        [string] $Kind
+    )
+    $fakeAzure.told += $Message
+}
+function Get-Process {
+}
+function Get-CimInstance {
+    param(
+        [string] $ClassName,
+        [string] $Filter
+    )
+    Assert-Equal @($ClassName, $Filter) @('Win32_Service', "Name='hns'")
+    @{ ProcessId = $fakeAzure.hns }
+}
+function Restart-Computer {
+    $fakeAzure.calls += 'restart'
+    if ($fakeAzure.refuse) {
+        throw 'a restart is not allowed now'
+    }
+}
+Set-Content -Path "$scripts/drain.ps1" -Value '$fakeAzure.calls += "drain"; exit 0'
+function New-Case {
+    $folder = "$temp/$([Guid]::NewGuid())"
+    New-Folder $folder
+    Set-Content -NoNewline -Path "$folder/template.conflist" -Value '{"name":"azure"}'
+    Set-Content -Path "$folder/azure-vnet.json" -Value 'of the boot before'
+    Clear-FakeHns
+    $fakeAzure.calls = @()
+    $fakeAzure.hns = 100
+    $fakeAzure.refuse = $false
+    ConvertTo-Data @{
+        paths      = @{ state = "$folder/state" }
+        drain      = @{ spotSeconds = 20 }
+        network    = @{ routes = @('169.254.169.254/32'); conflist = "$folder/net.d/10-azure.conflist"; conflistTemplate = "$folder/template.conflist" }
+        podNetwork = @{ state = @("$folder/azure-vnet.json", "$folder/none.json"); seconds = 60; first = @{ name = 'ext'; range = '192.168.255.0/30'; gateway = '192.168.255.1' } }
+    }
+}
+
+Test 'a boot: what is left of the one before goes, the first network comes, then routes, then the configuration' {
+    $machine = New-Case
+    Initialize-Network $machine
+    Assert-Equal (Test-Path -LiteralPath $machine.podNetwork.state[0]) $false
+    Assert-Equal @($hns.networks | ForEach-Object { "$($_.Name) $($_.Type)" }) @('nat NAT', 'ext L2Bridge')
+    Assert-Equal @($table.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex)" }) @('0.0.0.0/0 12', '169.254.169.254/32 12')
+    Assert-Equal (Read-Text $machine.network.conflist) '{"name":"azure"}'
+    $fakeAzure.calls = @()
+    Initialize-Network $machine
+    Assert-Equal $fakeAzure.calls @()
+}
+Test 'without a default route the adapter is waited for, and named' {
+    $machine = New-Case
+    $table.routes = @()
+    $hns.back = 3
+    Initialize-Network $machine
+    Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'ext' }).Count 1
+}
+Test 'on a switch that stayed behind the network is made without a name' {
+    $machine = New-Case
+    $hns.switch = $true
+    $table.routes = @(New-Route '0.0.0.0/0' 12 '10.0.0.1' 'vEthernet (nic7)')
+    Initialize-Network $machine
+    Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'ext' }).Count 1
+}
+Test 'HNS that was restarted: drain and restart of Windows, at most once in ten minutes, asked again when refused, none at the first look of a boot' {
+    $machine = New-Case
+    New-Folder (Split-Path -Parent $machine.network.conflist)
+    Set-Content -Path $machine.network.conflist -Value 'here'
+    $memory = @{ lost = 0 }
+    Repair-PodNetwork $machine 'boot-1' $memory
+    $fakeAzure.hns = 200
+    Repair-PodNetwork $machine 'boot-1' $memory
+    Assert-Equal $fakeAzure.calls @()
+    foreach ($refuse in $true, $false) {
+        $fakeAzure.refuse = $refuse
+        $fakeAzure.calls = @()
+        $memory.calm = New-Deadline 0
+        try {
+            Repair-PodNetwork $machine 'boot-1' $memory
+        }
+        catch {
+            Assert-Equal "$_" 'a restart is not allowed now'
+        }
+        Assert-Equal $fakeAzure.calls @('drain', 'restart')
+        Repair-PodNetwork $machine 'boot-1' $memory
+        Assert-Equal $fakeAzure.calls.Count 2
+    }
+    $fakeAzure.calls = @()
+    Repair-PodNetwork $machine 'boot-2' @{ lost = 0; calm = (New-Deadline 0) }
+    Assert-Equal $fakeAzure.calls @()
+}
+Complete-Tests

@@ -1,0 +1,52 @@
+# The one web request against a real server: answers that stop, trickle or refuse, and a clock that is wrong.
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/files.ps1"
+. "$scripts/web.ps1"
+. "$PSScriptRoot/log-fake.ps1"
+
+$ready = "$temp/port"
+$server = Start-Process -FilePath 'node' -ArgumentList "`"$PSScriptRoot/web-server.mjs`"", "`"$ready`"" -PassThru -NoNewWindow
+$deadline = New-Deadline 60
+while (-not (Read-Text $ready) -and (Get-Left $deadline) -gt 0) {
+    [Threading.Thread]::Sleep(100)
+}
+$base = "http://127.0.0.1:$(Read-Text $ready)"
+Initialize-Web
+
+foreach ($case in @(
+    @{ path = 'text'; status = 200; text = 'i-0123456789abcdef0' }
+    @{ path = 'refused-chunked'; status = 400; text = '<Code>ValidationError</Code> No active Lifecycle Action' }
+    @{ path = 'missing'; status = 404; text = '' }
+)) {
+    Test "status and text come back: $($case.path)" {
+        $answer = Send-Web @{ Uri = "$base/$($case.path)" } 10
+        Assert-Equal @($answer.status, $answer.text) @($case.status, $case.text)
+    }
+}
+foreach ($path in 'silent', 'headers-then-silent', 'trickle') {
+    Test "an answer that is $path ends in time" {
+        $watch = [Diagnostics.Stopwatch]::StartNew()
+        Assert-Throws { Send-Web @{ Uri = "$base/$path" } 3 } '.'
+        Assert-Equal ($watch.Elapsed.TotalSeconds -lt 15) $true
+    }
+}
+Test 'method, headers, type and body go out as they are, and a token is asked for without a body' {
+    $answer = Send-Web @{ Method = 'POST'; Uri = "$base/echo"; ContentType = 'application/x-www-form-urlencoded; charset=utf-8'; Body = 'a=1&b=%20'; Headers = @{ authorization = 'AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host;x, Signature=0' } } 10
+    $seen = $answer.text | ConvertFrom-Json
+    Assert-Equal @($seen.method, $seen.type, $seen.body, $seen.authorization) @('POST', 'application/x-www-form-urlencoded; charset=utf-8', 'a=1&b=%20', 'AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host;x, Signature=0')
+    $put = (Send-Web @{ Method = 'PUT'; Uri = "$base/echo" } 10).text | ConvertFrom-Json
+    Assert-Equal @($put.method, $put.length, $put.body) @('PUT', '0', '')
+}
+Test 'a download is the bytes that were sent, and a refusal writes no file' {
+    Send-Web @{ Uri = "$base/bytes"; OutFile = "$temp/bytes" } 10 | Out-Null
+    Assert-Equal ([BitConverter]::ToString([IO.File]::ReadAllBytes("$temp/bytes"))) '00-FF-0A'
+    Send-Web @{ Uri = "$base/missing"; OutFile = "$temp/none" } 10 | Out-Null
+    Assert-Equal (Test-Path -LiteralPath "$temp/none") $false
+}
+Test 'many answers, of errors too, hold no connection' {
+    for ($call = 0; $call -lt 20; $call += 1) {
+        Assert-Equal (Send-Web @{ Uri = "$base/refused-chunked" } 10).status 400
+    }
+}
+$server.Kill()
+Complete-Tests
