@@ -143,7 +143,7 @@ describe("the stages of a Windows node", () => {
     const usual = stagesOf(plain, { ccgPlugin: true, annotations: {} });
     const quoted = (part: string): readonly string[] => [...part.matchAll(/'([a-z]+)'/g)].map(([, name = ""]) => name);
     assert.deepEqual(
-      quoted(/^\$names = (.*)$/m.exec(text)?.[1] ?? ""),
+      quoted(/^\$fakeNames = (.*)$/m.exec(text)?.[1] ?? ""),
       usual.map(({ name }) => name),
     );
     assert.deepEqual(
