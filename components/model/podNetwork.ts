@@ -66,8 +66,6 @@ interface WindowsPart {
   readonly scripts: { readonly repair: string; readonly agents: readonly string[] };
   /** Where artifacts go, see `places` in machine/windows/artifacts.ts. `undefined` for one that is not the network's. */
   readonly places: Readonly<Record<string, { readonly unpack: boolean; readonly program: boolean; readonly as?: string }>>;
-  /** Megabytes of its downloads by their names, with the origin of each figure. */
-  readonly sizes: Readonly<Record<string, { readonly megabytes: number; readonly source: string }>>;
   readonly files: (spec: Pick<PodNetworkInputs, "cloud" | "kubernetes">, pool: Pick<WindowsPool, "metadataAcl">) => readonly PayloadFile[];
   readonly conflistTemplate: string;
   /** Folders that only the system may read or write. */

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { userDataLimits } from "../../components/machine/userDataLimit.ts";
-import { type CriticalPath, windowsCriticalPath } from "../../components/machine/windows/criticalPath.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import type { ObjectStore } from "../decode/scriptsObject.ts";
@@ -37,8 +36,6 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf, encry
   const kinds = machineKinds(machines, spec, objects);
   const controlPlane = spec.controlPlane;
   const choices = choicesInWords(spec);
-  const windowsPools = spec.pools.filter((pool) => pool.os === "windows");
-  const paths = new Map(windowsPools.map((pool) => [pool, windowsCriticalPath(spec, pool)]));
   return {
     version: planVersion,
     stack,
@@ -74,13 +71,13 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf, encry
       etcdDiskGb: controlPlane.etcdDiskGb,
       members: controlPlane.members.map(({ etcdName, zone, address }) => ({ etcdName, zone, address })),
     },
-    pools: spec.pools.map((pool) => planPool(pool, pool.os === "windows" ? paths.get(pool) : undefined)),
+    pools: spec.pools.map(planPool),
     machines: kinds,
     resources: [...program.resources].sort((a, b) => compare(a.urn, b.urn)).map(planResource),
     outputs: Object.keys(program.outputs).sort(),
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
     billed: billedOf(program, kinds),
-    findings: findings({ spec, program, machines: kinds, paths, leaks: secretsInUserData(program), asOf, encrypted }),
+    findings: findings({ spec, program, machines: kinds, leaks: secretsInUserData(program), asOf, encrypted }),
   };
 }
 
@@ -108,7 +105,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function planPool(pool: PoolSpec, toReady: CriticalPath | undefined): PlanPool {
+function planPool(pool: PoolSpec): PlanPool {
   return {
     name: pool.name,
     path: pool.path,
@@ -126,7 +123,6 @@ function planPool(pool: PoolSpec, toReady: CriticalPath | undefined): PlanPool {
     labels: { ...pool.scheduling.ownLabels, ...pool.scheduling.kubeletLabels },
     taints: pool.scheduling.taints.map(({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`),
     runtimeClass: pool.scheduling.runtimeClass?.name ?? null,
-    toReady: toReady ?? null,
   };
 }
 

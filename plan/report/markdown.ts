@@ -2,7 +2,7 @@ import { ports } from "../../components/model/ports.ts";
 import { billedLines } from "./billed.ts";
 import { groupFindings } from "./finding.ts";
 import type { Plan, PlanMachine } from "./plan.ts";
-import { countByProvider, criticalPaths, madeResources } from "./summary.ts";
+import { countByProvider, madeResources } from "./summary.ts";
 import { apiAccess } from "./tree.ts";
 
 /** The plan as Markdown for a pull request: GitHub renders the tables and the Mermaid picture. */
@@ -47,7 +47,6 @@ export function planMarkdown(plan: Plan): string {
     "",
     ...billedLines(plan.billed).map((line) => `- ${line}`),
     "",
-    ...toReady(plan),
     "## Machines",
     "",
     ...table(
@@ -68,11 +67,6 @@ export function planMarkdown(plan: Plan): string {
     ...resourceTable(plan),
     "",
   ].join("\n");
-}
-
-function toReady(plan: Plan): readonly string[] {
-  const lines = criticalPaths(plan);
-  return lines.length === 0 ? [] : ["## To Ready", "", "```text", ...lines.slice(0, -1), "```", ""];
 }
 
 function findingTable({ findings }: Plan): readonly string[] {

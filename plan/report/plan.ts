@@ -40,34 +40,6 @@ const machineSchema = z
   })
   .readonly();
 
-const megabytes = z.number().nonnegative();
-
-const criticalPathSchema = z
-  .strictObject({
-    steps: z
-      .array(
-        z
-          .strictObject({
-            name: z.string(),
-            parts: z
-              .array(z.strictObject({ name: z.string(), seconds: z.number(), megabytes }).readonly())
-              .readonly()
-              .describe("What runs at the same time."),
-            seconds: z.number().describe("Seconds of the longest part."),
-          })
-          .readonly(),
-      )
-      .readonly()
-      .describe("Steps in their order."),
-    seconds: z.number().describe("Seconds of all steps."),
-    megabytes: megabytes.describe("Downloaded before Ready."),
-    besideMegabytes: megabytes.describe("Downloaded beside it, which Ready does not wait for."),
-    estimatedMegabytes: megabytes.describe("Part of both that is estimated."),
-    reboots: count.describe("Reboots of a stock image."),
-    withinTarget: z.boolean().describe("Whether megabytes and reboots stay within the target."),
-  })
-  .readonly();
-
 const poolSchema = z
   .strictObject({
     name: z.string().describe("Name in the stack file."),
@@ -90,7 +62,6 @@ const poolSchema = z
     labels: z.record(z.string(), z.string()).readonly().describe("Labels of its nodes."),
     taints: texts.describe("Taints in kubectl's form: os=windows:NoSchedule."),
     runtimeClass: z.string().nullable().describe("RuntimeClass that places pods here; null on Linux."),
-    toReady: criticalPathSchema.nullable().default(null).describe("Model of a machine's way to Ready, by estimates; null on Linux."),
   })
   .readonly();
 

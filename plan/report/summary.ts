@@ -1,4 +1,3 @@
-import { formatCriticalPath } from "../../components/machine/windows/criticalPath.ts";
 import { counted } from "../counted.ts";
 import { billedLines } from "./billed.ts";
 import { groupFindings, type Level, levels, placesOf } from "./finding.ts";
@@ -17,8 +16,6 @@ export function planSummary(plan: Plan): string {
     "",
     ...poolTable(plan),
     "",
-    // The steps are in plan.md and on the page.
-    ...criticalPaths(plan).map((path) => path.replace(/\n.*/s, "")),
     ...machineTable(plan),
     "",
     ...resourceCounts(plan),
@@ -68,12 +65,6 @@ function machineTable({ machines }: Plan): readonly string[] {
       `${((100 * userData.bytes) / userData.limit).toFixed(1)} %`,
     ]),
   );
-}
-
-/** The ways to Ready of the Windows pools, each pool by itself. */
-export function criticalPaths({ pools }: Plan): readonly string[] {
-  const lines = pools.flatMap(({ name, toReady }) => (toReady === null ? [] : [formatCriticalPath(name, toReady)]));
-  return lines.length === 0 ? [] : ["Windows machines from launch to Ready:", ...lines, ""];
 }
 
 /** Resources that the program makes: neither components nor what exists already. */

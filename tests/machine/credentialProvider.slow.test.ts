@@ -3,7 +3,6 @@ import { parse } from "yaml";
 import { workerPolicy } from "../../components/aws/policies.ts";
 import { linuxWorkerPayload } from "../../components/machine/linux/worker.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
-import { windowsCriticalPath } from "../../components/machine/windows/criticalPath.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { allows } from "../../plan/fakes/iam.ts";
@@ -158,15 +157,6 @@ describe("pulls from the cloud's own registries", () => {
     );
     for (const { inputs } of pulls) assert.equal(inputs.scope, registry);
   });
-
-  for (const cloud of ["aws", "azure"] as const)
-    it(`are part of what a Windows node downloads before it is Ready on ${cloud}`, () => {
-      const spec = specs[cloud];
-      const pool = spec.pools.find(({ os }) => os === "windows");
-      assert.ok(pool?.os === "windows");
-      const without = { ...spec, registryAccess: undefined };
-      assert.equal(windowsCriticalPath(spec, pool).megabytes - windowsCriticalPath(without, pool).megabytes, 20);
-    });
 
   describe("as the kubelet reads their configuration", () => {
     let checkers: Checkers;

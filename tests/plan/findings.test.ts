@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { validate } from "../../components/config/load.ts";
-import { windowsCriticalPath } from "../../components/machine/windows/criticalPath.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
@@ -29,7 +28,7 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
       lock,
     ),
   );
-  return { spec, program, machines: [], paths: new Map(), leaks: [], asOf: undefined, encrypted: [], ...more };
+  return { spec, program, machines: [], leaks: [], asOf: undefined, encrypted: [], ...more };
 }
 
 const found = (given: FindingInput): readonly string[] => findings(given).map(({ level, id, path }) => `${level} ${id} ${path}`);
@@ -269,19 +268,6 @@ describe("findings", () => {
       }),
       [],
     );
-  });
-
-  it("tell of a pool whose machines load too much, or reboot too often, before they are Ready", () => {
-    const given = input({ pools: [{ name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" }, pool] });
-    const win = given.spec.pools.find((each) => each.os === "windows");
-    assert.ok(win !== undefined);
-    const real = windowsCriticalPath(given.spec, win);
-    assert.deepEqual(found({ ...given, paths: new Map([[win, real]]) }), []);
-    const slow = { ...real, megabytes: 512, withinTarget: false };
-    const [finding, ...more] = findings({ ...given, paths: new Map([[win, slow]]) });
-    assert.deepEqual(more, []);
-    assert.deepEqual([finding?.level, finding?.id, finding?.path], ["warning", "slow-to-ready", key("pools[1]")]);
-    assert.match(finding?.message ?? "", /downloads 512 MB and reboots 1 times .* target is 400 MB and 1\.$/);
   });
 
   it("are in the order that a reader counts, each once, and said together", () => {

@@ -36,8 +36,6 @@ const exceptions: readonly (readonly [file: string, text: string, reason: string
   ["components/machine/linux/scripts/stages/promote.sh", String(ports.etcdPeer), scripts],
   ["components/podNetworks/flannel/start-kube-proxy.ps1", "1.0.0", scripts],
   ["components/kubernetes/addOns/metrics.ts", "10250", "the port of metrics-server in its own pod, as upstream has it"],
-  ["components/machine/windows/criticalPath.ts", "1.36.3", "what a size was measured with"],
-  ["components/machine/windows/criticalPath.ts", "1.9.1", "what a size was measured with"],
   ["rehearsal/checks/pods.ts", "10.0.17763", "expected values are not the program's"],
   ["rehearsal/clouds/artifacts.ts", "0.0.0", "no version"],
   ["rehearsal/host/machineRoot.ts", "24.04.4", "the os-release of an Ubuntu that is imitated"],

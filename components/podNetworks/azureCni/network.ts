@@ -138,7 +138,6 @@ export const azureCni: PodNetwork = {
     folder: new URL("./", import.meta.url),
     scripts: { repair: "endpoints.ps1", agents: ["start-kube-proxy.ps1"] },
     places: { "azure-vnet": { program: false, unpack: true } },
-    sizes: { "azure-vnet": { megabytes: 60, source: "estimate" } },
     files: (spec, pool) => [{ path: paths.template, content: windowsConflist(spec, pool) }],
     conflistTemplate: paths.template,
     protectedFolders: [],

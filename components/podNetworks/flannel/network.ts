@@ -169,10 +169,6 @@ export const flannel: PodNetwork = {
       // The runtime looks the plug-in up by its type.
       "flannel-cni.exe": { program: false, unpack: false, as: "flannel.exe" },
     },
-    sizes: {
-      "flanneld.exe": { megabytes: 45, source: "estimate" },
-      "flannel.exe": { megabytes: 3, source: "estimate" },
-    },
     files: (spec, pool) => [
       { path: flannelPaths.cniTemplate, content: flannelConflist(spec, pool) },
       { path: flannelPaths.netConf, content: flannelNetConf(spec.kubernetes.podCidr) },

@@ -7,8 +7,7 @@ import { changeWords, countsInWords, fileLines, findingLines, lostLines, nodeWor
 import { escapeHtml } from "../markdown.ts";
 import { type Plan, planSchema } from "../plan.ts";
 import { code, folded, scrolling, table } from "./elements.ts";
-import type { Marks } from "./layout.ts";
-import { picture } from "./picture.ts";
+import { type Marks, picture } from "./picture.ts";
 
 /** An older plan, and what is different from it. */
 export interface Comparison {
@@ -69,7 +68,7 @@ export function changes(comparison: Comparison): string {
           `Files of machines: ${diff.files.length} differ`,
           diff.files.map((file) => scrolling(escapeHtml(fileLines(file).join("\n")))).join("\n"),
         ),
-    before === undefined ? "" : folded("The picture before", picture(before, new Map(), "before")),
+    before === undefined ? "" : folded("The picture before", picture(before, new Map())),
   ]
     .filter((part) => part !== "")
     .join("\n");

@@ -6,7 +6,6 @@ import { picture } from "./picture.ts";
 import { pageScript } from "./script.ts";
 import { accessTables, billedList, findingList, machine, poolTable, resourceTree } from "./sections.ts";
 import { pageStyle } from "./style.ts";
-import { timeline } from "./timeline.ts";
 import { titleCard } from "./titleCard.ts";
 
 /** The plan as one page that needs no network. With an older plan it shows what is before and after. */
@@ -16,10 +15,8 @@ export function planHtml(plan: Plan, comparison?: Comparison): string {
     {
       id: "picture",
       title: "Picture",
-      content: `${picture(plan, marksOf(plan, comparison), "now")}\n${accessTables(plan)}`,
-      lead: "Arrows point from who opens a connection to what accepts it.",
+      content: `${picture(plan, marksOf(plan, comparison))}\n${accessTables(plan)}`,
     },
-    { id: "ready", title: "Until Ready", content: timeline(plan) },
     { id: "pools", title: "Pools", content: poolTable(plan) },
     { id: "billed", title: "Billed", content: billedList(plan) },
     { id: "findings", title: "Findings", content: findingList(plan) },

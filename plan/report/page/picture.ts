@@ -1,70 +1,79 @@
+import { ports } from "../../../components/model/ports.ts";
 import { escapeHtml } from "../markdown.ts";
-import type { Plan } from "../plan.ts";
-import { layOut, type Marks } from "./layout.ts";
-import { type Box, inset, lineHeight, type Scene, stackWidth } from "./scene.ts";
+import type { Plan, PlanPool } from "../plan.ts";
+import { edge, holdersInWords, shortZone, stores } from "./access.ts";
 
-/** The topology as two pictures, of which a style shows the one that fits the window. */
-export function picture(plan: Plan, marks: Marks, id: string): string {
-  return (["wide", "narrow"] as const)
-    .map((form) => `<div class="picture ${form}">${sceneSvg(layOut(plan, form, marks), `${id}-${form}`, describe(plan))}</div>`)
-    .join("\n");
+/** What happens to pools and members since an older plan, in words, by their names. */
+export type Marks = ReadonlyMap<string, string>;
+
+/** The topology as nested boxes: who may reach the API, the network with its zones and pools, and what is reached from it. */
+export function picture(plan: Plan, marks: Marks): string {
+  const { cluster, network, controlPlane, pools } = plan;
+  const { nats, publicBalancer } = edge(plan);
+  const kind = cluster.cloud === "aws" ? "VPC" : "VNet";
+  const open = network.publicAccess;
+  const zones = network.zones.map((zone) => {
+    const members = controlPlane.members.flatMap(({ etcdName, zone: where, address }, index) => {
+      const details = [address, controlPlane.size, `etcd disk ${controlPlane.etcdDiskGb} GiB`];
+      return where === zone.zone ? [box("control", etcdName, details, marks.get(`${cluster.name}-control-plane-${index}-instance`))] : [];
+    });
+    const subnets = [
+      `private ${zone.private}`,
+      ...(zone.public === null ? [] : [`public ${zone.public}`]),
+      `control plane ${zone.controlPlane}`,
+    ];
+    const gateways = nats.filter((nat) => nat === zone.zone).map(() => box("nat", "NAT gateway", []));
+    return `<div class="zone">${title(`Zone ${zone.zone}`, subnets)}${gateways.join("")}${members.join("")}</div>`;
+  });
+  const balancer = (which: string): string => box("balancer", `${which} load balancer, TCP ${ports.api}`, []);
+  const inside = [
+    ...(publicBalancer ? [balancer("Public")] : []),
+    `<div class="row">${zones.join("")}</div>`,
+    balancer("Internal"),
+    `<div class="row">${pools.map((pool) => poolBox(plan, pool, marks.get(pool.name))).join("")}</div>`,
+  ];
+  const name = network.existing === undefined ? `${kind} ${network.cidr}` : `Existing ${kind} ${network.existing.cidrs.join(", ")}`;
+  return `<div class="picture" role="group" aria-label="Topology of ${escapeHtml(plan.stack)}">
+<div>${open === null ? box("outside", "Nobody from outside", ["the API is private"]) : box("outside", "Allowed networks", open)}
+<div class="network">${title(name, [])}${inside.join("\n")}</div></div>
+<div>${outside(plan)}</div>
+</div>`;
 }
 
-/** The picture in a sentence, for those who do not see it. */
-function describe({ stack, network, controlPlane, pools }: Plan): string {
-  const machines = pools.reduce((sum, { count }) => sum + count, 0);
-  return `Topology of ${stack}: ${controlPlane.members.length} control-plane machines and ${pools.length} pools with ${machines} machines in ${network.zones.length} zones of ${network.cidr}. The tables below say the same.`;
+function poolBox(plan: Plan, { name, os, build, size, count, spot, autoscale, zones }: PlanPool, mark: string | undefined): string {
+  const details = [
+    `${count} × ${size}`,
+    ...(autoscale === null ? [] : [`scales ${autoscale.min} to ${autoscale.max}`]),
+    `${os}${spot ? ", spot" : ""}`,
+    `${zones.length === 1 ? "zone" : "zones"} ${zones.map((zone) => shortZone(plan, zone)).join(", ")}`,
+  ];
+  return box(`pool ${build === null ? "linux" : "windows"}`, name, details, mark);
 }
 
-/** A scene as SVG. Its words are those of the tables on the page, so it counts as one image. */
-function sceneSvg({ width, height, frames, boxes, labels, arrows }: Scene, id: string, title: string): string {
-  return [
-    `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="${id}" xmlns="http://www.w3.org/2000/svg">`,
-    `<title id="${id}">${escapeHtml(title)}</title>`,
-    `<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>`,
-    ...frames.map(
-      ({ kind, label, indent = 14, ...area }) =>
-        `<rect class="frame ${kind}" ${rectangle(area)} rx="10"/>${label === "" ? "" : text(area.x + indent, area.y + 24, "title", label)}`,
-    ),
-    ...arrows.map(
-      ({ points }) =>
-        `<path class="arrow" d="M${points.map(([x, y]) => `${round(x)} ${round(y)}`).join("L")}" marker-end="url(#${id}-head)"/>`,
-    ),
-    ...labels.filter((label) => label.text !== "").map((label) => text(label.x, label.y, "detail", label.text)),
-    ...boxes.map(drawn),
-    "</svg>",
-  ].join("\n");
+/** What the machines reach outside of their subnets: the internet, and stores by their identity. */
+function outside(plan: Plan): string {
+  const { endpoints } = edge(plan);
+  const { nat, existing } = plan.network;
+  const none = nat === "none";
+  const details = [
+    none ? "a mirror serves downloads and images" : "downloads and images",
+    ...(none || existing === undefined ? [] : ["by the network's own way out"]),
+    ...(endpoints.length === 0 ? [] : [`reached privately: ${endpoints.join(", ")}`]),
+  ];
+  const internet = none ? "No way to the internet" : existing === undefined ? "Internet" : "Internet or a mirror";
+  const kept = stores(plan).map((store) => {
+    const writers = store.writers.length === 0 ? [] : [`write: ${holdersInWords(plan, store.writers)}`];
+    const lines = [...(store.detail === "" ? [] : [store.detail]), `read: ${holdersInWords(plan, store.readers)}`, ...writers];
+    return box("store", store.title, lines);
+  });
+  return `${box("outside", internet, details)}\n<div class="network">${title("Stores, by identity", [])}${kept.join("\n")}</div>`;
 }
 
-function drawn(box: Box): string {
-  const { kind, lines, sheets } = box;
-  const at = box.x + inset + (sheets === undefined ? 0 : stackWidth);
-  return [
-    `<g class="box ${kind}"><rect ${rectangle(box)} rx="7"/>`,
-    ...(sheets === undefined ? [] : [machines(box, sheets)]),
-    ...lines.map((line, index) => text(at, box.y + inset + 12 + index * lineHeight, line.kind, line.text)),
-    "</g>",
-  ].join("");
+function box(kind: string, name: string, details: readonly string[], mark?: string): string {
+  const badge = mark === undefined ? "" : `<span class="badge">${escapeHtml(mark)}</span>`;
+  return `<div class="box ${kind}${mark === undefined ? "" : " marked"}">${title(name, details)}${badge}</div>`;
 }
 
-/** A stack of machines as sheets behind each other; an empty one is an outline. */
-function machines({ x, y, height }: Box, sheets: number): string {
-  const top = y + height / 2 - 10;
-  const count = Math.max(1, sheets);
-  return Array.from({ length: count }, (_, index) => {
-    const shift = (count - 1 - index) * 4 - (count - 1) * 2;
-    return `<rect class="sheet${sheets === 0 ? " empty" : ""}" x="${round(x + inset + 3 + shift)}" y="${round(top - shift)}" width="22" height="18" rx="3"/>`;
-  }).join("");
-}
-
-function rectangle({ x, y, width, height }: { x: number; y: number; width: number; height: number }): string {
-  return `x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"`;
-}
-
-function text(x: number, y: number, kind: string, content: string): string {
-  return `<text class="${kind}" x="${round(x)}" y="${round(y)}">${escapeHtml(content)}</text>`;
-}
-
-function round(pixels: number): number {
-  return Math.round(pixels * 10) / 10;
+function title(name: string, details: readonly string[]): string {
+  return `<b>${escapeHtml(name)}</b>${details.map((line) => `<span class="detail">${escapeHtml(line)}</span>`).join("")}`;
 }

@@ -4,13 +4,11 @@ export const pageStyle = `
   --ink: #1a2230; --quiet: #545f70; --paper: #fbfbfc; --card: #ffffff; --soft: #f1f3f6; --line: #d9dee6; --accent: #0b57b0;
   --error: #b3261e; --error-soft: #fdeeec; --warning: #855300; --warning-soft: #fdf4e1;
   --control: #0b57b0; --control-soft: #e9f1fc; --linux: #1c6e42; --linux-soft: #e8f5ed; --windows: #6b3fa0; --windows-soft: #f3edfb;
-  --boot: #56657c; --install: #6b3fa0; --download: #0b57b0; --join: #1c6e42; --on-bar: #ffffff;
   --comment: #5a6575; --string: #0a3069; --keyword: #7a3fc4; --number: #953800; --key: #116329; }
 @media (prefers-color-scheme: dark) { :root {
   --ink: #e5eaf1; --quiet: #a3aebd; --paper: #0f141b; --card: #161d26; --soft: #1d2630; --line: #303b49; --accent: #8abeff;
   --error: #ffa198; --error-soft: #33191a; --warning: #e8b95a; --warning-soft: #2e2412;
   --control: #8abeff; --control-soft: #14263d; --linux: #7fd6a3; --linux-soft: #142b20; --windows: #c9a8f5; --windows-soft: #261c38;
-  --boot: #a3aebd; --install: #c9a8f5; --download: #8abeff; --join: #7fd6a3; --on-bar: #0f141b;
   --comment: #a3aebd; --string: #a5d6ff; --keyword: #d2a8ff; --number: #ffb77a; --key: #7ee787; } }
 * { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; }
@@ -33,7 +31,7 @@ section > * + * { margin-top: 1rem; }
 .aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .error { color: var(--error); } .warning { color: var(--warning); } .note { color: var(--ink); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 3px; }
-.tiles { display: grid; grid-template-columns: repeat(6, 1fr); gap: .75rem; margin-top: 1.75rem; }
+.tiles { display: grid; grid-template-columns: repeat(5, 1fr); gap: .75rem; margin-top: 1.75rem; }
 .tile { padding: .875rem 1rem 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 10px; color: var(--ink); }
 .tile dt { font-size: .8125rem; color: var(--quiet); } .tile .figure { display: block; font-size: 1.5rem; line-height: 1.35; font-variant-numeric: tabular-nums; }
 .tile .figure { font-weight: 650; white-space: nowrap; } .tile .was { display: block; margin-bottom: .25rem; font-size: .875rem; font-weight: 600; }
@@ -57,27 +55,20 @@ pre { margin: .25rem 0 .75rem; padding: .75rem 1rem; overflow: auto; max-height:
 .places code { padding: 0 .4rem; background: var(--soft); border-radius: 4px; } .count { margin-left: .25rem; font-weight: 400; color: var(--quiet); }
 .gauge { display: block; height: 4px; margin-top: .25rem; max-width: 18rem; border-radius: 2px; background: var(--line); } .gauge span { display: block; height: 100%; border-radius: 2px; background: var(--accent); }
 input { display: block; font: inherit; width: 100%; max-width: 30rem; padding: .5rem .75rem; color: inherit; background: var(--card); border: 1px solid var(--quiet); border-radius: 8px; }
-.order { padding-left: 1.25rem; max-width: 48rem; } .way { padding: 1rem 0 .25rem; } .about { font-weight: 400; color: var(--quiet); margin-left: .5rem; }
 .track { position: relative; height: 1.6rem; margin-top: .625rem; } .track.unknown { border: 1px dashed var(--quiet); border-radius: 4px; height: 1.25rem; }
-.bar { position: absolute; height: 1.4rem; min-width: 3px; border-radius: 3px; border-right: 2px solid var(--paper); color: var(--on-bar); font-size: .75rem; line-height: 1.4rem; text-align: center; overflow: hidden; }
-.boot { --fill: var(--boot); } .install { --fill: var(--install); } .download { --fill: var(--download); } .join { --fill: var(--join); } .bar { background: var(--fill); }
-.scale { position: relative; height: 1.25rem; border-top: 1px solid var(--line); font-size: .75rem; color: var(--quiet); } .scale span { position: absolute; padding-left: .25rem; border-left: 1px solid var(--line); white-space: nowrap; }
-.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: 0; list-style: none; font-size: .875rem; } .legend li::before { content: ""; display: inline-block; width: .75rem; height: .75rem; margin-right: .4rem; border-radius: 3px; background: var(--fill); }
-.picture svg { display: block; max-width: 100%; height: auto; margin: 0 auto; } .picture.narrow { display: none; }
-svg text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--quiet); } svg .title { fill: var(--ink); font-weight: 600; font-size: 14px; } svg .badge { fill: var(--warning); font-weight: 600; }
-svg .frame { fill: var(--card); stroke: var(--line); } svg .band { fill: var(--soft); stroke: none; } svg .stores { fill: none; stroke-dasharray: 4 3; }
-svg .box > rect:first-child { fill: var(--card); stroke: var(--line); } svg .balancer > rect:first-child { fill: var(--soft) !important; stroke: var(--quiet) !important; } svg .sheet { fill: var(--card); stroke: var(--quiet); } svg .empty { stroke-dasharray: 3 2; }
-svg .control > rect { fill: var(--control-soft) !important; stroke: var(--control) !important; } svg .linux > rect { fill: var(--linux-soft) !important; stroke: var(--linux) !important; } svg .windows > rect { fill: var(--windows-soft) !important; stroke: var(--windows) !important; }
-svg .marked > rect:first-child { stroke-width: 2.5; stroke: var(--warning) !important; }
-svg .arrow { fill: none; stroke: var(--quiet); stroke-width: 1.25; } svg .head { fill: var(--quiet); }
+.picture { display: grid; grid-template-columns: 3fr 1fr; gap: 1rem; } .picture > div, .network, .zone { display: flex; flex-direction: column; gap: .75rem; }
+.network, .zone, .box { padding: .75rem; border: 1px solid var(--line); border-radius: 8px; } .network { background: var(--card); } .zone { background: var(--soft); }
+.row { display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: .75rem; } .box { background: var(--card); } .balancer { background: var(--soft); }
+.control { background: var(--control-soft); border-color: var(--control); } .pool.linux { background: var(--linux-soft); border-color: var(--linux); }
+.pool.windows { background: var(--windows-soft); border-color: var(--windows); } .marked { border: 2px solid var(--warning); } .badge { color: var(--warning); font-weight: 600; }
 .comment { color: var(--comment); } .string { color: var(--string); } .keyword { color: var(--keyword); } .number { color: var(--number); } .key { color: var(--key); }
-@media (max-width: 62rem) { .tiles { grid-template-columns: repeat(3, 1fr); } .picture.wide { display: none; } .picture.narrow { display: block; } }
+@media (max-width: 62rem) { .tiles { grid-template-columns: repeat(3, 1fr); } .picture { grid-template-columns: 1fr; } }
 @media (max-width: 48rem) {
   header, main { padding-left: 1rem; padding-right: 1rem; } header { padding-top: 1.5rem; } h1 { font-size: 2rem; } section { padding: 2rem 0; }
   .tiles { grid-template-columns: repeat(2, 1fr); gap: .5rem; } .tile { padding: .75rem; } .tile .figure { font-size: 1.25rem; }
   table, tbody, tr, td, tbody th { display: block; } thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tbody tr { padding: .75rem 0; border-bottom: 1px solid var(--line); } td, tbody th { padding: .125rem 0; border: 0; }
   td:not(:empty)::before { content: attr(data-head) ": "; color: var(--quiet); }
-  .bar { font-size: .6rem; letter-spacing: -.05em; } details details { margin-left: .5rem; } section > details { padding: .25rem .75rem; } }
-@media print { body { font-size: 11pt; } nav, .search { display: none; } section { padding: 1rem 0; break-inside: auto; } .way, .findings li, tr, .tile { break-inside: avoid; } .bar, .gauge span { print-color-adjust: exact; } }
+  details details { margin-left: .5rem; } section > details { padding: .25rem .75rem; } }
+@media print { body { font-size: 11pt; } nav, .search { display: none; } section { padding: 1rem 0; break-inside: auto; } .findings li, tr, .tile { break-inside: avoid; } .gauge span { print-color-adjust: exact; } }
 `;

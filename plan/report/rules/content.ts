@@ -1,5 +1,4 @@
 import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
-import { criticalPathTarget } from "../../../components/machine/windows/criticalPath.ts";
 import { imagesIn } from "../../program/images.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
 import { mapOf, textOf } from "../../program/values.ts";
@@ -37,16 +36,6 @@ export const contentRules: readonly Rule[] = [
         path: `${path}.autoscale`,
         message: "The pool has bounds for the autoscaler, but the program deploys none: the count stays at the lower bound.",
         remedy: "Install the cluster autoscaler; the group carries the tags that it looks for.",
-      })),
-  ({ paths }) =>
-    [...paths]
-      .filter(([, { withinTarget }]) => !withinTarget)
-      .map(([{ path, release }, { megabytes, reboots }]) => ({
-        id: "slow-to-ready",
-        level: "warning",
-        path,
-        message: `By the model, a machine of ${release.name} downloads ${megabytes} MB and reboots ${reboots} times before it is Ready; the target is ${criticalPathTarget.megabytes} MB and ${criticalPathTarget.reboots}.`,
-        remedy: "Use a mirror near the machines, and look in the plan which download grew.",
       })),
   ({ program }) =>
     program.resources

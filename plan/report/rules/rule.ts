@@ -1,6 +1,4 @@
-import type { CriticalPath } from "../../../components/machine/windows/criticalPath.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
-import type { PoolSpec } from "../../../components/model/pools.ts";
 import type { Leak } from "../../program/leaks.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
 import type { Finding, Level } from "../finding.ts";
@@ -11,8 +9,6 @@ export interface FindingInput {
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
   readonly machines: readonly PlanMachine[];
-  /** Ways to Ready of the Windows pools. */
-  readonly paths: ReadonlyMap<PoolSpec, CriticalPath>;
   readonly leaks: readonly Leak[];
   /** Day to judge support by, ISO date; without it the end of support is not reported. */
   readonly asOf: string | undefined;

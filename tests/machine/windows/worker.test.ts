@@ -5,13 +5,6 @@ import { parse } from "yaml";
 import { hostProcessPod } from "../../../components/kubernetes/workload.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { curlArguments, windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
-import {
-  artifactSizes,
-  criticalPathTarget,
-  formatCriticalPath,
-  pauseImageSizes,
-  windowsCriticalPath,
-} from "../../../components/machine/windows/criticalPath.ts";
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
 import { networkRepairs } from "../../../components/machine/windows/repairs.ts";
 import { dynamicPorts, pagefile } from "../../../components/machine/windows/system.ts";
@@ -300,44 +293,6 @@ describe("the settings of Windows", () => {
 });
 
 describe("the way of a Windows node to Ready", () => {
-  for (const { name: system } of windowsReleases) {
-    it(`keeps to the target on ${system}: one reboot, and less than 400 MB that it must have`, () => {
-      assert.deepEqual(criticalPathTarget, { megabytes: 400, reboots: 1 });
-      const found = (["aws", "azure"] as const)
-        .flatMap((cloud) => exampleReleases.flatMap((release) => onePerSystem(cloud, release)))
-        .filter(({ pool }) => pool.release.name === system);
-      assert.ok(found.length > 0, `no example of ${system}`);
-      for (const { spec, pool } of found) {
-        const path = windowsCriticalPath(spec, pool);
-        assert.ok(path.megabytes < 400, formatCriticalPath(pool.name, path));
-        assert.equal(path.reboots, 1);
-        assert.equal(path.steps.filter(({ name }) => name === "reboot").length, 1);
-        assert.ok(path.withinTarget);
-      }
-      const [first] = found;
-      if (first !== undefined) console.log(`      ${formatCriticalPath(first.pool.name, windowsCriticalPath(first.spec, first.pool))}`);
-    });
-  }
-
-  it("counts every download once: what Ready needs, and what comes beside it", () => {
-    for (const { spec, pool } of windowsExamples("aws")) {
-      const of = (stage: string): number =>
-        windowsArtifacts(spec)
-          .filter((artifact) => artifact.stage === stage)
-          .reduce((sum, { name }) => sum + (artifactSizes(podNetworks.flannel)[name]?.megabytes ?? Number.NaN), 0);
-      const pause = pauseImageSizes[pool.release.name]?.megabytes ?? Number.NaN;
-      const path = windowsCriticalPath(spec, pool);
-      assert.equal(path.megabytes, of("artifacts") + pause);
-      assert.equal(path.besideMegabytes, of("programs"));
-      assert.ok(path.estimatedMegabytes <= path.megabytes + path.besideMegabytes);
-      const parts = path.steps.flatMap((step) => step.parts.map(({ megabytes }) => megabytes));
-      assert.equal(
-        parts.reduce((sum, megabytes) => sum + megabytes, 0),
-        path.megabytes + path.besideMegabytes,
-      );
-    }
-  });
-
   it("begins with what the kubelet, the runtime and the network need, and no more", () => {
     const stageOf = new Map(windowsArtifacts(exampleSpec("aws-prod")).map(({ name, stage }) => [name, stage]));
     assert.deepEqual(Object.fromEntries(stageOf), {
@@ -351,36 +306,5 @@ describe("the way of a Windows node to Ready", () => {
       "kube-proxy.exe": "programs",
       crictl: "programs",
     });
-  });
-
-  it("counts the longest of what runs at the same time, and one line for what is downloaded at the same time", () => {
-    const [example] = windowsExamples("aws");
-    assert.ok(example !== undefined);
-    const { steps, seconds, megabytes, besideMegabytes } = windowsCriticalPath(example.spec, example.pool, 100);
-    const first = steps.find(({ name }) => name === "os beside artifacts");
-    const pause = pauseImageSizes[example.pool.release.name]?.megabytes ?? Number.NaN;
-    assert.deepEqual(
-      first?.parts.map((part) => [part.name, part.seconds]),
-      [
-        ["os", 100],
-        ["artifacts", 15 + Math.ceil(((megabytes - pause) * 8) / 100)],
-      ],
-    );
-    assert.equal(first?.seconds, 100);
-    const last = steps.at(-1);
-    assert.equal(last?.name, "programs beside ready");
-    assert.equal(last?.seconds, 45 + Math.ceil(((pause + besideMegabytes) * 8) / 100));
-    assert.equal(
-      seconds,
-      steps.reduce((sum, step) => sum + step.seconds, 0),
-    );
-  });
-
-  it("takes longer with Hyper-V, and downloads the same", () => {
-    const [example] = windowsExamples("aws");
-    assert.ok(example !== undefined);
-    const way = (hyperV: boolean) => windowsCriticalPath(example.spec, { ...example.pool, hyperV });
-    assert.equal(way(true).seconds, way(false).seconds + 40);
-    assert.equal(way(true).megabytes, way(false).megabytes);
   });
 });
