@@ -1,27 +1,26 @@
+import { readFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
+import { readScript } from "../machine/script.ts";
+import { curlArguments, sources } from "../machine/windows/artifacts.ts";
+import { requireArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { hasCredentials } from "../model/credentials.ts";
+import type { WindowsFacts } from "../model/operatingSystems.ts";
+import { ccgPluginLabel } from "../model/pools.ts";
+import { otherReleases } from "../model/releases.ts";
+import { windowsImage } from "../model/windowsImages.ts";
 import type { AddOnEntry } from "./addOnEntry.ts";
 import { cloudController } from "./addOns/cloudController.ts";
-import { gmsa } from "./addOns/gmsa.ts";
+import { credentialSpecRole, gmsa } from "./addOns/gmsa.ts";
 import { metricsServer } from "./addOns/metrics.ts";
 import { networking } from "./addOns/networking.ts";
 import { smb } from "./addOns/smb.ts";
 import { storage } from "./addOns/storage.ts";
 import { workloadIdentity } from "./addOns/workloadIdentity.ts";
 import { guardRails } from "./guardRails.ts";
+import { image } from "./images.ts";
 import type { Manifest, Text } from "./manifest.ts";
 import { runtimeClasses } from "./runtimeClasses.ts";
-import { autoscaledManifests } from "./samples/autoscaled.ts";
-import { gmsaSampleManifests } from "./samples/gmsa.ts";
-import { hostProcessManifests } from "./samples/hostProcess.ts";
-import { iisManifests } from "./samples/iis.ts";
-import { jobManifests } from "./samples/job.ts";
-import { logMonitorManifests } from "./samples/logMonitor.ts";
-import { persistentManifests } from "./samples/persistent.ts";
-import { readObjectManifests } from "./samples/readObject.ts";
-import { runAsUserManifests } from "./samples/runAsUser.ts";
-import { samplesNamespaceManifest } from "./samples/sampleSite.ts";
-import { winWebserverManifests } from "./samples/winWebserver.ts";
 
 /** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
 export const samples: AddOnEntry = {
@@ -32,27 +31,112 @@ export const samples: AddOnEntry = {
   manifests: (spec, values) => sampleManifests(spec, values.workloadIdentity?.sampleUrl),
 };
 
+type SampleSpec = Pick<
+  ClusterSpec,
+  "addons" | "artifacts" | "cloud" | "credentials" | "httpProxy" | "kubernetes" | "noProxy" | "mirror" | "network" | "pools" | "windows"
+>;
+
+/** What stands for `"@NAME@"` in a file: a text, a whole part, or nothing, which leaves the field out. */
+type Values = Readonly<Record<string, unknown>>;
+
+const own = (file: string): URL => new URL(`samples/${file}`, import.meta.url);
+
+/** Documents of a file of `samples/`, as JSON. */
+const documents = (name: string): readonly string[] =>
+  parseAllDocuments(readFileSync(own(`${name}.yaml`), "utf8")).map((document) => JSON.stringify(document));
+
+/** A document with values in place of `@NAME@`; only texts may stand within a longer text. */
+function filled(document: string, values: Values): Manifest {
+  const valueFor = (name: string): unknown => {
+    if (!Object.hasOwn(values, name)) throw new RangeError(`a sample names @${name}@, of which there is no value`);
+    return values[name];
+  };
+  return JSON.parse(document, (_, value: unknown) => {
+    if (typeof value !== "string") return value;
+    const whole = /^@([A-Z0-9_]+)@$/.exec(value)?.[1];
+    return whole === undefined ? value.replaceAll(/@([A-Z0-9_]+)@/g, (_text, name: string) => String(valueFor(name))) : valueFor(whole);
+  });
+}
+
 /** The samples of a cluster: each per Windows build in use, and only those whose add-on is installed. None without Windows nodes. */
-function sampleManifests(
-  spec: Pick<
-    ClusterSpec,
-    "addons" | "artifacts" | "cloud" | "credentials" | "httpProxy" | "kubernetes" | "noProxy" | "mirror" | "network" | "pools" | "windows"
-  >,
-  objectUrl: Text | undefined,
-): readonly Manifest[] {
-  if (spec.windows.length === 0) return [];
+function sampleManifests(spec: SampleSpec, objectUrl: Text | undefined): readonly Manifest[] {
+  const { addons, windows } = spec;
+  if (windows.length === 0) return [];
+  const common = { ...clusterValues(spec), OBJECT_URL: objectUrl };
+  const of = (name: string, builds = windows): readonly Manifest[] =>
+    documents(name).flatMap((document) =>
+      document.includes("@YEAR@")
+        ? builds.map((os) => filled(document, { ...common, ...buildValues(spec, os) }))
+        : [filled(document, common)],
+    );
   return [
-    samplesNamespaceManifest(),
-    ...winWebserverManifests(spec),
-    ...iisManifests(spec),
+    ...of("namespace"),
+    ...of("win-webserver"),
+    ...of("iis"),
     // Its pods fetch LogMonitor, and pods get no login of the machines.
-    ...(hasCredentials(spec.credentials) ? [] : logMonitorManifests(spec)),
-    ...jobManifests(spec),
-    ...runAsUserManifests(spec),
-    ...hostProcessManifests(spec),
-    ...(spec.addons.storage ? persistentManifests(spec) : []),
-    ...gmsaSampleManifests(spec),
-    ...(spec.addons.metricsServer ? autoscaledManifests(spec) : []),
-    ...(objectUrl === undefined ? [] : readObjectManifests(spec, objectUrl)),
-  ];
+    ...(hasCredentials(spec.credentials) ? [] : of("log-monitor")),
+    ...of("job"),
+    ...of("run-as-user"),
+    ...of("host-process"),
+    ...(addons.storage ? of("persistent") : []),
+    ...(common.GMSA_NAME === undefined ? [] : of("gmsa", domainBuilds(spec))),
+    ...(addons.metricsServer ? of("autoscaled") : []),
+    ...(objectUrl === undefined ? [] : of("read-object")),
+  ].filter((manifest) => addons.cloudController || manifest.kind !== "Service" || manifest.spec?.type !== "LoadBalancer");
+}
+
+/** Builds whose nodes can act in the domain: with an account that the plug-in fetches, those of a pool that has it. */
+function domainBuilds({ addons, pools, windows }: SampleSpec): readonly WindowsFacts[] {
+  if (addons.gmsa?.credentialSpecs[0]?.secret === undefined) return windows;
+  return windows.filter(({ name }) => pools.some((pool) => pool.os === "windows" && pool.ccgPlugin && pool.release.name === name));
+}
+
+function buildValues(spec: SampleSpec, os: WindowsFacts): Values {
+  // From outside the container, or within it where the kubelet cannot reach pods by their addresses.
+  const answers = spec.kubernetes.podNetwork.windows.hostReachesOwnPods(os)
+    ? { httpGet: { path: "/", port: "http" } }
+    : { exec: { command: ["curl.exe", "--silent", "--fail", "--output", "NUL", "http://localhost/"] } };
+  return {
+    RELEASE: os.name,
+    YEAR: os.name.replace("windows-", ""),
+    SERVERCORE: windowsImage(spec.artifacts, "servercore", os),
+    NANOSERVER: windowsImage(spec.artifacts, "nanoserver", os),
+    IIS: windowsImage(spec.artifacts, "servercore/iis", os),
+    ANSWERS: { ...answers, periodSeconds: 5, timeoutSeconds: 5 },
+  };
+}
+
+function clusterValues(spec: SampleSpec) {
+  const { addons, artifacts, cloud } = spec;
+  const agnhost = { name: "registry.k8s.io/e2e-test-images/agnhost", version: otherReleases.agnhost.recent, os: "linux" } as const;
+  const [account] = addons.gmsa?.credentialSpecs ?? [];
+  // Windows PowerShell cannot sign requests to S3 by itself; the machines' scripts can.
+  const signer = cloud === "aws" ? readScript(new URL("../machine/windows/scripts/sigv4.ps1", import.meta.url)) : "";
+  return {
+    ...logMonitorValues(spec),
+    HOST_PROCESS: image(spec, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
+    AGNHOST: requireArtifact(artifacts, agnhost).url,
+    WEB_SERVER: readFileSync(own("winWebserver.ps1"), "utf8"),
+    // Setting the number means owning the field: with an autoscaler the next server-side apply would end in a conflict (pulumi/pulumi-kubernetes#2491).
+    WEB_SERVERS: addons.metricsServer ? undefined : 2,
+    READ_SH: readScript(own(`readObject.${cloud}.sh`)),
+    READ_PS1: signer + readScript(own(`readObject.${cloud}.ps1`)),
+    GMSA_NAME: account?.name,
+    GMSA_ROLE: credentialSpecRole(account?.name ?? ""),
+    GMSA_DOMAIN: account?.domain.dnsName,
+    CCG_NODES: account?.secret === undefined ? undefined : { [ccgPluginLabel]: "true" },
+  };
+}
+
+/** Where the init container finds LogMonitor.exe, and the digest it must have. */
+function logMonitorValues(spec: SampleSpec): Values {
+  const artifact = requireArtifact(spec.artifacts, { name: "LogMonitor.exe", version: otherReleases["LogMonitor.exe"], os: "windows" });
+  const unknown = artifact.digest === null && artifact.checksumUrl !== undefined;
+  return {
+    FETCH: readFileSync(own("logMonitor.ps1"), "utf8"),
+    LOG_MONITOR_CURL: curlArguments(spec).join(" "),
+    LOG_MONITOR_URLS: sources(spec, artifact.url).join(" "),
+    LOG_MONITOR_SHA256: artifact.digest ?? "",
+    LOG_MONITOR_RELEASES: unknown ? sources(spec, artifact.checksumUrl).join(" ") : "",
+  };
 }

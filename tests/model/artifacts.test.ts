@@ -58,7 +58,7 @@ describe("lock file of artifacts", () => {
     for (const upstreamSupported of [true, false]) probePod({ upstreamSupported });
     // A pool may have the stack file's own in its place, and without a digest the lock file's is not taken.
     touch(recording.filter(({ name, version }) => name === collector && version === otherReleases[collector]));
-    // Chosen by a stack's registries, and downloaded by a sample (components/kubernetes/samples/logMonitor.ts).
+    // Chosen by a stack's registries, and downloaded by a sample (components/kubernetes/samples/log-monitor.yaml).
     touch(recording.filter(({ name }) => name.endsWith("-credential-provider") || name === "LogMonitor.exe"));
     const idle = lock.filter(({ url }) => !used.has(url));
     assert.deepEqual(
