@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type CheckResult, needing } from "../checks/check.ts";
+import { type Check, type CheckResult, needing } from "../checks/check.ts";
 import { plain } from "../checks/report.ts";
 import { loadConfig } from "../components/config/load.ts";
 import type { StackConfig } from "../components/config/schema.ts";
@@ -95,9 +95,9 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const pools = expectedPools(stackConfig);
   const selection = { only: options.only ?? "", full: options.full === true };
   const ofFiles = checksOfFiles(decoded, minorOf(spec.kubernetes.version), options);
-  const files = selected(ofFiles, selection);
+  const [files, filesAtLast] = [selected(ofFiles.atOnce, selection), selected(ofFiles.last, selection)];
   if (options.onEngine !== undefined) {
-    requireChosen(selection, ofFiles);
+    requireChosen(selection, ofFiles.atOnce);
     const session = new CheckSession(progress, options.paint ?? plain, files.length);
     await session.run(files, {});
     const parts = { stack, config, program, simulate, cluster, machines: decoded, workFolder, progress };
@@ -144,13 +144,13 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), selection);
   const [looking, taking] = [ofCluster(lists.looking), ofCluster(lists.taking)];
   const beside = lists.beside.map(ofCluster);
-  requireChosen(selection, [...ofFiles, ...bringUp, ...lists.looking, ...lists.beside.flat(), ...lists.taking]);
+  requireChosen(selection, [...ofFiles.atOnce, ...ofFiles.last, ...bringUp, ...lists.looking, ...lists.beside.flat(), ...lists.taking]);
   const session = new CheckSession(
     progress,
     options.paint ?? plain,
-    [...files, ...bringUp.filter(isAsked), ...looking, ...beside.flat(), ...taking].length,
+    [...files, ...bringUp.filter(isAsked), ...looking, ...beside.flat(), ...taking, ...filesAtLast].length,
   );
-  // The readers of the files may still be built, and a cluster that comes up mostly waits.
+  // A cluster that comes up mostly waits.
   const filesRead = session.run(files, {});
   await session.run(bringUp, {}, { isShown: (result) => isAsked(result) || result.outcome === "failed" });
   const context: RehearsalTools = {
@@ -176,11 +176,20 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   await session.run(looking, context);
   await Promise.all([filesRead, ...besideRun]);
   await session.run(taking, context);
+  await runAtLast(session, filesAtLast, options);
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   progress.line(await nodesText(cluster.api));
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
   return session.results;
+}
+
+/** Runs the checks whose readers may still be built, which the first rehearsal on a machine does beside everything else. */
+async function runAtLast(session: CheckSession, checks: readonly Check[], { checkers, progress }: RehearsalOptions): Promise<void> {
+  const notice = setTimeout(() => progress.line("waiting for the build of the readers of files: once, then they are in the cache"), 1_000);
+  if (checks.length > 0) await checkers.catch(() => undefined);
+  clearTimeout(notice);
+  await session.run(checks, {});
 }
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {

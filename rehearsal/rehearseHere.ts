@@ -13,14 +13,14 @@ import { watchMemory } from "./host/memory.ts";
 import { type Inside, insideNamespaces, ownCommand, runInsideNamespaces } from "./host/namespaces.ts";
 import { createProgress, type Progress } from "./host/progress.ts";
 import { overridesText } from "./machines/kubeletOverrides.ts";
-import { addOnFiles, obtainAddOnPrograms, pendingAddOnPrograms } from "./programs/addOns.ts";
+import { addOnFiles, obtainAddOnPrograms } from "./programs/addOns.ts";
+import { isStrict } from "./programs/atHand.ts";
 import { type Beside, forgetBeside, obtainBeside, untilAtHand } from "./programs/beside.ts";
-import { countingBuilds } from "./programs/cache.ts";
 import type { Wanted } from "./programs/catalog.ts";
-import { type CheckerOptions, obtainCheckers, pendingCheckers } from "./programs/checkers/obtain.ts";
+import { type CheckerOptions, obtainCheckers } from "./programs/checkers/obtain.ts";
 import { obtainContainerRuntime } from "./programs/containerRuntime.ts";
 import { obtainPrograms, type Programs } from "./programs/obtain.ts";
-import { pendingWindowsPrograms } from "./programs/windowsPrograms.ts";
+import { type Effort, windowsProgramsAtHand } from "./programs/windowsPrograms.ts";
 import { findWine, obtainWine } from "./programs/wine.ts";
 import { rehearse } from "./rehearse.ts";
 import { summary } from "./summary.ts";
@@ -89,11 +89,12 @@ interface Resolved extends RehearsalSettings {
 /** A release as the inner process finds it in the cache. */
 async function findRelease(wanted: Wanted, later: string, quiet: Progress): Promise<Release> {
   const programs = await obtainPrograms({ progress: quiet, wanted });
-  return { programs, wine: untilAtHand(later, "wine", () => obtainWine(quiet, wanted)) };
+  return { programs, wine: untilAtHand(later, "wine", () => obtainWine(quiet, wanted, "look")) };
 }
 
 /** Obtains what the network has, and starts this command once more in namespaces. */
-async function outside({ stack, everyAddOn, realAddOns, cloud, wanted, updateTo, logs }: Resolved, progress: Progress): Promise<boolean> {
+async function outside(settings: Resolved, progress: Progress): Promise<boolean> {
+  const { stack, everyAddOn, wanted, updateTo, logs } = settings;
   // The namespaces hide nothing that exists.
   if (logs !== undefined) await mkdir(logs, { recursive: true });
   progress.line(
@@ -104,8 +105,9 @@ async function outside({ stack, everyAddOn, realAddOns, cloud, wanted, updateTo,
   const programs = await obtainPrograms({ progress, wanted });
   if (updateTo !== undefined) await obtainPrograms({ progress, wanted: updateTo });
   await obtainContainerRuntime(progress);
-  progress.line(overridesText(typeof (await findWine()) !== "string"));
-  const beside = await obtainLater(programs, { cloud, wanted, updateTo, realAddOns }, progress);
+  const hasWine = typeof (await findWine()) !== "string" && (effortFor(settings) === "build" || (await windowsProgramsAtHand(wanted)));
+  progress.line(overridesText(hasWine));
+  const beside = await obtainLater(programs, settings, progress);
   try {
     const code = await runInsideNamespaces(ownCommand(), {
       env: { [startVariable]: String(progress.startedAt), [besideVariable]: beside.folder },
@@ -116,20 +118,17 @@ async function outside({ stack, everyAddOn, realAddOns, cloud, wanted, updateTo,
   }
 }
 
+/** A plain rehearsal does not wait for minutes until Windows programs are built; whoever asks for more does. */
+function effortFor({ full, everyAddOn, only, breakage, updateTo }: RehearsalSettings): Effort {
+  return full || everyAddOn || only !== "" || breakage !== undefined || updateTo !== undefined || isStrict() ? "build" : "download";
+}
+
 /** Obtains what is not needed before the control plane runs, while it comes up. */
-async function obtainLater(
-  programs: Programs,
-  { cloud, wanted, updateTo, realAddOns }: Pick<Resolved, "cloud" | "wanted" | "updateTo" | "realAddOns">,
-  progress: Progress,
-): Promise<Beside> {
-  const counted = countingBuilds(progress, [
-    ...(typeof (await findWine()) === "string" ? [] : await pendingWindowsPrograms(wanted)),
-    ...(realAddOns ? pendingAddOnPrograms(cloud) : []),
-    ...(await pendingCheckers(checkersOf(programs, progress))),
-  ]);
+async function obtainLater(programs: Programs, settings: Resolved, progress: Progress): Promise<Beside> {
+  const { cloud, wanted, updateTo, realAddOns } = settings;
   const wine = async () => {
     for (const release of [wanted, ...(updateTo === undefined ? [] : [updateTo])]) {
-      const found = await obtainWine(counted, release);
+      const found = await obtainWine(progress, release, effortFor(settings));
       if (typeof found === "string")
         progress.line(
           `${found}; the Linux build of the kubelet registers Windows nodes, and what Windows programs would show is not checked`,
@@ -138,8 +137,8 @@ async function obtainLater(
   };
   return await obtainBeside([
     ["wine", wine],
-    ["add-ons", async () => (realAddOns ? await obtainAddOnPrograms(cloud, counted) : undefined)],
-    ["checkers", () => obtainCheckers(checkersOf(programs, counted))],
+    ["add-ons", async () => (realAddOns ? await obtainAddOnPrograms(cloud, progress) : undefined)],
+    ["checkers", () => obtainCheckers(checkersOf(programs, progress))],
   ]);
 }
 

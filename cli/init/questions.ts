@@ -1,5 +1,4 @@
 import { dnsName, nameForm } from "../../components/config/forms.ts";
-import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
 import { type WindowsFacts, windowsReleases } from "../../components/model/operatingSystems.ts";
 import { type Terminal, UsageError } from "../exit.ts";
 import { defaultRegions, type NewStack, zonesOf } from "./newStack.ts";
@@ -82,7 +81,7 @@ const cloudQuestion: Question<NewStack["cloud"]> = {
   option: "cloud",
   ask: "Cloud, aws or azure",
   allowed: "aws, azure",
-  read: (answer) => cloudNames.find((name) => name === answer),
+  read: (answer) => (answer === "aws" || answer === "azure" ? answer : undefined),
 };
 
 const regionQuestion: Question<string> = {

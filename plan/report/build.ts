@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import type { ObjectStore } from "../decode/scriptsObject.ts";
@@ -142,7 +143,7 @@ function machineKinds(machines: readonly SimulatedMachine[], spec: ClusterSpec, 
         zones: [...new Set(members.map(({ zone }) => zone))].sort(),
         userData: {
           bytes: first.userData.length,
-          limit: spec.facts.machines.userDataBytes,
+          limit: userDataLimits[spec.cloud],
           sha256: sha256(first.userData),
         },
         entry: decoded.entry,

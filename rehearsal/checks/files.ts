@@ -31,16 +31,19 @@ export interface FileSources {
 /**
  * Has each file of the decoded user data read by the program that it is for, or by what stands for that one on this host. One check per
  * kind of file; a kind that no machine of the stack has is not there.
+ *
+ * @returns those that run at once, and those whose readers may still be built
  */
-export function fileChecks(of: FileSources): readonly Check[] {
+export function fileChecks(of: FileSources): { readonly atOnce: readonly Check[]; readonly last: readonly Check[] } {
   const linux = of.machines.filter(({ payload }) => payload.system === "linux");
   const windows = of.machines.filter(({ payload }) => payload.system === "windows");
-  return [
-    ...(linux.length > 0 ? linuxChecks(linux, of.kubeadm) : []),
-    upstreamCheck("kubelet", `each KubeletConfiguration is one that kubelet ${of.minor} takes`, of, isKubelet),
-    upstreamCheck("containerd", "containerd ignores no key of its configuration", of, isContainerd),
-    ...(windows.length > 0 ? [powershellCheck(windows)] : []),
-  ];
+  return {
+    atOnce: [...(linux.length > 0 ? linuxChecks(linux, of.kubeadm) : []), ...(windows.length > 0 ? [powershellCheck(windows)] : [])],
+    last: [
+      upstreamCheck("kubelet", `each KubeletConfiguration is one that kubelet ${of.minor} takes`, of, isKubelet),
+      upstreamCheck("containerd", "containerd ignores no key of its configuration", of, isContainerd),
+    ],
+  };
 }
 
 const isShell = ({ path }: DecodedFile): boolean => path.endsWith(".sh");

@@ -1,4 +1,4 @@
-import { type Check, within } from "../../checks/check.ts";
+import { within } from "../../checks/check.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
@@ -34,11 +34,13 @@ export function checksOfFiles(
   machines: readonly DecodedMachine[],
   minor: string,
   { checkers, programs, wine, workFolder }: RehearsalOptions,
-): readonly Check[] {
-  return within(limitsMs.steps, [
-    ...fileChecks({ machines, checkers, kubeadm: programs.kubeadm.path, minor }),
-    ...(machines.some(({ payload }) => payload.system === "windows") ? [containerdExeCheck(wine, machines, workFolder)] : []),
-  ]);
+): ReturnType<typeof fileChecks> {
+  const { atOnce, last } = fileChecks({ machines, checkers, kubeadm: programs.kubeadm.path, minor });
+  const hasWindows = machines.some(({ payload }) => payload.system === "windows");
+  return {
+    atOnce: within(limitsMs.steps, [...atOnce, ...(hasWindows ? [containerdExeCheck(wine, machines, workFolder)] : [])]),
+    last: within(limitsMs.steps, last),
+  };
 }
 
 /** What the checks of a cluster that is up are made of. */

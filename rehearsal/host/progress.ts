@@ -21,8 +21,6 @@ export interface Progress {
   readonly startedAt: number;
   /** Writes one line: `[ 12.3 s] text`. Further lines of `text` are indented below the first. */
   line(text: string): void;
-  /** Where the build of a program stands among those that are to come: `, 3 of 12; about 4 minutes to go`. Default: nothing is said. */
-  readonly place?: (name: string) => string;
 }
 
 /** Progress lines with elapsed time, which is dimmed on a terminal. */

@@ -10,7 +10,7 @@ import { runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { GoMissing } from "./atHand.ts";
-import { buildProgram } from "./build.ts";
+import { buildPrograms } from "./build.ts";
 import { defaultCache, goArch } from "./cache.ts";
 import { findOnPath } from "./onPath.ts";
 
@@ -146,12 +146,8 @@ const downloaded = z.looseObject({ Dir: z.string(), Sum: z.string() });
  * @throws RehearsalError when there is no Go, when a module cannot be had or is another one, or when a build fails
  */
 export async function obtainAddOnPrograms(cloud: Cloud, progress: Progress): Promise<void> {
-  for (const program of pendingAddOnPrograms(cloud)) await buildOne(program, fileOf(program), progress);
-}
-
-/** What {@link obtainAddOnPrograms} would build. */
-export function pendingAddOnPrograms(cloud: Cloud): readonly AddOnProgram[] {
-  return programsOn(cloud).filter((program) => !existsSync(fileOf(program)));
+  const missing = programsOn(cloud).filter((program) => !existsSync(fileOf(program)));
+  for (const program of missing) await buildOne(program, fileOf(program), progress);
 }
 
 /** Where the programs lie once they are built, by name. */
@@ -172,7 +168,7 @@ function fileOf(program: AddOnProgram): string {
 }
 
 async function buildOne(program: AddOnProgram, file: string, progress: Progress): Promise<void> {
-  const { name, sum, goPackage } = program;
+  const { name, sum, goPackage, buildSeconds } = program;
   const module = moduleOf(program);
   const withoutGo = () => new GoMissing(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
   const go = await findOnPath("go", process.env.PATH ?? "");
@@ -183,8 +179,6 @@ async function buildOne(program: AddOnProgram, file: string, progress: Progress)
   await mkdir(dirname(file), { recursive: true });
   for (const place of Object.values(program.files ?? {}))
     await writeFile(join(dirname(file), basename(place)), await readFile(join(source.Dir, place)));
-  const arch = goArch(process.arch);
-  const flags = ["-ldflags", "-s -w"];
-  const took = await buildProgram({ name, file, flags, goPackage, folder: source.Dir, arch, progress, withoutGo });
-  progress.line(`${name}: built from ${module} in ${took}`);
+  const builds = [{ name, file, goPackage, buildSeconds }];
+  await buildPrograms(builds, { folder: source.Dir, label: module, arch: goArch(process.arch), progress, withoutGo });
 }

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
-import { rename } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { existsSync } from "node:fs";
+import { mkdir, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { exitCodeOf } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
-import { withHeartbeat, withWorkFolder } from "./cache.ts";
+import { aboutTime, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Versions } from "./catalog.ts";
 import { findOnPath } from "./onPath.ts";
 
@@ -23,18 +24,28 @@ export function linkerFlags(versions: Versions): string {
   return ["-s", "-w", ...stamps.map((stamp) => `-X ${stamp}`)].join(" ");
 }
 
-/** What {@link buildProgram} needs. */
-export interface BuildOptions {
-  /** Name of the program, for messages. */
+/** A program that is to be built. */
+export interface Build {
+  /** Name for messages. */
   readonly name: string;
-  /** Where the program goes. */
-  readonly file: string;
-  /** Flags beside those that keep the result free of the host's paths. */
-  readonly flags: readonly string[];
-  /** Package to build: its import path, or `./cmd/<name>`. */
+  /** Package to build: its import path, or its folder in the module. */
   readonly goPackage: string;
+  /** Where the program goes; {@link buildPrograms} leaves out what is there already. */
+  readonly file: string;
+  /** About how long it takes on two processors, in seconds, beside the others of its module: they share most packages. */
+  readonly buildSeconds: number;
+}
+
+/** How {@link buildPrograms} builds. */
+export interface BuildOptions {
   /** Folder of the Go module. */
   readonly folder: string;
+  /** What the module is called in messages: `tools`. */
+  readonly label: string;
+  /** File beside go.mod that pins other versions, a `-modfile` of `go build`. Default: go.mod itself. */
+  readonly modFile?: string | undefined;
+  /** Value of `-ldflags`. Default: no debug information. */
+  readonly linker?: string;
   /** GOOS. Default: linux. */
   readonly os?: "windows";
   /** GOARCH. */
@@ -49,48 +60,79 @@ export interface BuildOptions {
 }
 
 /**
- * Builds a static program by `go build`, which checks every source file's module against go.sum. It comes to its place in one step, so that the cache
- * never has half of one.
- * @returns how long it took, as text
+ * Builds static programs of one module by one `go build`, which checks every source file's module against go.sum and links them side by side. They
+ * come to their places in one step each, so that the cache never has half of one. Of two processes that want the same, one waits for the other.
  * @throws RehearsalError when there is no Go or the build fails
  */
-export async function buildProgram(options: BuildOptions): Promise<string> {
-  const { name, file, progress } = options;
+export async function buildPrograms(builds: readonly Build[], options: BuildOptions): Promise<void> {
+  const [first] = builds;
+  if (first === undefined) return;
+  const { progress, label, heartbeatMs = 15_000 } = options;
   const path = options.path ?? process.env.PATH ?? "";
   const go = await findOnPath("go", path);
   if (go === undefined) throw options.withoutGo();
-  if (progress.place !== undefined) progress.line(`${name}: building${progress.place(name)}`);
-  return await withWorkFolder(dirname(file), async (work) => {
-    const target = join(work, basename(file));
-    const took = await withHeartbeat(name, { progress, heartbeatMs: options.heartbeatMs ?? 15_000 }, () =>
-      goBuild({ ...options, go, target, path }),
-    );
-    await rename(target, file);
-    return took;
+  const folder = dirname(first.file);
+  await mkdir(dirname(folder), { recursive: true });
+  await withLock(join(dirname(folder), "lock"), progress, async () => {
+    const missing = builds.filter(({ file }) => !existsSync(file));
+    if (missing.length === 0) return;
+    const names = missing.map(({ name }) => name).join(", ");
+    const about = aboutTime(missing.reduce((sum, { buildSeconds }) => sum + buildSeconds, 0));
+    progress.line(`building from ${label}: ${names} (about ${about} the first time on 2 processors)`);
+    const start = performance.now();
+    const heartbeat = setInterval(() => progress.line(`${label}: still building after ${seconds(start)}`), heartbeatMs);
+    try {
+      await withWorkFolder(folder, async (work) => {
+        await goBuild({ ...options, go, path, work, names, packages: missing.map(({ goPackage }) => goPackage) });
+        for (const { goPackage, file } of missing) {
+          await mkdir(dirname(file), { recursive: true });
+          await rename(join(work, missing.length === 1 ? alone : outputName(goPackage) + (options.os === undefined ? "" : ".exe")), file);
+        }
+      });
+    } finally {
+      clearInterval(heartbeat);
+    }
+    progress.line(`${names}: built in ${seconds(start)}`);
   });
 }
 
-interface GoBuild extends Pick<BuildOptions, "name" | "flags" | "goPackage" | "folder" | "os" | "arch"> {
+/** Name of a program that is built alone. */
+const alone = "program";
+
+/** Name that `go build` gives one of several programs: the last part of its package's path, without the number of a major version. */
+function outputName(goPackage: string): string {
+  return goPackage.replace(/\/v\d+$/, "").replace(/^.*\//, "");
+}
+
+interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "os" | "arch"> {
   /** Path of Go. */
   readonly go: string;
-  readonly target: string;
   readonly path: string;
+  /** Folder that the programs go to. */
+  readonly work: string;
+  readonly names: string;
+  readonly packages: readonly string[];
 }
 
 async function goBuild(options: GoBuild): Promise<void> {
-  const args = ["build", "-trimpath", "-buildvcs=false", ...options.flags];
-  const child = spawn(options.go, [...args, "-o", options.target, options.goPackage], {
-    cwd: options.folder,
-    env: {
-      ...process.env,
-      PATH: options.path,
-      CGO_ENABLED: "0",
-      GOWORK: "off",
-      GOOS: options.os ?? "linux",
-      GOARCH: options.arch,
+  const { linker = "-s -w", modFile } = options;
+  const args = ["-trimpath", "-buildvcs=false", "-ldflags", linker, ...(modFile === undefined ? [] : [`-modfile=${modFile}`])];
+  const child = spawn(
+    options.go,
+    ["build", ...args, "-o", join(options.work, options.packages.length === 1 ? alone : "/"), ...options.packages],
+    {
+      cwd: options.folder,
+      env: {
+        ...process.env,
+        PATH: options.path,
+        CGO_ENABLED: "0",
+        GOWORK: "off",
+        GOOS: options.os ?? "linux",
+        GOARCH: options.arch,
+      },
+      stdio: ["ignore", "ignore", "pipe"],
     },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  );
   let problem = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     problem = (problem + text).slice(-4_000);
@@ -100,7 +142,7 @@ async function goBuild(options: GoBuild): Promise<void> {
     child.on("close", (exitCode, signal) => resolve(exitCodeOf(exitCode, signal)));
   });
   if (code === 0) return;
-  throw new RehearsalError(`go build of ${options.name} in ${options.folder} failed with exit code ${code}:\n${problem.trim()}`, [
+  throw new RehearsalError(`go build of ${options.names} in ${options.folder} failed with exit code ${code}:\n${problem.trim()}`, [
     'exit code 137 or "signal: killed": not enough memory, a build takes up to 2.2 GB; set GOFLAGS=-p=1 or GOGC=50',
     "modules that cannot be fetched: set GOPROXY to a proxy that can be reached",
     "no space left: the Go build cache takes about 5 GB (go env GOCACHE)",

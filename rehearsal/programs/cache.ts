@@ -1,7 +1,9 @@
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { hostPath } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 
@@ -37,20 +39,25 @@ export async function withWorkFolder<T>(folder: string, use: (work: string) => P
   }
 }
 
-/** Waits for a long build and says every `heartbeatMs` milliseconds that it goes on. Returns how long it took, as text. */
-export async function withHeartbeat(
-  name: string,
-  { progress, heartbeatMs }: { readonly progress: Progress; readonly heartbeatMs: number },
-  run: () => Promise<void>,
-): Promise<string> {
-  const start = performance.now();
-  const heartbeat = setInterval(() => progress.line(`${name}: still building after ${seconds(start)}`), heartbeatMs);
+/**
+ * Does something that no other process does at the same time. The kernel frees the lock with the process that waits on our pipe, so a killed one
+ * leaves none behind.
+ */
+export async function withLock<T>(file: string, progress: Progress, use: () => Promise<T>): Promise<T> {
+  const holder = spawn("flock", [file, "sh", "-c", "echo; exec cat"], {
+    stdio: ["pipe", "pipe", "ignore"],
+    env: { ...process.env, PATH: hostPath() },
+  });
+  const notice = setTimeout(() => progress.line("another process builds programs: waiting for it"), 1_000);
   try {
-    await run();
+    // A host without flock is left to its luck.
+    await new Promise((resolve) => holder.once("error", resolve).once("close", resolve).stdout.once("data", resolve));
+    clearTimeout(notice);
+    return await use();
   } finally {
-    clearInterval(heartbeat);
+    clearTimeout(notice);
+    holder.stdin.end();
   }
-  return seconds(start);
 }
 
 /** Time since `start` (of `performance.now()`): `12.3 s`. */
@@ -58,25 +65,7 @@ export function seconds(start: number): string {
   return `${((performance.now() - start) / 1000).toFixed(1)} s`;
 }
 
-/** A program that is yet to be built. */
-export interface Pending {
-  readonly name: string;
-  /** About how long that takes on two processors, in seconds, after those before it: they share most packages. */
-  readonly buildSeconds: number;
-}
-
 /** Time as people say it: `45 s`, `4 minutes`. */
 export function aboutTime(seconds: number): string {
   return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
-}
-
-/** Progress that says of each build its place among all that are to come, and how long they take together. */
-export function countingBuilds(progress: Progress, pending: readonly Pending[]): Progress {
-  const place = (name: string): string => {
-    const index = pending.findIndex((one) => one.name === name);
-    if (index < 0) return "";
-    const seconds = pending.slice(index).reduce((sum, { buildSeconds }) => sum + buildSeconds, 0);
-    return `, ${index + 1} of ${pending.length}; about ${aboutTime(seconds)} to go`;
-  };
-  return { ...progress, line: (text) => progress.line(text), place };
 }

@@ -33,7 +33,7 @@ interface CatalogEntry {
   readonly goPackage: string;
   /** Arguments that make it print its version. */
   readonly versionArguments: readonly string[];
-  /** About how long a first build takes on two processors, in seconds, after those before it in the catalogue: they share most packages. */
+  /** About how long a first build takes on two processors, in seconds, beside the others: they share most packages. */
   readonly buildSeconds: number;
 }
 
@@ -46,26 +46,26 @@ const kubernetes = (name: string, versionArguments: readonly string[], buildSeco
 
 /** All programs. */
 export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
-  "kube-apiserver": kubernetes("kube-apiserver", ["--version"], 300),
-  "kube-controller-manager": kubernetes("kube-controller-manager", ["--version"], 85),
-  "kube-scheduler": kubernetes("kube-scheduler", ["--version"], 60),
-  kubeadm: kubernetes("kubeadm", ["version", "--output=short"], 25),
-  kubectl: kubernetes("kubectl", ["version", "--client"], 30),
-  kubelet: kubernetes("kubelet", ["--version"], 90),
+  "kube-apiserver": kubernetes("kube-apiserver", ["--version"], 160),
+  "kube-controller-manager": kubernetes("kube-controller-manager", ["--version"], 45),
+  "kube-scheduler": kubernetes("kube-scheduler", ["--version"], 10),
+  kubeadm: kubernetes("kubeadm", ["version", "--output=short"], 10),
+  kubectl: kubernetes("kubectl", ["version", "--client"], 15),
+  kubelet: kubernetes("kubelet", ["--version"], 45),
   etcd: { project: "etcd", goPackage: "go.etcd.io/etcd/server/v3", versionArguments: ["--version"], buildSeconds: 15 },
   etcdctl: {
     project: "etcd",
     goPackage: "go.etcd.io/etcd/etcdctl/v3",
     versionArguments: ["version"],
-    buildSeconds: 10,
+    buildSeconds: 5,
   },
   etcdutl: {
     project: "etcd",
     goPackage: "go.etcd.io/etcd/etcdutl/v3",
     versionArguments: ["version"],
-    buildSeconds: 10,
+    buildSeconds: 5,
   },
-  kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"], buildSeconds: 20 },
+  kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"], buildSeconds: 15 },
 };
 
 /** Programs whose version depends on the Kubernetes minor. The others are the same for every minor, etcd's tools on the machines too. */

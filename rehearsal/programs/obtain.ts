@@ -2,13 +2,12 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { minorOf } from "../../components/model/releases.ts";
 import type { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { GoMissing } from "./atHand.ts";
-import { buildProgram, linkerFlags } from "./build.ts";
-import { aboutTime, countingBuilds, defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
+import { buildPrograms, linkerFlags } from "./build.ts";
+import { defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
 import {
   catalog,
   fits,
@@ -21,8 +20,10 @@ import {
   programNames,
   type Wanted,
 } from "./catalog.ts";
+import { containerRuntime, kubeletChecker, toolsFolder as ownTools } from "./containerRuntime.ts";
 import { type DownloadBases, type DownloadLimits, download, downloadOf, NotReachable, officialBases } from "./download.ts";
 import { programOnPath } from "./onPath.ts";
+import { ownBuilds } from "./ownPrograms.ts";
 
 /** A program that is there to be run. */
 interface Program {
@@ -73,6 +74,7 @@ interface Search {
   readonly toolsFolder: string;
   /** File beside the module's go.mod that pins these versions; `undefined` for go.mod itself. */
   readonly modFile: string | undefined;
+  readonly cacheDir: string;
   /** The cache's folder for exactly these versions. */
   readonly folder: string;
   /** Release of Kubernetes whose source is at hand, where the wanted one is another. */
@@ -86,7 +88,7 @@ interface Search {
  * @throws RehearsalError when a checksum differs, when a build fails, or when there is no way left
  */
 export async function obtainPrograms(options: ObtainOptions): Promise<Programs> {
-  const toolsFolder = options.sources?.toolsFolder ?? fileURLToPath(new URL("../../tools", import.meta.url));
+  const toolsFolder = options.sources?.toolsFolder ?? ownTools;
   const [minor = ""] = (await pinnedMinors(toolsFolder, "tools")).keys();
   const pinned = await searchOf(options, toolsFolder, { minor });
   const wanted = await searchOf(options, toolsFolder, options.wanted ?? { minor });
@@ -117,13 +119,8 @@ async function find(names: readonly ProgramName[], search: Search): Promise<Read
   if (missing().length > 0) {
     await withWorkFolder(search.folder, (work) => downloadAll(missing(), work, search, report));
     const toBuild = missing();
-    const progress = countingBuilds(
-      search.progress,
-      toBuild.map((name) => ({ name, buildSeconds: catalog[name].buildSeconds })),
-    );
-    for (const name of toBuild) {
-      await buildOne(name, { ...search, progress }, report);
-    }
+    await buildMissing(toBuild, search);
+    for (const name of toBuild) found.set(name, builtProgram(name, search, "built"));
   }
   return found;
 }
@@ -134,6 +131,7 @@ async function searchOf(options: ObtainOptions, toolsFolder: string, wanted: Wan
   const arch = goArch(process.arch);
   const identity = [pins.versions, arch, linkerFlags(pins.versions), goSum];
   const key = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
+  const cacheDir = options.cacheDir ?? defaultCache();
   return {
     progress: options.progress,
     pins,
@@ -143,7 +141,8 @@ async function searchOf(options: ObtainOptions, toolsFolder: string, wanted: Wan
     limits: { connectMs: 5_000, stallMs: 30_000, ...sources.limits },
     toolsFolder,
     modFile,
-    folder: join(options.cacheDir ?? defaultCache(), key),
+    cacheDir,
+    folder: join(cacheDir, key),
     source,
     heartbeatMs: options.heartbeatMs ?? 15_000,
   };
@@ -191,35 +190,25 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   if (problems.size === 0) return;
   const waiting = names.filter((name) => problems.has(catalog[name].project) && !existsSync(join(search.folder, name)));
-  search.progress.line(
-    [
-      `official download not reachable, building from tools/: ${waiting.join(", ")} (about ${duration(waiting)} the first time on 2 processors)`,
-      ...problems.values(),
-    ].join("\n"),
-  );
+  search.progress.line([`official download not reachable: ${waiting.join(", ")}`, ...problems.values()].join("\n"));
 }
 
-/** About how long the builds of programs take together. */
-function duration(names: readonly ProgramName[]): string {
-  return aboutTime(names.reduce((sum, name) => sum + catalog[name].buildSeconds, 0));
-}
-
-async function buildOne(name: ProgramName, search: Search, report: Report): Promise<void> {
-  const { pins, toolsFolder, modFile, arch, progress, path, heartbeatMs } = search;
-  const program = builtProgram(name, search, "built");
-  const took = await buildProgram({
-    name,
-    file: program.path,
-    flags: ["-ldflags", linkerFlags(pins.versions), ...(modFile === undefined ? [] : [`-modfile=${modFile}`])],
-    goPackage: catalog[name].goPackage,
+/** Builds programs, with what is made of Kubernetes' code beside them, by one call. */
+async function buildMissing(names: readonly ProgramName[], search: Search): Promise<void> {
+  if (names.length === 0) return;
+  const { pins, toolsFolder, modFile, source, cacheDir } = search;
+  const own = [
+    ...(modFile === undefined ? [containerRuntime(toolsFolder)] : []),
+    ...(names.includes("kubelet") ? [kubeletChecker(toolsFolder, minorOf(pins.versions.kubernetes), modFile)] : []),
+  ];
+  const builds = names.map((name) => ({ name, ...catalog[name], file: builtProgram(name, search, "built").path }));
+  await buildPrograms([...builds, ...(await ownBuilds(own, cacheDir)).filter(({ file }) => !existsSync(file))], {
+    ...search,
     folder: toolsFolder,
-    arch,
-    progress,
-    path,
-    heartbeatMs,
+    label: source === undefined ? "tools" : `tools, the source of ${source},`,
+    linker: linkerFlags(pins.versions),
     withoutGo: () => goMissing(pins),
   });
-  report(name, program, `built in ${took}${program.source === undefined ? "" : ` from the source of ${program.source}`}`);
 }
 
 function programOf(name: ProgramName, { folder, pins }: Search, origin: Program["origin"]): Program {

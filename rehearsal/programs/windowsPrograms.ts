@@ -7,13 +7,12 @@ import type { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { windowsPlugin } from "../podNetworks.ts";
 import { GoMissing } from "./atHand.ts";
-import { buildProgram, linkerFlags } from "./build.ts";
-import { defaultCache, type Pending, seconds, withWorkFolder } from "./cache.ts";
+import { type Build, buildPrograms, linkerFlags } from "./build.ts";
+import { aboutTime, defaultCache, seconds, withWorkFolder } from "./cache.ts";
 import { pinsFor, pinsOf, readToolsModule, type Versions, type Wanted } from "./catalog.ts";
 import { download, NotReachable, officialBases } from "./download.ts";
 
-interface WindowsProgram extends Pick<Pending, "buildSeconds"> {
-  readonly goPackage: string;
+interface WindowsProgram extends Pick<Build, "goPackage" | "buildSeconds"> {
   /** Folder of the Go module that pins it. */
   readonly module: string;
   /** Where the publisher has it, by the version of Kubernetes. */
@@ -28,19 +27,19 @@ function kubernetes(name: string, buildSeconds: number): WindowsProgram {
 function plugin(folder: string): WindowsProgram {
   return {
     goPackage: `github.com/containernetworking/plugins/plugins/${folder}`,
-    module: "tools/windows",
+    module: "tools/readers",
     buildSeconds: 5,
   };
 }
 
-/** The Windows programs of a rehearsal, in the order in which they are built: those of a module share most packages. */
+/** The Windows programs of a rehearsal. */
 const windowsPrograms = {
   kubelet: kubernetes("kubelet", 230),
   "kube-proxy": kubernetes("kube-proxy", 15),
   kubectl: kubernetes("kubectl", 30),
   containerd: {
     goPackage: "github.com/containerd/containerd/v2/cmd/containerd",
-    module: "tools/windows",
+    module: "tools/readers",
     buildSeconds: 40,
   },
   "host-local": plugin("ipam/host-local"),
@@ -53,30 +52,37 @@ const windowsProgramNames = ["kubelet", "kube-proxy", "kubectl", "containerd", "
 /** Path by name. */
 export type WindowsPrograms = Readonly<Record<WindowsProgramName, string>>;
 
+/** How far {@link obtainWindowsPrograms} goes for what the cache does not have. */
+export type Effort = "look" | "download" | "build";
+
 /**
- * Finds Windows programs in the cache, else downloads them, else builds them: the kubelet takes about 4 minutes on 2 cores, containerd one,
- * the others seconds. So those of a release that `tools/go.mod` does not pin are not built.
+ * Finds Windows programs in the cache, else downloads them, else builds them: Kubernetes' take about 5 minutes on 2 cores, the others one. So Kubernetes'
+ * are built only where the effort allows it, and those of a release that `tools/go.mod` does not pin never are.
  * @param wanted release of Kubernetes' programs
  * @returns the reason in words where those can only be built
  * @throws RehearsalError when there is no Go or when a build fails
  */
-export async function obtainWindowsPrograms(progress: Progress, wanted: Wanted): Promise<WindowsPrograms | string> {
-  const found = new Map<WindowsProgramName, string>();
-  for (const one of await placed(wanted)) {
-    const { name, file, versions, isBuilt } = one;
-    const lack = existsSync(file) ? undefined : await downloadProblem(one, progress);
-    if (lack !== undefined && !isBuilt) return `${name}.exe ${versions.kubernetes} cannot be downloaded, and is not built`;
-    if (lack !== undefined) await build(one, lack, progress);
-    found.set(name, file);
+export async function obtainWindowsPrograms(progress: Progress, wanted: Wanted, effort: Effort): Promise<WindowsPrograms | string> {
+  const all = await placed(wanted);
+  const missing = all.filter(({ file }) => !existsSync(file));
+  const about = aboutTime(missing.reduce((sum, { program }) => sum + program.buildSeconds, 0));
+  const lacking: { readonly one: Placed; readonly lack: string }[] = [];
+  for (const one of missing) {
+    const { name, versions, isPinned } = one;
+    const lack = effort === "look" ? "" : await downloadProblem(one, progress);
+    if (lack === undefined) continue;
+    if (!isPinned) return `${name}.exe ${versions.kubernetes} cannot be downloaded, and is not built`;
+    if (effort === "look" || (effort === "download" && one.program.url !== undefined))
+      return `${name}.exe is not at hand; --full builds it with the other Windows programs in about ${about}`;
+    lacking.push({ one, lack });
   }
-  return pathsOf(found);
+  for (const [label, list] of Map.groupBy(lacking, ({ one }) => one.program.module)) await build(label, list, progress);
+  return pathsOf(new Map(all.map(({ name, file }) => [name, file])));
 }
 
-/** What {@link obtainWindowsPrograms} would build or download. */
-export async function pendingWindowsPrograms(wanted: Wanted): Promise<readonly Pending[]> {
-  return (await placed(wanted))
-    .filter(({ file, isBuilt }) => isBuilt && !existsSync(file))
-    .map(({ name, program }) => ({ name: `${name}.exe`, buildSeconds: program.buildSeconds }));
+/** Whether none of Kubernetes' own is yet to be downloaded or built; the others take a minute. */
+export async function windowsProgramsAtHand(wanted: Wanted): Promise<boolean> {
+  return (await placed(wanted)).every(({ file, program }) => program.url === undefined || existsSync(file));
 }
 
 function pathsOf(found: ReadonlyMap<WindowsProgramName, string>): WindowsPrograms {
@@ -103,8 +109,8 @@ interface Placed {
   readonly program: WindowsProgram;
   readonly versions: Versions;
   readonly file: string;
-  /** Whether it is built where it cannot be downloaded. */
-  readonly isBuilt: boolean;
+  /** Whether its version is one that a module here pins. */
+  readonly isPinned: boolean;
 }
 
 async function placed(wanted: Wanted): Promise<readonly Placed[]> {
@@ -120,24 +126,22 @@ async function placed(wanted: Wanted): Promise<readonly Placed[]> {
       const { goSum } = await readToolsModule(folderOf(program.module), isOther ? modFile : undefined);
       const key = createHash("sha256").update(JSON.stringify(["windows", versions.kubernetes, linkerFlags(versions), goSum]));
       const file = join(defaultCache(), key.digest("hex").slice(0, 16), `${name}.exe`);
-      return { name, program, versions, file, isBuilt: !isOther };
+      return { name, program, versions, file, isPinned: !isOther };
     }),
   );
 }
 
-async function build({ name, program, versions, file }: Placed, lack: string, progress: Progress): Promise<void> {
-  const took = await buildProgram({
-    name: `${name}.exe`,
-    file,
-    flags: ["-ldflags", linkerFlags(versions)],
-    goPackage: program.goPackage,
-    folder: folderOf(program.module),
-    os: "windows",
-    arch: "amd64",
-    progress,
-    withoutGo: () => goMissing(`${name}.exe`, lack),
-  });
-  progress.line(`${name}.exe: built in ${took}`);
+async function build(
+  label: string,
+  lacking: readonly { readonly one: Placed; readonly lack: string }[],
+  progress: Progress,
+): Promise<void> {
+  const [first] = lacking;
+  if (first === undefined) return;
+  const builds = lacking.map(({ one: { name, program, file } }) => ({ ...program, name: `${name}.exe`, file }));
+  const linker = linkerFlags(first.one.versions);
+  const withoutGo = () => goMissing(`${first.one.name}.exe`, first.lack);
+  await buildPrograms(builds, { folder: folderOf(label), label, linker, os: "windows", arch: "amd64", progress, withoutGo });
 }
 
 /** Why a program cannot be downloaded; nothing when it has been. */

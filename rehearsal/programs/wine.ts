@@ -6,10 +6,10 @@ import { fileURLToPath } from "node:url";
 import { hostPath, runOrFail } from "../host/command.ts";
 import type { Progress } from "../host/progress.ts";
 import { wineSettings } from "../machines/windowsRegistry.ts";
-import { defaultCache, seconds, withWorkFolder } from "./cache.ts";
+import { defaultCache, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Wanted } from "./catalog.ts";
 import { findOnPath } from "./onPath.ts";
-import { obtainWindowsPrograms, type WindowsPrograms } from "./windowsPrograms.ts";
+import { type Effort, obtainWindowsPrograms, type WindowsPrograms } from "./windowsPrograms.ts";
 
 /** Wine with what Windows programs need in it. */
 export interface Wine {
@@ -54,10 +54,10 @@ export async function findWine(): Promise<{ loader: string; server: string; gcc:
  * @returns the reason in words where the host lacks Wine or the compiler, or where that kubelet.exe is not at hand
  * @throws RehearsalError when something does not build
  */
-export async function obtainWine(progress: Progress, wanted: Wanted): Promise<Wine | string> {
+export async function obtainWine(progress: Progress, wanted: Wanted, effort: Effort): Promise<Wine | string> {
   const found = await findWine();
   if (typeof found === "string") return found;
-  const programs = await obtainWindowsPrograms(progress, wanted);
+  const programs = await obtainWindowsPrograms(progress, wanted, effort);
   if (typeof programs === "string") return programs;
   const { loader, server } = found;
   return { loader, server, template: await obtainTemplate({ ...found, progress }), programs };
@@ -78,21 +78,25 @@ async function obtainTemplate(tools: Tools): Promise<string> {
   const template = join(folder, "prefix");
   if (existsSync(template)) return template;
   const start = performance.now();
-  await withWorkFolder(folder, async (work) => {
-    const prefix = join(work, "prefix");
-    await makePrefix(prefix, tools);
-    const system = join(prefix, "drive_c/windows/system32");
-    for (const [name, sources] of Object.entries(shims)) {
-      const files = sources.map((source) => join(shimFolder, source));
-      await runOrFail([tools.gcc, ...compilerFlags, "-o", join(work, name), ...files, "-ladvapi32"]);
-      await rm(join(system, name), { force: true });
-      await copyFile(join(work, name), join(system, name));
-    }
-    await appendFile(join(prefix, "user.reg"), wineSettings);
-    await rename(prefix, template);
+  await withLock(join(defaultCache(), "lock"), tools.progress, async () => {
+    if (!existsSync(template)) await withWorkFolder(folder, (work) => makeTemplate(work, template, tools));
   });
   tools.progress.line(`Wine ${version.trim()}: prefix and shims made in ${seconds(start)}`);
   return template;
+}
+
+async function makeTemplate(work: string, template: string, tools: Tools): Promise<void> {
+  const prefix = join(work, "prefix");
+  await makePrefix(prefix, tools);
+  const system = join(prefix, "drive_c/windows/system32");
+  for (const [name, sources] of Object.entries(shims)) {
+    const files = sources.map((source) => join(shimFolder, source));
+    await runOrFail([tools.gcc, ...compilerFlags, "-o", join(work, name), ...files, "-ladvapi32"]);
+    await rm(join(system, name), { force: true });
+    await copyFile(join(work, name), join(system, name));
+  }
+  await appendFile(join(prefix, "user.reg"), wineSettings);
+  await rename(prefix, template);
 }
 
 /** A prefix whose system folder has links to Wine's libraries, not copies: 650 MB less. */

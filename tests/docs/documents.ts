@@ -30,9 +30,9 @@ export function readDocument(file: string): Document {
   return { file, text, ...split(text) };
 }
 
-/** Every document: those at the root, in docs and its folders. */
+/** Every document: those at the root, in docs and in docs/adr. */
 export function documents(): readonly Document[] {
-  return ["", "docs", "docs/adr", "docs/operations"]
+  return ["", "docs", "docs/adr"]
     .flatMap((folder) => readdirSync(path.join(root, folder)).map((name) => path.join(folder, name)))
     .filter((file) => file.endsWith(".md"))
     .map(readDocument);

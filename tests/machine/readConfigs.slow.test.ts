@@ -60,7 +60,7 @@ describe("configuration files as upstream's own code reads them", () => {
   });
 
   it("are read by the containerd minor that the machines run", () => {
-    const goMod = readFileSync(new URL("../../tools/checkers/go.mod", import.meta.url), "utf8");
+    const goMod = readFileSync(new URL("../../tools/readers/go.mod", import.meta.url), "utf8");
     const pinned = /^\tgithub\.com\/containerd\/containerd\/v2 v(\d+\.\d+)\./m.exec(goMod)?.[1];
     assert.deepEqual(
       minors.map(({ components }) => minorOf(components.containerd)),

@@ -21,7 +21,7 @@ const answers = z.array(z.strictObject({ problem: z.string().optional(), read: z
 
 /** What the programs make of texts. */
 function read(test: Context, ...texts: readonly Text[]) {
-  const { status, stdout, stderr } = goRun(test, "tools/readers", ".", [], JSON.stringify(texts));
+  const { status, stdout, stderr } = goRun(test, "tools/readers", "./texts", [], JSON.stringify(texts));
   assert.equal(status, 0, stderr);
   return answers.parse(JSON.parse(stdout));
 }

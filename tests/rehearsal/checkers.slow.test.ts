@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
@@ -9,10 +9,11 @@ import { type CheckerOptions, type Checkers, obtainCheckers } from "../../rehear
 /** Go as far as the build needs it: a program that answers each request with what it was built from. */
 const fakeGo = `#!/bin/bash
 mod=go.mod
-while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift ;; -modfile=*) mod=\${1#*=} ;; esac; last=$1; shift; done
-[ "$last" != "$FAIL_PACKAGE" ] || { echo "no such module" >&2; exit 1; }
-echo "$last" >> "$PWD/built.log"
-printf '#!/bin/bash\\ncat >/dev/null\\necho %q\\n' "[{\\"id\\":\\"a\\",\\"problems\\":[\\"$last $mod\\"]}]" > "$out"
+packages=()
+while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift ;; -ldflags) shift ;; -modfile=*) mod=\${1#*=} ;; ./*) packages+=("$1") ;; esac; shift; done
+[[ " \${packages[*]} " != *" $FAIL_PACKAGE "* ]] || { echo "no such module" >&2; exit 1; }
+echo "\${packages[*]}" >> "$LOG"
+printf '#!/bin/bash\\ncat >/dev/null\\necho %q\\n' "[{\\"id\\":\\"a\\",\\"problems\\":[\\"\${packages[*]} $mod\\"]}]" > "$out"
 /bin/chmod +x "$out"
 `;
 
@@ -20,18 +21,28 @@ describe("obtainCheckers", () => {
   let folder = "";
   let lines: string[] = [];
 
+  const source = () => path.join(folder, "module/check-kubelet/main.go");
+
   beforeEach(() => {
     folder = mkdtempSync(path.join(tmpdir(), "fenestra-checkers-"));
-    for (const name of ["module/cmd", "go", "empty"]) mkdirSync(path.join(folder, name), { recursive: true });
+    for (const name of ["module/check-kubelet", "module/readers/check-containerd", "go", "empty"])
+      mkdirSync(path.join(folder, name), { recursive: true });
     writeFileSync(path.join(folder, "module/go.mod"), "module x\n\nrequire (\n\tk8s.io/kubernetes v1.36.3\n)\n");
-    for (const minor of ["1.35", "1.37"]) writeFileSync(path.join(folder, `module/kubernetes-${minor}.mod`), "");
-    writeFileSync(path.join(folder, "module/cmd/main.go"), "package main\n");
+    const other = [
+      "readers/go.mod",
+      "readers/go.sum",
+      "go.sum",
+      ...["1.35", "1.37"].flatMap((minor) => [`kubernetes-${minor}.mod`, `kubernetes-${minor}.sum`]),
+    ];
+    for (const name of other) writeFileSync(path.join(folder, "module", name), "");
+    writeFileSync(source(), "package main\n");
+    process.env.LOG = path.join(folder, "built.log");
     writeFileSync(path.join(folder, "go/go"), fakeGo, { mode: 0o755 });
     lines = [];
   });
   afterEach(() => {
     rmSync(folder, { recursive: true, force: true });
-    delete process.env.FAIL_PACKAGE;
+    for (const name of ["FAIL_PACKAGE", "LOG"]) delete process.env[name];
   });
 
   const obtain = (more: Partial<CheckerOptions> = {}): Promise<Checkers> =>
@@ -43,52 +54,47 @@ describe("obtainCheckers", () => {
       ...more,
     });
   const built = (): readonly string[] => {
-    const log = readFileSync(path.join(folder, "module/built.log"), "utf8");
+    const log = readFileSync(path.join(folder, "built.log"), "utf8");
     return log.trimEnd().split("\n");
   };
 
   it("builds each program once, and a changed source anew", async () => {
     const checkers = await obtain();
     assert.deepEqual([...checkers.kubelet.keys()].sort(), ["1.35", "1.36", "1.37"]);
-    assert.deepEqual(built(), ["./cmd/check-containerd", ...Array(3).fill("./cmd/check-kubelet")]);
-    assert.deepEqual(lines, [
-      "building from tools/checkers: check-containerd, check-kubelet-1.36, check-kubelet-1.35, check-kubelet-1.37",
-      "check-containerd: building, 1 of 4; about 6 minutes to go",
-      "check-containerd: built in T s",
-      "check-kubelet-1.36: building, 2 of 4; about 5 minutes to go",
+    assert.deepEqual(built(), [...Array(3).fill("./check-kubelet"), "./check-containerd"]);
+    assert.deepEqual(lines.slice(0, 2), [
+      "building from tools: check-kubelet-1.36 (about 10 s the first time on 2 processors)",
       "check-kubelet-1.36: built in T s",
-      "check-kubelet-1.35: building, 3 of 4; about 3 minutes to go",
-      "check-kubelet-1.35: built in T s",
-      "check-kubelet-1.37: building, 4 of 4; about 2 minutes to go",
-      "check-kubelet-1.37: built in T s",
     ]);
     assert.deepEqual(await obtain({ path: path.join(folder, "empty") }), checkers);
     assert.equal(built().length, 4);
-    writeFileSync(path.join(folder, "module/cmd/main.go"), "package main // changed\n");
-    assert.notEqual((await obtain()).containerd, checkers.containerd);
-    assert.equal(built().length, 8);
-    assert.deepEqual(readdirSync(path.dirname(checkers.containerd)).sort(), [
-      "check-containerd",
-      "check-kubelet-1.35",
-      "check-kubelet-1.36",
-      "check-kubelet-1.37",
-    ]);
+    writeFileSync(source(), "package main // changed\n");
+    const again = await obtain();
+    assert.equal(again.containerd, checkers.containerd);
+    assert.notDeepEqual(again.kubelet, checkers.kubelet);
+    assert.equal(built().length, 7);
+  });
+
+  it("is left to one of two processes that want the same at the same time", async () => {
+    const [first, second] = await Promise.all([obtain({ minors: ["1.36"] }), obtain({ minors: ["1.36"] })]);
+    assert.deepEqual(first, second);
+    assert.deepEqual(built(), ["./check-kubelet", "./check-containerd"]);
   });
 
   it("builds no kubelet that is not asked for", async () => {
     const checkers = await obtain({ minors: ["1.37"] });
     assert.deepEqual([...checkers.kubelet.keys()], ["1.37"]);
-    assert.deepEqual(built(), ["./cmd/check-containerd", "./cmd/check-kubelet"]);
+    assert.deepEqual(built(), ["./check-kubelet", "./check-containerd"]);
   });
 
   it("asks the program of the request's kind and minor", async () => {
     const checkers = await obtain();
     const ask = async (kind: ConfigRequest["kind"], minor: string) =>
       (await checkConfigs(checkers, [{ id: "a", kind, os: "linux", minor, text: "" }])).get("a");
-    assert.deepEqual(await ask("kubelet", "1.35"), ["./cmd/check-kubelet kubernetes-1.35.mod"]);
-    assert.deepEqual(await ask("kubelet", "1.36"), ["./cmd/check-kubelet go.mod"]);
-    assert.deepEqual(await ask("kubelet", "1.37"), ["./cmd/check-kubelet kubernetes-1.37.mod"]);
-    assert.deepEqual(await ask("containerd", "1.35"), ["./cmd/check-containerd go.mod"]);
+    assert.deepEqual(await ask("kubelet", "1.35"), ["./check-kubelet kubernetes-1.35.mod"]);
+    assert.deepEqual(await ask("kubelet", "1.36"), ["./check-kubelet go.mod"]);
+    assert.deepEqual(await ask("kubelet", "1.37"), ["./check-kubelet kubernetes-1.37.mod"]);
+    assert.deepEqual(await ask("containerd", "1.35"), ["./check-containerd go.mod"]);
   });
 
   it("takes a request without an answer for an error", async () => {
@@ -102,7 +108,7 @@ describe("obtainCheckers", () => {
       assert.equal(
         error.message,
         [
-          "Go, which builds check-containerd, check-kubelet-1.36 from tools/checkers, is not on PATH.",
+          "Go, which builds check-kubelet-1.36 from tools, is not on PATH.",
           "  - install Go 1.26 or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)",
         ].join("\n"),
       );
@@ -113,7 +119,7 @@ describe("obtainCheckers", () => {
   it("names a minor that is not pinned, with those that are", async () => {
     await assert.rejects(
       obtain({ minors: ["1.34"] }),
-      /^RehearsalError: tools\/checkers pins no Kubernetes 1\.34; there are 1\.35, 1\.36, 1\.37\.\n/,
+      /^RehearsalError: tools pins no Kubernetes 1\.34; there are 1\.35, 1\.36, 1\.37\.\n/,
     );
     await assert.rejects(
       checkConfigs(await obtain({ minors: ["1.36"] }), [{ id: "a", kind: "kubelet", os: "linux", minor: "1.35", text: "" }]),
@@ -122,11 +128,11 @@ describe("obtainCheckers", () => {
   });
 
   it("tells why a build failed, and keeps nothing of it", async () => {
-    process.env.FAIL_PACKAGE = "./cmd/check-kubelet";
+    process.env.FAIL_PACKAGE = "./check-kubelet";
     await assert.rejects(obtain(), /go build of check-kubelet-1\.36 in .* failed with exit code 1:\nno such module/);
     delete process.env.FAIL_PACKAGE;
     const checkers = await obtain();
-    assert.deepEqual(built(), ["./cmd/check-containerd", ...Array(3).fill("./cmd/check-kubelet")]);
+    assert.deepEqual(built(), [...Array(3).fill("./check-kubelet"), "./check-containerd"]);
     assert.equal(checkers.kubelet.size, 3);
   });
 });

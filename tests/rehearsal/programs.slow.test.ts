@@ -27,12 +27,17 @@ require (
 const arch = process.arch === "x64" ? "amd64" : "arm64";
 const kubernetesNames = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl", "kubelet"];
 
-/** Go as far as the build needs it: writes its working folder, arguments and settings into the file after `-o`. */
+/** Go as far as the build needs it: writes its working folder, arguments and settings into each program. */
 const fakeGo = `#!/bin/bash
-while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift ;; -ldflags) flags=$2; shift ;; -modfile=*) mod=/\${1#*=} ;; *) last=$1 ;; esac; shift; done
-[ "$last" != "$FAIL_PACKAGE" ] || { echo "no such module" >&2; exit 1; }
+packages=()
+while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift ;; -ldflags) flags=$2; shift ;; -modfile=*) mod=/\${1#*=} ;; */*) packages+=("$1") ;; esac; shift; done
+[[ " \${packages[*]} " != *" $FAIL_PACKAGE "* ]] || { echo "no such module" >&2; exit 1; }
 /bin/sleep "\${GO_SECONDS:-0}"
-echo "$last|$PWD$mod|$CGO_ENABLED|$GOOS/$GOARCH|$flags" > "$out"
+for each in "\${packages[@]}"; do
+  name=\${each%/v3}; file=$out
+  [ "\${#packages[@]}" = 1 ] || file=$out\${name##*/}
+  echo "$each|$PWD$mod|$CGO_ENABLED|$GOOS/$GOARCH|$flags" > "$file"
+done
 `;
 
 describe("obtainPrograms", () => {
@@ -44,7 +49,7 @@ describe("obtainPrograms", () => {
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "fenestra-programs-"));
-    for (const name of ["bin", "tools", "go"]) mkdirSync(join(folder, name));
+    for (const name of ["bin", "go", "tools/runtime", "tools/check-kubelet"]) mkdirSync(join(folder, name), { recursive: true });
     writeFileSync(join(folder, "tools", "go.mod"), goMod);
     writeFileSync(join(folder, "tools", "go.sum"), "a sum\n");
     writeFileSync(join(folder, "go", "go"), fakeGo, { mode: 0o755 });
@@ -121,6 +126,7 @@ describe("obtainPrograms", () => {
     programNames.map((name) => `${name} ${name === "kwok" ? "0.8.0" : name.startsWith("etcd") ? "3.6.16" : "1.36.3"} ${origin}`);
   const cached = () =>
     readdirSync(join(folder, "cache"))
+      .filter((key) => key !== "lock")
       .flatMap((key) => readdirSync(join(folder, "cache", key)))
       .sort();
 
@@ -177,14 +183,14 @@ describe("obtainPrograms", () => {
     assert.deepEqual([programs.kwok.origin, programs.etcd.origin], ["built", "download"]);
     assert.equal(
       lines.find((line) => line.startsWith("official"))?.replace(bases.kwokRelease, "BASE"),
-      "official download not reachable, building from tools/: kwok (about 20 s the first time on 2 processors)\nBASE/v0.8.0: HTTP 404",
+      "official download not reachable: kwok\nBASE/v0.8.0: HTTP 404",
     );
     const flags =
       "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1" +
       " -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/client-go/pkg/version.gitVersion=v1.36.3";
     const built = readFileSync(programs.kwok.path, "utf8");
     assert.equal(built, `sigs.k8s.io/kwok/cmd/kwok|${join(folder, "tools")}|0|linux/${arch}|${flags}\n`);
-    assert.ok(lines.includes("kwok 0.8.0: built in T s"), lines.join("\n"));
+    assert.ok(lines.includes("kwok, container-runtime: built in T s"), lines.join("\n"));
   });
 
   it("takes what depends on the minor from the module file of that minor, everything else from go.mod", async () => {
@@ -221,7 +227,7 @@ describe("obtainPrograms", () => {
     const programs = await obtain({ bases, path: join(folder, "go"), limits: { connectMs: 50 } }, { heartbeatMs: 10 });
     assert.deepEqual(summary(programs), everything("built"));
     assert.equal(requests.length, 3);
-    assert.ok(lines.includes("kube-apiserver: still building after T s"), lines.join("\n"));
+    assert.ok(lines.includes("tools: still building after T s"), lines.join("\n"));
   });
 
   it("uses programs on PATH whose minor version fits and names those that do not", async () => {
@@ -276,14 +282,24 @@ describe("obtainPrograms", () => {
     });
   });
 
-  it("shows the end of a failed build's output, keeps what was built before, and goes on from there", async () => {
+  it("shows the end of a failed build's output and keeps nothing of it", async () => {
     const bases = await serve();
     process.env.FAIL_PACKAGE = "k8s.io/kubernetes/cmd/kubeadm";
-    await assert.rejects(obtain({ bases, path: join(folder, "go") }), /go build of kubeadm in .* failed with exit code 1:\nno such module/);
-    assert.deepEqual(cached(), ["kube-apiserver", "kube-controller-manager", "kube-scheduler"]);
-    delete process.env.FAIL_PACKAGE;
+    await assert.rejects(
+      obtain({ bases, path: join(folder, "go") }),
+      /go build of kube-apiserver, .* failed with exit code 1:\nno such module/,
+    );
+    assert.deepEqual(cached(), []);
+  });
+
+  it("builds with one call, and what is made of Kubernetes' code beside it", async () => {
+    const bases = await serve();
     const programs = await obtain({ bases, path: join(folder, "go") });
-    assert.deepEqual([programs["kube-apiserver"].origin, programs.kubeadm.origin], ["cache", "built"]);
+    assert.deepEqual(summary(programs), everything("built"));
+    assert.deepEqual(cached(), [...programNames, "container-runtime", "check-kubelet-1.36"].sort());
+    const [line, ...more] = lines.filter((text) => text.startsWith("building"));
+    assert.match(line ?? "", /^building from tools: kube-apiserver, .*, check-kubelet-1\.36 \(about 6 minutes /);
+    assert.deepEqual(more, []);
   });
 
   it("removes the work folder of a process that was killed", async () => {

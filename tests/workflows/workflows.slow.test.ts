@@ -131,7 +131,7 @@ describe("the workflows", () => {
     const scratch = mkdtempSync(path.join(tmpdir(), "fenestra-actionlint-"));
     after(() => rmSync(scratch, { recursive: true }));
     const lint = (test: Context, ...files: readonly string[]) =>
-      goRun(test, "tools/actionlint", "github.com/rhysd/actionlint/cmd/actionlint", ["-no-color", ...files]);
+      goRun(test, "tools/readers", "github.com/rhysd/actionlint/cmd/actionlint", ["-no-color", ...files]);
 
     it("are right", function () {
       const files = readdirSync(folder).map((file) => path.join(folder, file));

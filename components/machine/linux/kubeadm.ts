@@ -88,7 +88,8 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
     clusterName: spec.name,
     kubernetesVersion: `v${kubernetes.version}`,
     controlPlaneEndpoint: `${endpoint.host}:${ports.api}`,
-    encryptionAlgorithm: spec.facts.access.keyAlgorithm,
+    // Azure's load balancers probe /readyz over TLS, and only RSA keys are known to work with them; CAPZ and ARO use RSA too.
+    encryptionAlgorithm: spec.cloud === "azure" ? "RSA-2048" : "ECDSA-P256",
     networking: {
       dnsDomain: kubernetes.clusterDomain,
       podSubnet: kubernetes.podCidr,

@@ -1,5 +1,4 @@
 import type { Cloud } from "../../config/schema.ts";
-import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { RegistryKey } from "../../model/machineParts.ts";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
@@ -90,7 +89,8 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwo
     registry: [...registry, ...clocks[cloud].registry, ...network.windows.registry],
     servicesOff: ["wuauserv", "UsoSvc"],
     dynamicPorts,
-    excludedUdpPorts: cloudFacts[cloud].network.deafUdpPorts,
+    // Azure drops traffic from this port (Azure/AKS#2988).
+    excludedUdpPorts: cloud === "azure" ? [65_330] : [],
     clock: clocks[cloud].calls,
     defender: {
       // By name: containerd runs some of them from other folders.

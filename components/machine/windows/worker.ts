@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
-import { heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
+import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { CloudAccess } from "../cloudAccess.ts";
@@ -99,6 +99,9 @@ export const podColumns = [
   "DELETED:.metadata.deletionTimestamp",
 ].join(",");
 
+/** Where the extension that runs the custom data keeps its status (Azure documentation, troubleshoot artifacts in DevTest Labs). */
+const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
+
 /** Payload of a Windows worker. Contains no secret. */
 export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const { spec, pool } = args;
@@ -156,8 +159,6 @@ function cloudData(cloud: CloudAccess) {
 /** Every setting of a pool's machines as data, read by the scripts. */
 export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
-  const { windows: facts } = spec.facts.machines;
-  const { drain, spotDrain } = spec.facts.timings;
   const ofPods = spec.kubernetes.podNetwork;
   const rules = stagesOf(spec, pool);
   const sections = stageSections({ spec, pool, access }, configs);
@@ -168,9 +169,11 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     kubernetes: spec.kubernetes.version,
     cloud: cloudData(cloud),
     lifecycle: lifecycle ?? null,
-    foreground: facts.foreground,
-    statusFiles: facts.statusFiles,
-    console: facts.console,
+    // Azure's extension reports the first wave; EC2Launch does not survive a reboot from within, so there the task does it all.
+    foreground: cloud.kind === "azure",
+    statusFiles: cloud.kind === "azure" ? extensionStatus : "",
+    // On Azure the Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").
+    console: cloud.kind === "aws" ? "COM1" : "",
     protected: protectedFolders([
       ...ofPods.windows.protectedFolders,
       ...(spec.credentials.registries.length === 0 ? [] : [registryConfigDir.windows]),
@@ -197,10 +200,10 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     ...ofPods.windows.data,
     kubeProxy: kubeProxyProgram(spec),
     drain: {
-      seconds: drain.windows,
-      spotSeconds: spotDrain.windows,
+      seconds: drainSeconds.windows[cloud.kind],
+      spotSeconds: drainSeconds.spot.windows[cloud.kind],
       ...windowsDrain,
-      events: facts.drainEvents,
+      events: cloud.kind === "azure" ? ["Terminate", "Preempt"] : [],
       columns: podColumns,
     },
     watch: {
@@ -214,7 +217,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     },
     // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.
     prePull: { images: [windowsImage(spec.artifacts, "servercore", pool.release)], afterSeconds: prePullSeconds },
-    cloudLogs: facts.cloudLogs,
+    cloudLogs: cloud.kind === "aws" ? ["C:\\ProgramData\\Amazon\\EC2Launch\\log"] : ["C:\\WindowsAzure\\Logs\\Plugins"],
   };
 }
 

@@ -1,4 +1,5 @@
 import { type ClusterSpec, clientLimits } from "../../../components/model/clusterSpec.ts";
+import { knownRegions } from "../../../components/model/regions.ts";
 import { key, type Rule } from "./rule.ts";
 
 /** Nodes up to which each size tier is meant, as the setting's description has it. */
@@ -69,7 +70,7 @@ export const sizeRules: readonly Rule[] = [
           },
         ],
   ({ spec }) =>
-    spec.facts.regions.known.includes(spec.region)
+    knownRegions[spec.cloud].includes(spec.region)
       ? []
       : [
           {

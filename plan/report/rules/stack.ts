@@ -8,6 +8,28 @@ import { type Found, key, production, type Rule, worse } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
 
+/** Regions without zones; a region may get some later, so this refuses nothing (MicrosoftDocs/azure-docs: articles/reliability/regions-list.md). */
+const azureWithoutZones: ReadonlySet<string> = new Set([
+  "australiacentral",
+  "australiacentral2",
+  "australiasoutheast",
+  "brazilsoutheast",
+  "canadaeast",
+  "francesouth",
+  "germanynorth",
+  "koreasouth",
+  "northcentralus",
+  "norwaywest",
+  "southafricawest",
+  "southindia",
+  "switzerlandwest",
+  "uaecentral",
+  "ukwest",
+  "westcentralus",
+  "westindia",
+  "westus",
+]);
+
 /** `windows-2022 or windows-2025`. */
 const supportedReleases = windowsReleases.flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : [])).join(" or ");
 
@@ -78,13 +100,13 @@ export const stackRules: readonly Rule[] = [
         ]
       : [],
   ({ spec }) =>
-    spec.facts.regions.withoutZones.has(spec.region)
+    spec.cloud === "azure" && azureWithoutZones.has(spec.region)
       ? [
           {
             id: "region-without-zones",
             level: "warning",
             path: key("region"),
-            message: `${spec.facts.words.title} lists ${spec.region} without availability zones, which the cluster's addresses, load balancers and disks need.`,
+            message: `Azure lists ${spec.region} without availability zones, which the cluster's addresses, load balancers and disks need.`,
             remedy: "Choose a region with zones; az vm list-skus --location shows those of a size.",
           },
         ]

@@ -1,5 +1,4 @@
-// Command pulumi reads a project and its stack files with the code of the Pulumi CLI, and says what the CLI would refuse. It is a module
-// besides the others so that a change here does not touch the programs of the rehearsal.
+// Command pulumi reads a project and its stack files with the code of the Pulumi CLI, and says what the CLI would refuse.
 //
 //	pulumi FOLDER CLI-VERSION...
 //

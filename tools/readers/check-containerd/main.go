@@ -5,9 +5,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
+	stdlog "log"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -23,17 +25,39 @@ import (
 	"github.com/containerd/plugin"
 	"github.com/containerd/plugin/registry"
 	"github.com/pelletier/go-toml/v2"
-
-	"fenestra.dev/checkers/internal/requests"
 )
+
+// request is one file to check, of a machine with linux or windows.
+type request struct{ ID, OS, Text string }
+
+// answer has an empty list when the file is fine.
+type answer struct {
+	ID       string   `json:"id"`
+	Problems []string `json:"problems"`
+}
+
+// serve answers a JSON list of requests on standard input.
+func serve(check func(request) []string) {
+	var requests []request
+	if err := json.NewDecoder(os.Stdin).Decode(&requests); err != nil {
+		stdlog.Fatal(err)
+	}
+	answers := []answer{}
+	for _, one := range requests {
+		answers = append(answers, answer{one.ID, append([]string{}, check(one)...)})
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(answers); err != nil {
+		stdlog.Fatal(err)
+	}
+}
 
 func main() {
 	log.L.Logger.SetOutput(io.Discard)
 	heard := &warnings{}
 	log.L.Logger.AddHook(heard)
-	requests.Serve(func(request requests.Request) []string {
+	serve(func(one request) []string {
 		heard.texts = nil
-		err := check(request)
+		err := check(one)
 		problems := heard.texts
 		if err != nil {
 			problems = append(problems, err...)
@@ -43,7 +67,7 @@ func main() {
 }
 
 // check returns what containerd refuses; what it only warns of is heard from its log.
-func check(request requests.Request) []string {
+func check(request request) []string {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "check-containerd-")
 	if err != nil {

@@ -1,8 +1,7 @@
-// Command readers reads small texts with the code of the programs that they are for. Unlike those programs, which pass over a key that they
+// Command texts reads small texts with the code of the programs that they are for. Unlike those programs, which pass over a key that they
 // do not know, it takes one for a problem.
 //
-// Standard input is a JSON list of texts, standard output the list of what each was read as. It is a module besides the others so that a
-// change here does not touch the programs of the rehearsal.
+// Standard input is a JSON list of texts, standard output the list of what each was read as.
 package main
 
 import (

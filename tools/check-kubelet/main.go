@@ -3,8 +3,11 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,9 +21,31 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
-
-	"fenestra.dev/checkers/internal/requests"
 )
+
+// request is one file to check, of a machine with linux or windows.
+type request struct{ ID, OS, Text string }
+
+// answer has an empty list when the file is fine.
+type answer struct {
+	ID       string   `json:"id"`
+	Problems []string `json:"problems"`
+}
+
+// serve answers a JSON list of requests on standard input.
+func serve(check func(request) []string) {
+	var requests []request
+	if err := json.NewDecoder(os.Stdin).Decode(&requests); err != nil {
+		log.Fatal(err)
+	}
+	answers := []answer{}
+	for _, one := range requests {
+		answers = append(answers, answer{one.ID, append([]string{}, check(one)...)})
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(answers); err != nil {
+		log.Fatal(err)
+	}
+}
 
 func main() {
 	// As cmd/kubelet/app/server.go does; the other feature gates register themselves with k8s.io/kubernetes/pkg/features.
@@ -31,10 +56,10 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	requests.Serve(func(request requests.Request) []string { return check(codecs, request) })
+	serve(func(one request) []string { return check(codecs, one) })
 }
 
-func check(codecs *serializer.CodecFactory, request requests.Request) []string {
+func check(codecs *serializer.CodecFactory, request request) []string {
 	object, kind, err := decode(codecs, request.Text)
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		return messages(strict.Errors())
