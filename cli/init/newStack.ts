@@ -1,5 +1,6 @@
 import { stringify } from "yaml";
 import type { Cloud } from "../../components/config/schema.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import type { WindowsFacts } from "../../components/model/operatingSystems.ts";
 
 /** What a new stack file is made from. */
@@ -27,13 +28,13 @@ export const defaultRegions: Readonly<Record<Cloud, string>> = { aws: "eu-centra
 
 /** The first zones of a region: `eu-central-1a` on AWS, `1` on Azure. */
 export function zonesOf(cloud: Cloud, region: string, count: number): readonly string[] {
-  return (cloud === "aws" ? ["a", "b", "c"].map((letter) => `${region}${letter}`) : ["1", "2", "3"]).slice(0, count);
+  return cloudFacts[cloud].zones.first(region).slice(0, count);
 }
 
 /** Text of the stack file, with comments where the reader decides next. It may still break a rule: the caller checks it before it is written. */
 export function newStackText(stack: NewStack): string {
   const { cloud, production } = stack;
-  const account = cloud === "aws" ? "AWS account" : "Azure subscription";
+  const account = cloudFacts[cloud].words.account;
   const pools = [{ name: "linux", os: "linux" }, ...stack.windows.map((os) => ({ name: os.replace("windows-", "win"), os }))];
   return [
     "# yaml-language-server: $schema=./schema.json",
@@ -50,10 +51,9 @@ export function newStackText(stack: NewStack): string {
       ? ["  # Protects the etcd disks and the keys from deletion, leaves the samples out.", "  fenestra:environment: production"]
       : []),
     "  fenestra:network:",
-    // Accounts of AWS do not have the same letters, and new ones lack some (EC2, DescribeAvailabilityZones).
-    `    # Check that you have these: ${zoneQuery(stack)}`,
+    `    # Check that you have these: ${cloudFacts[cloud].zones.query(stack.region)}`,
     "    # In this order for ever. A zone can be added only while each control-plane machine has one for itself.",
-    `    zones: [${stack.zones.map(cloud === "aws" ? scalar : text).join(", ")}]`,
+    `    zones: [${stack.zones.map(scalar).join(", ")}]`,
     ...(production ? ["    nat: perZone"] : []),
     ...(production ? ["  fenestra:controlPlane:", "    replicas: 3"] : []),
     ...access(stack),
@@ -61,13 +61,6 @@ export function newStackText(stack: NewStack): string {
     ...pools.flatMap(({ name, os }) => [`    - name: ${name}`, `      os: ${os}`, "      count: 2"]),
     "",
   ].join("\n");
-}
-
-/** The command that lists the zones of a region that an account can use. */
-function zoneQuery({ cloud, region }: NewStack): string {
-  return cloud === "aws"
-    ? `aws ec2 describe-availability-zones --region ${region}`
-    : `az vm list-skus --location ${region} --resource-type virtualMachines --zone`;
 }
 
 function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[] {

@@ -1,4 +1,5 @@
 import { dnsName, nameForm } from "../../components/config/forms.ts";
+import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
 import { type WindowsFacts, windowsReleases } from "../../components/model/operatingSystems.ts";
 import { type Terminal, UsageError } from "../exit.ts";
 import { defaultRegions, type NewStack, zonesOf } from "./newStack.ts";
@@ -81,7 +82,7 @@ const cloudQuestion: Question<NewStack["cloud"]> = {
   option: "cloud",
   ask: "Cloud, aws or azure",
   allowed: "aws, azure",
-  read: (answer) => (answer === "aws" || answer === "azure" ? answer : undefined),
+  read: (answer) => cloudNames.find((name) => name === answer),
 };
 
 const regionQuestion: Question<string> = {

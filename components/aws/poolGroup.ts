@@ -1,9 +1,10 @@
 import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { ClusterIdentity } from "../model/nodeSettings.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
-import { joinSeconds, terminationSeconds } from "../model/timings.ts";
+import { joinSeconds } from "../model/timings.ts";
 import { clusterTag } from "./policyDocument.ts";
 
 /** Names of the lifecycle hooks that a machine completes itself: at launch when its node has joined, at the end when it is drained. */
@@ -30,7 +31,7 @@ export function groupHooks(pool: PoolSpec): readonly Hook[] {
       name: lifecycleHooks.terminate,
       lifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING",
       defaultResult: "CONTINUE",
-      heartbeatTimeout: terminationSeconds.aws[pool.os],
+      heartbeatTimeout: cloudFacts.aws.timings.termination[pool.os],
     },
   ];
 }
@@ -47,7 +48,7 @@ export function rollingMaximum(pool: PoolSpec): number {
 export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   const group = `--region ${spec.region} --auto-scaling-group-name ${groupName(spec.name, pool.name)}`;
   return {
-    drainSeconds: terminationSeconds.aws[pool.os],
+    drainSeconds: cloudFacts.aws.timings.termination[pool.os],
     replaces: true,
     joinHelp: [
       `Was a machine started: aws autoscaling describe-scaling-activities ${group};`,

@@ -1,10 +1,11 @@
 import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { ClusterIdentity, NodeSettings } from "../model/nodeSettings.ts";
 import { podsOfWorker } from "../model/podAddressing.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
-import { joinSeconds, terminationSeconds } from "../model/timings.ts";
+import { joinSeconds } from "../model/timings.ts";
 import { resourceGroupName } from "./network.ts";
 
 /**
@@ -34,7 +35,7 @@ export function updateMinutes(pool: PoolSpec): number {
   const most = Math.max(1, groupSize(pool).maxSize);
   const batches = Math.ceil(most / Math.max(1, Math.floor((most * rollingBatch(pool)) / 100)));
   const goneAfter = 5;
-  const batch = (joinSeconds[pool.os] + terminationSeconds.azure[pool.os]) / 60 + goneAfter;
+  const batch = (joinSeconds[pool.os] + cloudFacts.azure.timings.termination[pool.os]) / 60 + goneAfter;
   return Math.max(leastUpdate, batches * batch);
 }
 
@@ -43,7 +44,7 @@ export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, 
   const group = groupName(spec.name, pool.name);
   const set = `--resource-group ${resourceGroupName(spec)} --name ${group}`;
   return {
-    drainSeconds: terminationSeconds.azure[pool.os],
+    drainSeconds: cloudFacts.azure.timings.termination[pool.os],
     // A spot set is not rolled, see `upgradePolicy`.
     replaces: !pool.spot,
     joinHelp: [

@@ -1,6 +1,6 @@
 import type * as inputs from "@pulumi/azure-native/types/input.js";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { PoolSpec } from "../model/pools.ts";
-import { terminationSeconds } from "../model/timings.ts";
 
 /** How a scale set's machines are bought, as part of its profile: licence, reserved capacity, spot. A spot machine gets no notice of its end. */
 export function purchase(
@@ -21,7 +21,7 @@ export function purchase(
           scheduledEventsProfile: {
             terminateNotificationProfile: {
               enable: true,
-              notBeforeTimeout: `PT${terminationSeconds.azure[pool.os] / 60}M`,
+              notBeforeTimeout: `PT${cloudFacts.azure.timings.termination[pool.os] / 60}M`,
             },
           },
         }),

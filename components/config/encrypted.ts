@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { configPrefix } from "./problem.ts";
 import type { StackConfig } from "./schema.ts";
 
@@ -12,10 +13,9 @@ const encryptedLogin = JSON.stringify({ username: encryptedText, password: encry
 const digestPlace = "DIGEST";
 
 /** Fakes of the settings that somebody may well encrypt. The host is reserved (RFC 2606, section 2). */
-const fakes: Readonly<Record<string, string | { readonly aws: string; readonly azure: string }>> = {
+const fakes: Readonly<Record<string, string>> = {
   "fenestra:httpProxy": `http://secret-${digestPlace}.invalid:3128`,
   "fenestra:proxyCredentials": encryptedLogin,
-  "fenestra:accountId": { aws: "000000000000", azure: "00000000-0000-0000-0000-000000000000" },
 };
 
 /**
@@ -28,8 +28,8 @@ export function fakeOf(key: string, cloud: unknown, encrypted: unknown): string 
 }
 
 function formOf(key: string, cloud: unknown): string {
-  const fake = Object.hasOwn(fakes, key) ? fakes[key] : undefined;
-  return typeof fake === "object" ? fake[cloud === "azure" ? "azure" : "aws"] : (fake ?? encryptedText);
+  if (key === "fenestra:accountId") return (Object.values(cloudFacts).find(({ name }) => name === cloud) ?? cloudFacts.aws).account.fake;
+  return (Object.hasOwn(fakes, key) ? fakes[key] : undefined) ?? encryptedText;
 }
 
 /** Whether it is an encrypted value: `{ secure: CIPHERTEXT }`. */
@@ -62,7 +62,7 @@ export function withoutLogins(config: StackConfig): StackConfig {
 export function encryptedKeys(config: Readonly<Record<string, string>>): readonly string[] {
   const isFake = (key: string, text: string): boolean => {
     const form = text.replace(/(?<=^http:\/\/secret-)[0-9a-f]{8}(?=\.)/, digestPlace);
-    return text.includes(encryptedText) || [formOf(key, "aws"), formOf(key, "azure")].includes(form);
+    return text.includes(encryptedText) || Object.keys(cloudFacts).some((cloud) => formOf(key, cloud) === form);
   };
   return Object.entries(config).flatMap(([key, text]) => (key.startsWith(configPrefix) && isFake(key, text) ? [key] : []));
 }

@@ -1,10 +1,5 @@
 import { z } from "zod";
-
-/** Disks that can be a system disk, per cloud (Amazon EBS User Guide, volume types; Azure documentation, managed disk types). */
-export const diskTypes = {
-  aws: ["gp3", "io2"],
-  azure: ["Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS"],
-} as const;
+import { diskTypes } from "../model/cloudFacts/facts.ts";
 
 /** Most characters of a script: with both of them, user data on Azure stays below its limit. */
 const longestHook = 12_000;
@@ -19,13 +14,10 @@ const hookForm = { patternErrorMessage: "ASCII, lines ended by a newline", examp
 
 /** A disk beyond its size. */
 const diskFields = {
-  type: z
-    .enum([...diskTypes.aws, ...diskTypes.azure])
-    .optional()
-    .meta({
-      description:
-        "Kind of disk: gp3 (default) or io2 on AWS; Premium_LRS (default), Premium_ZRS, StandardSSD_LRS or StandardSSD_ZRS on Azure.",
-    }),
+  type: z.enum(diskTypes).optional().meta({
+    description:
+      "Kind of disk: gp3 (default) or io2 on AWS; Premium_LRS (default), Premium_ZRS, StandardSSD_LRS or StandardSSD_ZRS on Azure.",
+  }),
   iops: z
     .int()
     .min(100)

@@ -4,7 +4,7 @@ import type { ApiClient } from "../gates/apiProbe.ts";
 import { policyGate } from "../gates/policyGate.ts";
 import { type PoolRoll, poolGate } from "../gates/poolGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { logServices, logsAccount } from "../model/logs.ts";
+import { logsAccount } from "../model/logs.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { accountKey, environmentNames } from "../model/workloadIdentity.ts";
 import { AddOn } from "./addOn.ts";
@@ -163,7 +163,7 @@ export class InCluster extends pulumi.ComponentResource {
 
 /** Variables of the identity that writes logs to a service of the cloud. */
 function logIdentity({ spec, workloadIdentity }: InClusterArgs): InClusterValues["logIdentity"] {
-  if (spec.addons.logs?.[logServices[spec.cloud]] === undefined) return undefined;
+  if (spec.addons.logs?.[spec.facts.access.logs] === undefined) return undefined;
   if (workloadIdentity === undefined) throw new RangeError("the collectors of logs need an identity");
   const own = workloadIdentity.environments.apply((all) => all[accountKey(logsAccount)] ?? {});
   return Object.fromEntries(environmentNames(spec.cloud).map((name) => [name, own.apply((variables) => variables[name] ?? "")]));

@@ -45,11 +45,8 @@ export interface ControlPlaneMember {
   readonly address: string;
 }
 
-/**
- * Largest and smallest network that the plan divides. On AWS the public part of a zone must be a /27, since the load balancers created by the
- * cloud controller require eight free addresses (Elastic Load Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
- */
-export const networkPrefixes = { largest: 16, smallest: { aws: 21, azure: 22 } } as const;
+/** Prefix of the largest network that the plan divides; the smallest is a fact of the cloud. */
+export const largestNetwork = 16;
 
 /** Both clouds reserve the first four addresses of a subnet and the last; starting at ten leaves room. */
 const firstMachineAddress = 10;

@@ -1,4 +1,4 @@
-import type { Cloud, StackConfig } from "../config/schema.ts";
+import type { StackConfig } from "../config/schema.ts";
 import { type Artifact, findArtifact } from "./artifacts.ts";
 import { otherReleases } from "./releases.ts";
 import type { ServiceAccountName } from "./workloadIdentity.ts";
@@ -11,9 +11,6 @@ export const logCollectors = ["control-plane", "linux", "windows"] as const;
 
 /** Which nodes a collector runs on. */
 export type LogCollector = (typeof logCollectors)[number];
-
-/** The services of the clouds that logs are written to by an identity; any other endpoint takes headers. */
-export const logServices = { aws: "cloudwatch", azure: "azureMonitor" } as const satisfies Record<Cloud, string>;
 
 /** The collector for Windows in the lock file. */
 const windowsCollector = { name: "otelcol-contrib", version: otherReleases["otelcol-contrib"], os: "windows" } as const;

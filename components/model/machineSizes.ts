@@ -63,12 +63,6 @@ export function awsMachineSize(name: string): MachineSize | undefined {
   };
 }
 
-/** The sizes known by name, in words. */
-export const sizesInWords = {
-  aws: "c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge",
-  azure: "B, F, and D and E from version 3 on",
-} as const;
-
 /** Multipliers of `xlarge` that AWS has used so far (Amazon EC2 instance types guide, specifications). */
 const awsMultiples = [1, 2, 3, 4, 6, 8, 9, 10, 12, 16, 18, 24, 32, 48, 64, 96];
 

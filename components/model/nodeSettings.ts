@@ -2,6 +2,7 @@ import type { Cloud, StackConfig } from "../config/schema.ts";
 import type { AddOns } from "./addOns.ts";
 import type { AddressPlan } from "./addressPlan.ts";
 import type { Artifact } from "./artifacts.ts";
+import type { CloudFacts } from "./cloudFacts/facts.ts";
 import type { Credentials } from "./credentials.ts";
 import type { ClusterAddresses } from "./podAddressing.ts";
 import type { PodNetwork } from "./podNetwork.ts";
@@ -10,6 +11,7 @@ import type { RegistryAccess } from "./registryAccess.ts";
 /** Identity of a cluster, shared by everything that belongs to it. */
 export interface ClusterIdentity {
   readonly cloud: Cloud;
+  readonly facts: CloudFacts;
   /** Name of the cluster, the prefix of its resource names. */
   readonly name: string;
   readonly region: string;

@@ -1,6 +1,7 @@
 import type { KubeletSettings } from "../config/flagSchema.ts";
 import type { Cloud, PoolConfig, StackConfig } from "../config/schema.ts";
-import { awsMachineSize, azureMachineSize, type MachineSize } from "./machineSizes.ts";
+import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
+import type { MachineSize } from "./machineSizes.ts";
 import { type LinuxFacts, type OperatingSystem, operatingSystem, type WindowsFacts } from "./operatingSystems.ts";
 import { type Reservations, reservations, withOwn } from "./reservations.ts";
 
@@ -118,21 +119,16 @@ export interface WindowsPool extends CommonPool {
 /** A pool, discriminated by `os`. */
 export type PoolSpec = LinuxPool | WindowsPool;
 
-/** Size of a machine when the stack file names none: 2 processors and 8 GiB. */
-export const defaultSizes = { aws: "m7i.large", azure: "Standard_D2s_v5" } as const;
-
-/** Disk of a Windows node in GiB, per cloud as in the OpenShift guide for Windows machine sets. */
-const windowsDiskGb = { aws: 120, azure: 128 } as const;
 const linuxDiskGb = 50;
 
 /** Size of a pool's system disk in GiB where the stack file gives none. */
 export function defaultDiskGb(cloud: Cloud, os: PoolConfig["os"]): number {
-  return os === "linux" ? linuxDiskGb : windowsDiskGb[cloud];
+  return os === "linux" ? linuxDiskGb : cloudFacts[cloud].disks.windowsGb;
 }
 
 /** A size with its capacity, from its name or else from `capacity`. `undefined` when neither gives it. */
 export function machineSize(cloud: StackConfig["cloud"], name: string, capacity?: PoolConfig["capacity"]): MachineSize | undefined {
-  const known = cloud === "aws" ? awsMachineSize(name) : azureMachineSize(name);
+  const known = cloudFacts[cloud].sizes.read(name);
   if (capacity === undefined) return known;
   return {
     name,
@@ -223,7 +219,7 @@ export function windowsBuilds(pools: readonly PoolSpec[]): readonly WindowsFacts
 export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
   return config.pools.flatMap((pool, index) => {
     const release = operatingSystem(pool.os);
-    const size = machineSize(config.cloud, pool.size ?? defaultSizes[config.cloud], pool.capacity);
+    const size = machineSize(config.cloud, pool.size ?? cloudFacts[config.cloud].sizes.default, pool.capacity);
     if (size === undefined) throw new RangeError(`pool ${pool.name} has a machine size of unknown capacity`);
     const groups = poolGroups(pool, config.network.zones);
     const wanted = leastNodes(pool, groups.length);

@@ -18,30 +18,11 @@ export const newMachineSeconds = 3600;
  */
 export const provisionMinutes = 30;
 
-/**
- * Seconds that a node has to evict its pods. Less than `terminationSeconds` of its cloud. A spot machine is gone two minutes after the notice on
- * AWS, half a minute on Azure (documentation of both, spot interruption notice and terminate notification).
- */
-export const drainSeconds = {
-  linux: { aws: 600, azure: 270 },
-  windows: { aws: 600, azure: 600 },
-  spot: { linux: { aws: 90, azure: 20 }, windows: { aws: 100, azure: 20 } },
-} as const;
-
 /** Seconds between polls of the cloud's termination notice. */
 export const noticeSeconds = 5;
 
-/** Seconds between heartbeats of a draining node to the hook that waits for it: a third of `terminationSeconds`, so that one may be lost. */
+/** Seconds between heartbeats of a draining node to the hook that waits for it: a third of the termination's delay, so that one may be lost. */
 export const heartbeatSeconds = 300;
-
-/**
- * Seconds that the cloud delays a termination, at most. AWS: the group's lifecycle hook. Azure allows 5 to 15 minutes (Azure documentation,
- * terminate notification); on Windows it outlasts the drain by a minute.
- */
-export const terminationSeconds = {
-  aws: { linux: 900, windows: 900 },
-  azure: { linux: 300, windows: drainSeconds.windows.azure + 60 },
-} as const;
 
 /** Lifetime in seconds of the token in a join secret. */
 export const joinTokenSeconds = 7200;

@@ -1,24 +1,5 @@
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { PodNetworkInputs } from "../model/podNetwork.ts";
-
-/** Address of the instance metadata service on both clouds. */
-const metadataAddress = "169.254.169.254";
-
-/**
- * TCP destinations blocked for pods: the metadata service, which would give them the node's identity, and on Azure the two ports of the
- * platform's address that hand out certificates and extension settings.
- */
-function blockedForPods(cloud: PodNetworkInputs["cloud"]): readonly { readonly address: string; readonly port: number }[] {
-  const platform = "168.63.129.16";
-  return [
-    { address: metadataAddress, port: 80 },
-    ...(cloud === "azure"
-      ? [
-          { address: platform, port: 80 },
-          { address: platform, port: 32526 },
-        ]
-      : []),
-  ];
-}
 
 /** TCP as HNS's ACL policies number it. */
 const tcp = "6";
@@ -32,7 +13,7 @@ const priority = { block: 200, allow: 65_500 } as const;
  */
 export function podAcls(cloud: PodNetworkInputs["cloud"]): readonly Readonly<Record<string, unknown>>[] {
   return [
-    ...blockedForPods(cloud).map(({ address, port }) => ({
+    ...cloudFacts[cloud].network.metadata.map(({ address, port }) => ({
       Action: "Block",
       Direction: "Out",
       Protocols: tcp,

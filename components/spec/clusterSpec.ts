@@ -3,10 +3,11 @@ import { addOns } from "../model/addOns.ts";
 import { addressPlan, controlPlaneMembers, existingPlan } from "../model/addressPlan.ts";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { type ClusterSpec, clientLimits } from "../model/clusterSpec.ts";
 import { credentialsOf } from "../model/credentials.ts";
 import { defaultPodNetwork } from "../model/podAddressing.ts";
-import { defaultSizes, machineSize, poolSpecs, windowsBuilds } from "../model/pools.ts";
+import { machineSize, poolSpecs, windowsBuilds } from "../model/pools.ts";
 import { registryAccess } from "../model/registryAccess.ts";
 import { minorOf, requireMinorFacts } from "../model/releases.ts";
 import { firstEncryptionKey } from "../model/secretsEncryption.ts";
@@ -24,21 +25,22 @@ function workloadIdentity(config: StackConfig): ClusterSpec["workloadIdentity"] 
 /** The cluster described by a validated config. Pure; throws only on a config that the rules would have refused. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
   const { kubernetes, network, controlPlane } = config;
+  const facts = cloudFacts[config.cloud];
   const podNetwork = podNetworks[network.pods ?? defaultPodNetwork];
   const { azureCni, existing, dns } = network;
   const plan =
     existing === undefined
       ? addressPlan(network.cidr, network.zones, podNetwork.addressing.controlPlane.prefix)
       : existingPlan(network.cidr, network.zones, existing);
-  const size = machineSize(config.cloud, controlPlane.size ?? defaultSizes[config.cloud]);
+  const size = machineSize(config.cloud, controlPlane.size ?? facts.sizes.default);
   if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
   const pools = poolSpecs(config);
   return {
     cloud: config.cloud,
+    facts,
     name: config.name,
     region: config.region,
-    // Network interfaces are in the subscription of their network, so everything is.
-    accountId: config.accountId ?? (config.cloud === "azure" ? existing?.id.split("/")[2] : undefined),
+    accountId: config.accountId ?? (existing === undefined ? undefined : facts.network.accountOf(existing.id)),
     environment: config.environment,
     kubernetes: {
       version: kubernetes.version,

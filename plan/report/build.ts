@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { userDataLimits } from "../../components/machine/userDataLimit.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import type { ObjectStore } from "../decode/scriptsObject.ts";
@@ -143,7 +142,7 @@ function machineKinds(machines: readonly SimulatedMachine[], spec: ClusterSpec, 
         zones: [...new Set(members.map(({ zone }) => zone))].sort(),
         userData: {
           bytes: first.userData.length,
-          limit: userDataLimits[spec.cloud],
+          limit: spec.facts.machines.userDataBytes,
           sha256: sha256(first.userData),
         },
         entry: decoded.entry,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { groupTags, rollingMaximum } from "../../components/aws/poolGroup.ts";
-import { userDataLimits } from "../../components/machine/userDataLimit.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { groupSize } from "../../components/model/poolGroups.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
@@ -165,7 +165,7 @@ describe("pools on AWS", () => {
     for (const recorded of [dev, prod]) {
       for (const { name, inputs } of ofType(recorded, templateType).values()) {
         const bytes = Buffer.from(textOf(inputs.userData) ?? "", "base64");
-        assert.ok(bytes.byteLength <= userDataLimits.aws, `${name}: ${bytes.byteLength} bytes`);
+        assert.ok(bytes.byteLength <= cloudFacts.aws.machines.userDataBytes, `${name}: ${bytes.byteLength} bytes`);
         if (name.includes("-win")) assert.match(bytes.toString("utf8"), /^(<powershell>|version: 1)/, name);
         else assert.match(gunzipSync(bytes).toString("utf8"), /^#cloud-config\n/, name);
       }

@@ -30,9 +30,9 @@ export function readDocument(file: string): Document {
   return { file, text, ...split(text) };
 }
 
-/** Every document: those at the root, in docs and in docs/adr. */
+/** Every document: those at the root, in docs and its folders. */
 export function documents(): readonly Document[] {
-  return ["", "docs", "docs/adr"]
+  return ["", "docs", "docs/adr", "docs/operations"]
     .flatMap((folder) => readdirSync(path.join(root, folder)).map((name) => path.join(folder, name)))
     .filter((file) => file.endsWith(".md"))
     .map(readDocument);

@@ -82,12 +82,9 @@ describe("generated parts of the documentation", () => {
     assert.match(text, /\| `name` \| .* \| required \|/);
   });
 
-  it("operations.md: stages, exit codes and flags are those of the program", () => {
-    matchGenerated("docs/operations.md", {
-      "windows-stages": windowsStagesTable(),
-      "linux-stages": linuxStagesTable(),
-      "own-flags": ownFlagsTable(),
-    });
+  it("operations: stages, exit codes and flags are those of the program", () => {
+    matchGenerated("docs/operations/debugging.md", { "windows-stages": windowsStagesTable(), "linux-stages": linuxStagesTable() });
+    matchGenerated("docs/operations/control-plane.md", { "own-flags": ownFlagsTable() });
   });
 
   it("security.md: ports and rights are those of the program", async function () {

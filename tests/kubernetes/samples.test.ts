@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { allocatable } from "../../components/model/allocatable.ts";
-import { defaultSizes, machineSize } from "../../components/model/pools.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
+import { machineSize } from "../../components/model/pools.ts";
 import { reservations } from "../../components/model/reservations.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/workloadIdentity.ts";
 import { syntaxErrors } from "../support/powershell.ts";
@@ -170,7 +171,7 @@ describe("samples", () => {
         ),
       );
       for (const pool of spec.pools.filter((pool) => pool.os === "windows")) {
-        const size = machineSize(spec.cloud, defaultSizes[spec.cloud]);
+        const size = machineSize(spec.cloud, cloudFacts[spec.cloud].sizes.default);
         assert.ok(size !== undefined);
         const room = allocatable({ ...pool, size, reservations: reservations(pool.release, size) });
         const pods = all.flatMap((each) => {

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { addressPlan, controlPlaneMembers, networkPrefixes } from "../../components/model/addressPlan.ts";
+import { addressPlan, controlPlaneMembers, largestNetwork } from "../../components/model/addressPlan.ts";
 import { addressCount, cidr, contains, formatCidr, overlaps } from "../../components/model/cidr.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
 /** Networks of every size that the plan divides, anywhere. */
 const networks = fc
-  .tuple(fc.nat(2 ** 32 - 1), fc.integer({ min: networkPrefixes.largest, max: networkPrefixes.smallest.azure }))
+  .tuple(fc.nat(2 ** 32 - 1), fc.integer({ min: largestNetwork, max: cloudFacts.azure.network.smallest }))
   .map(([address, prefix]) => formatCidr({ first: address - (address % addressCount(prefix)), prefix }));
 
 const zoneCount = fc.integer({ min: 1, max: 3 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import {
-  drainSeconds,
   heartbeatSeconds,
   joinSeconds,
   joinSecretSeconds,
@@ -10,22 +10,21 @@ import {
   provisionMinutes,
   snapshotDays,
   snapshotHours,
-  terminationSeconds,
 } from "../../components/model/timings.ts";
 
 describe("durations", () => {
   it("leave a node that drains time to tell its cloud", () => {
     for (const cloud of ["aws", "azure"] as const)
       for (const os of ["linux", "windows"] as const)
-        assert.ok(drainSeconds[os][cloud] + 30 <= terminationSeconds[cloud][os], `${cloud} ${os}`);
+        assert.ok(cloudFacts[cloud].timings.drain[os] + 30 <= cloudFacts[cloud].timings.termination[os], `${cloud} ${os}`);
     for (const os of ["linux", "windows"] as const) {
-      assert.ok(drainSeconds[os].aws + heartbeatSeconds <= terminationSeconds.aws[os]);
-      assert.ok(2 * heartbeatSeconds < terminationSeconds.aws[os]);
+      assert.ok(cloudFacts.aws.timings.drain[os] + heartbeatSeconds <= cloudFacts.aws.timings.termination[os]);
+      assert.ok(2 * heartbeatSeconds < cloudFacts.aws.timings.termination[os]);
       // Notice of a spot machine: two minutes on AWS, at least half a one on Azure.
-      assert.ok(drainSeconds.spot[os].aws + 3 * noticeSeconds <= 120);
-      assert.ok(drainSeconds.spot[os].azure + noticeSeconds <= 30);
+      assert.ok(cloudFacts.aws.timings.spotDrain[os] + 3 * noticeSeconds <= 120);
+      assert.ok(cloudFacts.azure.timings.spotDrain[os] + noticeSeconds <= 30);
       // Azure documentation, terminate notification: 5 to 15 minutes, whole ones.
-      const minutes = terminationSeconds.azure[os] / 60;
+      const minutes = cloudFacts.azure.timings.termination[os] / 60;
       assert.ok(Number.isInteger(minutes) && minutes >= 5 && minutes <= 15);
     }
   });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { main } from "../../cli/main.ts";
-import { userDataLimits } from "../../components/machine/userDataLimit.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { collectParameters, statementsOfRole } from "../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
@@ -58,8 +58,8 @@ describe("fenestra plan", () => {
         const program = await record(stack, "known-outputs");
         assert.deepEqual(secretsInUserData(program), []);
         for (const { name, userData } of collectAwsMachines(program, () => 1)) {
-          console.log(`      ${name}: ${userData.length} of ${userDataLimits.aws} bytes`);
-          assert.ok(userData.length <= userDataLimits.aws, `${name} has ${userData.length} bytes`);
+          console.log(`      ${name}: ${userData.length} of ${cloudFacts.aws.machines.userDataBytes} bytes`);
+          assert.ok(userData.length <= cloudFacts.aws.machines.userDataBytes, `${name} has ${userData.length} bytes`);
         }
       });
 

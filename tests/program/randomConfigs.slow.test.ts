@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { ConfigError } from "../../components/config/problem.ts";
-import { userDataLimits } from "../../components/machine/userDataLimit.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
@@ -26,7 +26,7 @@ async function tryProgram(values: PlainConfig): Promise<"ran" | "refused"> {
     assert.deepEqual(secretsInUserData(program), []);
     if (values.cloud === "aws") {
       for (const { name, userData } of collectAwsMachines(program))
-        assert.ok(userData.length <= userDataLimits.aws, `user data of ${name} has ${userData.length} bytes`);
+        assert.ok(userData.length <= cloudFacts.aws.machines.userDataBytes, `user data of ${name} has ${userData.length} bytes`);
     }
     return "ran";
   } catch (error) {

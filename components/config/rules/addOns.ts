@@ -2,7 +2,7 @@ import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/ccgPlugin.ts
 import { leastNodes, poolGroups } from "../../model/pools.ts";
 import { registryAccess, registryFacts } from "../../model/registryAccess.ts";
 import type { Problem } from "../problem.ts";
-import { poolRule, type Rule, rule } from "./rule.ts";
+import { elsewhere, poolRule, type Rule, rule } from "./rule.ts";
 
 /** StorageClasses for the cloud's disks, created by the add-on `storage`. */
 const diskClassNames: readonly string[] = ["linux", "windows"];
@@ -47,14 +47,11 @@ const secrets = rule(["cloud", "addons.gmsa"], ({ cloud, "addons.gmsa": gmsa }) 
     if (secret !== undefined && !pattern.test(secret)) {
       problems.push({ path: `${path}.secret`, value: secret, message: "is not the name of a secret", allowed });
     }
-    if (kmsKey !== undefined && (cloud === "azure" || secret === undefined)) {
-      problems.push({
-        path: `${path}.kmsKey`,
-        value: kmsKey,
-        message: cloud === "azure" ? "is an option of AWS" : "is the key of no secret",
-        allowed: "a key only where secret names one of Secrets Manager",
-      });
-    }
+    const allowedKey = "a key only where secret names one of Secrets Manager";
+    const foreign = elsewhere("aws", cloud, kmsKey, `${path}.kmsKey`, allowedKey);
+    problems.push(...foreign);
+    if (foreign.length === 0 && kmsKey !== undefined && secret === undefined)
+      problems.push({ path: `${path}.kmsKey`, value: kmsKey, message: "is the key of no secret", allowed: allowedKey });
     return problems;
   }),
 );

@@ -1,5 +1,6 @@
-import { networkPrefixes } from "../../model/addressPlan.ts";
+import { largestNetwork } from "../../model/addressPlan.ts";
 import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../../model/cidr.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { poolGroups } from "../../model/pools.ts";
 import type { Problem } from "../problem.ts";
 import type { StackConfig } from "../schema.ts";
@@ -22,13 +23,14 @@ const reservedRanges = [
 interface NetworkField {
   readonly setting: "network.cidr" | "kubernetes.podCidr" | "kubernetes.serviceCidr";
   readonly least: number;
-  readonly most: number | Readonly<Record<StackConfig["cloud"], number>>;
+  /** `cloud`: the limit of the cloud. */
+  readonly most: number | "cloud";
 }
 
 const machines: NetworkField = {
   setting: "network.cidr",
-  least: networkPrefixes.largest,
-  most: networkPrefixes.smallest,
+  least: largestNetwork,
+  most: "cloud",
 };
 /** The first range of an existing network is not divided; its subnets have rules of their own. */
 const existingMachines: NetworkField = { setting: "network.cidr", least: 8, most: 28 };
@@ -41,7 +43,7 @@ const services: NetworkField = { setting: "kubernetes.serviceCidr", least: 12, m
 function sized(field: NetworkField, value: string, cloud: StackConfig["cloud"]): Cidr | Problem {
   const { setting, least, most: limit } = field;
   const path = key(setting);
-  const most = typeof limit === "number" ? limit : limit[cloud];
+  const most = typeof limit === "number" ? limit : cloudFacts[cloud].network.smallest;
   const parsed = parseCidr(value);
   const allowed = `an IPv4 network whose host bits are zero, /${least} to /${most}`;
   if (parsed === undefined) return { path, value, message: notANetwork(value), allowed };

@@ -1,5 +1,5 @@
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { defaultDiskGb } from "../../model/pools.ts";
-import { diskTypes } from "../machineSchema.ts";
 import type { Problem } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { formProblems, forms } from "./cloudIds.ts";
@@ -20,12 +20,13 @@ const controlPlaneDisks = rule(
     "controlPlane.etcdDiskGb": etcdGb,
   }) => {
     const [systemPath, etcdPath] = ["osDisk", "etcdDisk"].map((name) => `config.fenestra:controlPlane.${name}`);
+    const foreign = elsewhere("aws", cloud, etcd?.type, `${etcdPath}.type`);
     return [
       ...formProblems(forms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`),
       ...formProblems(forms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`),
       ...diskProblems(cloud, system, `${systemPath}`, systemGb),
-      ...(cloud === "azure" ? elsewhere("aws", etcd?.type, `${etcdPath}.type`) : []),
-      ...diskProblems(cloud, cloud === "azure" ? { ...etcd, type: undefined } : etcd, `${etcdPath}`, etcdGb),
+      ...foreign,
+      ...diskProblems(cloud, foreign.length === 0 ? etcd : { ...etcd, type: undefined }, `${etcdPath}`, etcdGb),
     ];
   },
 );
@@ -74,10 +75,10 @@ function speedProblems(
 
 function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: number): readonly Problem[] {
   const { type, iops, throughput } = own ?? {};
-  const types: readonly string[] = diskTypes[cloud];
+  const { speeds, types } = cloudFacts[cloud].disks;
   if (type !== undefined && !types.includes(type))
     return [{ path: `${path}.type`, value: type, message: "is a disk of the other cloud", allowed: types.join(", ") }];
-  if (cloud === "azure") return [...elsewhere("aws", iops, `${path}.iops`), ...elsewhere("aws", throughput, `${path}.throughput`)];
+  if (!speeds) return [...elsewhere("aws", cloud, iops, `${path}.iops`), ...elsewhere("aws", cloud, throughput, `${path}.throughput`)];
   if (type === "io2")
     return [
       ...(iops === undefined

@@ -1,4 +1,5 @@
 import { addressCount, type Cidr, contains, overlaps, parseCidr } from "../../model/cidr.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { childPath, type Problem } from "../problem.ts";
 import type { Cloud, StackConfig } from "../schema.ts";
 import { type Rule, rule } from "./rule.ts";
@@ -29,46 +30,14 @@ function entries({ subnets }: Existing): readonly Entry[] {
   );
 }
 
-/** How ids look (Amazon EC2 User Guide, resource ids; Azure REST API, URI of a virtual network). */
-export const ids = {
-  aws: {
-    network: /^vpc-([0-9a-f]{8}|[0-9a-f]{17})$/,
-    networkForm: "the id of a VPC, such as vpc-0123456789abcdef0",
-    subnet: /^subnet-([0-9a-f]{8}|[0-9a-f]{17})$/,
-  },
-  azure: {
-    network: /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[\w.()-]+\/providers\/Microsoft\.Network\/virtualNetworks\/[\w.-]+$/i,
-    networkForm:
-      "the resource id of a virtual network: /subscriptions/.../resourceGroups/.../providers/Microsoft.Network/virtualNetworks/...",
-    subnet: /^\/subnets\/[\w.-]+$/i,
-  },
-} as const;
-
 function networkId(cloud: Cloud, { id }: Existing): readonly Problem[] {
-  const { network, networkForm } = ids[cloud];
-  return network.test(id) ? [] : [{ path: path("id"), value: id, message: "is not the id of a network", allowed: networkForm }];
+  const { pattern, words } = cloudFacts[cloud].network.id;
+  return pattern.test(id) ? [] : [{ path: path("id"), value: id, message: "is not the id of a network", allowed: words }];
 }
 
 function subnetIds(cloud: Cloud, { id: network }: Existing, all: readonly Entry[]): readonly Problem[] {
-  if (cloud === "aws")
-    return all
-      .filter(({ id }) => !ids.aws.subnet.test(id))
-      .map(({ at, id }) => ({
-        path: at("id"),
-        value: id,
-        message: "is not the id of a subnet",
-        allowed: "the id of a subnet, such as subnet-0123456789abcdef0",
-      }));
-  const inside = (id: string): boolean =>
-    id.toLowerCase().startsWith(`${network.toLowerCase()}/subnets/`) && ids.azure.subnet.test(id.slice(network.length));
-  return all
-    .filter(({ id }) => !inside(id))
-    .map(({ at, id }) => ({
-      path: at("id"),
-      value: id,
-      message: "is not the id of a subnet of the network",
-      allowed: `${network}/subnets/...`,
-    }));
+  const { isId, refusal } = cloudFacts[cloud].network.subnet;
+  return all.filter(({ id }) => !isId(id, network)).map(({ at, id }) => ({ path: at("id"), value: id, ...refusal(network) }));
 }
 
 function zones(wanted: readonly string[], { subnets }: Existing): readonly Problem[] {
@@ -138,22 +107,20 @@ function sharing(all: readonly Entry[]): readonly Problem[] {
   );
 }
 
-/** A subnet of AWS lies in one zone; one of Azure in all. Workers must never take a fixed address of the control plane. */
+/** Workers must never take a fixed address of the control plane. */
 function oncePerUse(cloud: Cloud, all: readonly Entry[]): readonly Problem[] {
+  const { sharedSubnet, subnetsSpanZones } = cloudFacts[cloud].network;
   return all.flatMap((entry, index): readonly Problem[] => {
     const other = all
       .slice(0, index)
-      .find(({ id, role }) => id.toLowerCase() === entry.id.toLowerCase() && (cloud === "aws" || role !== entry.role));
+      .find(({ id, role }) => id.toLowerCase() === entry.id.toLowerCase() && (!subnetsSpanZones || role !== entry.role));
     if (other === undefined) return [];
     return [
       {
         path: entry.at("id"),
         value: entry.id,
         message: `is named by ${other.at("id")} already`,
-        allowed:
-          cloud === "aws"
-            ? "a subnet of its own for each zone and purpose"
-            : "another subnet for the control plane than for workers, since its addresses are fixed",
+        allowed: sharedSubnet,
       },
     ];
   });

@@ -1,7 +1,8 @@
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
 import type { Problem } from "../problem.ts";
-import { elsewhere, type Rule, rule } from "./rule.ts";
+import { elsewhere, only, type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:access.${path}`;
 
@@ -32,23 +33,30 @@ const names = rule(["access.names"], ({ "access.names": all = [] }) =>
   }),
 );
 
-const dns = rule(["cloud", "accountId", "access.dns"], ({ cloud, accountId, "access.dns": own }) => {
+const isName = (text: string): boolean => hostName.test(text) && !/^[0-9.]+$/.test(text);
+
+const dns = rule(["cloud", "access.dns"], ({ cloud, "access.dns": own }) => {
   if (own === undefined) return [];
   const path = key("dns.name");
-  if (!hostName.test(own.name) || /^[0-9.]+$/.test(own.name))
-    return [{ path, value: own.name, message: "is no host name", allowed: "a lower-case name with a dot" }];
+  if (!isName(own.name)) return [{ path, value: own.name, message: "is no host name", allowed: "a lower-case name with a dot" }];
   if (own.zone === undefined) return [];
   const zonePath = key("dns.zone");
-  if (own.zone.startsWith("/") === (cloud === "aws"))
+  const { dnsZone: form } = cloudFacts[cloud].access;
+  if (!form.pattern.test(own.zone))
     return [
       {
         path: zonePath,
         value: own.zone,
         message: "is a zone of the other cloud",
-        allowed: cloud === "aws" ? "the id of a hosted zone of Route 53" : "the resource id of a DNS zone",
+        allowed: form.words,
       },
     ];
-  if (cloud === "aws") return [];
+  return [];
+});
+
+const azureDns = rule(["accountId", "access.dns"], ({ accountId, "access.dns": own }) => {
+  if (own?.zone === undefined || !cloudFacts.azure.access.dnsZone.pattern.test(own.zone) || !isName(own.name)) return [];
+  const [path, zonePath] = [key("dns.name"), key("dns.zone")];
   const zone = dnsZone(own.zone);
   return [
     ...(own.name.endsWith(`.${zone.name}`)
@@ -75,19 +83,18 @@ const dns = rule(["cloud", "accountId", "access.dns"], ({ cloud, accountId, "acc
   ];
 });
 
-/** Rights that a cloud knows, and the other cloud's. */
-const rights = { aws: ["policies", "statements"], azure: ["roles"] } as const;
-
 const serviceAccounts = rule(["cloud", "access.workloadIdentity"], ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
   const all = workloadIdentity?.serviceAccounts ?? [];
-  const other = cloud === "aws" ? "azure" : "aws";
+  const own = cloudFacts[cloud].access.rights;
   return all.flatMap((account, index): Problem[] => {
     const { namespace, name } = account;
     const path = key(`workloadIdentity.serviceAccounts[${index}]`);
     return [
-      ...rights[other].flatMap((field) => elsewhere(other, account[field], `${path}.${field}`, rights[cloud].join(", "))),
-      ...(rights[cloud].every((field) => account[field].length === 0)
-        ? [{ path, value: `${namespace}/${name}`, message: "has no rights", allowed: rights[cloud].join(" or ") }]
+      ...Object.values(cloudFacts).flatMap((other) =>
+        other.access.rights.flatMap((field) => elsewhere(other.name, cloud, account[field], `${path}.${field}`, own.join(", "))),
+      ),
+      ...(own.every((field) => account[field].length === 0)
+        ? [{ path, value: `${namespace}/${name}`, message: "has no rights", allowed: own.join(" or ") }]
         : []),
       // Pods there run the cluster itself, and a policy on them could keep it from starting.
       ...(/^(kube|fenestra)-/.test(namespace)
@@ -108,9 +115,9 @@ const serviceAccounts = rule(["cloud", "access.workloadIdentity"], ({ cloud, "ac
 });
 
 const signingKey = rule(
-  ["cloud", "access.workloadIdentity", "access.serviceAccountKeys"],
-  ({ cloud, "access.workloadIdentity": workloadIdentity, "access.serviceAccountKeys": keys }) =>
-    cloud === "azure" && workloadIdentity !== undefined && keys[0] === firstServiceAccountKey
+  ["access.workloadIdentity", "access.serviceAccountKeys"],
+  ({ "access.workloadIdentity": workloadIdentity, "access.serviceAccountKeys": keys }) =>
+    workloadIdentity !== undefined && keys[0] === firstServiceAccountKey
       ? [
           {
             path: key("serviceAccountKeys[0]"),
@@ -141,4 +148,12 @@ const ownIssuer = rule(
 );
 
 /** The rules on keys and identities of service accounts. */
-export const identityRules: readonly Rule[] = [names, dns, serviceAccountKeys, serviceAccounts, signingKey, ownIssuer];
+export const identityRules: readonly Rule[] = [
+  names,
+  dns,
+  only("azure", azureDns),
+  serviceAccountKeys,
+  serviceAccounts,
+  only("azure", signingKey),
+  ownIssuer,
+];

@@ -1,4 +1,5 @@
-import { logServices, windowsLogCollector } from "../../model/logs.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import { windowsLogCollector } from "../../model/logs.ts";
 import type { Problem } from "../problem.ts";
 import { type Rule, rule } from "./rule.ts";
 
@@ -8,9 +9,10 @@ const destinations = ["cloudwatch", "azureMonitor", "otlp"] as const;
 const oneDestination = rule(["cloud", "addons.logs"], ({ cloud, "addons.logs": logs }) => {
   if (logs === undefined) return [];
   const named = destinations.filter((name) => logs[name] !== undefined);
-  const foreign = logServices[cloud === "aws" ? "azure" : "aws"];
-  const allowed = `one of ${logServices[cloud]} and otlp`;
-  if (logs[foreign] !== undefined)
+  const own = cloudFacts[cloud].access.logs;
+  const foreign = named.find((name) => name !== own && name !== "otlp");
+  const allowed = `one of ${own} and otlp`;
+  if (foreign !== undefined)
     return [{ path: `${path}.${foreign}`, value: logs[foreign], message: "is a service of the other cloud", allowed }];
   if (named.length === 1) return [];
   return [{ path, value: named, message: named.length === 0 ? "names no destination" : "names two", allowed }];
@@ -20,7 +22,7 @@ const oneDestination = rule(["cloud", "addons.logs"], ({ cloud, "addons.logs": l
 const ownIdentity = rule(
   ["cloud", "addons.logs", "access.workloadIdentity"],
   ({ cloud, "addons.logs": logs, "access.workloadIdentity": workloadIdentity }): Problem[] => {
-    const service = logServices[cloud];
+    const service = cloudFacts[cloud].access.logs;
     if (logs?.[service] === undefined || workloadIdentity !== undefined) return [];
     return [
       {

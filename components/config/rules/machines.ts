@@ -1,49 +1,46 @@
 import { shares } from "../../model/allocatable.ts";
-import { type MachineSize, sizesInWords } from "../../model/machineSizes.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import type { MachineSize } from "../../model/machineSizes.ts";
 import { operatingSystem } from "../../model/operatingSystems.ts";
-import { defaultDiskGb, defaultSizes, machineSize } from "../../model/pools.ts";
+import { defaultDiskGb, machineSize } from "../../model/pools.ts";
 import { reservations, withOwn } from "../../model/reservations.ts";
 import type { Problem } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
-import { poolRule, type Rule } from "./rule.ts";
+import { only, poolRule, type Rule } from "./rule.ts";
 
 /** Disk of Microsoft's images in Azure's marketplace, in GiB; a smaller one is refused at creation (Azure documentation, smalldisk images). */
 const azureWindowsImageGb = 127;
 
-const disk = poolRule(["os", "diskGb"], ["cloud"], ({ os, diskGb }, path, { cloud }) =>
-  cloud === "azure" && os !== "linux" && diskGb !== undefined && diskGb < azureWindowsImageGb
-    ? [
-        {
-          path: `${path}.diskGb`,
-          value: diskGb,
-          message: "is smaller than the Windows image on Azure",
-          allowed: `${azureWindowsImageGb} GiB at least`,
-        },
-      ]
-    : [],
+const disk = only(
+  "azure",
+  poolRule(["os", "diskGb"], [], ({ os, diskGb }, path) =>
+    os !== "linux" && diskGb !== undefined && diskGb < azureWindowsImageGb
+      ? [
+          {
+            path: `${path}.diskGb`,
+            value: diskGb,
+            message: "is smaller than the Windows image on Azure",
+            allowed: `${azureWindowsImageGb} GiB at least`,
+          },
+        ]
+      : [],
+  ),
 );
 
-/** Size names as the clouds spell them. With `capacity` a name is not looked up, so at least its form is checked. */
-const sizeForm = {
-  aws: /^[a-z][a-z0-9-]*\.[a-z0-9-]+$/,
-  azure: /^Standard_[A-Za-z0-9_-]+$/,
-} as const;
-
 const sizes = poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) => {
-  const name = pool.size ?? defaultSizes[cloud];
+  const name = pool.size ?? cloudFacts[cloud].sizes.default;
   const size = machineSize(cloud, name, pool.capacity);
   const at = `${path}.size`;
-  if (!sizeForm[cloud].test(name)) {
-    const allowed = cloud === "aws" ? "an EC2 instance type such as m7i.large" : "an Azure size such as Standard_D2s_v5";
-    return [{ path: at, value: name, message: "is not a machine size", allowed }];
-  }
+  // With `capacity` a name is not looked up, so at least its form is checked.
+  const { known, pattern, words } = cloudFacts[cloud].sizes;
+  if (!pattern.test(name)) return [{ path: at, value: name, message: "is not a machine size", allowed: words }];
   if (size === undefined) {
     return [
       {
         path: at,
         value: name,
         message: "is not a machine size that Fenestra knows",
-        allowed: `${sizesInWords[cloud]}; or any with capacity`,
+        allowed: `${known}; or any with capacity`,
         remedy: "state its processors and memory in capacity",
       },
     ];
@@ -53,8 +50,8 @@ const sizes = poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) 
 
 /** The machine size of a pool; `undefined` when the rule `sizes` reports a problem with it. */
 function usableSize(pool: Pick<PoolConfig, "size" | "capacity">, cloud: Cloud): MachineSize | undefined {
-  const name = pool.size ?? defaultSizes[cloud];
-  const size = sizeForm[cloud].test(name) ? machineSize(cloud, name, pool.capacity) : undefined;
+  const name = pool.size ?? cloudFacts[cloud].sizes.default;
+  const size = cloudFacts[cloud].sizes.pattern.test(name) ? machineSize(cloud, name, pool.capacity) : undefined;
   return size?.arch === "amd64" ? size : undefined;
 }
 
@@ -132,34 +129,17 @@ const nesting = poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool,
       path: `${path}.size`,
       value: size.name,
       message: "cannot nest virtualisation, which hyperV needs",
-      allowed:
-        cloud === "aws" ? "a size of c8i, m8i or r8i with at most 192 processors" : "a D or E size of version 3 or later (AMD: 5 or later)",
+      allowed: cloudFacts[cloud].sizes.nesting,
       ...(pool.size === undefined ? { remedy: `state a size; ${size.name} is the default` } : {}),
     },
   ];
 });
 
-/** An AMI; a version of the marketplace's image, or an image of one's own in a gallery, with or without a version. */
-const imageForms = {
-  aws: /^ami-[0-9a-f]{8,17}$/,
-  azure:
-    /^\d+\.\d+\.\d+$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries\/[^/]+\/images\/[^/]+(\/versions\/\d+\.\d+\.\d+)?$/i,
-} as const;
-
 /** Whether an image reference has the cloud's form. */
 export function imageProblems(cloud: Cloud, image: string, path: string): readonly Problem[] {
-  if (image === "latest" || imageForms[cloud].test(image)) return [];
-  return [
-    {
-      path,
-      value: image,
-      message: "is neither latest nor a pinned image",
-      allowed:
-        cloud === "aws"
-          ? "latest or an AMI id, ami-…"
-          : "latest, an image version of three numbers with dots, or the id of an image in a gallery",
-    },
-  ];
+  const { pattern, words } = cloudFacts[cloud].images;
+  if (image === "latest" || pattern.test(image)) return [];
+  return [{ path, value: image, message: "is neither latest nor a pinned image", allowed: words }];
 }
 
 const image = poolRule(["image"], ["cloud"], (pool, path, { cloud }) => imageProblems(cloud, pool.image, `${path}.image`));
@@ -183,10 +163,9 @@ export function premiumDiskProblems(size: string, path: string): readonly Proble
 /** Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines, "Limitations"). */
 const neverSpot = /^Standard_B\d|_Promo$/i;
 
-const azureSizes = poolRule(["size", "spot"], ["cloud"], (pool, poolPath, { cloud }) => {
-  if (cloud !== "azure") return [];
+const azureSizes = poolRule(["size", "spot"], [], (pool, poolPath) => {
   const path = `${poolPath}.size`;
-  const size = pool.size ?? defaultSizes.azure;
+  const size = pool.size ?? cloudFacts.azure.sizes.default;
   const problems = premiumDiskProblems(size, path);
   if (!pool.spot || !neverSpot.test(size)) return problems;
   return [
@@ -229,4 +208,4 @@ const timeZone = poolRule(["os", "timeZone"], [], ({ os, timeZone: zone }, path)
 });
 
 /** The rules on the machines of a pool: size, disk, image, and what its kubelet and its system are set to. */
-export const machineRules: readonly Rule[] = [sizes, room, roomForPods, nesting, disk, image, azureSizes, timeZone];
+export const machineRules: readonly Rule[] = [sizes, room, roomForPods, nesting, disk, image, only("azure", azureSizes), timeZone];

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { parseCidr } from "../../model/cidr.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { childPath, type Problem } from "../problem.ts";
 import { addressRules, notANetwork } from "./addresses.ts";
 import { encryptCommand, registryHost } from "./credentials.ts";
@@ -10,19 +11,8 @@ const key = (path: string): string => `config.fenestra:${path}`;
 /** `NAT: none` requires another source for everything that machines fetch. */
 const restrictedNetwork = rule(["cloud", "network.nat", "mirror"], ({ cloud, "network.nat": nat, mirror }) => {
   if (nat !== "none") return [];
-  if (cloud === "azure") {
-    // Azure's resource manager supports private access only for whole management groups (Azure documentation, private link for Azure Resource
-    // Manager).
-    return [
-      {
-        path: key("network.nat"),
-        value: nat,
-        message: "cuts the cloud controller, the disk driver and the autoscaler off from Azure's resource manager",
-        allowed: "single or perZone on Azure",
-        remedy: "choose single; the security of the machines does not rest on it, since nothing comes in by a NAT gateway",
-      },
-    ];
-  }
+  const { natRefusal } = cloudFacts[cloud].network;
+  if (natRefusal !== undefined) return [{ path: key("network.nat"), value: nat, ...natRefusal }];
   const missing = [
     ...(mirror.artifacts === undefined ? ["mirror.artifacts"] : []),
     ...(Object.keys(mirror.registries).length === 0 ? ["mirror.registries"] : []),

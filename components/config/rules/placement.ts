@@ -1,10 +1,11 @@
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize } from "../../model/pools.ts";
 import type { Problem } from "../problem.ts";
 import type { PoolConfig } from "../schema.ts";
 import { hasFields } from "../settings.ts";
 import { arn, type Form, formProblems, forms } from "./cloudIds.ts";
 import { diskRules } from "./disks.ts";
-import { elsewhere, poolRule, type Rule, rule } from "./rule.ts";
+import { elsewhere, only, poolRule, type Rule, rule } from "./rule.ts";
 
 const given = poolRule(["disk", "capacityReservation", "dedicatedHosts", "securityGroups"], ["cloud"], (pool, path, { cloud }) => [
   ...formProblems(forms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
@@ -13,24 +14,17 @@ const given = poolRule(["disk", "capacityReservation", "dedicatedHosts", "securi
   ...pool.securityGroups.flatMap((group, index) => formProblems(forms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`)),
 ]);
 
-const ofOneCloud = poolRule(["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"], ["cloud"], (pool, path, { cloud }) =>
-  cloud === "aws"
-    ? elsewhere("azure", pool.hybridBenefit, `${path}.hybridBenefit`)
-    : [
-        ...elsewhere("aws", pool.furtherSizes, `${path}.furtherSizes`),
-        ...elsewhere("aws", pool.onDemand, `${path}.onDemand`),
-        ...elsewhere("aws", pool.instanceProfile, `${path}.instanceProfile`),
-      ],
-);
+const ofOneCloud = poolRule(["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"], ["cloud"], (pool, path, { cloud }) => [
+  ...elsewhere("azure", cloud, pool.hybridBenefit, `${path}.hybridBenefit`),
+  ...(["furtherSizes", "onDemand", "instanceProfile"] as const).flatMap((field) =>
+    elsewhere("aws", cloud, pool[field], `${path}.${field}`),
+  ),
+]);
 
-const iam = rule(["cloud", "iam"], ({ cloud, iam: own }) =>
-  cloud === "aws"
-    ? []
-    : [
-        ...elsewhere("aws", own.permissionsBoundary, "config.fenestra:iam.permissionsBoundary"),
-        ...elsewhere("aws", own.rolePath === "/" ? undefined : own.rolePath, "config.fenestra:iam.rolePath"),
-      ],
-);
+const iam = rule(["cloud", "iam"], ({ cloud, iam: own }) => [
+  ...elsewhere("aws", cloud, own.permissionsBoundary, "config.fenestra:iam.permissionsBoundary"),
+  ...elsewhere("aws", cloud, own.rolePath === "/" ? undefined : own.rolePath, "config.fenestra:iam.rolePath"),
+]);
 
 const licence = poolRule(["os", "hybridBenefit"], [], ({ os, hybridBenefit }, path) =>
   hybridBenefit && os === "linux"
@@ -54,16 +48,14 @@ const spot = poolRule(
   },
 );
 
-/** A reservation by its id and a group of hosts are in one zone (Amazon EC2 User Guide, Capacity Reservations; Azure REST API, host groups). */
+/** What is in one zone. */
 const oneZone = poolRule(
   ["capacityReservation", "dedicatedHosts", "zones", "perZone"],
   ["cloud", "network.zones"],
   (pool, path, { cloud, "network.zones": all }) => {
     const zones = pool.zones ?? all;
-    const keys: readonly ("capacityReservation" | "dedicatedHosts")[] = [
-      ...(cloud === "aws" && pool.capacityReservation?.startsWith("cr-") === true ? (["capacityReservation"] as const) : []),
-      ...(cloud === "azure" && pool.dedicatedHosts !== undefined ? (["dedicatedHosts"] as const) : []),
-    ];
+    const { oneZone: forms } = cloudFacts[cloud];
+    const keys = (["capacityReservation", "dedicatedHosts"] as const).filter((key) => forms[key]?.test(pool[key] ?? "") === true);
     return zones.length === 1
       ? []
       : keys.map((key) => ({
@@ -75,15 +67,15 @@ const oneZone = poolRule(
   },
 );
 
-const furtherSizes = poolRule(["size", "capacity", "furtherSizes", "hyperV"], ["cloud"], (pool, path, { cloud }): readonly Problem[] => {
-  if (cloud !== "aws" || pool.size === undefined) return firstSizeProblems(pool, path);
-  const first = machineSize(cloud, pool.size, pool.capacity);
+const furtherSizes = poolRule(["size", "capacity", "furtherSizes", "hyperV"], [], (pool, path): readonly Problem[] => {
+  if (pool.size === undefined) return firstSizeProblems(pool, path);
+  const first = machineSize("aws", pool.size, pool.capacity);
   const seen = [pool.size];
   return pool.furtherSizes.flatMap((name, index): Problem[] => {
     const at = { path: `${path}.furtherSizes[${index}]`, value: name };
     if (seen.includes(name)) return [{ ...at, message: "is listed twice", allowed: "each size once" }];
     seen.push(name);
-    const size = machineSize(cloud, name);
+    const size = machineSize("aws", name);
     if (size === undefined)
       return [
         {
@@ -145,4 +137,14 @@ const profiles: Rule = ({ pools }) => {
 };
 
 /** The rules on how machines are bought, placed and named to the cloud. */
-export const placementRules: readonly Rule[] = [given, ...diskRules, ofOneCloud, iam, licence, spot, oneZone, furtherSizes, profiles];
+export const placementRules: readonly Rule[] = [
+  given,
+  ...diskRules,
+  ofOneCloud,
+  iam,
+  licence,
+  spot,
+  oneZone,
+  only("aws", furtherSizes),
+  profiles,
+];

@@ -1,9 +1,10 @@
-import { defaultSizes, machineSize, poolGroups, poolScheduling, windowsTaint } from "../../model/pools.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import { machineSize, poolGroups, poolScheduling, windowsTaint } from "../../model/pools.ts";
 import { childPath, type Problem } from "../problem.ts";
 import { hasFields, hasSettings } from "../settings.ts";
 import { machineRules } from "./machines.ts";
 import { placementRules } from "./placement.ts";
-import { poolRule, type Rule } from "./rule.ts";
+import { only, poolRule, type Rule } from "./rule.ts";
 
 /**
  * Longest pool name on Azure for Windows: a computer name has at most 15 characters and a scale set adds 6 of its own
@@ -29,8 +30,8 @@ const keyForm = "an optional DNS prefix with a slash, then up to 63 letters, dig
 const valueForm = "nothing, or up to 63 letters, digits, - _ . with a letter or digit at both ends";
 const ownPrefix = "a prefix of your own, or none: kubernetes.io, k8s.io and fenestra.dev are taken";
 
-const names = poolRule(["name", "os", "zones", "perZone"], ["cloud", "network.zones"], (pool, path, settings) => {
-  if (settings.cloud !== "azure" || pool.os === "linux") return [];
+const names = poolRule(["name", "os", "zones", "perZone"], ["network.zones"], (pool, path, settings) => {
+  if (pool.os === "linux") return [];
   return poolGroups(pool, settings["network.zones"]).flatMap(({ name }) =>
     name.length <= longestAzureWindowsName
       ? []
@@ -199,29 +200,25 @@ const groupNames: Rule = ({ settings, pools }) => {
 /** Most tags of a resource (Amazon EC2 Auto Scaling API, CreateAutoScalingGroup; Azure documentation, tag resources). */
 const mostGroupTags = 50;
 
-/** Tags of an autoscaled group beside those of the stack file and of its labels and taints: owner and name, discovery, resources. */
-const ownTags = { aws: 4 + 2 + 3, azure: 2 + 4 + 3 } as const;
-
-/** Longest key of a label or taint that fits behind the autoscaler's prefix into the key of a tag on AWS, which has 128 characters. */
-const longestKey = 128 - "k8s.io/cluster-autoscaler/node-template/label/".length;
-
 /** The autoscaler learns the labels and taints of an empty group from its tags, and the number of tags is limited. */
 const hints = poolRule(
   ["name", "os", "size", "capacity", "autoscale", "labels", "taints", "hyperV", "ccgPlugin"],
   ["cloud", "tags"],
   (pool, path, { cloud, tags }) => {
-    const size = machineSize(cloud, pool.size ?? defaultSizes[cloud], pool.capacity);
+    const size = machineSize(cloud, pool.size ?? cloudFacts[cloud].sizes.default, pool.capacity);
     if (pool.autoscale === undefined || size === undefined) return [];
     const { kubeletLabels, ownLabels, taints } = poolScheduling(pool, pool.name, size);
+    const { ofGroup, longestHint } = cloudFacts[cloud].tags;
+    const { words } = cloudFacts[cloud];
     const keys = [...Object.keys({ ...ownLabels, ...kubeletLabels }), ...new Set(taints.map(({ key }) => key))];
-    const free = mostGroupTags - ownTags[cloud] - Object.keys(tags).length;
-    const long = cloud === "aws" ? keys.filter((key) => key.length > longestKey) : [];
+    const free = mostGroupTags - ofGroup - Object.keys(tags).length;
+    const long = keys.filter((key) => key.length > longestHint);
     return [
       ...long.map((key) => ({
         path,
         value: key,
         message: "is a label or taint too long for a pool with autoscale, which must name it in a tag",
-        allowed: `keys of at most ${longestKey} characters on AWS`,
+        allowed: `keys of at most ${longestHint} characters on ${words.title}`,
       })),
       ...(keys.length <= free
         ? []
@@ -242,7 +239,7 @@ const hints = poolRule(
 export const poolRules: readonly Rule[] = [
   ...machineRules,
   ...placementRules,
-  names,
+  only("azure", names),
   bounds,
   count,
   zones,

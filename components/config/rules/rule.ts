@@ -1,4 +1,5 @@
 import type { Artifact } from "../../model/artifacts.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { Problem } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { type AcceptedSettings, hasFields, hasSettings, type Settings } from "../settings.ts";
@@ -19,18 +20,22 @@ export function rule<K extends keyof Settings>(
   return ({ settings }, lock) => (hasSettings(settings, reads) ? check(settings, lock) : []);
 }
 
-const cloudNames = { aws: "AWS", azure: "Azure" } as const;
-
-/** A setting that only the named cloud has, in a stack of the other one: refused where it is given, never ignored. */
+/** A setting that only the named cloud has: refused where it is given in a stack of another one, never ignored. */
 export function elsewhere(
+  owner: Cloud,
   cloud: Cloud,
   value: unknown,
   path: string,
-  allowed = `nothing: only ${cloudNames[cloud]} has it`,
+  allowed = `nothing: only ${cloudFacts[owner].words.title} has it`,
 ): readonly Problem[] {
-  return value === undefined || value === false || (Array.isArray(value) && value.length === 0)
+  return owner === cloud || value === undefined || value === false || (Array.isArray(value) && value.length === 0)
     ? []
-    : [{ path, value, message: `is a setting of ${cloudNames[cloud]}`, allowed }];
+    : [{ path, value, message: `is a setting of ${cloudFacts[owner].words.title}`, allowed }];
+}
+
+/** A rule on something that only the named cloud has. */
+export function only(owner: Cloud, one: Rule): Rule {
+  return (given, lock) => (hasSettings(given.settings, ["cloud"]) && given.settings.cloud === owner ? one(given, lock) : []);
 }
 
 /**

@@ -1,12 +1,11 @@
-import { sizesInWords } from "../../model/machineSizes.ts";
-import { defaultSizes, machineSize } from "../../model/pools.ts";
-import { knownRegions } from "../../model/regions.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import { machineSize } from "../../model/pools.ts";
 import { selectableVersions } from "../../model/releases.ts";
 import { didYouMean } from "../didYouMean.ts";
 import { childPath, type Problem } from "../problem.ts";
 import type { Cloud } from "../schema.ts";
 import { imageProblems, premiumDiskProblems } from "./machines.ts";
-import { elsewhere, type Rule, rule } from "./rule.ts";
+import { elsewhere, only, type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
@@ -26,8 +25,8 @@ const version = rule(["kubernetes.version"], ({ "kubernetes.version": release },
 });
 
 /** A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API, CreateLoadBalancer). */
-const clusterName = rule(["cloud", "name"], ({ cloud, name }) =>
-  cloud === "aws" && `${name}-`.startsWith("internal-")
+const clusterName = rule(["name"], ({ name }) =>
+  `${name}-`.startsWith("internal-")
     ? [
         {
           path: key("name"),
@@ -39,63 +38,41 @@ const clusterName = rule(["cloud", "name"], ({ cloud, name }) =>
     : [],
 );
 
-/** How each cloud spells its regions, and an example. */
-const regionForms = {
-  aws: { pattern: /^[a-z]{2}(-[a-z]+)+-\d+$/, title: "AWS", example: "eu-central-1" },
-  azure: { pattern: /^[a-z]+\d*$/, title: "Azure", example: "westeurope" },
-} as const;
-
 const region = rule(["cloud", "region"], ({ cloud, region: name }) => {
-  const { pattern, title, example } = regionForms[cloud];
-  const allowed = `the name of a region of ${title}, such as ${example}`;
-  if (cloud === "aws" && /^(cn|us-iso[a-z]*|eu-iso[a-z]*)-/.test(name)) {
-    const message = `is a region ${name.startsWith("cn-") ? "in China" : "of its own network"}, where endpoints have a domain that Fenestra's machines do not use`;
-    return [{ path: key("region"), value: name, message, allowed }];
-  }
-  if (pattern.test(name)) {
-    // Digits are compared separately, since clouds add numbered regions: eu-west-4 is not a mistyped eu-west-3.
-    const bare = (text: string): string => text.replaceAll(/\d/g, "");
-    const known = knownRegions[cloud];
-    if (known.some((each) => bare(each) === bare(name))) return [];
-    const remedy = didYouMean(name, known);
-    return remedy === undefined ? [] : [{ path: key("region"), value: name, message: `is not a region of ${title}`, allowed, remedy }];
-  }
-  return [{ path: key("region"), value: name, message: `is not a region of ${title}`, allowed }];
+  const { words, regions } = cloudFacts[cloud];
+  const at = { path: key("region"), value: name, allowed: regions.words };
+  const refusal = regions.refusal(name);
+  if (refusal !== undefined) return [{ ...at, message: refusal }];
+  const message = `is not a region of ${words.title}`;
+  if (!regions.pattern.test(name)) return [{ ...at, message }];
+  // Digits are compared separately, since clouds add numbered regions: eu-west-4 is not a mistyped eu-west-3.
+  const bare = (text: string): string => text.replaceAll(/\d/g, "");
+  if (regions.known.some((each) => bare(each) === bare(name))) return [];
+  const remedy = didYouMean(name, regions.known);
+  return remedy === undefined ? [] : [{ ...at, message, remedy }];
 });
 
-const zones = rule(["cloud", "region", "network.zones"], ({ cloud, region: name, "network.zones": all }) =>
-  all.flatMap((zone, index): Problem[] => {
+const zones = rule(["cloud", "region", "network.zones"], ({ cloud, region: name, "network.zones": all }) => {
+  const { regions, zones: form } = cloudFacts[cloud];
+  const isRegion = regions.pattern.test(name) && (regions.known.includes(name) || didYouMean(name, regions.known) === undefined);
+  return all.flatMap((zone, index): Problem[] => {
     const path = key(`network.zones[${index}]`);
     if (all.indexOf(zone) !== index) return [{ path, value: zone, message: "is listed twice", allowed: "each zone once" }];
-    if (cloud === "azure") {
-      return ["1", "2", "3"].includes(zone) ? [] : [{ path, value: zone, message: "is not an Azure zone", allowed: '"1", "2" or "3"' }];
-    }
-    // Zones cannot be judged for an invalid region.
-    const known = zone.startsWith(name) && /^[a-z]$/.test(zone.slice(name.length));
-    const isRegion = knownRegions.aws.includes(name) || didYouMean(name, knownRegions.aws) === undefined;
-    return known || !isRegion || !regionForms.aws.pattern.test(name)
-      ? []
-      : [{ path, value: zone, message: "is not a zone of the region", allowed: `${name}a, ${name}b and so on` }];
-  }),
-);
+    // Zones that are named after their region cannot be judged for an invalid one.
+    return (form.ofRegion && !isRegion) || form.pattern(name).test(zone) ? [] : [{ path, value: zone, ...form.refusal(name) }];
+  });
+});
 
 const account = rule(["cloud", "accountId"], ({ cloud, accountId }) => {
-  if (accountId === undefined) return [];
-  const aws = /^\d{12}$/.test(accountId);
-  return aws === (cloud === "aws")
+  const { pattern, words } = cloudFacts[cloud].account;
+  return accountId === undefined || pattern.test(accountId)
     ? []
-    : [
-        {
-          path: key("accountId"),
-          value: accountId,
-          message: "belongs to the other cloud",
-          allowed: cloud === "aws" ? "an AWS account id, 12 digits" : "an Azure subscription id",
-        },
-      ];
+    : [{ path: key("accountId"), value: accountId, message: "belongs to the other cloud", allowed: words }];
 });
 
 const controlPlaneSize = rule(["cloud", "controlPlane.size"], ({ cloud, "controlPlane.size": size }) => {
-  const name = size ?? defaultSizes[cloud];
+  const { default: usual, known: inWords } = cloudFacts[cloud].sizes;
+  const name = size ?? usual;
   const known = machineSize(cloud, name);
   const problems: Problem[] = [];
   if (known === undefined || known.arch !== "amd64") {
@@ -103,7 +80,7 @@ const controlPlaneSize = rule(["cloud", "controlPlane.size"], ({ cloud, "control
       path: key("controlPlane.size"),
       value: name,
       message: known === undefined ? "is not a machine size that Fenestra knows" : "is an Arm size",
-      allowed: `an x86 size: ${sizesInWords[cloud]}`,
+      allowed: `an x86 size: ${inWords}`,
     });
   } else if (known.vcpus < 2 || known.memoryGib < 2) {
     problems.push({
@@ -113,17 +90,20 @@ const controlPlaneSize = rule(["cloud", "controlPlane.size"], ({ cloud, "control
       allowed: "2 processors and 2 GiB at least (kubeadm)",
     });
   }
-  return cloud === "azure" ? [...problems, ...premiumDiskProblems(name, key("controlPlane.size"))] : problems;
+  return problems;
 });
+
+const controlPlaneDisks = rule(["controlPlane.size"], ({ "controlPlane.size": size }) =>
+  premiumDiskProblems(size ?? cloudFacts.azure.sizes.default, key("controlPlane.size")),
+);
 
 const controlPlaneImage = rule(["cloud", "controlPlane.image"], ({ cloud, "controlPlane.image": image }) =>
   imageProblems(cloud, image, key("controlPlane.image")),
 );
 
-const encryptionAtHost = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost: value }) => {
-  const allowed = "false on AWS, where the host encrypts every volume that Fenestra makes";
-  return cloud === "aws" ? elsewhere("azure", value, key("encryptionAtHost"), allowed) : [];
-});
+const encryptionAtHost = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost: value }) =>
+  elsewhere("azure", cloud, value, key("encryptionAtHost"), "false on AWS, where the host encrypts every volume that Fenestra makes"),
+);
 
 /** Values that must be unique among issuers, and reserved names. */
 const signIn = rule(["access.signIn"], ({ "access.signIn": issuers }) =>
@@ -166,6 +146,7 @@ const tags = rule(["cloud", "tags"], ({ cloud, tags: all }) => {
 /** Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 with case-insensitive names. */
 function tag(name: string, value: string, names: readonly string[], cloud: Cloud): readonly Problem[] {
   const path = childPath(key("tags"), name);
+  const { fits, refusal } = cloudFacts[cloud].tags;
   const twin = names.find((other) => other.toLowerCase() === name.toLowerCase());
   const checks: readonly (readonly [boolean, string, string])[] = [
     [
@@ -176,13 +157,7 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
     // Azure refuses these characters in tag names; AWS refuses "/" when instance metadata tags are on.
     [/[<>%&\\?/]/.test(name), "has a character that a cloud refuses in a name", "names without < > % & \\ ? /"],
     [name.length > 128, "has a name that is too long", "at most 128 characters"],
-    // Roles are tagged too, and IAM restricts names and values to these characters (IAM API Reference, Tag).
-    [
-      cloud === "aws" && !/^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u.test(name + value),
-      "has a character that AWS refuses in tags of roles",
-      "letters, digits, spaces and _ . : / = + - @",
-    ],
-    [cloud === "azure" && /\p{Cc}/u.test(value), "has a control character in its value", "values on one line"],
+    [!fits(name, value), refusal.message, refusal.allowed],
     [value.length > 256, "has a value that is too long", "at most 256 characters"],
     [twin !== name, `differs from ${twin} by case only`, "names that differ without regard to case, as Azure compares them"],
   ];
@@ -195,8 +170,8 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
  */
 const reservedWords = /microsoft|windows|^login/;
 
-const reservedName = rule(["cloud", "name"], ({ cloud, name }) =>
-  cloud === "azure" && (reservedWords.test(name) || reservedWords.test(name.replaceAll("-", "")))
+const reservedName = rule(["name"], ({ name }) =>
+  reservedWords.test(name) || reservedWords.test(name.replaceAll("-", ""))
     ? [
         {
           path: key("name"),
@@ -215,9 +190,9 @@ const reservedName = rule(["cloud", "name"], ({ cloud, name }) =>
  */
 const mostAzureTags = 13;
 
-const azureTags = rule(["cloud", "tags"], ({ cloud, tags: all }) => {
+const azureTags = rule(["tags"], ({ tags: all }) => {
   const count = Object.keys(all).length;
-  if (cloud !== "azure" || count <= mostAzureTags) return [];
+  if (count <= mostAzureTags) return [];
   return [
     {
       path: key("tags"),
@@ -231,15 +206,16 @@ const azureTags = rule(["cloud", "tags"], ({ cloud, tags: all }) => {
 /** The rules on the stack as a whole. */
 export const stackRules: readonly Rule[] = [
   version,
-  clusterName,
+  only("aws", clusterName),
   region,
   zones,
   account,
   signIn,
   controlPlaneSize,
+  only("azure", controlPlaneDisks),
   controlPlaneImage,
   encryptionAtHost,
   tags,
-  reservedName,
-  azureTags,
+  only("azure", reservedName),
+  only("azure", azureTags),
 ];

@@ -3,7 +3,7 @@ import { controlPlanePaths } from "../../machine/linux/kubeadm.ts";
 import { noProxy } from "../../machine/proxy.ts";
 import { windowsPaths, windowsScript } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { type LogCollector, type LogSettings, logCollectors, logServices, logsAccount } from "../../model/logs.ts";
+import { type LogCollector, type LogSettings, logCollectors, logsAccount } from "../../model/logs.ts";
 import { tokenFacts } from "../../model/workloadIdentity.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
@@ -36,7 +36,9 @@ import { windowsAgent } from "./nodeAgents.ts";
 import { identityFolders, identityTokenSeconds } from "./workloadIdentity.ts";
 
 /** What the collectors need of a cluster. */
-type CollectorSpec = LogSpec & ImageSource & Pick<ClusterSpec, "addons" | "httpProxy" | "kubernetes" | "network" | "noProxy" | "windows">;
+type CollectorSpec = LogSpec &
+  ImageSource &
+  Pick<ClusterSpec, "addons" | "facts" | "httpProxy" | "kubernetes" | "network" | "noProxy" | "windows">;
 
 /** Variables by which a collector takes its identity in the cloud; none for an endpoint that takes headers. */
 type LogIdentity = Readonly<Record<string, Text>>;
@@ -62,7 +64,7 @@ export const logs: AddOnEntry = {
 function logManifests(spec: CollectorSpec, nodeEndpoint: Text, identity: LogIdentity | undefined): readonly Manifest[] {
   const { logs: settings } = spec.addons;
   if (settings === undefined) return [];
-  if (identity === undefined && settings[logServices[spec.cloud]] !== undefined) throw new RangeError("the collectors need an identity");
+  if (identity === undefined && settings[spec.facts.access.logs] !== undefined) throw new RangeError("the collectors need an identity");
   const collectors = logCollectors.filter((collector) => collector !== "windows" || spec.windows.length > 0);
   return [
     serviceAccount(logsAccount),

@@ -1,5 +1,6 @@
 import { stringify } from "yaml";
 import type { Cloud } from "../../config/schema.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { pauseImage } from "../../model/releases.ts";
@@ -36,11 +37,15 @@ export function rootFile(path: string): PayloadFile {
 const kubelet = "kubelet.service";
 
 /**
- * Services of every Linux machine, each a file of `rootfs`. Nothing guards the metadata service on AWS, whose answers live for one hop only and
- * never reach a pod.
+ * Services of every Linux machine, each a file of `rootfs`.
  */
 export function commonUnits(cloud: Cloud): readonly string[] {
-  return ["containerd.service", kubelet, "fenestra-bootstrap.service", ...(cloud === "aws" ? [] : ["fenestra-metadata-guard.service"])];
+  return [
+    "containerd.service",
+    kubelet,
+    "fenestra-bootstrap.service",
+    ...(cloudFacts[cloud].machines.guardsMetadata ? ["fenestra-metadata-guard.service"] : []),
+  ];
 }
 
 /** The kubelet's unit; only a control-plane machine has a mount that it waits for. */
@@ -76,7 +81,7 @@ export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly P
     script("lib.sh"),
     script(`${cloud}.sh`, "/opt/fenestra/cloud.sh"),
     ...stages.filter(({ name }) => sharedStages.has(name)).map(stageFile),
-    ...(cloud === "azure" ? [script("guard-metadata.sh")] : []),
+    ...(cloudFacts[cloud].machines.guardsMetadata ? [script("guard-metadata.sh")] : []),
   ];
 }
 

@@ -88,8 +88,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
     clusterName: spec.name,
     kubernetesVersion: `v${kubernetes.version}`,
     controlPlaneEndpoint: `${endpoint.host}:${ports.api}`,
-    // Azure's load balancers probe /readyz over TLS, and only RSA keys are known to work with them; CAPZ and ARO use RSA too.
-    encryptionAlgorithm: spec.cloud === "azure" ? "RSA-2048" : "ECDSA-P256",
+    encryptionAlgorithm: spec.facts.access.keyAlgorithm,
     networking: {
       dnsDomain: kubernetes.clusterDomain,
       podSubnet: kubernetes.podCidr,

@@ -1,6 +1,6 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { LinuxPool } from "../../model/pools.ts";
-import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
+import { heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
@@ -61,10 +61,10 @@ const workerAttempts = {
 } as const;
 
 /** How long pods have to move. An Auto Scaling group's hook is extended by a heartbeat; a spot machine has nothing to extend. */
-function drainTimes({ cloud }: Pick<NodeSettings, "cloud">, { spot }: LinuxPool): MachineEnv {
+function drainTimes({ facts: { timings } }: Pick<NodeSettings, "facts">, { spot }: LinuxPool): MachineEnv {
   return {
-    DRAIN_SECONDS: (spot ? drainSeconds.spot.linux : drainSeconds.linux)[cloud],
-    DRAIN_HEARTBEAT: cloud === "aws" && !spot ? heartbeatSeconds : 0,
+    DRAIN_SECONDS: (spot ? timings.spotDrain : timings.drain).linux,
+    DRAIN_HEARTBEAT: timings.heartbeats && !spot ? heartbeatSeconds : 0,
     NOTICE_PAUSE: noticeSeconds,
   };
 }

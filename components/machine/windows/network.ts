@@ -1,17 +1,15 @@
 import type { Cloud } from "../../config/schema.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { FirewallRule, PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
 
 /**
  * Host routes to the cloud's own services, restored at each boot and whenever a virtual switch is created, which loses them
- * (projectcalico/calico, Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go). On AWS they are those that
- * EC2Launch v2 writes: metadata, activation, clock and resolver (ovn-org/ovn-kubernetes#4587); on Azure DHCP provides them, and the one here is
- * a safeguard.
+ * (projectcalico/calico, Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go).
  */
 export function hostRoutes(cloud: Cloud): readonly string[] {
-  const last = cloud === "aws" ? ["254", "123", "249", "250", "251", "253"] : ["254"];
-  return last.map((octet) => `169.254.169.${octet}/32`);
+  return cloudFacts[cloud].network.services.map((octet) => `169.254.169.${octet}/32`);
 }
 
 /** Inbound traffic to a Windows node: kubelet, pod network, health probes of load balancers. The exporter's pod opens its own port. */

@@ -1,4 +1,5 @@
 import type { Cloud } from "../../config/schema.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { RegistryKey } from "../../model/machineParts.ts";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
@@ -89,8 +90,7 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwo
     registry: [...registry, ...clocks[cloud].registry, ...network.windows.registry],
     servicesOff: ["wuauserv", "UsoSvc"],
     dynamicPorts,
-    // Azure drops traffic from this port (Azure/AKS#2988).
-    excludedUdpPorts: cloud === "azure" ? [65_330] : [],
+    excludedUdpPorts: cloudFacts[cloud].network.deafUdpPorts,
     clock: clocks[cloud].calls,
     defender: {
       // By name: containerd runs some of them from other folders.

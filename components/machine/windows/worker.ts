@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
-import { drainSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
+import { heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { CloudAccess } from "../cloudAccess.ts";
@@ -99,9 +99,6 @@ export const podColumns = [
   "DELETED:.metadata.deletionTimestamp",
 ].join(",");
 
-/** Where the extension that runs the custom data keeps its status (Azure documentation, troubleshoot artifacts in DevTest Labs). */
-const extensionStatus = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
-
 /** Payload of a Windows worker. Contains no secret. */
 export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const { spec, pool } = args;
@@ -159,6 +156,8 @@ function cloudData(cloud: CloudAccess) {
 /** Every setting of a pool's machines as data, read by the scripts. */
 export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
+  const { windows: facts } = spec.facts.machines;
+  const { drain, spotDrain } = spec.facts.timings;
   const ofPods = spec.kubernetes.podNetwork;
   const rules = stagesOf(spec, pool);
   const sections = stageSections({ spec, pool, access }, configs);
@@ -169,11 +168,9 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     kubernetes: spec.kubernetes.version,
     cloud: cloudData(cloud),
     lifecycle: lifecycle ?? null,
-    // Azure's extension reports the first wave; EC2Launch does not survive a reboot from within, so there the task does it all.
-    foreground: cloud.kind === "azure",
-    statusFiles: cloud.kind === "azure" ? extensionStatus : "",
-    // On Azure the Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").
-    console: cloud.kind === "aws" ? "COM1" : "",
+    foreground: facts.foreground,
+    statusFiles: facts.statusFiles,
+    console: facts.console,
     protected: protectedFolders([
       ...ofPods.windows.protectedFolders,
       ...(spec.credentials.registries.length === 0 ? [] : [registryConfigDir.windows]),
@@ -200,10 +197,10 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     ...ofPods.windows.data,
     kubeProxy: kubeProxyProgram(spec),
     drain: {
-      seconds: drainSeconds.windows[cloud.kind],
-      spotSeconds: drainSeconds.spot.windows[cloud.kind],
+      seconds: drain.windows,
+      spotSeconds: spotDrain.windows,
       ...windowsDrain,
-      events: cloud.kind === "azure" ? ["Terminate", "Preempt"] : [],
+      events: facts.drainEvents,
       columns: podColumns,
     },
     watch: {
@@ -217,7 +214,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     },
     // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.
     prePull: { images: [windowsImage(spec.artifacts, "servercore", pool.release)], afterSeconds: prePullSeconds },
-    cloudLogs: cloud.kind === "aws" ? ["C:\\ProgramData\\Amazon\\EC2Launch\\log"] : ["C:\\WindowsAzure\\Logs\\Plugins"],
+    cloudLogs: facts.cloudLogs,
   };
 }
 

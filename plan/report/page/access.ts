@@ -1,3 +1,4 @@
+import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { valueAt } from "../../diff/leaves.ts";
 import { builtInRoles } from "../../fakes/azureRoles.ts";
 import { matches } from "../../fakes/iam.ts";
@@ -100,7 +101,7 @@ export function stores(plan: Plan): readonly Store[] {
       writers: holders((grant) => grant.may("write", resource)),
     }));
   const groups = Map.groupBy(secrets, ({ readers, writers }) => `${readers.join()} ${writers.join()}`);
-  const [place, single] = plan.cluster.cloud === "aws" ? ["Parameter Store", "Parameter"] : ["Key Vault", "Key Vault"];
+  const { secrets: place, secret: single, bucket } = cloudFacts[plan.cluster.cloud].words;
   const buckets = plan.resources.filter(({ type }) => type === "aws:s3/bucket:Bucket" || type === "azure-native:storage:BlobContainer");
   return [
     ...[...groups.values()].flatMap((members): readonly Store[] => {
@@ -112,7 +113,7 @@ export function stores(plan: Plan): readonly Store[] {
       return [{ title: `${place}: ${members.length} secrets`, detail, readers, writers }];
     }),
     ...buckets.map((resource) => ({
-      title: `${plan.cluster.cloud === "aws" ? "Bucket" : "Storage"}: ${words(resource.name.replace(`${plan.cluster.name}-`, "").replace(/^workload-identity-|-(bucket|container)$/g, ""))}`,
+      title: `${bucket}: ${words(resource.name.replace(`${plan.cluster.name}-`, "").replace(/^workload-identity-|-(bucket|container)$/g, ""))}`,
       detail: "",
       readers: isPublic(plan, resource) ? [everyone] : holders((grant) => grant.may("read", resource)),
       writers: holders((grant) => grant.may("write", resource)),

@@ -1,3 +1,4 @@
+import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { ports } from "../../../components/model/ports.ts";
 import { escapeHtml } from "../markdown.ts";
 import type { Plan, PlanPool } from "../plan.ts";
@@ -10,7 +11,7 @@ export type Marks = ReadonlyMap<string, string>;
 export function picture(plan: Plan, marks: Marks): string {
   const { cluster, network, controlPlane, pools } = plan;
   const { nats, publicBalancer } = edge(plan);
-  const kind = cluster.cloud === "aws" ? "VPC" : "VNet";
+  const kind = cloudFacts[cluster.cloud].words.network;
   const open = network.publicAccess;
   const zones = network.zones.map((zone) => {
     const members = controlPlane.members.flatMap(({ etcdName, zone: where, address }, index) => {

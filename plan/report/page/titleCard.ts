@@ -1,3 +1,4 @@
+import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { counted } from "../../counted.ts";
 import { escapeHtml } from "../markdown.ts";
 import type { Plan } from "../plan.ts";
@@ -66,7 +67,7 @@ export function titleCard(plan: Plan, before: Plan | undefined): string {
   });
   return `<p class="kicker">Fenestra plan</p>
 <h1>${escapeHtml(plan.stack)}</h1>
-<p class="subtitle">Kubernetes ${escapeHtml(cluster.kubernetes)} on ${cluster.cloud === "aws" ? "AWS" : "Azure"}, ${escapeHtml(cluster.region)}, ${escapeHtml(cluster.environment)}. API: ${escapeHtml(apiAccess(plan))}.</p>
+<p class="subtitle">Kubernetes ${escapeHtml(cluster.kubernetes)} on ${cloudFacts[cluster.cloud].words.title}, ${escapeHtml(cluster.region)}, ${escapeHtml(cluster.environment)}. API: ${escapeHtml(apiAccess(plan))}.</p>
 <dl class="tiles">
 ${tiles.join("\n")}
 </dl>`;

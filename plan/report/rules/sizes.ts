@@ -1,5 +1,4 @@
 import { type ClusterSpec, clientLimits } from "../../../components/model/clusterSpec.ts";
-import { knownRegions } from "../../../components/model/regions.ts";
 import { key, type Rule } from "./rule.ts";
 
 /** Nodes up to which each size tier is meant, as the setting's description has it. */
@@ -70,7 +69,7 @@ export const sizeRules: readonly Rule[] = [
           },
         ],
   ({ spec }) =>
-    knownRegions[spec.cloud].includes(spec.region)
+    spec.facts.regions.known.includes(spec.region)
       ? []
       : [
           {

@@ -8,28 +8,6 @@ import { type Found, key, production, type Rule, worse } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
 
-/** Regions without zones; a region may get some later, so this refuses nothing (MicrosoftDocs/azure-docs: articles/reliability/regions-list.md). */
-const azureWithoutZones: ReadonlySet<string> = new Set([
-  "australiacentral",
-  "australiacentral2",
-  "australiasoutheast",
-  "brazilsoutheast",
-  "canadaeast",
-  "francesouth",
-  "germanynorth",
-  "koreasouth",
-  "northcentralus",
-  "norwaywest",
-  "southafricawest",
-  "southindia",
-  "switzerlandwest",
-  "uaecentral",
-  "ukwest",
-  "westcentralus",
-  "westindia",
-  "westus",
-]);
-
 /** `windows-2022 or windows-2025`. */
 const supportedReleases = windowsReleases.flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : [])).join(" or ");
 
@@ -100,13 +78,13 @@ export const stackRules: readonly Rule[] = [
         ]
       : [],
   ({ spec }) =>
-    spec.cloud === "azure" && azureWithoutZones.has(spec.region)
+    spec.facts.regions.withoutZones.has(spec.region)
       ? [
           {
             id: "region-without-zones",
             level: "warning",
             path: key("region"),
-            message: `Azure lists ${spec.region} without availability zones, which the cluster's addresses, load balancers and disks need.`,
+            message: `${spec.facts.words.title} lists ${spec.region} without availability zones, which the cluster's addresses, load balancers and disks need.`,
             remedy: "Choose a region with zones; az vm list-skus --location shows those of a size.",
           },
         ]

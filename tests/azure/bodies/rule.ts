@@ -1,4 +1,5 @@
-import { userDataBytes, userDataLimits } from "../../../components/machine/userDataLimit.ts";
+import { userDataBytes } from "../../../components/machine/userDataLimit.ts";
+import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import type { RecordedProgram, RecordedResource } from "../../../plan/program/recorded.ts";
 import { listOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
 
@@ -24,5 +25,5 @@ export function customDataProblem(osProfile: PropertyMap): string | undefined {
   const text = textOf(osProfile.customData) ?? "";
   if (Buffer.from(text, "base64").toString("base64") !== text || text === "") return "customData is not base64";
   const bytes = userDataBytes(text);
-  return when(bytes > userDataLimits.azure, `customData has ${bytes} bytes`);
+  return when(bytes > cloudFacts.azure.machines.userDataBytes, `customData has ${bytes} bytes`);
 }

@@ -181,7 +181,7 @@ export const addOnRows: readonly Row[] = [
       "pools.1.ccgPlugin": true,
       "addons.gmsa": { credentialSpecs: [{ ...withSecret.azure, kmsKey: key }], plugin: archive },
     },
-    [["addons.gmsa.credentialSpecs[0].kmsKey", key, "is an option of AWS", "a key only where secret names one of Secrets Manager"]],
+    [["addons.gmsa.credentialSpecs[0].kmsKey", key, "is a setting of AWS", "a key only where secret names one of Secrets Manager"]],
   ],
   [
     "an archive on AWS without the name of its library",

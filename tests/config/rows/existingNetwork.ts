@@ -38,7 +38,7 @@ export const existingNetworkRows: readonly Row[] = [
         "overlaps config.fenestra:kubernetes.podCidr, 10.244.0.0/16",
         "networks without a common address",
       ],
-      ["network.existing.resourceGroup", "group", "is an option of Azure", "nothing on AWS"],
+      ["network.existing.resourceGroup", "group", "is a setting of Azure", "nothing: only Azure has it"],
       [
         "network.existing.subnets",
         54,
@@ -150,17 +150,17 @@ export const existingNetworkRows: readonly Row[] = [
       [
         'network.existing.subnets["1"].public',
         `${vnet}/subnets/lb`,
-        "is an option of AWS",
-        "nothing on Azure, where a public load balancer is in no subnet",
+        "is a setting of AWS",
+        "nothing: only a load balancer of AWS is in a subnet",
       ],
       ['network.existing.subnets["2"].private.id', "nodes", "is not the id of a subnet of the network", `${vnet}/subnets/...`],
-      ["network.existing.tagSubnets", false, "is an option of AWS", "nothing on Azure, where no subnet is tagged"],
+      ["network.existing.tagSubnets", false, "is a setting of AWS", "nothing: only AWS has it"],
     ],
   ],
   [
     "a search domain on Azure",
     "azure",
     { "network.dns": { servers: ["10.0.0.4"], searchDomain: "corp.example.com" } },
-    [["network.dns.searchDomain", "corp.example.com", "is an option of AWS: the DHCP of Azure gives no search domain", "nothing on Azure"]],
+    [["network.dns.searchDomain", "corp.example.com", "is a setting of AWS", "nothing: only AWS has it"]],
   ],
 ];

@@ -54,7 +54,6 @@ export const placementRows: readonly Row[] = [
       ["pools[0].disk.iops", 4000, "is a setting of AWS", "nothing: only AWS has it"],
       ["pools[0].furtherSizes", ["m6i.large"], "is a setting of AWS", "nothing: only AWS has it"],
       ["pools[0].instanceProfile", profile, "is a setting of AWS", "nothing: only AWS has it"],
-      ["pools[0].size", undefined, "is missing", "a size, when there are furtherSizes"],
     ],
   ],
   [

@@ -10,7 +10,8 @@ import { packLinux, packLinuxAws } from "../../../components/machine/linux/cloud
 import { controlPlaneStages, linuxWorkerStages, scriptsStage, stageTable } from "../../../components/machine/linux/stages.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { withoutComments } from "../../../components/machine/script.ts";
-import { userDataBytes, userDataLimits } from "../../../components/machine/userDataLimit.ts";
+import { userDataBytes } from "../../../components/machine/userDataLimit.ts";
+import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { skipIf } from "../../support/skip.ts";
 import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
@@ -56,8 +57,8 @@ describe("payloads of Linux machines", () => {
         const payload = of(spec);
         const packed = spec.cloud === "aws" ? packLinuxAws(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
         const bytes = userDataBytes(packed);
-        console.log(`      ${stack} ${kind}: ${bytes} of ${userDataLimits[spec.cloud]} bytes`);
-        assert.ok(bytes <= userDataLimits[spec.cloud] * 0.8, `${bytes} bytes are more than four fifths`);
+        console.log(`      ${stack} ${kind}: ${bytes} of ${cloudFacts[spec.cloud].machines.userDataBytes} bytes`);
+        assert.ok(bytes <= cloudFacts[spec.cloud].machines.userDataBytes * 0.8, `${bytes} bytes are more than four fifths`);
       });
 
       it(`${stack} ${kind} unpacks to its files`, () => {

@@ -9,10 +9,10 @@ import { protectedFolders, windowsPaths, windowsPrograms } from "../../../compon
 import { networkRepairs } from "../../../components/machine/windows/repairs.ts";
 import { dynamicPorts, pagefile } from "../../../components/machine/windows/system.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
 import { minorOf } from "../../../components/model/releases.ts";
-import { terminationSeconds } from "../../../components/model/timings.ts";
 import { flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { compactJson, deltaOf, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
@@ -184,8 +184,8 @@ describe("the payload of a Windows worker", () => {
         const machine = JSON.parse(fileOf(payload, machinePath));
         const status = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
         assert.equal(machine.statusFiles, cloud === "azure" ? status : "");
-        assert.ok(machine.drain.heartbeatSeconds * 2 < terminationSeconds.aws.windows, `${machine.drain.heartbeatSeconds}`);
-        assert.ok(machine.drain.seconds + machine.drain.heartbeatSeconds <= terminationSeconds.aws.windows);
+        assert.ok(machine.drain.heartbeatSeconds * 2 < cloudFacts.aws.timings.termination.windows, `${machine.drain.heartbeatSeconds}`);
+        assert.ok(machine.drain.seconds + machine.drain.heartbeatSeconds <= cloudFacts.aws.timings.termination.windows);
       }
     }
   });

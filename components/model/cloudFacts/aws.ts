@@ -1,0 +1,107 @@
+import { awsMachineSize } from "../machineSizes.ts";
+import type { CloudFacts } from "./facts.ts";
+
+/** Zones have letters behind the region's name; accounts do not have the same ones (EC2, DescribeAvailabilityZones). */
+const zones: CloudFacts["zones"] = {
+  ofRegion: true,
+  pattern: (region) => new RegExp(`^${region}[a-z]$`),
+  refusal: (region) => ({ message: "is not a zone of the region", allowed: `${region}a, ${region}b and so on` }),
+  first: (region) => ["a", "b", "c"].map((letter) => `${region}${letter}`),
+  query: (region) => `aws ec2 describe-availability-zones --region ${region}`,
+};
+
+export const aws: CloudFacts = {
+  name: "aws",
+  words: { title: "AWS", account: "AWS account", network: "VPC", secrets: "Parameter Store", secret: "Parameter", bucket: "Bucket" },
+  account: { pattern: /^\d{12}$/, words: "an AWS account id, 12 digits", fake: "000000000000" },
+  regions: {
+    pattern: /^[a-z]{2}(-[a-z]+)+-\d+$/,
+    words: "the name of a region of AWS, such as eu-central-1",
+    example: "eu-central-1",
+    // Amazon EC2 User Guide, "Regions and zones".
+    known: [
+      ...["us-east-1", "us-east-2", "us-west-1", "us-west-2", "us-gov-east-1", "us-gov-west-1"],
+      ...["ca-central-1", "ca-west-1", "mx-central-1", "sa-east-1", "af-south-1", "il-central-1"],
+      ...["me-central-1", "me-south-1", "ap-east-1", "ap-east-2", "ap-south-1", "ap-south-2"],
+      ...["ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-southeast-1", "ap-southeast-2"],
+      ...["ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7"],
+      ...["eu-central-1", "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-2", "eu-west-3"],
+    ],
+    refusal: (region) =>
+      /^(cn|us-iso[a-z]*|eu-iso[a-z]*)-/.test(region)
+        ? `is a region ${region.startsWith("cn-") ? "in China" : "of its own network"}, where endpoints have a domain that Fenestra's machines do not use`
+        : undefined,
+    withoutZones: new Set(),
+  },
+  zones,
+  sizes: {
+    pattern: /^[a-z][a-z0-9-]*\.[a-z0-9-]+$/,
+    words: "an EC2 instance type such as m7i.large",
+    default: "m7i.large",
+    read: awsMachineSize,
+    known: "c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge",
+    nesting: "a size of c8i, m8i or r8i with at most 192 processors",
+  },
+  images: { pattern: /^ami-[0-9a-f]{8,17}$/, words: "latest or an AMI id, ami-…" },
+  disks: { types: ["gp3", "io2"], windowsGb: 120, speeds: true },
+  tags: {
+    // Roles are tagged too, and IAM restricts names and values to these characters (IAM API Reference, Tag).
+    fits: (name, value) => /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u.test(name + value),
+    refusal: { message: "has a character that AWS refuses in tags of roles", allowed: "letters, digits, spaces and _ . : / = + - @" },
+    ofGroup: 4 + 2 + 3,
+    // A key of a tag has 128 characters.
+    longestHint: 128 - "k8s.io/cluster-autoscaler/node-template/label/".length,
+  },
+  // Amazon EC2 User Guide, Capacity Reservations.
+  oneZone: { capacityReservation: /^cr-/, dedicatedHosts: undefined },
+  network: {
+    // The public part of a zone must be a /27: load balancers created by the cloud controller require eight free addresses (Elastic Load
+    // Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
+    smallest: 21,
+    // Amazon EC2 User Guide, resource ids.
+    id: { pattern: /^vpc-([0-9a-f]{8}|[0-9a-f]{17})$/, words: "the id of a VPC, such as vpc-0123456789abcdef0" },
+    subnet: {
+      isId: (id) => /^subnet-([0-9a-f]{8}|[0-9a-f]{17})$/.test(id),
+      refusal: () => ({
+        message: "is not the id of a subnet",
+        allowed: "the id of a subnet, such as subnet-0123456789abcdef0",
+      }),
+    },
+    subnetsSpanZones: false,
+    sharedSubnet: "a subnet of its own for each zone and purpose",
+    accountOf: () => undefined,
+    natRefusal: undefined,
+    // As EC2Launch v2 writes them: metadata, activation, clock and resolver (ovn-org/ovn-kubernetes#4587).
+    services: [254, 123, 249, 250, 251, 253],
+    metadata: [{ address: "169.254.169.254", port: 80 }],
+    deafUdpPorts: [],
+  },
+  access: {
+    dnsZone: { pattern: /^[^/]/, words: "the id of a hosted zone of Route 53" },
+    rights: ["policies", "statements"],
+    keyAlgorithm: "ECDSA-P256",
+    logs: "cloudwatch",
+  },
+  timings: {
+    drain: { linux: 600, windows: 600 },
+    // A spot machine is gone two minutes after the notice (documentation of spot interruption notices).
+    spotDrain: { linux: 90, windows: 100 },
+    // The group's lifecycle hook.
+    termination: { linux: 900, windows: 900 },
+    heartbeats: true,
+  },
+  machines: {
+    // 16 KB before base64 (Amazon EC2 User Guide, "Run commands when you launch an instance").
+    userDataBytes: 16_384,
+    // Answers live for one hop only.
+    guardsMetadata: false,
+    windows: {
+      // EC2Launch does not survive a reboot from within, so there the task does it all.
+      foreground: false,
+      statusFiles: "",
+      console: "COM1",
+      drainEvents: [],
+      cloudLogs: ["C:\\ProgramData\\Amazon\\EC2Launch\\log"],
+    },
+  },
+};

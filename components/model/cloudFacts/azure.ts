@@ -1,0 +1,147 @@
+import { azureMachineSize } from "../machineSizes.ts";
+import type { CloudFacts } from "./facts.ts";
+
+/** Address of the platform, two ports of which hand out certificates and extension settings. */
+const platform = "168.63.129.16";
+
+const drain = { linux: 270, windows: 600 } as const;
+
+export const azure: CloudFacts = {
+  name: "azure",
+  words: { title: "Azure", account: "Azure subscription", network: "VNet", secrets: "Key Vault", secret: "Key Vault", bucket: "Storage" },
+  account: {
+    pattern: /^(?!\d{12}$)/,
+    words: "an Azure subscription id",
+    fake: "00000000-0000-0000-0000-000000000000",
+  },
+  regions: {
+    pattern: /^[a-z]+\d*$/,
+    words: "the name of a region of Azure, such as westeurope",
+    example: "westeurope",
+    // Azure documentation, "List of Azure regions".
+    known: [
+      ...["eastus", "eastus2", "centralus", "northcentralus", "southcentralus", "westcentralus", "westus", "westus2"],
+      ...["westus3", "canadacentral", "canadaeast", "brazilsouth", "brazilsoutheast", "mexicocentral", "chilecentral"],
+      ...["northeurope", "westeurope", "uksouth", "ukwest", "francecentral", "francesouth", "germanywestcentral"],
+      ...["germanynorth", "switzerlandnorth", "switzerlandwest", "norwayeast", "norwaywest", "swedencentral"],
+      ...["swedensouth", "polandcentral", "italynorth", "spaincentral", "austriaeast", "belgiumcentral", "denmarkeast"],
+      ...["israelcentral", "qatarcentral", "uaenorth", "uaecentral", "southafricanorth", "southafricawest"],
+      ...["centralindia", "southindia", "westindia", "eastasia", "southeastasia", "indonesiacentral", "malaysiawest"],
+      ...["japaneast", "japanwest", "koreacentral", "koreasouth", "australiaeast", "australiasoutheast"],
+      ...["australiacentral", "australiacentral2", "newzealandnorth", "usgovvirginia", "usgovarizona", "usgovtexas"],
+    ],
+    refusal: () => undefined,
+    withoutZones: new Set([
+      "australiacentral",
+      "australiacentral2",
+      "australiasoutheast",
+      "brazilsoutheast",
+      "canadaeast",
+      "francesouth",
+      "germanynorth",
+      "koreasouth",
+      "northcentralus",
+      "norwaywest",
+      "southafricawest",
+      "southindia",
+      "switzerlandwest",
+      "uaecentral",
+      "ukwest",
+      "westcentralus",
+      "westindia",
+      "westus",
+    ]),
+  },
+  zones: {
+    ofRegion: false,
+    pattern: () => /^[123]$/,
+    refusal: () => ({ message: "is not an Azure zone", allowed: '"1", "2" or "3"' }),
+    first: () => ["1", "2", "3"],
+    query: (region) => `az vm list-skus --location ${region} --resource-type virtualMachines --zone`,
+  },
+  sizes: {
+    pattern: /^Standard_[A-Za-z0-9_-]+$/,
+    words: "an Azure size such as Standard_D2s_v5",
+    default: "Standard_D2s_v5",
+    read: azureMachineSize,
+    known: "B, F, and D and E from version 3 on",
+    nesting: "a D or E size of version 3 or later (AMD: 5 or later)",
+  },
+  // A version of the marketplace's image, or an image of one's own in a gallery, with or without a version.
+  images: {
+    pattern:
+      /^\d+\.\d+\.\d+$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries\/[^/]+\/images\/[^/]+(\/versions\/\d+\.\d+\.\d+)?$/i,
+    words: "latest, an image version of three numbers with dots, or the id of an image in a gallery",
+  },
+  disks: { types: ["Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS"], windowsGb: 128, speeds: false },
+  tags: {
+    fits: (_name, value) => !/\p{Cc}/u.test(value),
+    refusal: { message: "has a control character in its value", allowed: "values on one line" },
+    ofGroup: 2 + 4 + 3,
+    longestHint: Number.POSITIVE_INFINITY,
+  },
+  // Azure REST API, host groups.
+  oneZone: { capacityReservation: undefined, dedicatedHosts: /./ },
+  network: {
+    smallest: 22,
+    // Azure REST API, URI of a virtual network.
+    id: {
+      pattern: /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[\w.()-]+\/providers\/Microsoft\.Network\/virtualNetworks\/[\w.-]+$/i,
+      words: "the resource id of a virtual network: /subscriptions/.../resourceGroups/.../providers/Microsoft.Network/virtualNetworks/...",
+    },
+    subnet: {
+      isId: (id, network) =>
+        id.toLowerCase().startsWith(`${network.toLowerCase()}/subnets/`) && /^\/subnets\/[\w.-]+$/i.test(id.slice(network.length)),
+      refusal: (network) => ({ message: "is not the id of a subnet of the network", allowed: `${network}/subnets/...` }),
+    },
+    subnetsSpanZones: true,
+    sharedSubnet: "another subnet for the control plane than for workers, since its addresses are fixed",
+    // Network interfaces are in the subscription of their network, so everything is.
+    accountOf: (network) => network.split("/")[2],
+    // Azure's resource manager supports private access only for whole management groups (Azure documentation, private link for Azure Resource
+    // Manager).
+    natRefusal: {
+      message: "cuts the cloud controller, the disk driver and the autoscaler off from Azure's resource manager",
+      allowed: "single or perZone on Azure",
+      remedy: "choose single; the security of the machines does not rest on it, since nothing comes in by a NAT gateway",
+    },
+    // DHCP provides it; a safeguard.
+    services: [254],
+    metadata: [
+      { address: "169.254.169.254", port: 80 },
+      { address: platform, port: 80 },
+      { address: platform, port: 32526 },
+    ],
+    // Azure/AKS#2988.
+    deafUdpPorts: [65_330],
+  },
+  access: {
+    dnsZone: { pattern: /^\//, words: "the resource id of a DNS zone" },
+    rights: ["roles"],
+    // Azure's load balancers probe /readyz over TLS, and only RSA keys are known to work with them; CAPZ and ARO use RSA too.
+    keyAlgorithm: "RSA-2048",
+    logs: "azureMonitor",
+  },
+  timings: {
+    drain,
+    // A spot machine is gone half a minute after the notice (documentation of spot machines).
+    spotDrain: { linux: 20, windows: 20 },
+    // 5 to 15 minutes (Azure documentation, terminate notification); on Windows it outlasts the drain by a minute.
+    termination: { linux: 300, windows: drain.windows + 60 },
+    heartbeats: false,
+  },
+  machines: {
+    // "the maximum length of the binary array is 65535 bytes" (REST API, OSProfile.customData).
+    userDataBytes: 65_535,
+    guardsMetadata: true,
+    windows: {
+      // The extension reports the first wave.
+      foreground: true,
+      statusFiles: "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status",
+      // The Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").
+      console: "",
+      drainEvents: ["Terminate", "Preempt"],
+      cloudLogs: ["C:\\WindowsAzure\\Logs\\Plugins"],
+    },
+  },
+};

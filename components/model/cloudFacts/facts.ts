@@ -1,0 +1,136 @@
+import type { MachineSize } from "../machineSizes.ts";
+
+/** The clouds, by the name that a stack file gives them. */
+export const cloudNames = ["aws", "azure"] as const;
+
+/** Disks that can be a system disk (Amazon EBS User Guide, volume types; Azure documentation, managed disk types). */
+export const diskTypes = ["gp3", "io2", "Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS"] as const;
+
+/** A form of text, and what it is in words. */
+interface Form {
+  readonly pattern: RegExp;
+  readonly words: string;
+}
+
+/** What is wrong with a value, and what would not be. */
+interface Refusal {
+  readonly message: string;
+  readonly allowed: string;
+  readonly remedy?: string;
+}
+
+/** Seconds by operating system. */
+type Seconds = Readonly<Record<"linux" | "windows", number>>;
+
+/** Every fact that differs by cloud, by subject. A cloud has one such record; who needs one gets it from the spec or by the cloud's name. */
+export interface CloudFacts {
+  readonly name: (typeof cloudNames)[number];
+  readonly words: {
+    readonly title: string;
+    readonly account: string;
+    readonly network: string;
+    /** A store of secrets, and one entry of it. */
+    readonly secrets: string;
+    readonly secret: string;
+    readonly bucket: string;
+  };
+  /** The only account or subscription, and a value of its form for one that is encrypted. */
+  readonly account: Form & { readonly fake: string };
+  readonly regions: Form & {
+    /** Those known at the end of 2026, to detect typos. Clouds add regions, so one that is not listed is not an error. */
+    readonly known: readonly string[];
+    readonly example: string;
+    /** Why machines would not work in a region; `undefined` where they would. */
+    readonly refusal: (region: string) => string | undefined;
+    readonly withoutZones: ReadonlySet<string>;
+  };
+  readonly zones: {
+    /** Whether names of zones begin with the region's. */
+    readonly ofRegion: boolean;
+    readonly pattern: (region: string) => RegExp;
+    readonly refusal: (region: string) => Refusal;
+    /** The first three of a region. */
+    readonly first: (region: string) => readonly string[];
+    /** Command that lists those of a region that an account can use. */
+    readonly query: (region: string) => string;
+  };
+  readonly sizes: Form & {
+    readonly default: string;
+    /** Capacity of a size by its name; `undefined` when the name does not say it. */
+    readonly read: (name: string) => MachineSize | undefined;
+    readonly known: string;
+    readonly nesting: string;
+  };
+  readonly images: Form;
+  readonly disks: {
+    readonly types: readonly (typeof diskTypes)[number][];
+    /** Default of a Windows node in GiB, as in the OpenShift guide for Windows machine sets. */
+    readonly windowsGb: number;
+    /** Whether operations and throughput are settings of a disk. */
+    readonly speeds: boolean;
+  };
+  readonly tags: {
+    readonly fits: (name: string, value: string) => boolean;
+    readonly refusal: Refusal;
+    /** Tags of an autoscaled group beside those of the stack file and of its labels and taints: owner and name, discovery, resources. */
+    readonly ofGroup: number;
+    /** Longest key of a label or taint of such a group. */
+    readonly longestHint: number;
+  };
+  /** Which settings of a pool bind it to one zone: those whose value has this form. */
+  readonly oneZone: Readonly<Record<"capacityReservation" | "dedicatedHosts", RegExp | undefined>>;
+  readonly network: {
+    /** Longest prefix of a network that the address plan divides. */
+    readonly smallest: number;
+    /** Id of an existing network. */
+    readonly id: Form;
+    readonly subnet: { readonly isId: (id: string, network: string) => boolean; readonly refusal: (network: string) => Refusal };
+    /** Whether a subnet lies in all zones. */
+    readonly subnetsSpanZones: boolean;
+    readonly sharedSubnet: string;
+    /** Account of an existing network, in which everything is then. */
+    readonly accountOf: (network: string) => string | undefined;
+    /** Why machines cannot do without a way to the internet; `undefined` where a mirror is enough. */
+    readonly natRefusal: Refusal | undefined;
+    /** Last parts of the link-local addresses of the cloud's own services. */
+    readonly services: readonly number[];
+    /** TCP destinations that hand out identities or certificates, blocked for pods. */
+    readonly metadata: readonly { readonly address: string; readonly port: number }[];
+    /** UDP ports from which the cloud drops traffic. */
+    readonly deafUdpPorts: readonly number[];
+  };
+  readonly access: {
+    readonly dnsZone: Form;
+    /** Fields of a service account's rights. */
+    readonly rights: readonly ("policies" | "statements" | "roles")[];
+    /** kubeadm's name of the algorithm of the cluster's keys. */
+    readonly keyAlgorithm: "RSA-2048" | "ECDSA-P256";
+    /** Service that logs are written to by an identity. */
+    readonly logs: "cloudwatch" | "azureMonitor";
+  };
+  readonly timings: {
+    /** Seconds that a node has to evict its pods, see `model/timings.ts`. */
+    readonly drain: Seconds;
+    readonly spotDrain: Seconds;
+    /** Seconds that the cloud delays a termination, at most. */
+    readonly termination: Seconds;
+    /** Whether a draining node extends that delay. */
+    readonly heartbeats: boolean;
+  };
+  readonly machines: {
+    /** Most bytes of user data. */
+    readonly userDataBytes: number;
+    /** Whether answers of the metadata service reach pods on Linux, so that nodes filter them. */
+    readonly guardsMetadata: boolean;
+    readonly windows: {
+      /** Whether the first wave runs while the cloud waits for its result. */
+      readonly foreground: boolean;
+      /** Where that result goes. */
+      readonly statusFiles: string;
+      /** Serial port that nothing else holds. */
+      readonly console: string;
+      readonly drainEvents: readonly string[];
+      readonly cloudLogs: readonly string[];
+    };
+  };
+}
