@@ -131,7 +131,7 @@ function mistypedPrefix(key: string, text: string): readonly Problem[] {
   const remedy = rest.length === 0 ? undefined : didYouMean(namespace, [own]);
   if (remedy === undefined) return [];
   const allowed = `${configPrefix} before a setting of Fenestra`;
-  return [{ path: `config.${key}`, value: text, message: "begins nearly as Fenestra's keys", allowed, remedy }];
+  return [{ path: `config.${key}`, value: text, message: "looks like a misspelt fenestra: key", allowed, remedy }];
 }
 
 const settings: ReadonlyMap<string, z.core.$ZodType> = new Map(Object.entries(stackSchema.shape));

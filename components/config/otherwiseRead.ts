@@ -44,7 +44,7 @@ function problem(path: string, { source }: Scalar): Problem {
   return {
     path,
     value: source,
-    message: "is a number, a date or a truth value that Pulumi passes on in another form",
+    message: "must be quoted: Pulumi turns it into a number, a date or a boolean",
     allowed: "a text in quotes, true or false, or a number in its shortest decimal form",
     remedy: `for the text as it stands write ${JSON.stringify(source)}`,
   };

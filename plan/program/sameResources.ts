@@ -27,7 +27,7 @@ export class ShapeError extends Error {
   constructor(difference: ResourceDifference) {
     super(
       [
-        "The program makes other resources in a first preview than in an update, so nobody's preview can be trusted:",
+        "Preview and update register different resources:",
         ...difference.onlyUnknown.map((name) => `  only while outputs are unknown: ${name}`),
         ...difference.onlyKnown.map((name) => `  only once outputs are known:    ${name}`),
         "Decide what is made by plain values of the config, and never inside apply.",

@@ -84,7 +84,7 @@ describe("loading a stack's config", () => {
   it("takes a namespace that is a slip away for a mistyped one", () => {
     assert.deepEqual(
       problemsOf(() => loadConfig({ ...texts, "fenstra:tags": "{}" })),
-      [["config.fenstra:tags", "{}", "begins nearly as Fenestra's keys"]],
+      [["config.fenstra:tags", "{}", "looks like a misspelt fenestra: key"]],
     );
   });
 

@@ -83,7 +83,7 @@ const plugins = poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa"], (pool, p
   if (!pool.ccgPlugin || pool.os === "linux") return [];
   if (ccgSecrets(gmsa).length === 0) {
     const allowed = "true only where an account of addons.gmsa.credentialSpecs has a secret";
-    return [{ path, value: true, message: "has no account to fetch", allowed }];
+    return [{ path, value: true, message: "needs at least one gMSA account with a secret", allowed }];
   }
   // The newest image of the cloud is plain Windows Server.
   return gmsa?.plugin === undefined && pool.image === "latest"

@@ -34,5 +34,5 @@ export const forms: Readonly<
 
 /** The problem of a name that is not of its form; none without a name. */
 export function formProblems([pattern, allowed]: Form, value: string | undefined, path: string): readonly Problem[] {
-  return value === undefined || pattern.test(value) ? [] : [{ path, value, message: "is no such name in this cloud", allowed }];
+  return value === undefined || pattern.test(value) ? [] : [{ path, value, message: `is not ${allowed}`, allowed }];
 }

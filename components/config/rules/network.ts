@@ -84,7 +84,7 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
         {
           path,
           value: text,
-          message: "has parts that are not used",
+          message: "has a query, a fragment or characters that are not used",
           allowed: "scheme, host, port and a plain path only",
         },
       ];

@@ -226,7 +226,7 @@ const hints = poolRule(
             {
               path,
               value: keys.length,
-              message: "is more labels and taints than fit beside the stack's tags into those of a pool with autoscale",
+              message: "is too many labels and taints: each needs a tag of the autoscaled group, beside the stack's own",
               allowed: `at most ${free}, those that Fenestra sets included: a group of machines has ${mostGroupTags} tags`,
               remedy: "take away tags, labels or taints",
             },

@@ -112,7 +112,14 @@ export const addOnRows: readonly Row[] = [
     "the plug-in without an account",
     "azure",
     { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [account] } },
-    [["pools[1].ccgPlugin", true, "has no account to fetch", "true only where an account of addons.gmsa.credentialSpecs has a secret"]],
+    [
+      [
+        "pools[1].ccgPlugin",
+        true,
+        "needs at least one gMSA account with a secret",
+        "true only where an account of addons.gmsa.credentialSpecs has a secret",
+      ],
+    ],
   ],
   [
     "a secret that no node reads, and an archive that no node installs",

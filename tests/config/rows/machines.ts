@@ -228,7 +228,14 @@ export const machineRows: readonly Row[] = [
     "a mirror with a query",
     "aws",
     { "mirror.artifacts": "https://m.test/?a='b'" },
-    [["mirror.artifacts", "https://m.test/?a='b'", "has parts that are not used", "scheme, host, port and a plain path only"]],
+    [
+      [
+        "mirror.artifacts",
+        "https://m.test/?a='b'",
+        "has a query, a fragment or characters that are not used",
+        "scheme, host, port and a plain path only",
+      ],
+    ],
   ],
   [
     "a registry that is a path",

@@ -305,7 +305,7 @@ export const metadataRows: readonly Row[] = [
       [
         "pools[1]",
         7,
-        "is more labels and taints than fit beside the stack's tags into those of a pool with autoscale",
+        "is too many labels and taints: each needs a tag of the autoscaled group, beside the stack's own",
         "at most 6, those that Fenestra sets included: a group of machines has 50 tags",
       ],
     ],

@@ -10,8 +10,18 @@ export const placementRows: readonly Row[] = [
     "azure",
     { "pools.0.capacityReservation": "cr-0123456789abcdef0", "pools.1.securityGroups": ["sg-0123456789abcdef0"] },
     [
-      ["pools[0].capacityReservation", "cr-0123456789abcdef0", "is no such name in this cloud", "the id of a capacity reservation group"],
-      ["pools[1].securityGroups[0]", "sg-0123456789abcdef0", "is no such name in this cloud", "the id of an application security group"],
+      [
+        "pools[0].capacityReservation",
+        "cr-0123456789abcdef0",
+        "is not the id of a capacity reservation group",
+        "the id of a capacity reservation group",
+      ],
+      [
+        "pools[1].securityGroups[0]",
+        "sg-0123456789abcdef0",
+        "is not the id of an application security group",
+        "the id of an application security group",
+      ],
     ],
   ],
   [
