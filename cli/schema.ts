@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { stackFileJsonSchema } from "../components/config/jsonSchema.ts";
 import { stacksFolder } from "../components/config/stackFile.ts";
-import { planJsonSchema } from "../plan/report/plan.ts";
+import { planJsonSchema } from "../plan/plan.ts";
 import { type Command, exitCodes } from "./exit.ts";
 
 /** Where the stack files' first line finds the schema. */

@@ -2,12 +2,12 @@ import { ConfigError } from "../../components/config/problem.ts";
 import { UserDataError } from "../../plan/decode/machine.ts";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
-import type { Change, Fate } from "../../plan/diff/fates.ts";
+import type { Change, Operation } from "../../plan/diff/operations.ts";
 import { billedChangeLines, fileLines, findingLines, lostLines, nodeLines, refusedLines, resourceLines } from "../../plan/diff/text.ts";
+import type { Plan } from "../../plan/plan.ts";
 import { ProgramError } from "../../plan/program/runProgram.ts";
 import { ShapeError } from "../../plan/program/sameResources.ts";
 import { planJson } from "../../plan/report/json.ts";
-import type { Plan } from "../../plan/report/plan.ts";
 import { planSummary } from "../../plan/report/summary.ts";
 import { UsageError } from "../exit.ts";
 import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
@@ -85,7 +85,7 @@ function added(stack: string, plan: Plan): StackChange {
   });
   const resources = plan.resources
     .filter(({ custom, type }) => custom && type !== "pulumi:index:Stash")
-    .map(({ urn, type, name }): Fate => ({ urn, type, name, change: "added", because: [], inputs: [] }));
+    .map(({ urn, type, name }): Operation => ({ urn, type, name, change: "added", because: [], inputs: [] }));
   const diff = { refused: [], resources, nodes, files: [], billed: [], findings: { new: plan.findings, gone: [] } };
   return { ...bareChange(stack, "added"), overview: overviewOf(diff), nodes: nodeLines(nodes).join("\n") };
 }

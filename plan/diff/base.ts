@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { billedSchema } from "../report/billed.ts";
-import { findingSchema } from "../report/finding.ts";
-import { planVersion } from "../report/plan.ts";
+import { findingSchema } from "../finding.ts";
+import { billedSchema, planVersion } from "../plan.ts";
 
 const baseSchema = z.looseObject({
   // What an older version lacks is optional here.

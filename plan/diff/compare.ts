@@ -1,13 +1,13 @@
 import { z } from "zod";
 import type { Problem } from "../../components/config/problem.ts";
 import { type ClusterState, plannedProblems, readState, stackGuardName } from "../../components/model/upgrade.ts";
-import { type BilledChange, billedChanges } from "../report/billed.ts";
-import type { Finding } from "../report/finding.ts";
-import type { Plan, PlanMachine, PlanResource } from "../report/plan.ts";
+import { type BilledChange, billedChanges } from "../billed.ts";
+import type { Finding } from "../finding.ts";
+import type { Plan, PlanMachine, PlanResource } from "../plan.ts";
 import type { BasePlan } from "./base.ts";
-import { type Change, type Fate, findFates } from "./fates.ts";
 import { changedLeaves, type LeafChange } from "./leaves.ts";
 import { diffLines, type LineChange } from "./lines.ts";
+import { type Change, findOperations, type Operation } from "./operations.ts";
 
 /** What happens to the machines of one kind. */
 export interface NodeChange {
@@ -35,7 +35,7 @@ export interface PlanDiff {
   /** What the update refuses, or the cloud does. */
   readonly refused: readonly Problem[];
   /** Custom resources that do not stay as they are; gates of the program are left out. */
-  readonly resources: readonly Fate[];
+  readonly resources: readonly Operation[];
   readonly nodes: readonly NodeChange[];
   readonly files: readonly FileChange[];
   /** What is billed in another number than before; empty where the older plan does not say. */
@@ -51,13 +51,17 @@ export function isEmpty({ refused, resources, nodes, files, findings }: PlanDiff
 
 /** What changes from an older plan to this one. Pure. */
 export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
-  const fates = findFates(base, plan.resources);
+  const operations = findOperations(base, plan.resources);
   const key = ({ id, level, path }: Finding): string => `${id} ${level} ${path}`;
   const [before, after] = [base, plan].map(({ findings }) => new Set(findings.map(key)));
   return {
-    refused: [...plannedProblems(stateOf(base), stateOf(plan)), ...refusedByCloud(fates), ...protectedProblems(base, plan, fates)],
-    resources: fates.filter(({ type }) => type !== "pulumi:index:Stash"),
-    nodes: nodeChanges(base, plan, fates),
+    refused: [
+      ...plannedProblems(stateOf(base), stateOf(plan)),
+      ...refusedByCloud(operations),
+      ...protectedProblems(base, plan, operations),
+    ],
+    resources: operations.filter(({ type }) => type !== "pulumi:index:Stash"),
+    nodes: nodeChanges(base, plan, operations),
     files: fileChanges(base, plan),
     billed: base.billed === undefined ? [] : billedChanges(base.billed, plan.billed),
     findings: {
@@ -78,8 +82,8 @@ function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): Cluster
   return { version, replicas: controlPlane.members.length, ...state, name, cloud };
 }
 
-function refusedByCloud(fates: readonly Fate[]): readonly Problem[] {
-  return fates
+function refusedByCloud(operations: readonly Operation[]): readonly Problem[] {
+  return operations
     .filter(({ change }) => change === "refused")
     .flatMap(({ name, because, inputs }) =>
       because.map((key) => ({
@@ -93,11 +97,11 @@ function refusedByCloud(fates: readonly Fate[]): readonly Problem[] {
 }
 
 /** The engine stops an update that would delete what is protected. */
-function protectedProblems(base: BasePlan, plan: Plan, fates: readonly Fate[]): readonly Problem[] {
+function protectedProblems(base: BasePlan, plan: Plan, operations: readonly Operation[]): readonly Problem[] {
   const options = new Map<string, PlanResource["options"]>(
     [...base.resources, ...plan.resources].map(({ urn, options: given }) => [urn, given]),
   );
-  return fates
+  return operations
     .filter(({ urn, change }) => ["replaced", "removed"].includes(change) && options.get(urn)?.protect === true)
     .map(({ name, type, change }) => ({
       path: name,
@@ -110,20 +114,20 @@ function protectedProblems(base: BasePlan, plan: Plan, fates: readonly Fate[]): 
 
 const machineTypes = /^(aws:ec2\/instance:Instance|aws:autoscaling\/group:Group|azure-native:compute:VirtualMachine(ScaleSet)?)$/;
 
-function nodeChanges(base: BasePlan, plan: Plan, fates: readonly Fate[]): readonly NodeChange[] {
+function nodeChanges(base: BasePlan, plan: Plan, operations: readonly Operation[]): readonly NodeChange[] {
   const before = new Map(base.machines.map((machine) => [machine.name, machine]));
   const after = new Map(plan.machines.map((machine) => [machine.name, machine]));
   return [...new Set([...after.keys(), ...before.keys()])].sort().map((name): NodeChange => {
     const [old, now] = [before.get(name), after.get(name)];
-    const fate = fates.find((each) => each.name === name && machineTypes.test(each.type));
-    const parent = plan.resources.find(({ urn }) => urn === fate?.urn)?.parent;
+    const operation = operations.find((each) => each.name === name && machineTypes.test(each.type));
+    const parent = plan.resources.find(({ urn }) => urn === operation?.urn)?.parent;
     const siblings = new Set(plan.resources.filter((each) => each.parent === parent).map(({ urn }) => urn));
-    const disk = fates.find(({ urn, data }) => data !== undefined && siblings.has(urn));
+    const disk = operations.find(({ urn, data }) => data !== undefined && siblings.has(urn));
     return {
       name,
       role: now?.role ?? old?.role ?? "linux",
-      change: fate?.change ?? withoutFate(old, now),
-      because: fate?.because ?? [],
+      change: operation?.change ?? withoutOperation(old, now),
+      because: operation?.because ?? [],
       count: [old?.count ?? 0, now?.count ?? 0],
       ...(disk?.data === undefined ? {} : { data: disk.data }),
     };
@@ -132,8 +136,8 @@ function nodeChanges(base: BasePlan, plan: Plan, fates: readonly Fate[]): readon
 
 type Machine = BasePlan["machines"][number] | PlanMachine;
 
-/** The fate of a machine with other user data is that of its resource; without one it is unknown. */
-function withoutFate(old: Machine | undefined, now: Machine | undefined): NodeChange["change"] {
+/** The operation of a machine with other user data is that of its resource; without one it is unknown. */
+function withoutOperation(old: Machine | undefined, now: Machine | undefined): NodeChange["change"] {
   if (old === undefined || now === undefined) return old === undefined ? "added" : "removed";
   return old.userData.sha256 === now.userData.sha256 ? "stays" : "may-be-replaced";
 }

@@ -1,7 +1,7 @@
 import { type Problem, showProblem } from "../../components/config/problem.ts";
 import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
-import type { Change, Fate } from "./fates.ts";
 import { showChange } from "./leaves.ts";
+import type { Change, Operation } from "./operations.ts";
 
 /** The word for what happens, as the reader sees it. */
 export const changeWords: Readonly<Record<Change | "stays", string>> = {
@@ -107,7 +107,7 @@ export function nodeWords({ change, role, data }: NodeChange, all: readonly Node
 }
 
 /** How many resources there are of each change, in words: `3 new, 5 changed, 1 replaced`. */
-export function countsInWords(resources: readonly Fate[]): string {
+export function countsInWords(resources: readonly Operation[]): string {
   const words: readonly (readonly [string, ...Change[]])[] = [
     ["refused", "refused"],
     ["replaced", "replaced"],
@@ -123,7 +123,7 @@ export function countsInWords(resources: readonly Fate[]): string {
 }
 
 /** Every resource that does not stay, with its values. */
-export function resourceLines(resources: readonly Fate[], paint: Paint = plain): readonly string[] {
+export function resourceLines(resources: readonly Operation[], paint: Paint = plain): readonly string[] {
   if (resources.length === 0) return [];
   return [
     `Resources: ${countsInWords(resources)}`,

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
+import { billedOf } from "../billed.ts";
 import type { ObjectStore } from "../decode/scriptsObject.ts";
 import { decodeUserData } from "../decode/userData.ts";
 import type { SimulatedMachine } from "../fakes/machines.ts";
+import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { isPropertyList, isPropertyMap, type PropertyValue } from "../program/values.ts";
-import { billedOf } from "./billed.ts";
 import { choicesInWords } from "./choices.ts";
 import { findings } from "./findings.ts";
-import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "./plan.ts";
 
 /** What a plan is made of. */
 export interface PlanInput {

@@ -1,8 +1,8 @@
+import type { Plan } from "../plan.ts";
 import { planJson } from "./json.ts";
 import { planMarkdown } from "./markdown.ts";
 import type { Comparison } from "./page/comparison.ts";
 import { planHtml } from "./page/html.ts";
-import type { Plan } from "./plan.ts";
 
 /** A file of a plan's folder. */
 export interface OutputFile {

@@ -1,4 +1,4 @@
-import { type Finding, type Level, levels } from "./finding.ts";
+import { type Finding, type Level, levels } from "../finding.ts";
 import { addOnRules } from "./rules/addOns.ts";
 import { contentRules } from "./rules/content.ts";
 import { identityRules } from "./rules/identity.ts";

@@ -1,4 +1,4 @@
-import type { Plan } from "./plan.ts";
+import type { Plan } from "../plan.ts";
 
 /** The plan as `plan.json`. The same plan gives the same bytes. */
 export function planJson(plan: Plan): string {

@@ -4,10 +4,10 @@ import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { awsObjects } from "../fakes/awsObjects.ts";
 import { placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
+import type { Plan } from "../plan.ts";
 import { runProgram } from "../program/runProgram.ts";
 import { requireSameResources } from "../program/sameResources.ts";
 import { buildPlan, type PlanInput } from "./build.ts";
-import type { Plan } from "./plan.ts";
 
 /** What is planned. */
 export interface PlanRequest {

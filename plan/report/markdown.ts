@@ -1,7 +1,7 @@
 import { ports } from "../../components/model/ports.ts";
-import { billedLines } from "./billed.ts";
-import { groupFindings } from "./finding.ts";
-import type { Plan, PlanMachine } from "./plan.ts";
+import { billedLines } from "../billed.ts";
+import { groupFindings } from "../finding.ts";
+import type { Plan, PlanMachine } from "../plan.ts";
 import { countByProvider, madeResources } from "./summary.ts";
 import { apiAccess } from "./tree.ts";
 

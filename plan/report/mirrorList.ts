@@ -3,8 +3,8 @@ import { mirrorOf } from "../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { kubeadmImages } from "../../components/model/releases.ts";
+import type { Plan } from "../plan.ts";
 import { imagesIn } from "../program/images.ts";
-import type { Plan } from "./plan.ts";
 
 /** A file that a machine downloads. */
 export interface MirrorFile {

@@ -1,7 +1,7 @@
+import { billedLines } from "../billed.ts";
 import { counted } from "../counted.ts";
-import { billedLines } from "./billed.ts";
-import { groupFindings, type Level, levels, placesOf } from "./finding.ts";
-import type { Plan } from "./plan.ts";
+import { groupFindings, type Level, levels, placesOf } from "../finding.ts";
+import type { Plan } from "../plan.ts";
 import { nodeTree } from "./tree.ts";
 
 /** Marks of levels in the terminal. */

@@ -1,4 +1,4 @@
-import type { Plan } from "./plan.ts";
+import type { Plan } from "../plan.ts";
 
 /** A group of things in the topology. */
 export interface TopologyGroup {

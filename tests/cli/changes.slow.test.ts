@@ -11,9 +11,9 @@ import { bareChange, changesJson, parseChanges, type StackChange, statuses } fro
 import { UsageError } from "../../cli/exit.ts";
 import { main } from "../../cli/main.ts";
 import { ConfigError } from "../../components/config/problem.ts";
+import type { Plan } from "../../plan/plan.ts";
 import { planJson } from "../../plan/report/json.ts";
 import { makePlan } from "../../plan/report/makePlan.ts";
-import type { Plan } from "../../plan/report/plan.ts";
 import { stackConfig, stackDir } from "../support/stacks.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));

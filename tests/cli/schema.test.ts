@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { main } from "../../cli/main.ts";
 import { schemaFile } from "../../cli/schema.ts";
-import { planSchema } from "../../plan/report/plan.ts";
+import { planSchema } from "../../plan/plan.ts";
 import { stackDir } from "../support/stacks.ts";
 
 async function fenestra(...args: readonly string[]) {

@@ -21,7 +21,7 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { ownFlagRows } from "../../components/model/ownFlags.ts";
 import { groupName } from "../../components/model/poolGroups.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
-import type { Plan } from "../../plan/report/plan.ts";
+import type { Plan } from "../../plan/plan.ts";
 
 /** Rows of a Markdown table under its head. Bars in cells are escaped. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
-import type { Change } from "../../plan/diff/fates.ts";
+import type { Change } from "../../plan/diff/operations.ts";
 import { changeWords } from "../../plan/diff/text.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/json.ts";

@@ -5,7 +5,7 @@ import { diffPlans } from "../../plan/diff/compare.ts";
 import { changedLeaves, showChange } from "../../plan/diff/leaves.ts";
 import { diffLines } from "../../plan/diff/lines.ts";
 import { diffText } from "../../plan/diff/text.ts";
-import type { Plan, PlanMachine, PlanResource } from "../../plan/report/plan.ts";
+import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
 
 const machine = (name: string, content: string): PlanMachine => ({
   name,

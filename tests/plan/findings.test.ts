@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { validate } from "../../components/config/load.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { groupFindings, placesOf } from "../../plan/finding.ts";
+import type { PlanMachine } from "../../plan/plan.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { groupFindings, placesOf } from "../../plan/report/finding.ts";
 import { type FindingInput, findings, reaches } from "../../plan/report/findings.ts";
-import type { PlanMachine } from "../../plan/report/plan.ts";
 import { Recording } from "../rehearsal/recording.ts";
 
 const lock = readArtifactLock();

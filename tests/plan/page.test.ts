@@ -3,6 +3,7 @@ import { Script } from "node:vm";
 import fc from "fast-check";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans } from "../../plan/diff/compare.ts";
+import type { Plan, PlanPool } from "../../plan/plan.ts";
 import { relativePath } from "../../plan/report/files.ts";
 import { highlight } from "../../plan/report/highlight.ts";
 import { mermaid, planMarkdown } from "../../plan/report/markdown.ts";
@@ -11,7 +12,6 @@ import { planHtml } from "../../plan/report/page/html.ts";
 import { picture } from "../../plan/report/page/picture.ts";
 import { pageScript } from "../../plan/report/page/script.ts";
 import { figures } from "../../plan/report/page/titleCard.ts";
-import type { Plan, PlanPool } from "../../plan/report/plan.ts";
 import { configTexts, planOf } from "../support/planOf.ts";
 import { stackConfig } from "../support/stacks.ts";
 

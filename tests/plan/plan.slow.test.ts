@@ -12,12 +12,12 @@ import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { allows } from "../../plan/fakes/iam.ts";
+import { planSchema } from "../../plan/plan.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { requireSameResources } from "../../plan/program/sameResources.ts";
 import { listOf, mapOf, reveal, secretsIn, textOf } from "../../plan/program/values.ts";
-import { planSchema } from "../../plan/report/plan.ts";
 import { stackConfig, stackDir, testStacks } from "../support/stacks.ts";
 
 const thisFile = fileURLToPath(import.meta.url);

@@ -23,6 +23,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ci: ["ci", "components"],
   examples: ["examples", "components"],
   plan: ["plan", "components"],
+  "plan/diff": ["plan/diff", "plan/replacement", "plan/plan.ts", "plan/finding.ts", "plan/billed.ts", "components"],
   checks: ["checks", "components/gates/poll.ts", "components/gates/messageOf.ts"],
   verify: ["verify", "checks", "components"],
   rehearsal: ["rehearsal", "plan", "checks", "components"],

@@ -2,9 +2,9 @@ import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import type { Plan } from "../../plan/plan.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { planOfRun } from "../../plan/report/makePlan.ts";
-import type { Plan } from "../../plan/report/plan.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 

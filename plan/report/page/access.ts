@@ -2,7 +2,7 @@ import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { valueAt } from "../../diff/leaves.ts";
 import { builtInRoles } from "../../fakes/azureRoles.ts";
 import { matches } from "../../fakes/iam.ts";
-import type { Plan, PlanResource } from "../plan.ts";
+import type { Plan, PlanResource } from "../../plan.ts";
 
 /** Who opens connections to what, by one rule of the firewalls. */
 export interface Reach {

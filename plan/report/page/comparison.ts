@@ -4,8 +4,8 @@ import type { NodeChange, PlanDiff } from "../../diff/compare.ts";
 import { isEmpty } from "../../diff/compare.ts";
 import { showChange } from "../../diff/leaves.ts";
 import { changeWords, countsInWords, fileLines, findingLines, lostLines, nodeWords } from "../../diff/text.ts";
+import { type Plan, planSchema } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
-import { type Plan, planSchema } from "../plan.ts";
 import { code, folded, scrolling, table } from "./elements.ts";
 import { type Marks, picture } from "./picture.ts";
 

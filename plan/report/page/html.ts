@@ -1,5 +1,5 @@
+import type { Plan } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
-import type { Plan } from "../plan.ts";
 import { type Comparison, changes, marksOf, olderPlan } from "./comparison.ts";
 import { section } from "./elements.ts";
 import { picture } from "./picture.ts";

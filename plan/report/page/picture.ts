@@ -1,7 +1,7 @@
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { ports } from "../../../components/model/ports.ts";
+import type { Plan, PlanPool } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
-import type { Plan, PlanPool } from "../plan.ts";
 import { edge, holdersInWords, shortZone, stores } from "./access.ts";
 
 /** What happens to pools and members since an older plan, in words, by their names. */

@@ -1,9 +1,9 @@
+import { billedLines } from "../../billed.ts";
 import { counted } from "../../counted.ts";
-import { billedLines } from "../billed.ts";
-import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../finding.ts";
+import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../../finding.ts";
+import type { Plan, PlanMachine, PlanPool, PlanResource } from "../../plan.ts";
 import { highlight } from "../highlight.ts";
 import { escapeHtml } from "../markdown.ts";
-import type { Plan, PlanMachine, PlanPool, PlanResource } from "../plan.ts";
 import { countByProvider } from "../summary.ts";
 import { networkInWords } from "../tree.ts";
 import { holdersInWords, reaches, stores } from "./access.ts";

@@ -1,7 +1,7 @@
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { counted } from "../../counted.ts";
+import type { Plan } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
-import type { Plan } from "../plan.ts";
 import { apiAccess } from "../tree.ts";
 import { shortZone } from "./access.ts";
 

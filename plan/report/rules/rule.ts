@@ -1,8 +1,8 @@
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
+import type { Finding, Level } from "../../finding.ts";
+import type { PlanMachine } from "../../plan.ts";
 import type { Leak } from "../../program/leaks.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
-import type { Finding, Level } from "../finding.ts";
-import type { PlanMachine } from "../plan.ts";
 
 /** What the rules look at. */
 export interface FindingInput {

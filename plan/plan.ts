@@ -1,9 +1,14 @@
 import { z } from "zod";
-import { billedSchema } from "./billed.ts";
 import { findingSchema } from "./finding.ts";
 
 /** Version of the schema of plan.json. It grows by one when a field changes its meaning or is removed. */
 export const planVersion = 2;
+
+/** What the cloud bills by time, with the number of it at first. Prices are the cloud's to tell: no list of them is kept here. */
+export const billedSchema = z.record(z.string(), z.int().nonnegative()).readonly();
+
+/** Counts by what is billed. */
+export type Billed = z.output<typeof billedSchema>;
 
 const texts = z.array(z.string()).readonly();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);

@@ -1,14 +1,7 @@
-import { z } from "zod";
-import { counted } from "../counted.ts";
-import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
-import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "../program/values.ts";
-import type { PlanMachine } from "./plan.ts";
-
-/** What the cloud bills by time, and how many of it there are at first. Prices are the cloud's to tell: no list of them is kept here. */
-export const billedSchema = z.record(z.string(), z.int().nonnegative()).readonly();
-
-/** Counts by what is billed. */
-export type Billed = z.output<typeof billedSchema>;
+import { counted } from "./counted.ts";
+import type { Billed, PlanMachine } from "./plan.ts";
+import type { RecordedProgram, RecordedResource } from "./program/recorded.ts";
+import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "./program/values.ts";
 
 const flat: Readonly<Record<string, string>> = {
   "aws:ec2/natGateway:NatGateway": "NAT gateway",

@@ -1,5 +1,5 @@
+import type { PlanResource } from "../plan.ts";
 import { concerns, replacementRow } from "../replacement/table.ts";
-import type { PlanResource } from "../report/plan.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 
@@ -16,7 +16,7 @@ export type Change = (typeof changes)[number];
 const otherMachine = "user data or machine settings change";
 
 /** What happens to one resource. */
-export interface Fate {
+export interface Operation {
   readonly urn: string;
   readonly type: string;
   readonly name: string;
@@ -30,7 +30,7 @@ export interface Fate {
 
 type BaseResource = BasePlan["resources"][number];
 
-/** A fate while it is being found. */
+/** An operation while it is being found. */
 interface Draft {
   readonly resource: PlanResource;
   change: Change | undefined;
@@ -43,26 +43,26 @@ interface Draft {
 const order = (change: Change | undefined): number => (change === undefined ? changes.length : changes.indexOf(change));
 
 /** What happens to every custom resource that does not stay as it is, by URN. */
-export function findFates(base: BasePlan, now: readonly PlanResource[]): readonly Fate[] {
+export function findOperations(base: BasePlan, now: readonly PlanResource[]): readonly Operation[] {
   const made = ({ custom, existing }: Pick<BaseResource, "custom" | "existing">) => custom && existing !== true;
   const before = new Map(base.resources.filter(made).map((resource) => [resource.urn, resource]));
   const drafts = new Map<string, Draft>();
   for (const resource of now.filter(made)) drafts.set(resource.urn, own(before.get(resource.urn), resource));
   for (let again = true; again; ) {
     again = false;
-    for (const draft of drafts.values()) again = carryOn(draft, drafts) || again;
+    for (const draft of drafts.values()) again = propagateReplacement(draft, drafts) || again;
   }
-  for (const draft of drafts.values()) roll(draft, drafts);
+  for (const draft of drafts.values()) markRolled(draft, drafts);
   const gone = [...before.values()].filter(({ urn }) => !drafts.has(urn));
   return [...gone.map(removed), ...[...drafts.values()].flatMap(finished)].sort((a, b) => (a.urn < b.urn ? -1 : a.urn > b.urn ? 1 : 0));
 }
 
-function removed({ urn, type, name, inputs, options }: BaseResource): Fate {
+function removed({ urn, type, name, inputs, options }: BaseResource): Operation {
   const data = options.retainOnDelete === true ? undefined : dataOf(type, inputs);
   return { urn, type, name, change: "removed", because: [], inputs: [], ...(data === undefined ? {} : { data }) };
 }
 
-function finished({ resource, change, because, inputs }: Draft): readonly Fate[] {
+function finished({ resource, change, because, inputs }: Draft): readonly Operation[] {
   if (change === undefined) return [];
   const { urn, type, name } = resource;
   const data = change === "replaced" || change === "may-be-replaced" ? dataOf(type, resource.inputs) : undefined;
@@ -123,7 +123,7 @@ function ignores(entry: string, path: string): boolean {
 const machineInputs = new Set(["userData", "iamInstanceProfile", "osProfile"]);
 
 /** Carries replacements on to a resource that refers to them. Returns whether anything is new. */
-function carryOn(draft: Draft, drafts: ReadonlyMap<string, Draft>): boolean {
+function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>): boolean {
   if (draft.change === "added") return false;
   const { resource } = draft;
   const before = order(draft.change) * 1000 - draft.carried.size;
@@ -180,7 +180,7 @@ function dependenciesOf({ resource }: Draft, drafts: ReadonlyMap<string, Draft>)
 const besideVersion = ["tags", "name", "updateDefaultVersion"];
 
 /** A group whose machines are made of something else than before replaces them, if it does so by itself. */
-function roll(draft: Draft, drafts: ReadonlyMap<string, Draft>): void {
+function markRolled(draft: Draft, drafts: ReadonlyMap<string, Draft>): void {
   const { resource, change, because, inputs } = draft;
   if (change !== undefined && change !== "changed") return;
   if (resource.type === "aws:autoscaling/group:Group") {
