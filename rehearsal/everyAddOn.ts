@@ -25,7 +25,6 @@ const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | u
   logs: {
     otlp: { endpoint: "https://otlp.example.com/v1/logs" },
     windowsSecurity: true,
-    windowsCollector: { url: "https://files.example.com/otelcol-contrib.tar.gz", sha256: "0".repeat(64) },
   },
 };
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
+import { lowerCaseName, nameForm } from "./forms.ts";
 import { logsSchema } from "./logSchema.ts";
 
 const switchOn = (description: string) => z.boolean().default(true).meta({ description });
@@ -120,31 +120,6 @@ export const addonsSchema = z
           .array(credentialSpecSchema)
           .default([])
           .meta({ description: "Accounts that pods may use; a pod's service account needs the right to use each." }),
-        plugin: z
-          .strictObject({
-            ...pinnedFile(
-              {
-                description:
-                  "Where the zip archive lies. Azure publishes one as part of AKS; AWS publishes none, so there it is a copy of your own.",
-                example: "https://files.example.com/ccg-plugin.zip",
-              },
-              "Digest of the archive: nodes install nothing else.",
-            ),
-            dll: z
-              .string()
-              .regex(/^[A-Za-z0-9_.-]+\.dll$/i, "is not the name of a library")
-              .optional()
-              .meta({
-                patternErrorMessage: "a file name that ends in .dll",
-                examples: ["CCGAKVPlugin.dll"],
-                description: "Name of the plug-in's library in the archive. Default CCGAKVPlugin.dll on Azure.",
-              }),
-          })
-          .optional()
-          .meta({
-            description:
-              "Archive of the Container Credential Guard plug-in for pools with ccgPlugin. Without it their image must have the plug-in, as AWS's images for EKS and ECS do.",
-          }),
       })
       .optional()
       .meta({ description: "Group Managed Service Accounts: admission webhook and credential specifications." }),

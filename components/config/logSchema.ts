@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { certificate, exampleCertificate, lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
+import { certificate, exampleCertificate, lowerCaseName, nameForm } from "./forms.ts";
 
 /** What CloudWatch keeps logs for, in days (CloudWatch Logs API, PutRetentionPolicy). */
 const retentionDays = [1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653] as const;
@@ -100,20 +100,6 @@ export const logsSchema = z
     windowsSecurity: z.boolean().default(false).meta({
       description: "Whether the channel Security of Windows nodes is sent too: sign-ins, and, where auditing is on, every process. Large.",
     }),
-    windowsCollector: z
-      .strictObject(
-        pinnedFile(
-          {
-            description: "Where the archive for Windows of the OpenTelemetry collector contrib lies, as .tar.gz.",
-            example: "https://files.example.com/otelcol-contrib_windows_amd64.tar.gz",
-          },
-          "Digest of the archive: nodes install nothing else.",
-        ),
-      )
-      .optional()
-      .meta({
-        description: "The collector for Windows nodes. Default that of the lock file, once `fenestra pin` has noted its digest.",
-      }),
   })
   .meta({
     description:

@@ -5,17 +5,6 @@ import { pinnedFile } from "./forms.ts";
 /** Most pods of a machine whose pods have addresses of its network interface: AKS's own limit; Azure's is 256 addresses on an interface. */
 const mostPods = 250;
 
-const archive = (system: string, form: string) =>
-  z.strictObject(
-    pinnedFile(
-      {
-        description: `Where the archive lies, a ${form} with azure-vnet and azure-vnet-ipam at its top.`,
-        example: `https://files.example.com/azure-vnet-cni-${system}.${form}`,
-      },
-      "Digest of the archive: nodes install nothing else.",
-    ),
-  );
-
 /** Fields of `network` in the stack file that are about pods. */
 export const podNetworkFields = {
   pods: z.enum(podNetworkNames).optional().meta({
@@ -29,15 +18,19 @@ export const podNetworkFields = {
       }),
       plugin: z
         .strictObject({
-          linux: archive("linux-amd64", "tgz").meta({ description: "The archive for Linux nodes." }),
-          windows: archive("windows-amd64", "zip")
-            .optional()
-            .meta({ description: "The archive for Windows nodes; required with a Windows pool." }),
+          linux: z
+            .strictObject(
+              pinnedFile(
+                {
+                  description: "Where the archive lies, a tgz with azure-vnet and azure-vnet-ipam at its top.",
+                  example: "https://files.example.com/azure-vnet-cni-linux-amd64.tgz",
+                },
+                "Digest of the archive: nodes install nothing else.",
+              ),
+            )
+            .meta({ description: "The archive for Linux nodes, version 1.6, 1.7 or 1.8." }),
         })
-        .meta({
-          description:
-            "Azure's CNI plug-in, releases of Azure/azure-container-networking, version 1.6, 1.7 or 1.8. No digest of it is published, so you name the archives that you have checked.",
-        }),
+        .meta({ description: "Azure's CNI plug-in for Linux, of which no digest is published. The one for Windows is in the lock file." }),
     })
     .optional()
     .meta({ description: "Settings of azure-cni, required with it." }),

@@ -7,7 +7,7 @@ import { addonsSchema } from "./addOnSchema.ts";
 import { credentialFields } from "./credentialsSchema.ts";
 import { encryptionSchema } from "./encryptionSchema.ts";
 import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
-import { certificate, cidr, exampleCertificate, lowerCaseName, nameForm, pinnedFile } from "./forms.ts";
+import { certificate, cidr, exampleCertificate, lowerCaseName, nameForm } from "./forms.ts";
 import { controlPlaneDiskFields, iamSchema, machineFields } from "./machineSchema.ts";
 import { networkSchema } from "./networkSchema.ts";
 
@@ -170,13 +170,6 @@ const mirrorSchema = z
   })
   .meta({ description: "Where machines fetch from in a restricted network." });
 
-const pluginSchema = z.strictObject(
-  pinnedFile(
-    { description: "Where the program lies, not packed.", example: "https://files.example.com/credential-provider" },
-    "Digest of the program: nodes install nothing else.",
-  ),
-);
-
 /** Pulls from the cloud's own registries. */
 const registryAccessSchema = z
   .strictObject({
@@ -184,16 +177,6 @@ const registryAccessSchema = z
       description:
         "What the workers may pull by their identity, and nothing else. AWS: ARNs of repositories of ECR, in which * stands for a part of the name. Azure: resource ids of registries.",
     }),
-    plugin: z
-      .strictObject({
-        linux: pluginSchema.optional().meta({ description: "The program for Linux nodes." }),
-        windows: pluginSchema.optional().meta({ description: "The program for Windows nodes." }),
-      })
-      .prefault({})
-      .meta({
-        description:
-          "Your own copies of ecr-credential-provider or acr-credential-provider, by system. Default the published one, where the lock file has its digest; of the one for Windows on Azure it has none.",
-      }),
   })
   .meta({ description: "Pulls from the cloud's own registries by the identity of the workers, without pull secrets." });
 

@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import { requireArtifact } from "../model/artifacts.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { registryFacts } from "../model/registryAccess.ts";
 import type { PoolAccess } from "./cloudAccess.ts";
@@ -27,13 +28,16 @@ const credentialPaths = {
 } as const;
 
 /** The plug-in as a machine downloads it. `undefined` when no registry is configured. */
-export function credentialPlugin({ cloud, registryAccess }: Pick<NodeSettings, "cloud" | "registryAccess">, os: "linux" | "windows") {
+export function credentialPlugin(
+  { cloud, registryAccess, artifacts }: Pick<NodeSettings, "cloud" | "registryAccess" | "artifacts">,
+  os: "linux" | "windows",
+) {
   if (registryAccess === undefined) return undefined;
-  const { plugin } = registryFacts[cloud];
-  const file = registryAccess.plugin[os];
-  if (file === undefined) throw new RangeError(`there is no plug-in ${plugin} for ${os}`);
+  const { name, artifact, packed } = registryFacts[cloud].plugin[os];
+  const { url, digest } = requireArtifact(artifacts, { ...artifact, os });
+  if (digest === null) throw new RangeError(`the lock file has no digest of ${artifact.name} for ${os}`);
   // exec.LookPath adds the suffix on Windows; the configuration names the plug-in without it.
-  return { ...file, name: os === "windows" ? `${plugin}.exe` : plugin, folder: credentialPaths[os].folder };
+  return { url, sha256: digest, packed, name: os === "windows" ? `${name}.exe` : name, folder: credentialPaths[os].folder };
 }
 
 /** Kubelet flags, since its configuration file has no fields for them. */
@@ -56,7 +60,7 @@ export function credentialFiles(spec: NodeSettings, os: "linux" | "windows", acc
     kind: "CredentialProviderConfig",
     providers: [
       {
-        name: plugin,
+        name: plugin[os].name,
         matchImages: registryAccess.images,
         defaultCacheDuration: cacheDuration,
         apiVersion: "credentialprovider.kubelet.k8s.io/v1",

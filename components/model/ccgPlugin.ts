@@ -1,4 +1,6 @@
 import type { StackConfig } from "../config/schema.ts";
+import type { ArtifactQuery } from "./artifacts.ts";
+import { otherReleases } from "./releases.ts";
 
 /**
  * A cloud's Container Credential Guard plug-in: a COM class that Windows calls for a domain account, so that a node that has not joined the
@@ -7,27 +9,36 @@ import type { StackConfig } from "../config/schema.ts";
 interface CcgPlugin {
   /** Class id without braces, in upper case, as credential specifications and the registry name it. */
   readonly classId: string;
+  /** How machines install it; absent where it ships in the cloud's own images alone. */
+  readonly install: CcgInstall | undefined;
+}
+
+/** A published plug-in. */
+interface CcgInstall {
   /** Id of the application that the class runs in. */
   readonly appId: string;
-  /** The class's file in the archive; absent when no archive is published. */
-  readonly dll: string | undefined;
+  /** The class's file in the archive. */
+  readonly dll: string;
+  /** The archive in the lock file. */
+  readonly artifact: ArtifactQuery;
 }
 
 /**
  * The clouds' plug-ins. Azure: microsoft/Azure-Key-Vault-Plugin-gMSA, registerplugin.reg. AWS: the class id is given in the Amazon ECS Developer
- * Guide ("Using gMSA for Windows containers"); the plug-in ships only in AWS's own images, so its file name is unknown, and the application id
- * is the class id, as COM allows.
+ * Guide ("Using gMSA for Windows containers"); the plug-in ships only in AWS's own images.
  */
 export const ccgPlugins: Readonly<Record<StackConfig["cloud"], CcgPlugin>> = {
   azure: {
     classId: "CCC2A336-D7F3-4818-A213-272B7924213E",
-    appId: "557110E1-88BC-4583-8281-6AAC6F708584",
-    dll: "CCGAKVPlugin.dll",
+    install: {
+      appId: "557110E1-88BC-4583-8281-6AAC6F708584",
+      dll: "CCGAKVPlugin.dll",
+      artifact: { name: "windows-gmsa-ccgakvplugin", version: otherReleases["windows-gmsa-ccgakvplugin"], os: "windows" },
+    },
   },
   aws: {
     classId: "859E1386-BDB4-49E8-85C7-3070B13920E1",
-    appId: "859E1386-BDB4-49E8-85C7-3070B13920E1",
-    dll: undefined,
+    install: undefined,
   },
 };
 

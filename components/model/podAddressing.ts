@@ -35,7 +35,7 @@ export interface ClusterAddresses {
   readonly podAddresses:
     | {
         readonly perNode: number;
-        readonly plugin: { readonly linux: PluginFile; readonly windows?: PluginFile | undefined };
+        readonly plugin: PluginFile;
       }
     | undefined;
   readonly serviceCidr: string;

@@ -1,13 +1,27 @@
 import type { Cloud, StackConfig } from "../config/schema.ts";
-import { type Artifact, findArtifact } from "./artifacts.ts";
 import { otherReleases } from "./releases.ts";
+
+/** A plug-in of the kubelet in the lock file. */
+interface RegistryPlugin {
+  /** Name of its file without suffix, by which the kubelet's configuration names it. */
+  readonly name: string;
+  readonly artifact: { readonly name: string; readonly version: string };
+  /** Whether the artifact is an archive with the file at its top. */
+  readonly packed: boolean;
+}
+
+const ecrPlugin = {
+  name: "ecr-credential-provider",
+  artifact: { name: "ecr-credential-provider", version: otherReleases["ecr-credential-provider"] },
+  packed: false,
+};
+const acrArtifact = "azure-acr-credential-provider";
+const acrVersions = otherReleases[acrArtifact];
 
 /** How machines of a cloud pull from its own registries with their identity. */
 interface RegistryFacts {
-  /** Name of the kubelet's plug-in, and of its file without suffix. */
-  readonly plugin: string;
-  /** The plug-in in the lock file. It implements credentialprovider.kubelet.k8s.io/v1, which every supported minor uses. */
-  readonly artifact: { readonly name: string; readonly version: string };
+  /** The kubelet's plug-ins. They implement credentialprovider.kubelet.k8s.io/v1, which every supported minor uses. */
+  readonly plugin: Readonly<Record<"linux" | "windows", RegistryPlugin>>;
   /** How a stack file identifies what may be pulled. */
   readonly pattern: RegExp;
   readonly allowed: string;
@@ -19,16 +33,18 @@ interface RegistryFacts {
 /** Sources: kubernetes/cloud-provider-aws, docs/credential_provider.md; kubernetes-sigs/cloud-provider-azure, examples of the provider. */
 export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   aws: {
-    plugin: "ecr-credential-provider",
-    artifact: { name: "ecr-credential-provider", version: otherReleases["ecr-credential-provider"] },
+    plugin: { linux: ecrPlugin, windows: ecrPlugin },
     pattern: /^arn:aws[a-z-]*:ecr:([a-z0-9-]+):(\d{12}):repository\/[a-z0-9*][a-z0-9*._/-]*$/,
     allowed: "the ARN of repositories of ECR, * for a part of the name: arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
     example: "arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
     cacheDuration: "0s",
   },
   azure: {
-    plugin: "acr-credential-provider",
-    artifact: { name: "azure-acr-credential-provider", version: otherReleases["azure-acr-credential-provider"] },
+    plugin: {
+      linux: { name: "acr-credential-provider", artifact: { name: acrArtifact, version: acrVersions.linux }, packed: false },
+      // Published for Windows nodes of AKS alone (Azure/AgentBaker, windowscsehelper).
+      windows: { name: acrArtifact, artifact: { name: acrArtifact, version: acrVersions.windows }, packed: true },
+    },
     pattern:
       /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.ContainerRegistry\/registries\/[A-Za-z0-9]{5,50}$/,
     allowed: "the resource id of a registry: /subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerRegistry/registries/…",
@@ -38,45 +54,21 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   },
 };
 
-/** A plug-in's file, the only one that a machine installs. */
-interface PluginFile {
-  readonly url: string;
-  readonly sha256: string;
-}
-
 /** Cloud registries that the workers may pull from. */
 export interface RegistryAccess {
   /** ARNs of repositories, or resource ids of registries. */
   readonly resources: readonly string[];
   /** Images for which the kubelet calls the plug-in, as `matchImages` spells them: one `*` matches one part of a host name. */
   readonly images: readonly string[];
-  /** The plug-in per system; `undefined` where neither the stack file nor the lock file has one. */
-  readonly plugin: Readonly<Record<"linux" | "windows", PluginFile | undefined>>;
-}
-
-/** The file that machines of an operating system install: the stack file's, else the one with a digest in the lock file. */
-function pluginFile(
-  { cloud, registryAccess }: Pick<StackConfig, "cloud" | "registryAccess">,
-  os: "linux" | "windows",
-  lock: readonly Artifact[],
-): PluginFile | undefined {
-  const own = registryAccess?.plugin[os];
-  if (own !== undefined) return own;
-  const found = findArtifact(lock, { ...registryFacts[cloud].artifact, os });
-  return found === undefined || found.digest === null ? undefined : { url: found.url, sha256: found.digest };
 }
 
 /** Registry access as configured. `undefined` when no registry is listed. */
-export function registryAccess(
-  config: Pick<StackConfig, "cloud" | "registryAccess">,
-  lock: readonly Artifact[],
-): RegistryAccess | undefined {
+export function registryAccess(config: Pick<StackConfig, "cloud" | "registryAccess">): RegistryAccess | undefined {
   if (config.registryAccess === undefined) return undefined;
   const { resources } = config.registryAccess;
   return {
     resources,
     images: config.cloud === "aws" ? ecrHosts(resources) : azureHosts,
-    plugin: { linux: pluginFile(config, "linux", lock), windows: pluginFile(config, "windows", lock) },
   };
 }
 

@@ -32,8 +32,11 @@ export const cniSpecVersion = "1.0.0";
 export const otherReleases = {
   /** The last one that runs on Windows Server 2019 is the older. */
   agnhost: { recent: "2.63.0", windows2019: "2.55" },
-  "ecr-credential-provider": "1.37.0",
-  "azure-acr-credential-provider": "1.34.12",
+  /** The newest that reached its bucket (kubernetes/cloud-provider-aws#1481). */
+  "ecr-credential-provider": "1.31.7",
+  "azure-acr-credential-provider": { linux: "1.34.12", windows: "1.33.3" },
+  "azure-vnet": "1.6.21",
+  "windows-gmsa-ccgakvplugin": "1.1.5",
   "LogMonitor.exe": "2.1.3",
   "otelcol-contrib": "0.159.0",
 } as const;

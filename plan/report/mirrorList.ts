@@ -51,9 +51,11 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   const { artifacts, registries } = spec.mirror;
   const texts = [...payloads, ...objects.map(({ inputs }) => JSON.stringify(inputs))];
   const named = new Set(texts.flatMap((text) => text.match(/https?:\/\/[^\s"'\\,<>]+/g) ?? []));
-  const files = [...spec.artifacts.filter((artifact) => !isImage(artifact)), ...ownFiles(spec)].filter(({ url }) =>
-    named.has(downloadUrl(url, artifacts)),
-  );
+  const own = spec.kubernetes.podAddresses?.plugin;
+  const files: readonly Pick<Artifact, "url" | "algorithm" | "digest" | "checksumUrl">[] = [
+    ...spec.artifacts.filter((artifact) => !isImage(artifact)),
+    ...(own === undefined ? [] : [{ url: own.url, algorithm: "sha256" as const, digest: own.sha256 }]),
+  ].filter(({ url }) => named.has(downloadUrl(url, artifacts)));
   const images = new Set([
     ...kubeadmImages(spec.kubernetes.version),
     ...objects.flatMap(({ inputs }) => imagesIn(inputs)),
@@ -80,17 +82,6 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
       mirror: mirrorOf(registries, reference.split("/")[0] ?? "") ?? null,
     })),
   };
-}
-
-/** Files that the stack file names itself. */
-function ownFiles(spec: ClusterSpec): readonly Pick<Artifact, "url" | "algorithm" | "digest" | "checksumUrl">[] {
-  const systems = new Set(spec.pools.map(({ os }) => os));
-  const plugins = [spec.addons.gmsa?.plugin, ...[...systems].map((os) => spec.registryAccess?.plugin[os])];
-  return plugins.flatMap((plugin) =>
-    plugin === undefined || spec.artifacts.some(({ url }) => url === plugin.url)
-      ? []
-      : [{ url: plugin.url, algorithm: "sha256", digest: plugin.sha256, checksumUrl: undefined }],
-  );
 }
 
 /** References in a file of a machine: of the images that the lock file knows. */

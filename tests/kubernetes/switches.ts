@@ -48,8 +48,6 @@ const smb: NonNullable<AddOns["smb"]> = {
   ],
 };
 
-const windowsCollector = { url: "https://files.test/otelcol-contrib.tar.gz", sha256: "0".repeat(64) };
-
 /** Logs to the service of the cloud. */
 export function logs(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["logs"]> {
   const rule =
@@ -59,7 +57,6 @@ export function logs(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["logs"]> {
   return {
     ...(cloud === "aws" ? { cloudwatch: { retentionDays: 30 } } : { azureMonitor: { endpoint, dataCollectionRule: rule } }),
     windowsSecurity: true,
-    windowsCollector,
   };
 }
 

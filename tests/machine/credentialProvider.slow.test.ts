@@ -16,10 +16,9 @@ import { exampleAccess, fileOf } from "./windows/examples.ts";
 const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
 const registry =
   "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example";
-const own = { url: "https://files.example.com/acr.exe", sha256: "ab".repeat(32) };
 const access = {
   aws: { resources: [repository] },
-  azure: { resources: [registry], plugin: { windows: own } },
+  azure: { resources: [registry] },
 } as const;
 
 const specs = {
@@ -62,7 +61,7 @@ function downloadOf(payload: MachinePayload): readonly unknown[] {
     const { artifacts } = JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json"));
     return artifacts
       .filter(({ name }: { name: string }) => name.includes("credential-provider"))
-      .map((one: Record<string, unknown>) => [one.name, one.urls, one.digest, one.folder, one.stage]);
+      .map((one: Record<string, unknown>) => [one.name, one.urls, one.digest, one.folder, one.stage, one.unpack]);
   }
   const rows = fileOf(payload, "/etc/fenestra/artifacts.tsv").split("\n");
   return rows.filter((row) => row.includes("credential-provider")).map((row) => row.split("\t"));
@@ -77,10 +76,11 @@ describe("pulls from the cloud's own registries", () => {
   });
 
   it("bring the plug-in by its digest to the folder where the kubelet looks, before it starts", () => {
-    const base = "https://artifacts.k8s.io/binaries/cloud-provider-aws/v1.37.0";
+    const base = "https://artifacts.k8s.io/binaries/cloud-provider-aws/v1.31.7";
+    const acr = "https://packages.aks.azure.com/cloud-provider-azure/v1.33.3/binaries";
     const digests = {
-      linux: "842e0fd8159f5ed8df2f38e6521e1e4f0a1ee80cf1e1ac119bbf20bf9c20681c",
-      windows: "8a659cef454cdf9a4b47c0fd6163f635c92de6a5bc1b65b0cf9abd158fad9427",
+      linux: "7644623e4ec9ad443ab352a8a5800a5180ee28741288be805286ba72bb8e7164",
+      windows: "a6d062a0d2948f0457ecec7ce888c2b14bdca1374aeb45cfeb5823435974e9e8",
     };
     const linux = `${base}/linux/amd64/ecr-credential-provider-linux-amd64`;
     assert.deepEqual(downloadOf(payloadOf("aws", "linux")), [
@@ -88,10 +88,17 @@ describe("pulls from the cloud's own registries", () => {
     ]);
     const windows = `${base}/windows/amd64/ecr-credential-provider-windows-amd64`;
     assert.deepEqual(downloadOf(payloadOf("aws", "windows")), [
-      ["ecr-credential-provider.exe", [windows], digests.windows, paths.windows.bin, "artifacts"],
+      ["ecr-credential-provider.exe", [windows], digests.windows, paths.windows.bin, "artifacts", false],
     ]);
     assert.deepEqual(downloadOf(payloadOf("azure", "windows")), [
-      ["acr-credential-provider.exe", [own.url], own.sha256, paths.windows.bin, "artifacts"],
+      [
+        "azure-acr-credential-provider.exe",
+        [`${acr}/azure-acr-credential-provider-windows-amd64-v1.33.3.tar.gz`],
+        "6b1086debe65343262bfb86becd2d2fc46320cf38e9aee5aa93e409db10e0fac",
+        paths.windows.bin,
+        "artifacts",
+        true,
+      ],
     ]);
   });
 
@@ -112,7 +119,10 @@ describe("pulls from the cloud's own registries", () => {
       ]);
       const azure = payloadOf("azure", os);
       const [provider] = parse(fileOf(azure, paths[os].config)).providers;
-      assert.deepEqual([provider.name, provider.args], ["acr-credential-provider", [paths[os].cloud]]);
+      assert.deepEqual(
+        [provider.name, provider.args],
+        [os === "linux" ? "acr-credential-provider" : "azure-acr-credential-provider", [paths[os].cloud]],
+      );
       assert.deepEqual(provider.matchImages, ["*.azurecr.io", "*.*.geo.azurecr.io"]);
       assert.deepEqual(JSON.parse(fileOf(azure, paths[os].cloud)), {
         cloud: "AzurePublicCloud",

@@ -169,7 +169,7 @@ const rows: readonly Row[] = [
   ],
   ["`access.serviceAccountKeys`, one more", {}, { access: { ...access, serviceAccountKeys: ["ecdsa", "rsa-1"] } }, ...member],
   ["`secretsEncryption`", {}, { secretsEncryption: { keys: ["key1", "key2"] } }, ...member],
-  ["`addons.logs`", {}, { addons: { logs: { otlp: { endpoint: "https://otlp.test/v1/logs" }, windowsCollector: file } } }, rolls, rolls],
+  ["`addons.logs`", {}, { addons: { logs: { otlp: { endpoint: "https://otlp.test/v1/logs" } } } }, rolls, rolls],
   ["`certificateAuthorities`, `noProxy`", {}, { certificateAuthorities: [newAuthority("Own").certificate] }, ...everyNode()],
   [
     "`proxyCredentials`, `registryCredentials`",
@@ -424,7 +424,7 @@ function filled(cloud: "aws" | "azure", change: Changed): Changed {
 
 const onInterface = (podsPerNode: number, digit = "1") => {
   const plugin = { ...file, sha256: digit.repeat(64) };
-  const network = { ...configs.azure.network, pods: "azure-cni", azureCni: { podsPerNode, plugin: { linux: plugin, windows: plugin } } };
+  const network = { ...configs.azure.network, pods: "azure-cni", azureCni: { podsPerNode, plugin: { linux: plugin } } };
   return { network };
 };
 

@@ -9,7 +9,6 @@ import { kubeadmImages, minors } from "../../components/model/releases.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { makePlan } from "../../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../../plan/report/mirrorList.ts";
-import { gmsa } from "../kubernetes/switches.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig, stackDir } from "../support/stacks.ts";
 
@@ -26,12 +25,12 @@ async function fenestra(...args: readonly string[]) {
   return { code, out: out.join(""), err: err.join("") };
 }
 
-/** aws-dev with other values. */
-async function planWith(changes: Readonly<Record<string, unknown>>) {
+/** A stack with other values. */
+async function planWith(changes: Readonly<Record<string, unknown>>, stack = "aws-dev") {
   const texts = Object.entries(changes).map(([name, value]) => [`fenestra:${name}`, JSON.stringify(value)]);
-  const config = { ...stackConfig("aws-dev"), ...Object.fromEntries(texts) };
+  const config = { ...stackConfig(stack), ...Object.fromEntries(texts) };
   const spec = clusterSpec(loadConfig(config));
-  return { spec, plan: await makePlan({ stack: "aws-dev", config, entry }) };
+  return { spec, plan: await makePlan({ stack, config, entry }) };
 }
 
 describe("fenestra mirror", () => {
@@ -65,30 +64,13 @@ describe("fenestra mirror", () => {
     for (const url of downloads) assert.ok(urls.has(url), url);
   });
 
-  it("has the archive of the gMSA plug-in, which the lock file does not know", async () => {
-    const url = "https://files.example.com/ccg-plugin.zip";
-    const sha256 = "5f2c9dbd3a4e6b7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f7";
-    const { plan, spec } = await planWith({
-      mirror: { artifacts: "https://mirror.example.com/files" },
-      pools: [
-        { name: "linux", os: "linux" },
-        { name: "win2022", os: "windows-2022", ccgPlugin: true },
-      ],
-      addons: {
-        gmsa: { ...gmsa("aws"), plugin: { url, sha256, dll: "Ccg.dll" } },
-      },
-    });
-    assert.deepEqual(
-      mirrorList(plan, spec).files.filter((file) => file.url === url),
-      [
-        {
-          url,
-          digest: `sha256:${sha256}`,
-          checksumUrl: null,
-          mirror: "https://mirror.example.com/files/files.example.com/ccg-plugin.zip",
-        },
-      ],
-    );
+  it("has the archive of the CNI plug-in that the stack file names", async () => {
+    const { plan, spec } = await planWith({ mirror: { artifacts: "https://mirror.example.com/files" } }, "azure-cni");
+    const url = "https://files.example.com/azure-vnet-cni-linux-amd64-v1.6.21.tgz";
+    const mirror = "https://mirror.example.com/files/files.example.com/azure-vnet-cni-linux-amd64-v1.6.21.tgz";
+    const found = mirrorList(plan, spec).files.filter((file) => file.url.includes("azure-vnet"));
+    assert.deepEqual(found[0], { url, digest: `sha256:${"1".padStart(64, "0")}`, checksumUrl: null, mirror });
+    assert.match(found[1]?.mirror ?? "", /^https:\/\/mirror\.example\.com\/files\/packages\.aks\.azure\.com\/.*windows/);
   });
 
   it("has the images that a verification runs, from the same entries of the lock file", async () => {

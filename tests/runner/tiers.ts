@@ -6,7 +6,6 @@ import { stackNames } from "../../components/config/stackFile.ts";
 import { createProgress } from "../../rehearsal/host/progress.ts";
 import { obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
 import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
-import { obtainCollector } from "../support/collector.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
 import { type Counts, checks, mocha, rehearsal } from "./commands.ts";
 
@@ -36,12 +35,11 @@ const release = (name: string, version: string): Step => ({
   },
 });
 
-/** Control-plane programs, checkers and the log collector, built when they are not at hand; tests that need kubeadm find it by its variable. */
+/** Control-plane programs and checkers, built when they are not at hand; tests that need kubeadm find it by its variable. */
 async function programs(): Promise<Readonly<Record<string, string>>> {
   const progress = createProgress({ stream: process.stdout });
   const found = await obtainPrograms({ progress });
   await obtainCheckers({ progress });
-  await obtainCollector(progress);
   return { FENESTRA_KUBEADM: found.kubeadm.path };
 }
 

@@ -213,7 +213,6 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       gmsa: fc.constantFrom({}, { credentialSpecs: [] }),
       logs: fc.constant({
         otlp: { endpoint: "https://otlp.test/v1/logs", headers: [{ name: "Authorization", secret: "token" }] },
-        windowsCollector: { url: "https://files.test/otelcol.tar.gz", sha256: "0".repeat(64) },
       }),
     }),
     httpProxy: fc.constant("http://proxy.example.com:3128"),

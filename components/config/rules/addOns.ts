@@ -1,6 +1,6 @@
 import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/ccgPlugin.ts";
 import { leastNodes, poolGroups } from "../../model/pools.ts";
-import { registryAccess, registryFacts } from "../../model/registryAccess.ts";
+import { registryFacts } from "../../model/registryAccess.ts";
 import type { Problem } from "../problem.ts";
 import { elsewhere, poolRule, type Rule, rule } from "./rule.ts";
 
@@ -78,7 +78,7 @@ const linuxPlugin = poolRule(["os", "ccgPlugin"], [], (pool, path) =>
     : [],
 );
 
-const plugins = poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa"], (pool, poolPath, { "addons.gmsa": gmsa }) => {
+const plugins = poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa", "cloud"], (pool, poolPath, { "addons.gmsa": gmsa, cloud }) => {
   const path = `${poolPath}.ccgPlugin`;
   if (!pool.ccgPlugin || pool.os === "linux") return [];
   if (ccgSecrets(gmsa).length === 0) {
@@ -86,44 +86,18 @@ const plugins = poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa"], (pool, p
     return [{ path, value: true, message: "needs at least one gMSA account with a secret", allowed }];
   }
   // The newest image of the cloud is plain Windows Server.
-  return gmsa?.plugin === undefined && pool.image === "latest"
+  return ccgPlugins[cloud].install === undefined && pool.image === "latest"
     ? [
         {
           path,
           value: true,
           message: "has no plug-in to install, and the image latest has none",
-          allowed: "true only with the plug-in's archive or an image that has the plug-in",
-          remedy: "name the archive in addons.gmsa.plugin, or pin an image of your own",
+          allowed: "true only with an image that has the plug-in, which AWS publishes in its own images alone",
+          remedy: "pin an image of your own that has the plug-in",
         },
       ]
     : [];
 });
-
-const unusedArchive = rule(["addons.gmsa", "pools"], ({ "addons.gmsa": gmsa, pools }) =>
-  gmsa?.plugin === undefined || pools.some(({ ccgPlugin }) => ccgPlugin)
-    ? []
-    : [
-        {
-          path: `${gmsaPath}.plugin.url`,
-          value: gmsa.plugin.url,
-          message: "is installed on no node",
-          allowed: "an archive only where a pool has ccgPlugin",
-        },
-      ],
-);
-
-const archiveLibrary = rule(["cloud", "addons.gmsa"], ({ cloud, "addons.gmsa": gmsa }) =>
-  gmsa?.plugin !== undefined && gmsa.plugin.dll === undefined && ccgPlugins[cloud].dll === undefined
-    ? [
-        {
-          path: `${gmsaPath}.plugin.dll`,
-          value: undefined,
-          message: "is missing",
-          allowed: "the name of the library in the archive, which AWS does not tell",
-        },
-      ]
-    : [],
-);
 
 const registryPath = "config.fenestra:registryAccess";
 
@@ -135,27 +109,6 @@ const registryResources = rule(["cloud", "registryAccess"], ({ cloud, registryAc
       : [{ path: `${registryPath}.resources[${index}]`, value, message: "is no registry of this cloud", allowed }];
   }),
 );
-
-/** A kubelet does not start without the plug-in that its configuration names. */
-const registryPlugins = rule(["cloud", "registryAccess", "pools"], (config, lock) => {
-  if (config.registryAccess === undefined) return [];
-  const files = registryAccess(config, lock)?.plugin;
-  const systems = new Set(config.pools.map(({ os }) => (os === "linux" ? ("linux" as const) : ("windows" as const))));
-  const { artifact } = registryFacts[config.cloud];
-  return [...systems].flatMap((os) =>
-    files?.[os] !== undefined
-      ? []
-      : [
-          {
-            path: `${registryPath}.plugin.${os}`,
-            value: undefined,
-            message: "is missing",
-            allowed: `URL and SHA-256 of ${artifact.name} for ${os}, of which the lock file has no digest`,
-            remedy: "fetch the program once, look at it, keep it where the machines reach it, and name it with its digest",
-          },
-        ],
-  );
-});
 
 const limitsPath = "config.fenestra:addons.autoscalerLimits";
 
@@ -197,9 +150,6 @@ export const addOnRules: readonly Rule[] = [
   unreadSecrets,
   linuxPlugin,
   plugins,
-  unusedArchive,
-  archiveLibrary,
   registryResources,
-  registryPlugins,
   autoscalerLimits,
 ];

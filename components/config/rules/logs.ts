@@ -1,5 +1,4 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { windowsLogCollector } from "../../model/logs.ts";
 import type { Problem } from "../problem.ts";
 import { type Rule, rule } from "./rule.ts";
 
@@ -36,20 +35,6 @@ const ownIdentity = rule(
   },
 );
 
-const windowsArchive = rule(["addons.logs", "pools"], ({ "addons.logs": logs, pools }, lock) =>
-  logs === undefined || pools.every(({ os }) => os === "linux") || windowsLogCollector(logs, lock) !== undefined
-    ? []
-    : [
-        {
-          path: `${path}.windowsCollector`,
-          value: undefined,
-          message: "is missing",
-          allowed: "URL and SHA-256 of the collector for Windows, of which the lock file has no digest",
-          remedy: "run fenestra pin --only otelcol where there is internet, or name an archive of your own with its digest",
-        },
-      ],
-);
-
 const headerNames = rule(["addons.logs"], ({ "addons.logs": logs }) => {
   const names = logs?.otlp?.headers.map(({ name }) => name.toLowerCase()) ?? [];
   return names.flatMap((name, index) =>
@@ -67,4 +52,4 @@ const headerNames = rule(["addons.logs"], ({ "addons.logs": logs }) => {
 });
 
 /** The rules on where logs are sent. */
-export const logRules: readonly Rule[] = [oneDestination, ownIdentity, windowsArchive, headerNames];
+export const logRules: readonly Rule[] = [oneDestination, ownIdentity, headerNames];

@@ -45,8 +45,8 @@ const inFirstRange = rule(["network.pods", "network.existing", "network.cidr", "
     );
 });
 
-const settings = rule(["network.pods", "network.azureCni", "pools"], (given): readonly Problem[] => {
-  const { "network.pods": pods, "network.azureCni": own, pools } = given;
+const settings = rule(["network.pods", "network.azureCni"], (given): readonly Problem[] => {
+  const { "network.pods": pods, "network.azureCni": own } = given;
   if (pods !== "azure-cni")
     return own === undefined
       ? []
@@ -64,22 +64,12 @@ const settings = rule(["network.pods", "network.azureCni", "pools"], (given): re
       {
         path: path("azureCni"),
         value: own,
-        message: "is missing: the publisher names no digests of the plug-in, so the stack file must",
-        allowed: "plugin.linux, and plugin.windows with a Windows pool, each with url and sha256",
-        remedy: "name archives that you have checked, such as those of AKS (docs/azure.md)",
+        message: "is missing: no digest of the plug-in for Linux is published, so the stack file must name one",
+        allowed: "plugin.linux with url and sha256",
+        remedy: "name an archive that you have checked, such as that of AKS (docs/azure.md)",
       },
     ];
-  return own.plugin.windows === undefined && pools.some(({ os }) => os !== "linux")
-    ? [
-        {
-          path: path("azureCni", "plugin", "windows"),
-          value: undefined,
-          message: "is missing, and there is a Windows pool",
-          allowed: "url and sha256 of the archive for Windows",
-          remedy: "name an archive that you have checked",
-        },
-      ]
-    : [];
+  return [];
 });
 
 /** Where pods have addresses of the machines' network, no other range is used. */

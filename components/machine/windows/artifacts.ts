@@ -93,10 +93,10 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
   });
   const credentials = credentialPlugin(spec, "windows");
   if (credentials === undefined) return programs;
-  const { name, url, sha256, folder } = credentials;
+  const { name, url, sha256, folder, packed } = credentials;
   const file = `${sha256.slice(0, 16)}-${name}`;
   const source = { urls: sources(spec, url), algorithm: "sha256", digest: sha256, checksumUrls: [] } as const;
-  return [...programs, { name, file, ...source, stage: "artifacts", folder, unpack: false }];
+  return [...programs, { name, file, ...source, stage: "artifacts", folder, unpack: packed }];
 }
 
 /**

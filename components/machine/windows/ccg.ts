@@ -1,3 +1,4 @@
+import { requireArtifact } from "../../model/artifacts.ts";
 import { ccgPlugins } from "../../model/ccgPlugin.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
@@ -23,22 +24,24 @@ const credentialsInterface = "{6ECDA518-2010-4437-8BC3-46E752B7B172}";
 const credentialsStub = "{A6FF50C0-56C0-71CA-5732-BED303A59628}";
 
 /**
- * Input of the stage `ccg` on a pool's machines: `null` when the pool requests no plug-in. Without an archive the pool's image must include the
- * plug-in, and the stage only checks that it does.
+ * Input of the stage `ccg` on a pool's machines: `null` when the pool requests no plug-in. Where none is published the pool's image must
+ * include it, and the stage only checks that it does.
  */
 export function ccgData(spec: NodeSettings, { ccgPlugin }: WindowsPool) {
   if (!ccgPlugin) return null;
-  const { classId, appId, dll } = ccgPlugins[spec.cloud];
-  const archive = spec.addons.gmsa?.plugin;
-  const file = archive?.dll ?? dll;
+  const { classId, install } = ccgPlugins[spec.cloud];
   return {
     folder: windowsPaths.ccg,
     allowedClasses,
     classId: `{${classId}}`,
     install:
-      archive === undefined || file === undefined
+      install === undefined
         ? null
-        : { dll: file, target: `${systemFolder}\\${file}`, registry: registration(`{${classId}}`, `{${appId}}`, file) },
+        : {
+            dll: install.dll,
+            target: `${systemFolder}\\${install.dll}`,
+            registry: registration(`{${classId}}`, `{${install.appId}}`, install.dll),
+          },
   };
 }
 
@@ -68,15 +71,16 @@ function registration(classId: string, appId: string, dll: string): readonly Reg
 
 /** The plug-in's archive as one more download; none when the image includes it. */
 export function ccgArtifacts(spec: NodeSettings, { ccgPlugin }: WindowsPool): readonly WindowsArtifact[] {
-  const archive = spec.addons.gmsa?.plugin;
-  if (!ccgPlugin || archive === undefined) return [];
+  const { install } = ccgPlugins[spec.cloud];
+  if (!ccgPlugin || install === undefined) return [];
+  const { url, algorithm, digest, version } = requireArtifact(spec.artifacts, install.artifact);
   return [
     {
       name: "ccg-plugin",
-      file: `${archive.sha256.slice(0, 12)}-ccg-plugin.zip`,
-      urls: sources(spec, archive.url),
-      algorithm: "sha256",
-      digest: archive.sha256,
+      file: `${version}-ccg-plugin.zip`,
+      urls: sources(spec, url),
+      algorithm,
+      digest: digest ?? "",
       checksumUrls: [],
       stage: "ccg",
       folder: windowsPaths.ccg,

@@ -1,5 +1,6 @@
-import { windowsLogCollector } from "../../model/logs.ts";
+import { requireArtifact } from "../../model/artifacts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
+import { otherReleases } from "../../model/releases.ts";
 import { tokenFacts } from "../../model/workloadIdentity.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
@@ -9,17 +10,16 @@ const folder = `${windowsPaths.root}\\otelcol`;
 
 /** The collector's archive as one more download, of what is not needed to become Ready; none where logs stay on the node. */
 export function logCollectorArtifacts(spec: NodeSettings): readonly WindowsArtifact[] {
-  const { logs } = spec.addons;
-  if (logs === undefined) return [];
-  const archive = windowsLogCollector(logs, spec.artifacts);
-  if (archive === undefined) throw new RangeError("the log collector for Windows has no digest");
+  if (spec.addons.logs === undefined) return [];
+  const query = { name: "otelcol-contrib", version: otherReleases["otelcol-contrib"], os: "windows" } as const;
+  const { url, algorithm, digest, version } = requireArtifact(spec.artifacts, query);
   return [
     {
       name: "otelcol-contrib",
-      file: `${archive.sha256.slice(0, 12)}-otelcol-contrib.tar.gz`,
-      urls: sources(spec, archive.url),
-      algorithm: "sha256",
-      digest: archive.sha256,
+      file: `${version}-otelcol-contrib.tar.gz`,
+      urls: sources(spec, url),
+      algorithm,
+      digest: digest ?? "",
       checksumUrls: [],
       stage: "programs",
       folder,

@@ -1,8 +1,10 @@
 import { readScript, withoutComments } from "../../machine/script.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
+import { requireArtifact } from "../../model/artifacts.ts";
 import { podAddressing } from "../../model/podAddressing.ts";
 import type { PodNetwork, PodNetworkInputs } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
+import { otherReleases } from "../../model/releases.ts";
 import { podAcls } from "../podAcls.ts";
 
 /*
@@ -96,10 +98,11 @@ export const azureCni: PodNetwork = {
   name: "azure-cni",
   namespace: undefined,
   addressing: podAddressing["azure-cni"],
-  artifacts: ({ kubernetes }, role) => {
+  artifacts: ({ kubernetes, artifacts: lock }, role) => {
     const os = role === "windows" ? "windows" : "linux";
-    const file = kubernetes.podAddresses?.plugin[os];
-    if (file === undefined) throw new RangeError(`there is no plug-in azure-vnet for ${os}`);
+    if (os === "windows") return { "azure-vnet": requireArtifact(lock, { name: "azure-vnet", version: otherReleases["azure-vnet"], os }) };
+    const file = kubernetes.podAddresses?.plugin;
+    if (file === undefined) throw new RangeError("there is no plug-in azure-vnet for Linux");
     return {
       "azure-vnet": {
         name: "azure-vnet",

@@ -10,11 +10,8 @@ const withSecret = {
   aws: { ...account, secret: gmsaSecrets.aws },
   azure: { ...account, secret: gmsaSecrets.azure },
 };
-const archive = { url: "https://files.test/plugin.zip", sha256: "0".repeat(64) };
-const library = { ...archive, dll: "plugin.dll" };
 const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 
-const { windowsCollector } = logs("aws");
 const { azureMonitor } = logs("azure");
 const otlp = { endpoint: "https://otlp.test/v1/logs" };
 const header = { name: "X-Token", secret: "token" };
@@ -47,28 +44,23 @@ export const addOnRows: readonly Row[] = [
     { "addons.smb": { shares: [share, { ...share, source: "//files.test/other" }] } },
     [["addons.smb.shares[1].name", "files", "is listed twice", "each name once"]],
   ],
-  [
-    "logs to nowhere",
-    "aws",
-    { "addons.logs": { windowsCollector } },
-    [["addons.logs", [], "names no destination", "one of cloudwatch and otlp"]],
-  ],
+  ["logs to nowhere", "aws", { "addons.logs": {} }, [["addons.logs", [], "names no destination", "one of cloudwatch and otlp"]]],
   [
     "logs to two places",
     "azure",
-    { "addons.logs": { azureMonitor, otlp, windowsCollector }, "access.workloadIdentity": {}, ...rsa },
+    { "addons.logs": { azureMonitor, otlp }, "access.workloadIdentity": {}, ...rsa },
     [["addons.logs", ["azureMonitor", "otlp"], "names two", "one of azureMonitor and otlp"]],
   ],
   [
     "logs to the other cloud's service",
     "aws",
-    { "addons.logs": { azureMonitor, windowsCollector } },
+    { "addons.logs": { azureMonitor } },
     [["addons.logs.azureMonitor", azureMonitor, "is a service of the other cloud", "one of cloudwatch and otlp"]],
   ],
   [
     "logs to CloudWatch without an identity",
     "aws",
-    { "addons.logs": { cloudwatch: {}, windowsCollector } },
+    { "addons.logs": { cloudwatch: {} } },
     [
       [
         "addons.logs.cloudwatch",
@@ -79,18 +71,10 @@ export const addOnRows: readonly Row[] = [
     ],
   ],
   [
-    "logs of Windows without a program, and one header twice",
+    "one header twice",
     "azure",
     { "addons.logs": { otlp: { ...otlp, headers: [header, { ...header, name: "x-TOKEN" }] } } },
-    [
-      ["addons.logs.otlp.headers[1].name", "x-TOKEN", "is listed twice", "each name once"],
-      [
-        "addons.logs.windowsCollector",
-        undefined,
-        "is missing",
-        "URL and SHA-256 of the collector for Windows, of which the lock file has no digest",
-      ],
-    ],
+    [["addons.logs.otlp.headers[1].name", "x-TOKEN", "is listed twice", "each name once"]],
   ],
   [
     "two accounts of one name",
@@ -104,7 +88,8 @@ export const addOnRows: readonly Row[] = [
     {
       "pools.0.ccgPlugin": true,
       "pools.1.ccgPlugin": true,
-      "addons.gmsa": { credentialSpecs: [withSecret.aws], plugin: library },
+      "pools.1.image": "ami-0a1b2c3d4e5f60718",
+      "addons.gmsa": { credentialSpecs: [withSecret.aws] },
     },
     [["pools[0].ccgPlugin", true, "is meant for Windows pools", "false on Linux"]],
   ],
@@ -122,33 +107,28 @@ export const addOnRows: readonly Row[] = [
     ],
   ],
   [
-    "a secret that no node reads, and an archive that no node installs",
+    "a secret that no node reads",
     "azure",
-    { "addons.gmsa": { credentialSpecs: [withSecret.azure], plugin: archive } },
-    [
-      ["addons.gmsa.credentialSpecs[0].secret", gmsaSecrets.azure, "is read by no node", "a secret only where a pool has ccgPlugin"],
-      ["addons.gmsa.plugin.url", archive.url, "is installed on no node", "an archive only where a pool has ccgPlugin"],
-    ],
+    { "addons.gmsa": { credentialSpecs: [withSecret.azure] } },
+    [["addons.gmsa.credentialSpecs[0].secret", gmsaSecrets.azure, "is read by no node", "a secret only where a pool has ccgPlugin"]],
   ],
-  ...(["aws", "azure"] as const).map(
-    (cloud): Row => [
-      `the plug-in on ${cloud} from nowhere`,
-      cloud,
-      { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret[cloud]] } },
+  [
+    "the plug-in on AWS, where none is published",
+    "aws",
+    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws] } },
+    [
       [
-        [
-          "pools[1].ccgPlugin",
-          true,
-          "has no plug-in to install, and the image latest has none",
-          "true only with the plug-in's archive or an image that has the plug-in",
-        ],
+        "pools[1].ccgPlugin",
+        true,
+        "has no plug-in to install, and the image latest has none",
+        "true only with an image that has the plug-in, which AWS publishes in its own images alone",
       ],
     ],
-  ),
+  ],
   [
     "a secret of the other cloud",
     "azure",
-    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws], plugin: archive } },
+    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws] } },
     [
       [
         "addons.gmsa.credentialSpecs[0].secret",
@@ -163,12 +143,12 @@ export const addOnRows: readonly Row[] = [
     "aws",
     {
       "pools.1.ccgPlugin": true,
+      "pools.1.image": "ami-0a1b2c3d4e5f60718",
       "addons.gmsa": {
         credentialSpecs: [
           { ...withSecret.aws, secret: "arn:aws:secretsmanager:eu-central-1:123456789012:secret:gmsa" },
           { ...account, name: "reports", kmsKey: key },
         ],
-        plugin: library,
       },
     },
     [
@@ -186,15 +166,9 @@ export const addOnRows: readonly Row[] = [
     "azure",
     {
       "pools.1.ccgPlugin": true,
-      "addons.gmsa": { credentialSpecs: [{ ...withSecret.azure, kmsKey: key }], plugin: archive },
+      "addons.gmsa": { credentialSpecs: [{ ...withSecret.azure, kmsKey: key }] },
     },
     [["addons.gmsa.credentialSpecs[0].kmsKey", key, "is a setting of AWS", "a key only where secret names one of Secrets Manager"]],
-  ],
-  [
-    "an archive on AWS without the name of its library",
-    "aws",
-    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [withSecret.aws], plugin: archive } },
-    [["addons.gmsa.plugin.dll", undefined, "is missing", "the name of the library in the archive, which AWS does not tell"]],
   ],
   [
     "limits of an autoscaler that is off",

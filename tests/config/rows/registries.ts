@@ -75,17 +75,4 @@ export const registryRows: readonly Row[] = [
       "the ARN of repositories of ECR, * for a part of the name: arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
     ]),
   ],
-  [
-    "a registry on Azure without the plug-in for Windows, of which nobody publishes a digest",
-    "azure",
-    { registryAccess: { resources: [id] } },
-    [
-      [
-        "registryAccess.plugin.windows",
-        undefined,
-        "is missing",
-        "URL and SHA-256 of azure-acr-credential-provider for windows, of which the lock file has no digest",
-      ],
-    ],
-  ],
 ];

@@ -1,27 +1,27 @@
 import assert from "node:assert/strict";
 import { windowsMachine, windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { readArtifactLock, requireArtifact } from "../../../components/model/artifacts.ts";
 import { secretUri } from "../../../components/model/ccgPlugin.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { gmsa, gmsaSecrets } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess } from "./examples.ts";
 
-const archive = { url: "https://files.test/ccg/plugin.zip", sha256: "5".repeat(64) };
+const archive = requireArtifact(readArtifactLock(), { name: "windows-gmsa-ccgakvplugin", version: "1.1.5", os: "windows" });
 
 /** The first Windows pool of a cloud's development stack with the plug-in. */
-function withPlugin(cloud: "aws" | "azure", plugin: NonNullable<ClusterSpec["addons"]["gmsa"]>["plugin"]) {
+function withPlugin(cloud: "aws" | "azure") {
   const base = exampleSpec(`${cloud}-dev`);
   const found = base.pools.find((pool) => pool.os === "windows");
   assert.ok(found !== undefined);
   const pool = { ...found, ccgPlugin: true };
-  const accounts = { ...gmsa(cloud), ...(plugin === undefined ? {} : { plugin }) };
-  const spec: ClusterSpec = { ...base, addons: { ...base.addons, gmsa: accounts } };
+  const spec: ClusterSpec = { ...base, addons: { ...base.addons, gmsa: gmsa(cloud) } };
   return { spec, pool, access: exampleAccess(cloud, spec.name, pool.name) };
 }
 
 describe("the gMSA plug-in on Windows nodes", () => {
-  it("is downloaded with the digest of the stack file, from the mirror first, before the kubelet starts", () => {
-    const { spec, pool, access } = withPlugin("azure", archive);
+  it("is downloaded with the digest of the lock file, from the mirror first, before the kubelet starts", () => {
+    const { spec, pool, access } = withPlugin("azure");
     const mirrored: ClusterSpec = { ...spec, mirror: { ...spec.mirror, artifacts: "https://mirror.test" } };
     const machine = windowsMachine({ spec: mirrored, pool, access }, []);
     assert.deepEqual(
@@ -29,10 +29,10 @@ describe("the gMSA plug-in on Windows nodes", () => {
       [
         {
           name: "ccg-plugin",
-          file: "555555555555-ccg-plugin.zip",
-          urls: ["https://mirror.test/files.test/ccg/plugin.zip", archive.url],
+          file: "1.1.5-ccg-plugin.zip",
+          urls: [archive.url.replace("https://", "https://mirror.test/"), archive.url],
           algorithm: "sha256",
-          digest: archive.sha256,
+          digest: archive.digest,
           checksumUrls: [],
           stage: "ccg",
           folder: "C:\\fenestra\\ccg",
@@ -45,7 +45,7 @@ describe("the gMSA plug-in on Windows nodes", () => {
   });
 
   it("is registered with COM as the publisher of Azure's plug-in does", () => {
-    const { ccg } = windowsMachine(withPlugin("azure", archive), []);
+    const { ccg } = windowsMachine(withPlugin("azure"), []);
     const clsid = "HKLM:\\SOFTWARE\\Classes\\CLSID\\{CCC2A336-D7F3-4818-A213-272B7924213E}";
     const appId = "HKLM:\\SOFTWARE\\Classes\\AppID\\{557110E1-88BC-4583-8281-6AAC6F708584}";
     const stub = "HKLM:\\SOFTWARE\\Classes\\Interface\\{6ECDA518-2010-4437-8BC3-46E752B7B172}";
@@ -67,14 +67,9 @@ describe("the gMSA plug-in on Windows nodes", () => {
     );
   });
 
-  it("takes an archive of one's own on AWS, by the name of its library", () => {
-    const { ccg } = windowsMachine(withPlugin("aws", { ...archive, dll: "Own.dll" }), []);
-    assert.equal(ccg?.classId, "{859E1386-BDB4-49E8-85C7-3070B13920E1}");
-    assert.equal(ccg?.install?.dll, "Own.dll");
-  });
-
   it("is only looked for where the image brings it", () => {
-    const { ccg, artifacts } = windowsMachine(withPlugin("aws", undefined), []);
+    const { ccg, artifacts } = windowsMachine(withPlugin("aws"), []);
+    assert.equal(ccg?.classId, "{859E1386-BDB4-49E8-85C7-3070B13920E1}");
     assert.equal(ccg?.install, null);
     assert.deepEqual(
       artifacts.filter(({ stage }) => stage === "ccg"),
@@ -83,19 +78,22 @@ describe("the gMSA plug-in on Windows nodes", () => {
   });
 
   it("leaves no trace on a pool that does not ask for it", () => {
-    const { spec, pool, access } = withPlugin("azure", archive);
+    const { spec, pool, access } = withPlugin("azure");
     const without = { spec, pool: { ...pool, ccgPlugin: false }, access };
     assert.equal(windowsMachine(without, []).ccg, null);
     const text = JSON.stringify(windowsWorkerPayload(without));
-    assert.doesNotMatch(text, /stage-ccg\.ps1|files\.test/);
+    assert.doesNotMatch(text, /stage-ccg\.ps1|ccgakvplugin/);
     assert.match(JSON.stringify(windowsWorkerPayload({ spec, pool, access })), /stage-ccg\.ps1/);
   });
 
   it("comes again when its archive changes", () => {
-    const hash = (plugin: typeof archive): string | undefined =>
-      windowsMachine(withPlugin("azure", plugin), []).stages.find(({ name }) => name === "ccg")?.hash;
-    assert.notEqual(hash(archive), hash({ ...archive, sha256: "6".repeat(64) }));
-    assert.equal(hash(archive), hash({ ...archive }));
+    const hash = (digest: string | null): string | undefined => {
+      const { spec, ...rest } = withPlugin("azure");
+      const artifacts = spec.artifacts.map((one) => (one.name === archive.name ? { ...one, digest } : one));
+      return windowsMachine({ spec: { ...spec, artifacts }, ...rest }, []).stages.find(({ name }) => name === "ccg")?.hash;
+    };
+    assert.notEqual(hash(archive.digest), hash("6".repeat(64)));
+    assert.equal(hash(archive.digest), hash(archive.digest));
   });
 
   it("finds the secret of a vault by its resource id, and refuses what is none", () => {

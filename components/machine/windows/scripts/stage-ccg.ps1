@@ -133,5 +133,5 @@ if ($ccg.install) {
     }
 }
 if (-not (Test-Path -LiteralPath $class)) {
-    throw "the image of this pool has no plug-in $($ccg.classId) for accounts of a domain: name its archive in addons.gmsa.plugin, or choose an image that has it"
+    throw "the image of this pool has no plug-in $($ccg.classId) for accounts of a domain: choose an image that has it"
 }

@@ -141,7 +141,7 @@ Test 'takes the plug-in that the image brings' {
 
 Test 'says what to do when neither the image nor the stack brings one' {
     New-Plugin | Out-Null
-    Assert-Throws { & "$temp/stage-ccg.ps1" -Machine (New-Machine $null) } 'addons.gmsa.plugin'
+    Assert-Throws { & "$temp/stage-ccg.ps1" -Machine (New-Machine $null) } 'choose an image that has it'
 }
 
 Test 'registers nothing when the archive was not fetched' {
