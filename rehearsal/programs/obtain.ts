@@ -112,9 +112,14 @@ async function find(names: readonly ProgramName[], search: Search): Promise<Read
     search.progress.line(`${name} ${program.version}: ${how}`);
   };
   const atHand = await Promise.all(names.map(async (name) => ({ name, program: await alreadyThere(name, search) })));
+  const cached: string[] = [];
   for (const { name, program } of atHand) {
-    if (program !== undefined) report(name, program, program.origin === "path" ? `on PATH, ${program.path}` : "in the cache");
+    if (program?.origin === "path") report(name, program, `on PATH, ${program.path}`);
+    if (program?.origin !== "cache") continue;
+    found.set(name, program);
+    cached.push(`${name} ${program.version}`);
   }
+  if (cached.length > 0) search.progress.line(`in the cache: ${cached.join(", ")}`);
   const missing = () => names.filter((name) => !found.has(name));
   if (missing().length > 0) {
     await withWorkFolder(search.folder, (work) => downloadAll(missing(), work, search, report));

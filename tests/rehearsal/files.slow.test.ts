@@ -8,11 +8,12 @@ import { fileChecks } from "../../rehearsal/checks/files.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
 import { breakages } from "../../rehearsal/negativeControls.ts";
 import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
+import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
-import { skip, skipIf } from "../support/skip.ts";
+import { obtainOrSkip, skipIf } from "../support/skip.ts";
 import { azureCluster } from "./azureCluster.ts";
 
-const kubeadm = process.env.FENESTRA_KUBEADM ?? "";
+let kubeadm = "";
 const machines: readonly DecodedMachine[] = collectAzureMachines(azureCluster()).map((machine) => ({
   machine,
   payload: decodeUserData(machine.userData),
@@ -147,8 +148,8 @@ describe("the rehearsal's checks of files", () => {
 
   describe("kubeadm", () => {
     const path = "/etc/fenestra/kubeadm.yaml";
-    before(function () {
-      if (kubeadm === "") skip(this, "FENESTRA_KUBEADM names no kubeadm");
+    before(async function () {
+      kubeadm = (await obtainOrSkip(this, (progress) => obtainPrograms({ progress }))).kubeadm.path;
     });
     it("takes the configuration", async () => {
       assert.equal(await failure("kubeadm", machines), undefined);

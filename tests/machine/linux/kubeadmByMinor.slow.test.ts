@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { minorOf, minors } from "../../../components/model/releases.ts";
 import { kubeadmProblems } from "../../../rehearsal/programs/checkers/readers.ts";
-import { skip } from "../../support/skip.ts";
+import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
+import { obtainOrSkip } from "../../support/skip.ts";
 import { exampleReleases, fileOf, specAt } from "../windows/examples.ts";
 import { exampleControlPlane } from "./examples.ts";
 
 /** The release whose configuration the snapshots of payloads show; those of the others are deltas against it. */
 const base = "1.36.4";
-const kubeadm = process.env.FENESTRA_KUBEADM ?? "";
 
 function configOf(cloud: "aws" | "azure", version: string, member = 0): string {
   return fileOf(exampleControlPlane(specAt(cloud, version), member), "/etc/fenestra/kubeadm.yaml");
@@ -45,9 +45,9 @@ describe("kubeadm configuration of each Kubernetes minor", () => {
       });
 
       it(`${version} on ${cloud} is accepted by kubeadm for every member`, async function () {
-        if (kubeadm === "") skip(this, "FENESTRA_KUBEADM names no kubeadm");
+        const { kubeadm } = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
         for (const { index } of specAt(cloud, version).controlPlane.members)
-          assert.deepEqual(await kubeadmProblems(kubeadm, configOf(cloud, version, index)), []);
+          assert.deepEqual(await kubeadmProblems(kubeadm.path, configOf(cloud, version, index)), []);
       });
     }
   }
