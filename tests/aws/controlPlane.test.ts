@@ -5,10 +5,9 @@ import { imageId } from "../../components/aws/machineTemplate.ts";
 import { operatingSystem } from "../../components/model/operatingSystems.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { ofType, type Recorded, resource, shortUrn, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, resource, runSpec, runStack, shortUrn, specOf } from "../support/mocks.ts";
 
-const run = (stack: string, changes: Record<string, string> = {}): Promise<Recorded> => withMocks(() => deployAws(specOf(stack, changes)));
+const run = (stack: string, changes: Record<string, string> = {}): Promise<Recorded> => runStack(stack, changes);
 const instanceType = "aws:ec2/instance:Instance";
 const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
 const stashType = "pulumi:index:Stash";
@@ -113,7 +112,7 @@ describe("the control plane on AWS", () => {
 
   it("waits for the documents of its own issuer, which an account may refuse", async () => {
     const spec = specOf("aws-dev", { access: JSON.stringify({ workloadIdentity: {} }) });
-    const recorded = await withMocks(() => deployAws(spec));
+    const recorded = await runSpec(spec);
     const { dependencies } = resource(recorded, instanceType, "aws-dev-control-plane-0-instance");
     const issuer = dependencies.filter((urn) => urn.includes("aws-dev-workload-identity-issuer-")).map(shortUrn);
     assert.deepEqual(issuer.map((urn) => urn.split("-").at(-1)).sort(), ["discovery", "keys", "readers"]);

@@ -1,25 +1,14 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { ConfigError } from "../../components/config/problem.ts";
 import fenestra from "../../index.ts";
-import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
-import { runProgram } from "../../plan/program/runProgram.ts";
+import { runStack } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
-
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
 describe("the entry of the program", () => {
   it("deploys the cluster of the stack file and exports its outputs", async () => {
-    const config = stackConfig("aws-dev");
-    const program = await runProgram({
-      entry,
-      stack: "aws-dev",
-      config,
-      mode: "known-outputs",
-      simulate: simulatedCloud(placeOf(config), "fake"),
-    });
+    const { program } = await runStack("aws-dev");
     assert.equal(program.outputs.clusterName, "aws-dev");
     assert.equal(program.resources.filter(({ type }) => type === "aws:autoscaling/group:Group").length, 3);
     assert.deepEqual(program.messages, []);

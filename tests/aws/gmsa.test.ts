@@ -3,9 +3,8 @@ import { workerPolicy } from "../../components/aws/policies.ts";
 import type { PolicyScope } from "../../components/aws/policyDocument.ts";
 import { allows } from "../../plan/fakes/iam.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
 import { gmsa, gmsaSecrets } from "../kubernetes/switches.ts";
-import { resource, specOf, withMocks } from "../support/mocks.ts";
+import { resource, runSpec, specOf } from "../support/mocks.ts";
 
 const scope: PolicyScope = {
   cluster: "demo",
@@ -49,7 +48,7 @@ describe("secrets of gMSA accounts on AWS", () => {
     const pools = stack.pools.map((pool) => ({ ...pool, ccgPlugin: pool === windows }));
     const network = { ...stack.network, nat: "none" as const };
     const spec = { ...stack, network, pools, addons: { ...stack.addons, gmsa: gmsa("aws") } };
-    const recorded = await withMocks(() => deployAws(spec), { mode: "known-outputs", region: "eu-central-1" });
+    const recorded = await runSpec(spec);
     for (const { name, ccgPlugin } of pools) {
       const { inputs } = resource(recorded, "aws:iam/policy:Policy", `aws-dev-pool-${name}-identity-worker`);
       assert.equal(textOf(inputs.policy)?.includes(gmsaSecrets.aws), ccgPlugin, name);

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { LoadBalancer } from "../../components/aws/loadBalancer.ts";
 import { textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { ofType, type Recorded, resource, shortUrn, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, resource, runStack, shortUrn, specOf, withMocks } from "../support/mocks.ts";
 
 const make = (stack: string, publicGroupId: string | undefined): Promise<Recorded> =>
   withMocks(() => {
@@ -50,7 +49,7 @@ describe("load balancers of the API on AWS", () => {
   });
 
   it("have public addresses only while there is a way to the internet", async () => {
-    const dev = await withMocks(() => deployAws(specOf("aws-dev")));
+    const dev = await runStack("aws-dev");
     const waitsFor = (role: string): boolean =>
       resource(dev, "aws:lb/loadBalancer:LoadBalancer", `aws-dev-api-${role}`)
         .dependencies.map(shortUrn)

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
 import { logs } from "../kubernetes/switches.ts";
-import { ofType, resource, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, resource, runSpec, specOf } from "../support/mocks.ts";
 
 describe("logs to CloudWatch", () => {
   it("are written with one role, to one group and no other, by tokens of one service account", async () => {
     const stack = specOf("aws-dev", { access: JSON.stringify({ workloadIdentity: {} }) });
     const spec = { ...stack, addons: { ...stack.addons, logs: logs("aws") } };
-    const recorded = await withMocks(() => deployAws(spec), { mode: "known-outputs", region: "eu-central-1" });
+    const recorded = await runSpec(spec);
     const group = resource(recorded, "aws:cloudwatch/logGroup:LogGroup", "aws-dev-logs-group");
     assert.deepEqual([group.inputs.name, group.inputs.retentionInDays], ["/fenestra/aws-dev", 30]);
     const streams = [...ofType(recorded, "aws:cloudwatch/logStream:LogStream").values()];

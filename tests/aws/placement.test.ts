@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { listOf, mapOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, resource, runSpec, specOf } from "../support/mocks.ts";
 
 const account = "123456789012";
 const key = `arn:aws:kms:eu-central-1:${account}:key/01234567-89ab-cdef-0123-456789abcdef`;
@@ -44,7 +43,7 @@ describe("purchase and placement of pools on AWS", () => {
       iam: JSON.stringify(iam),
       controlPlane: JSON.stringify(controlPlane),
     });
-    made = await withMocks(() => deployAws(spec));
+    made = await runSpec(spec);
   });
   const template = (pool: string) => resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;
   const groupOf = (pool: string) => resource(made, "aws:autoscaling/group:Group", `aws-dev-pool-${pool}-group`).inputs;

@@ -5,8 +5,7 @@ import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { groupSize } from "../../components/model/poolGroups.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
 
 const groupType = "aws:autoscaling/group:Group";
 const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
@@ -21,8 +20,8 @@ describe("pools on AWS", () => {
   let dev: Recorded;
   let prod: Recorded;
   before(async () => {
-    dev = await withMocks(() => deployAws(specOf("aws-dev")));
-    prod = await withMocks(() => deployAws(specOf("aws-prod")));
+    dev = await runStack("aws-dev");
+    prod = await runStack("aws-prod");
   });
 
   it("are groups with a name known beforehand, hooks from the start, and a rolling replacement", () => {
@@ -155,7 +154,7 @@ describe("pools on AWS", () => {
 
   it("buy spare capacity when asked to, and move off it before it ends", async () => {
     const pools = JSON.stringify([{ name: "linux", os: "linux", spot: true }]);
-    const recorded = await withMocks(() => deployAws(specOf("aws-dev", { pools })));
+    const recorded = await runStack("aws-dev", { pools });
     const template = resource(recorded, templateType, "aws-dev-pool-linux-template");
     assert.deepEqual(template.inputs.instanceMarketOptions, { marketType: "spot" });
     assert.equal(resource(recorded, groupType, "aws-dev-pool-linux-group").inputs.capacityRebalance, true);

@@ -5,8 +5,7 @@ import { awsObjects, storedObjects } from "../../plan/fakes/awsObjects.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { reveal, Secret, secretsIn, textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { ofType, type Recorded, shape, shortUrn, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, runStack, shape, shortUrn } from "../support/mocks.ts";
 
 const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
 const mirror = JSON.stringify({
@@ -16,7 +15,7 @@ const mirror = JSON.stringify({
 
 type Changes = Readonly<Record<string, string>>;
 
-const run = (stack: string, changes: Changes = {}): Promise<Recorded> => withMocks(() => deployAws(specOf(stack, changes)));
+const run = (stack: string, changes: Changes = {}): Promise<Recorded> => runStack(stack, changes);
 
 /** NAT mode, machines of the control plane and public endpoint, in every combination. */
 function variations(): readonly (readonly [title: string, changes: Changes])[] {
@@ -75,14 +74,14 @@ describe("the program on AWS", () => {
 
   for (const stack of ["aws-dev", "aws-prod"]) {
     it(`of ${stack} has the same resources before anything is known as afterwards`, async () => {
-      const first = await withMocks(() => deployAws(specOf(stack)), { mode: "unknown-outputs" });
+      const first = await runStack(stack, {}, "unknown-outputs");
       assert.deepEqual(shape(first), shape(await run(stack)));
     });
   }
 
   for (const [title, changes] of variations()) {
     it(`has the same resources before anything is known as afterwards: ${title}`, async () => {
-      const first = await withMocks(() => deployAws(specOf("aws-dev", changes)), { mode: "unknown-outputs" });
+      const first = await runStack("aws-dev", changes, "unknown-outputs");
       assert.deepEqual(shape(first), shape(await run("aws-dev", changes)));
     });
   }
@@ -129,7 +128,7 @@ describe("the program on AWS", () => {
   it("of GovCloud names everything in its own partition", async () => {
     const region = "us-gov-west-1";
     const network = JSON.stringify({ zones: [`${region}a`] });
-    const { program } = await withMocks(() => deployAws(specOf("aws-dev", { region, network })), { region });
+    const { program } = await runStack("aws-dev", { region, network });
     const text = JSON.stringify(program.resources.map(({ inputs, outputs }) => [inputs, outputs]));
     assert.doesNotMatch(text, /arn:aws:/);
     assert.match(text, /arn:aws-us-gov:s3:::/);

@@ -3,8 +3,7 @@ import path from "node:path";
 import { readBack } from "../../plan/fakes/readBack.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { declaredResource } from "../../plan/providers/declared.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { specOf, withMocks } from "../support/mocks.ts";
+import { runStack } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
 /** Whether the second update of a resource would remove what the provider has read back. */
@@ -22,7 +21,7 @@ function plainInputs(type: string): readonly string[] {
 describe("what AWS reads back", () => {
   let resources: readonly RecordedResource[];
   before(async () => {
-    const runs = ["aws-dev", "aws-prod", "aws-restricted"].map((stack) => withMocks(() => deployAws(specOf(stack))));
+    const runs = ["aws-dev", "aws-prod", "aws-restricted"].map((stack) => runStack(stack));
     resources = (await Promise.all(runs)).flatMap(({ program }) => program.resources);
     resources = resources.filter(({ type }) => type.startsWith("aws:"));
   });

@@ -3,17 +3,16 @@ import { targetGroupName } from "../../components/aws/loadBalancer.ts";
 import { apiHostTag } from "../../components/aws/pool.ts";
 import { machineFingerprint } from "../../components/machine/linux/controlPlane.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
-import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
 
 /** What the provider would replace, and what must not come of it. */
 describe("replacements on AWS", () => {
   let prod: Recorded;
   let restricted: Recorded;
   before(async () => {
-    prod = await withMocks(() => deployAws(specOf("aws-prod")));
-    restricted = await withMocks(() => deployAws(specOf("aws-restricted")));
+    prod = await runStack("aws-prod");
+    restricted = await runStack("aws-restricted");
   });
 
   it("change the hooks of a pool beside its group, which would be deleted first for them", () => {

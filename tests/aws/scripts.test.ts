@@ -4,13 +4,12 @@ import { awsObjects } from "../../plan/fakes/awsObjects.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, resource, runStack } from "../support/mocks.ts";
 
 const objectType = "aws:s3/bucketObjectv2:BucketObjectv2";
 const groupType = "aws:autoscaling/group:Group";
 const instanceType = "aws:ec2/instance:Instance";
-const run = (stack: string, changes: Record<string, string> = {}): Promise<Recorded> => withMocks(() => deployAws(specOf(stack, changes)));
+const run = (stack: string, changes: Record<string, string> = {}): Promise<Recorded> => runStack(stack, changes);
 const machinesOf = ({ program }: Recorded) => collectMachines(program, ({ desired }) => Math.max(desired, 1));
 
 describe("scripts of machines on AWS", () => {

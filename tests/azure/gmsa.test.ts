@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { roles } from "../../components/azure/roles.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
-import { deployAzure } from "../../stacks/azure.ts";
 import { gmsa, gmsaSecrets } from "../kubernetes/switches.ts";
-import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, resource, runSpec, specOf } from "../support/mocks.ts";
 import { azureType, runAzure } from "./run.ts";
 
 const identityType = azureType("managedidentity:UserAssignedIdentity");
@@ -16,7 +15,7 @@ describe("secrets of gMSA accounts on Azure", () => {
   const pools = stack.pools.map((pool) => ({ ...pool, ccgPlugin: pool === windows }));
   before(async () => {
     const spec = { ...stack, pools, addons: { ...stack.addons, gmsa: gmsa("azure") } };
-    recorded = await withMocks(() => deployAzure(spec), { mode: "known-outputs", region: "westeurope" });
+    recorded = await runSpec(spec);
   });
 
   it("are read by one identity, each by its own role, which only pools with the plug-in have beside their own", () => {

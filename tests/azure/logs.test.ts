@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { roles } from "../../components/azure/roles.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { deployAzure } from "../../stacks/azure.ts";
 import { logs } from "../kubernetes/switches.ts";
-import { ofType, resource, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, resource, runSpec, specOf } from "../support/mocks.ts";
 import { azureType } from "./run.ts";
 
 describe("logs to Azure Monitor", () => {
@@ -11,7 +10,7 @@ describe("logs to Azure Monitor", () => {
     const access = { serviceAccountKeys: ["rsa-1"], workloadIdentity: {} };
     const stack = specOf("azure-dev", { access: JSON.stringify(access) });
     const spec = { ...stack, addons: { ...stack.addons, logs: logs("azure") } };
-    const recorded = await withMocks(() => deployAzure(spec), { mode: "known-outputs", region: "westeurope" });
+    const recorded = await runSpec(spec);
     const name = "azure-dev-fenestra-monitoring_log-collector";
     const assigned = [...ofType(recorded, azureType("authorization:RoleAssignment")).values()].filter((each) => each.name.startsWith(name));
     assert.deepEqual(

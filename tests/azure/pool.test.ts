@@ -3,6 +3,7 @@ import { acceleratedNetworking } from "../../components/azure/machineTemplate.ts
 import { groupTags, hintKey, rollingBatch, updateMinutes } from "../../components/azure/poolGroup.ts";
 import { windowsExtensionCommand } from "../../components/machine/windows/userData.ts";
 import { azureMachineSize } from "../../components/model/machineSizes.ts";
+import { documentationAccounts } from "../../plan/fakes/cloud.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { mapOf, Secret, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, specOf } from "../support/mocks.ts";
@@ -159,7 +160,8 @@ describe("pools on Azure", () => {
       .map(({ name, inputs }) => [name, inputs.principalId, inputs.roleDefinitionId, inputs.scope]);
     const own = resource(dev, azureType("managedidentity:UserAssignedIdentity"), "azure-dev-pool-linux-identity-identity");
     const control = resource(dev, azureType("managedidentity:UserAssignedIdentity"), "azure-dev-control-plane-identity-identity");
-    const role = (id: string): string => `/subscriptions/123456789012/providers/Microsoft.Authorization/roleDefinitions/${id}`;
+    const role = (id: string): string =>
+      `/subscriptions/${documentationAccounts.azure}/providers/Microsoft.Authorization/roleDefinitions/${id}`;
     assert.deepEqual(roles.sort(), [
       ["azure-dev-pool-linux-controllers", control.outputs.principalId, role("f1a07417-d97a-45cb-824c-7a7467783830"), own.id],
       [

@@ -5,8 +5,7 @@ import type { StackScope } from "../../ci/awsStackScope.ts";
 import { purposes } from "../../ci/environments.ts";
 import { allows, type Call } from "../../plan/fakes/iam.ts";
 import { textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { specOf, withMocks } from "../support/mocks.ts";
+import { runSpec, specOf } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
 const scope = {
@@ -49,7 +48,7 @@ describe("the rights of the workflows on AWS", () => {
 
   it("let a comparison read every object that a stack makes, with its tags", async () => {
     const spec = specOf("aws-dev", { access: JSON.stringify({ workloadIdentity: {} }) });
-    const { program } = await withMocks(() => deployAws(spec), { region: spec.region });
+    const { program } = await runSpec(spec);
     const objects = program.resources.filter(({ type }) => type === "aws:s3/bucketObjectv2:BucketObjectv2");
     const unread = objects.filter(({ inputs }) => {
       const resource = `arn:aws:s3:::${textOf(inputs.bucket)}/${textOf(inputs.key)}`;

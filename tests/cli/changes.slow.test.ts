@@ -13,7 +13,7 @@ import { main } from "../../cli/main.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { planJson } from "../../plan/report/json.ts";
-import { makePlan } from "../../plan/report/makePlan.ts";
+import { planOf } from "../support/planOf.ts";
 import { stackConfig, stackDir } from "../support/stacks.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -21,12 +21,11 @@ const source = { sha: "0123456789abcdef0123456789abcdef01234567", runUrl: "https
 
 describe("the stacks that change", function () {
   this.timeout(120_000);
-  const planOf = (stack: string) => makePlan({ stack, config: stackConfig(stack), entry: path.join(root, "index.ts") });
   let azure: Plan;
   let aws: Plan;
   before(async () => {
-    azure = await planOf("azure-dev");
-    aws = await planOf("aws-dev");
+    azure = await planOf("azure-dev", stackConfig("azure-dev"));
+    aws = await planOf("aws-dev", stackConfig("aws-dev"));
   });
   const plans = (stack: string) => (stack === "azure-dev" ? azure : aws);
   const texts = (stacks: readonly string[], change: (plan: Plan) => Plan = (plan) => plan) => ({

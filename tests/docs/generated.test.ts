@@ -1,19 +1,13 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { configJsonSchema } from "../../components/config/jsonSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { configurationMarkdown } from "../../components/config/markdown.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import { awsObjects } from "../../plan/fakes/awsObjects.ts";
-import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
-import { collectMachines } from "../../plan/fakes/collect.ts";
-import type { Plan } from "../../plan/plan.ts";
-import { runProgram } from "../../plan/program/runProgram.ts";
-import { buildPlan } from "../../plan/report/build.ts";
+import { planOf } from "../support/planOf.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig } from "../support/stacks.ts";
 import { ciParts } from "./ciParts.ts";
@@ -40,22 +34,6 @@ function configOf(cloud: Cloud, over: Readonly<Record<string, unknown>> = {}): V
     .filter(([, value]) => value !== null)
     .map(([key, value]) => [`fenestra:${key}`, typeof value === "string" ? value : JSON.stringify(value)]);
   return { ...base, ...Object.fromEntries(texts) };
-}
-
-/** The plan of one run with known outputs: whether a preview makes the same resources is another test's question. */
-async function planOf(cloud: Cloud, config: Values): Promise<Plan> {
-  const stack = `${cloud}-dev`;
-  const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
-  const simulate = simulatedCloud(placeOf(config), "fake");
-  const program = await runProgram({ entry, stack, config, simulate, mode: "known-outputs" });
-  return buildPlan({
-    stack,
-    spec: clusterSpec(loadConfig(config)),
-    program,
-    machines: collectMachines(program, ({ desired }) => Math.max(desired, 1)),
-    objects: ({ role }) => awsObjects(program, role),
-    asOf: undefined,
-  });
 }
 
 /** A cluster with a public endpoint and exporters, as the tables of ports show it. */
@@ -91,7 +69,7 @@ describe("generated parts of the documentation", () => {
     this.timeout(120_000);
     matchGenerated("docs/security.md", {
       "aws-rights": awsRightsTable(),
-      "azure-rights": azureRightsTable(await planOf("azure", configOf("azure"))),
+      "azure-rights": azureRightsTable(await planOf("azure-dev", configOf("azure"))),
       "aws-ports": awsPortsTable(exampleSpec("aws")),
       "azure-ports": azurePortsTable(exampleSpec("azure")),
       ...ciParts(),

@@ -8,9 +8,8 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { allows } from "../../plan/fakes/iam.ts";
 import { checkConfigs } from "../../rehearsal/programs/checkers/check.ts";
 import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
-import { deployAzure } from "../../stacks/azure.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
-import { ofType, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, runSpec, specOf } from "../support/mocks.ts";
 import { exampleAccess, fileOf } from "./windows/examples.ts";
 
 const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
@@ -157,7 +156,7 @@ describe("pulls from the cloud's own registries", () => {
   });
 
   it("have the role to pull on Azure, for each pool's identity and no other", async () => {
-    const recorded = await withMocks(() => deployAzure(specs.azure), { region: "westeurope" });
+    const recorded = await runSpec(specs.azure);
     const pulls = [...ofType(recorded, "azure-native:authorization:RoleAssignment").values()].filter(({ inputs }) =>
       JSON.stringify(inputs.roleDefinitionId).includes("7f951dda-4ed3-4680-a7ca-43fe172d538d"),
     );

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
@@ -7,10 +6,9 @@ import { credentialsDocument, proxyLogin, registryLogin } from "../../components
 import { attachedPools } from "../../components/spec/attach.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
-import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import { runProgram } from "../../plan/program/runProgram.ts";
 import { mapOf, plainTexts, reveal, textOf } from "../../plan/program/values.ts";
+import { runConfig } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const windowsSettings = z.looseObject({
@@ -19,7 +17,6 @@ const windowsSettings = z.looseObject({
   artifacts: z.array(z.looseObject({ urls: z.array(z.string()) })),
   credentials: z.looseObject({ files: z.array(z.looseObject({ path: z.string() })) }),
 });
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 const password = 'pä$s "w`0rd';
 const login = { username: "CORP\\svc", password };
 
@@ -39,8 +36,7 @@ async function recorded(cloud: "aws" | "azure") {
     }),
     "fenestra:registryCredentials": JSON.stringify({ [mirror]: login }),
   };
-  const simulate = simulatedCloud(placeOf(config), "fake");
-  return { config, program: await runProgram({ entry, stack, config, mode: "known-outputs", simulate }) };
+  return { config, program: (await runConfig(stack, config, "known-outputs")).program };
 }
 
 describe("logins of a proxy and a mirror", function () {

@@ -6,9 +6,7 @@ import type { LinuxPool } from "../../components/model/pools.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { deployAzure } from "../../stacks/azure.ts";
-import { ofType, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, runStack, specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { exampleLinuxWorker } from "./linux/examples.ts";
 import { exampleAccess } from "./windows/examples.ts";
@@ -63,12 +61,9 @@ describe("the fingerprint of a payload", () => {
     });
   }
 
-  for (const [stack, deploy] of [
-    ["aws-prod", deployAws],
-    ["azure-prod", deployAzure],
-  ] as const) {
+  for (const stack of ["aws-prod", "azure-prod"]) {
     it(`is what the gate behind each pool of ${stack} wants of its nodes`, async () => {
-      const recorded = await withMocks(() => deploy(specOf(stack)));
+      const recorded = await runStack(stack);
       const gates = [...ofType(recorded, "pulumi:index:Stash")].flatMap(([name, { inputs }]) => {
         const pool = new RegExp(`^${stack}-in-pool-(.+)$`).exec(name)?.[1];
         return pool === undefined ? [] : [[pool, JSON.parse(JSON.stringify(inputs.input)).fingerprint] as const];

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { reveal, textOf } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { deployAzure } from "../../stacks/azure.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
 import { fileOf } from "../machine/windows/examples.ts";
-import { type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+import { type Recorded, resource, runSpec, specOf } from "../support/mocks.ts";
 
 const name = "api.shop.example.com";
 const issuer = { name: "corp", issuer: "https://id.example.com", clientId: "kubernetes" };
@@ -15,7 +13,7 @@ const open = { allow: ["203.0.113.0/24"] };
 function run(cloud: "aws" | "azure", zone: string, access: object = {}): Promise<Recorded> {
   const settings = { dns: { name, zone }, signIn: [issuer], ...access };
   const spec = specOf(`${cloud}-dev`, { access: JSON.stringify(settings) });
-  return withMocks(() => (cloud === "aws" ? deployAws(spec) : deployAzure(spec)), { region: spec.region });
+  return runSpec(spec);
 }
 
 /** Inputs of the one record of the API's own name. */

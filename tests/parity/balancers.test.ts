@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { simulateCloud } from "../../rehearsal/clouds/clouds.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { deployAzure } from "../../stacks/azure.ts";
-import { specOf, withMocks } from "../support/mocks.ts";
+import { runSpec, specOf } from "../support/mocks.ts";
 
 describe("the API's load balancers, as the rehearsal has them", () => {
   const path = "/readyz";
@@ -13,8 +11,7 @@ describe("the API's load balancers, as the rehearsal has them", () => {
   for (const cloud of ["aws", "azure"] as const) {
     it(`check health as the program asks ${cloud} for`, async () => {
       const spec = specOf(`${cloud}-dev`, { access: JSON.stringify({ public: { allow: ["203.0.113.0/24"] } }) });
-      const deploy = cloud === "aws" ? deployAws : deployAzure;
-      const { program } = await withMocks(() => deploy(spec), { region: spec.region });
+      const { program } = await runSpec(spec);
       const { balancers } = simulateCloud(program, spec);
       assert.deepEqual(
         balancers.map(({ health }) => health),

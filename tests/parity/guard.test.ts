@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import type { Cloud } from "../../components/config/schema.ts";
 import { reveal } from "../../plan/program/values.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { deployAzure } from "../../stacks/azure.ts";
-import { type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
+import { type Recorded, resource, runSpec, specOf } from "../support/mocks.ts";
 
 const stash = "pulumi:index:Stash";
 
 async function run(cloud: Cloud, changes: Readonly<Record<string, string>> = {}): Promise<Recorded> {
   const spec = specOf(`${cloud}-dev`, changes);
-  return await withMocks(() => (cloud === "aws" ? deployAws : deployAzure)(spec), { region: spec.region });
+  return await runSpec(spec);
 }
 
 /** What the guard of a run says in an update of a stack that keeps this. */

@@ -10,10 +10,8 @@ import { registryFacts } from "../../components/model/registryAccess.ts";
 import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { deployAws } from "../../stacks/aws.ts";
-import { deployAzure } from "../../stacks/azure.ts";
 import { type PlainConfig, pulumiValues } from "../support/arbitraryConfig.ts";
-import { withMocks } from "../support/mocks.ts";
+import { runSpec } from "../support/mocks.ts";
 
 /** The same cluster on both clouds: only what must be spelled in the cloud's own way differs. */
 function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
@@ -38,9 +36,7 @@ function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
 const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec => clusterSpec(loadConfig(pulumiValues(configOf(cloud, more))));
 
 async function programOf(cloud: Cloud): Promise<RecordedProgram> {
-  const spec = specOf(cloud);
-  const region = spec.region;
-  return (await withMocks(() => (cloud === "aws" ? deployAws(spec) : deployAzure(spec)), { region })).program;
+  return (await runSpec(specOf(cloud))).program;
 }
 
 /** A name without what the clouds call the zones of the divided pool. */

@@ -7,12 +7,11 @@ import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { operatingSystems } from "../../components/model/operatingSystems.ts";
 import { kubeadmImages, minors } from "../../components/model/releases.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import { makePlan } from "../../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../../plan/report/mirrorList.ts";
+import { planOf } from "../support/planOf.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig, stackDir } from "../support/stacks.ts";
 
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 const snapshot = (name: string) => fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
 
 /** A URL of a publisher of files. */
@@ -30,7 +29,7 @@ async function planWith(changes: Readonly<Record<string, unknown>>, stack = "aws
   const texts = Object.entries(changes).map(([name, value]) => [`fenestra:${name}`, JSON.stringify(value)]);
   const config = { ...stackConfig(stack), ...Object.fromEntries(texts) };
   const spec = clusterSpec(loadConfig(config));
-  return { spec, plan: await makePlan({ stack, config, entry }) };
+  return { spec, plan: await planOf(stack, config) };
 }
 
 describe("fenestra mirror", () => {

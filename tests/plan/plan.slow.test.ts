@@ -10,18 +10,16 @@ import { decodeUserData } from "../../plan/decode/userData.ts";
 import { collectParameters, statementsOfRole } from "../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
-import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { allows } from "../../plan/fakes/iam.ts";
 import { planSchema } from "../../plan/plan.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { runProgram } from "../../plan/program/runProgram.ts";
 import { requireSameResources } from "../../plan/program/sameResources.ts";
 import { listOf, mapOf, reveal, secretsIn, textOf } from "../../plan/program/values.ts";
-import { stackConfig, stackDir, testStacks } from "../support/stacks.ts";
+import { runStack } from "../support/mocks.ts";
+import { stackDir, testStacks } from "../support/stacks.ts";
 
 const thisFile = fileURLToPath(import.meta.url);
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
 async function fenestra(...args: readonly string[]) {
   const out: string[] = [];
@@ -31,8 +29,7 @@ async function fenestra(...args: readonly string[]) {
 }
 
 async function record(stack: string, mode: "unknown-outputs" | "known-outputs"): Promise<RecordedProgram> {
-  const config = stackConfig(stack);
-  return runProgram({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config), "fake") });
+  return (await runStack(stack, {}, mode)).program;
 }
 
 /** Every secret text of a program: of resources that it makes, and of stored values. */

@@ -17,7 +17,7 @@ import { deployAzure } from "../../stacks/azure.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
 import { exampleLinuxWorker } from "../machine/linux/examples.ts";
 import { disposeMachine, machine, needsNamespaces, spec } from "../machine/linux/machine.ts";
-import { testAccount, withMocks } from "../support/mocks.ts";
+import { runSpec, testAccount, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 type Plain = Readonly<Record<string, unknown>>;
@@ -127,7 +127,7 @@ describe("Azure CNI", () => {
 
   it("gives each machine the addresses of its pods when it is made, on one interface, in one group", async () => {
     const spec = specOf({ zones: ["1", "2"] }, { controlPlane: { replicas: 3 } });
-    const { program } = await withMocks(() => deployAzure(spec), { region: spec.region });
+    const { program } = await runSpec(spec);
     const hosts = collectAzureHosts(program, () => 2);
     const counts = hosts.map(({ os, machine }) => [machine.group === undefined ? "control plane" : os, machine.secondaryIps?.length]);
     assert.deepEqual(counts.slice(0, 3), Array(3).fill(["control plane", 15]));

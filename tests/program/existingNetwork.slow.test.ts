@@ -9,7 +9,7 @@ import { ServedCloud } from "../../plan/providers/cloud.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { requestFor } from "../rehearsal/recording.ts";
-import { ofType, type Recorded, resource, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, resource, runStack, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const givenIn = ({ network }: ClusterSpec) => network.existing ?? assert.fail("the stack has no existing network");
@@ -222,7 +222,7 @@ describe("an existing network", () => {
 
   it("that is created has the name servers of the stack file", async () => {
     const dns = JSON.stringify({ zones: ["eu-central-1a"], dns: { servers: ["10.0.9.4"], searchDomain: "corp.test" } });
-    const aws = await withMocks(() => deployAws(specOf("aws-dev", { network: dns })));
+    const aws = await runStack("aws-dev", { network: dns });
     const options = resource(aws, "aws:ec2/vpcDhcpOptions:VpcDhcpOptions", "aws-dev-network-dns");
     assert.deepEqual([options.inputs.domainNameServers, options.inputs.domainName], [["10.0.9.4"], "corp.test"]);
     const link = resource(aws, "aws:ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation", "aws-dev-network-dns");

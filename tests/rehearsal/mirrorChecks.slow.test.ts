@@ -1,20 +1,17 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
-import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import { runProgram } from "../../plan/program/runProgram.ts";
-import { makePlan } from "../../plan/report/makePlan.ts";
 import { type MirrorList, mirrorList } from "../../plan/report/mirrorList.ts";
 import { registryProblem } from "../../rehearsal/checks/mirrorImages.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
+import { runStack } from "../support/mocks.ts";
+import { planOf } from "../support/planOf.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const stack = "aws-restricted";
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 const config = stackConfig(stack);
 const spec = clusterSpec(loadConfig(config));
 
@@ -23,13 +20,12 @@ describe("the stack that reaches only a mirror", function () {
   let machines: readonly DecodedMachine[] = [];
   let list: MirrorList;
   before(async () => {
-    const simulate = simulatedCloud(placeOf(config), "fake");
-    const program = await runProgram({ entry, stack, config, mode: "known-outputs", simulate });
+    const { program } = await runStack(stack);
     machines = collectMachines(program).map((machine) => ({
       machine,
       payload: decodeUserData(machine.userData, awsObjects(program, machine.role)),
     }));
-    list = mirrorList(await makePlan({ stack, config, entry }), spec);
+    list = mirrorList(await planOf(stack, config), spec);
   });
 
   const problems = (of: readonly DecodedMachine[], registry: string, mirrors = spec.mirror.registries) =>

@@ -4,6 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { createProgress } from "../../rehearsal/host/progress.ts";
+import { isStrict, obtainOrReason } from "../../rehearsal/programs/atHand.ts";
 import { obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
 import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
@@ -14,9 +15,26 @@ export interface Step {
   run(): Promise<Counts>;
 }
 
+const progress = createProgress({ stream: process.stdout });
+
+/** Obtains programs, or prints why they cannot be had on this machine; that is an error where everything can be installed. */
+async function obtained<T>(obtain: () => Promise<T>): Promise<T | undefined> {
+  const found = await obtainOrReason(obtain);
+  if ("programs" in found) return found.programs;
+  if (isStrict()) throw new Error(found.reason);
+  console.log(`skipped: ${found.reason}`);
+  return undefined;
+}
+
+/** A rehearsal is skipped as a whole where there are no programs for it. */
+async function rehearse(args: readonly string[]): Promise<Counts> {
+  const found = await obtained(() => obtainPrograms({ progress }));
+  return found === undefined ? { passed: 0, failed: 0, skipped: 1 } : await rehearsal(args);
+}
+
 const stack = (name: string, ...options: readonly string[]): Step => ({
   title: `rehearsal of ${[name, ...options].join(" ")}`,
-  run: () => rehearsal(["--stack", name, ...stackDir, ...options]),
+  run: () => rehearse(["--stack", name, ...stackDir, ...options]),
 });
 
 /** A rehearsal of one of the tests' stacks with another version of Kubernetes. */
@@ -28,19 +46,21 @@ const release = (name: string, version: string): Step => ({
     try {
       copyFileSync(new URL(`Pulumi.${name}.yaml`, testStacks), file);
       appendFileSync(file, `  fenestra:kubernetes: { version: ${version} }\n`);
-      return await rehearsal(["--stack", name, "--stack-dir", folder]);
+      return await rehearse(["--stack", name, "--stack-dir", folder]);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   },
 });
 
-/** Control-plane programs and checkers, built when they are not at hand; tests that need kubeadm find it by its variable. */
+/** Builds what the slow tests need and is not at hand; tests that need kubeadm find it by its variable. */
 async function programs(): Promise<Readonly<Record<string, string>>> {
-  const progress = createProgress({ stream: process.stdout });
-  const found = await obtainPrograms({ progress });
-  await obtainCheckers({ progress });
-  return { FENESTRA_KUBEADM: found.kubeadm.path };
+  const found = await obtained(async () => {
+    const controlPlane = await obtainPrograms({ progress });
+    await obtainCheckers({ progress });
+    return controlPlane;
+  });
+  return found === undefined ? {} : { FENESTRA_KUBEADM: found.kubeadm.path };
 }
 
 // Much of a test's time is a shell or a server that it waits for: two files at once, on as many cores.

@@ -1,31 +1,34 @@
+import { fileURLToPath } from "node:url";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { loadConfig } from "../../components/config/load.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import { simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { ExistingResources } from "../../plan/fakes/existing.ts";
-import { connected, type OutputMode, type RecordedHook, RecordingEngine } from "../../plan/program/engine.ts";
-import { nameOfUrn, type RecordedProgram, type RecordedResource } from "../../plan/program/recorded.ts";
+import { connected, type OutputMode, RecordingEngine } from "../../plan/program/engine.ts";
+import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
+import { type ProgramResult as Recorded, runProgramWithHooks } from "../../plan/program/runProgram.ts";
+import { memo } from "./memo.ts";
 import { stackConfig } from "./stacks.ts";
+
+export type { Recorded };
 
 /** Account of every simulated run: AWS's own documentation number. */
 export const testAccount = "123456789012";
 
-/** What a run of some resources recorded. */
-export interface Recorded {
-  readonly program: RecordedProgram;
-  readonly hooks: ReadonlyMap<string, RecordedHook>;
+const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+
+interface MockOptions {
+  readonly mode?: OutputMode;
+  readonly region?: string;
+  readonly certificates?: "real" | "fake";
+  readonly existing?: ExistingResources;
 }
 
 /** Makes resources outside a cloud and records them. Errors inside an `apply` fail the test as unhandled rejections. */
 export async function withMocks(
   build: () => unknown,
-  {
-    mode = "known-outputs",
-    region = "eu-central-1",
-    certificates = "fake",
-    existing = new Map(),
-  }: { mode?: OutputMode; region?: string; certificates?: "real" | "fake"; existing?: ExistingResources } = {},
+  { mode = "known-outputs", region = "eu-central-1", certificates = "fake", existing = new Map() }: MockOptions = {},
 ): Promise<Recorded> {
   const simulate = simulatedCloud({ region, accountId: testAccount, existing }, certificates);
   const engine = new RecordingEngine({ project: "fenestra", stack: "test" }, mode, simulate);
@@ -36,10 +39,37 @@ export async function withMocks(
   return { program: engine.recorded(), hooks: engine.hooks };
 }
 
+/** The whole program with these config values. */
+export const runConfig = memo((stack: string, config: Readonly<Record<string, string>>, mode: OutputMode): Promise<Recorded> => {
+  return runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config), "fake") });
+});
+
+/** The whole program of a stack file with some config values replaced: scalars as text, structures as JSON text. */
+export function runStack(
+  stack: string,
+  changes: Readonly<Record<string, string>> = {},
+  mode: OutputMode = "known-outputs",
+): Promise<Recorded> {
+  return runConfig(stack, configWith(stack, changes), mode);
+}
+
+/** The resources of a cluster that no stack file describes. */
+export const runSpec = memo(
+  async (spec: ClusterSpec, mode: OutputMode = "known-outputs", certificates: "real" | "fake" = "fake"): Promise<Recorded> => {
+    const deploy =
+      spec.cloud === "aws" ? (await import("../../stacks/aws.ts")).deployAws : (await import("../../stacks/azure.ts")).deployAzure;
+    return await withMocks(() => deploy(spec), { mode, region: spec.region, certificates });
+  },
+);
+
 /** The cluster of a stack file with some config values replaced: scalars as text, structures as JSON text. */
 export function specOf(stack: string, changes: Readonly<Record<string, string>> = {}): ClusterSpec {
+  return clusterSpec(loadConfig(configWith(stack, changes)));
+}
+
+function configWith(stack: string, changes: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const prefixed = Object.entries(changes).map(([key, value]) => [`fenestra:${key}`, value]);
-  return clusterSpec(loadConfig({ ...stackConfig(stack), ...Object.fromEntries(prefixed) }));
+  return { ...stackConfig(stack), ...Object.fromEntries(prefixed) };
 }
 
 /** The one resource of a type with a name. */

@@ -1,0 +1,27 @@
+/**
+ * The same function, called once in this process for arguments with the same JSON. Its results are shared between tests, so they are frozen.
+ * A call waits for the one before: runs of the program would take each other's errors.
+ */
+export function memo<A extends readonly unknown[], R>(make: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
+  const made = new Map<string, Promise<R>>();
+  let last: Promise<unknown> = Promise.resolve();
+  return (...args) => {
+    const key = JSON.stringify(args);
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const run = last.then(() => make(...args)).then(frozen);
+    last = run.catch(() => undefined);
+    made.set(key, run);
+    return run;
+  };
+}
+
+/** Freezes lists and plain objects, however deep they are. */
+function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  const plain = Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value));
+  if (!plain) return value;
+  Object.freeze(value);
+  for (const each of Object.values(value)) frozen(each);
+  return value;
+}
