@@ -149,6 +149,7 @@ describe("the program on AWS", () => {
       "apiEndpoint",
       "attachment",
       "clusterName",
+      "config",
       "kubeconfig",
       "kubernetesVersion",
       "pools",

@@ -103,3 +103,20 @@ export const tiers = {
       .map((file) => [{ title: file, run: () => mocha([file]) }]),
   ],
 } as const;
+
+/** Steps of the night that a pull request runs, each by a part of its title, by the folder that it touches. */
+export const nightOf: Readonly<Record<string, readonly string[]>> = {
+  "rehearsal/": ["registrationControls", "windowsControls", "mirrorControls", "podNetworkControls", "aws-prod --full", "azure-prod --full"],
+  "components/machine/linux/": ["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
+  "components/machine/windows/": ["windowsControls"],
+  "components/machine/": ["registrationControls"],
+  "components/podNetworks/": ["podNetworkControls", "azure-cni --full"],
+};
+
+/** Titles of the night's steps: all, or those that belong to changed files. */
+export function nightTitles(changed?: readonly string[]): readonly string[] {
+  const titles = tiers.night().flatMap((row) => row.map(({ title }) => title));
+  if (changed === undefined) return titles;
+  const wanted = Object.entries(nightOf).flatMap(([folder, parts]) => (changed.some((file) => file.startsWith(folder)) ? parts : []));
+  return titles.filter((title) => wanted.some((part) => title.includes(part)));
+}

@@ -1,7 +1,7 @@
 import { loadConfig } from "../../components/config/load.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import { planOfRun } from "../../plan/report/makePlan.ts";
 import type { Plan } from "../../plan/plan.ts";
+import { planOfRun } from "../../plan/report/makePlan.ts";
 import { memo } from "./memo.ts";
 import { runConfig } from "./mocks.ts";
 

@@ -18,6 +18,7 @@ const step = z.looseObject({
 });
 const workflow = z.looseObject({
   on: z.record(z.string(), z.unknown()),
+  env: z.record(z.string(), z.string()).optional(),
   // A workflow without it would have what the repository's settings say.
   permissions: z.record(z.string(), z.string()),
   jobs: z.record(
@@ -37,6 +38,9 @@ const workflow = z.looseObject({
 export const texts: Readonly<Record<string, string>> = Object.fromEntries(
   readdirSync(folder).map((file) => [file, readFileSync(path.join(folder, file), "utf8")]),
 );
+
+/** Text of the setup that jobs of tests share. */
+export const setupText = readFileSync(path.join(folder, "../actions/setup/action.yml"), "utf8");
 
 /** Every workflow with its file's name. */
 export const workflows = Object.entries(texts).map(([file, text]) => ({ file, ...workflow.parse(parse(text)) }));

@@ -7,14 +7,9 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { environmentName } from "../../ci/environments.ts";
 import { goRun } from "../support/skip.ts";
-import { folder, jobs, steps, texts, workflows } from "./read.ts";
+import { folder, jobs, setupText, steps, texts, workflows } from "./read.ts";
 
 describe("the workflows", () => {
-  it("are six", () => {
-    const expected = ["deploy.yml", "drift.yml", "patches.yml", "preview-comment.yml", "preview.yml", "test.yml"];
-    assert.deepEqual(Object.keys(texts).sort(), expected);
-  });
-
   it("never run a branch's code with a secret at hand", () => {
     for (const { file, on } of workflows) assert.ok(!("pull_request_target" in on), file);
     assert.ok(Object.values(texts).every((text) => !text.includes("secrets.")));
@@ -27,16 +22,17 @@ describe("the workflows", () => {
       "drift.yml drift": { contents: "read", "id-token": "write" },
       "drift.yml stacks": { contents: "read" },
       "drift.yml report": { actions: "read", issues: "write" },
+      "night.yml engine": { contents: "read" },
+      "night.yml step": { contents: "read" },
+      "night.yml steps": { contents: "read" },
       "patches.yml look": { contents: "read" },
       "patches.yml propose": { contents: "write", "pull-requests": "write" },
       "preview-comment.yml comment": { actions: "read", contents: "read", "pull-requests": "write" },
       "preview.yml account-preview": { contents: "read", "id-token": "write", "pull-requests": "write" },
       "preview.yml plan": { contents: "read" },
-      "test.yml add-ons": { contents: "read" },
-      "test.yml engine": { contents: "read" },
+      "test.yml fast": { contents: "read" },
       "test.yml powershell": { contents: "read" },
-      "test.yml releases": { contents: "read" },
-      "test.yml test": { contents: "read" },
+      "test.yml slow": { contents: "read" },
     });
   });
 
@@ -67,7 +63,7 @@ describe("the workflows", () => {
   });
 
   it("name no stack: the folder stacks does", () => {
-    for (const [file, text] of Object.entries(texts).filter(([file]) => file !== "test.yml"))
+    for (const [file, text] of Object.entries(texts).filter(([file]) => !["night.yml", "test.yml"].includes(file)))
       assert.doesNotMatch(text, /(aws|azure)-(dev|prod|restricted)/, file);
     for (const at of ["deploy.yml up", "drift.yml drift"])
       assert.equal(jobs.find((job) => job.at === at)?.strategy?.matrix.stack, `\${{ fromJSON(needs.stacks.outputs.stacks) }}`);
@@ -76,6 +72,13 @@ describe("the workflows", () => {
   it("put no text of an event into a script, where it would run", () => {
     assert.ok(steps.some(({ run }) => run !== undefined));
     for (const { at, run } of steps) assert.doesNotMatch(run ?? "", /\$\{\{/, at);
+    // The shared setup has expressions in its cache's key alone.
+    assert.deepEqual(setupText.match(/^.*?\$\{\{/gm), [`        key: programs-\${{`]);
+  });
+
+  it("of tests end within half an hour, and take nothing for skipped", () => {
+    for (const { file, env } of workflows) if (file === "test.yml" || file === "night.yml") assert.deepEqual(env, { STRICT: "1" }, file);
+    for (const { at, "timeout-minutes": minutes } of jobs) if (/^(test|night)\.yml /.test(at)) assert.ok(minutes <= 30, at);
   });
 
   it("with a token that writes run nothing that a branch made: the default branch's checkout, and the artifact beside it", () => {
@@ -101,8 +104,8 @@ describe("the workflows", () => {
   });
 
   it("pin every action by commit, with its version beside it, and keep no token in the clone", () => {
-    const lines = Object.entries(texts).flatMap(([file, text]) =>
-      text.split("\n").flatMap((line) => (/^\s*(- )?uses:/.test(line) ? [{ file, line }] : [])),
+    const lines = Object.entries({ ...texts, setup: setupText }).flatMap(([file, text]) =>
+      text.split("\n").flatMap((line) => (/^\s*(- )?uses: (?!\.\/)/.test(line) ? [{ file, line }] : [])),
     );
     assert.ok(lines.length > 20);
     for (const { file, line } of lines) assert.match(line, /uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, `${file}: ${line}`);
@@ -151,7 +154,7 @@ describe("the workflows", () => {
       };
       assert.match(wrong("runs-on: ubuntu-24.04", "runs-no: ubuntu-24.04"), /"runs-on" section is missing|"runs-no"/);
       assert.match(
-        wrong("run: .ci/run", `run: echo \${{ github.event.pull_request.title }}`),
+        wrong("run: make test\n", `run: echo \${{ github.event.pull_request.title }}\n`),
         /"github.event.pull_request.title" is potentially untrusted/,
       );
     });

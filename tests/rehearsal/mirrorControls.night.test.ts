@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { broken, describeControls } from "./controls.ts";
+
+const existing = { only: "control plane", stack: "aws-existing" };
+
+describeControls("the rehearsal of a mirror", {
+  "that machines do not trust the mirror's authority": {
+    ...existing,
+    faults: ["mirror-distrusted"],
+    fails: { "control plane": /^a machine does not trust the mirror https:\/\/mirror\.corp\.test\/files$/ },
+  },
+  "that machines use the proxy without the login that it wants": {
+    ...existing,
+    faults: ["proxy-without-login"],
+    fails: { "control plane": /^100\.64\.0\.10 asks the proxy for mirror\.corp\.test:443 without its login$/ },
+  },
+  "that machines ask the mirror without the login that it wants": {
+    ...existing,
+    faults: ["mirror-without-login"],
+    fails: { "control plane": /^[\d.]+ asks the mirror for https:\/\/mirror\.corp\.test\/files\/\S+ without its login$/ },
+  },
+  "that the mirror lacks a file that a machine wants": {
+    faults: ["mirror-without-crictl"],
+    only: "control plane",
+    stack: "aws-restricted",
+    fails: {
+      "control plane":
+        /^a machine wants https:\/\/mirror\.example\.com\/files\/github\.com\/\S+crictl-v\S+-linux-amd64\.tar\.gz of the mirror, which holds only what `fenestra mirror --list` names$/,
+    },
+  },
+  "that a machine with a mirror asks another host": {
+    faults: ["stray-request"],
+    only: "mirror: nothing else",
+    stack: "aws-restricted",
+    fails: {
+      "mirror: nothing else": /: found \["stray\.example\.org by 10\.30\.\d+\.\d+"(,"stray\.example\.org by [\d.]+"){2}\], wanted \[\]$/,
+    },
+  },
+});
+
+describe("a fault of the mirror", function () {
+  this.timeout(45 * 60_000);
+
+  it("cannot be had in a stack without one", async () => {
+    const { code, lines } = await broken({ faults: ["mirror-without-crictl"], only: "mirror" });
+    assert.equal(code, 1);
+    assert.equal(
+      lines.at(-2),
+      "The rehearsal broke off: aws-dev has no fenestra:mirror.artifacts, so nothing can be left out of its mirror",
+    );
+  });
+});
