@@ -61,12 +61,8 @@ export function nodeFacts(node: V1Node): NodeFacts {
     simulated:
       metadata?.annotations?.[simulatedAnnotation] === "fake" ||
       status?.nodeInfo?.containerRuntimeVersion.startsWith(rehearsalRuntime) === true,
-    cloud: /^(aws|azure):\/\//.exec(spec?.providerID ?? "")?.[1] === "aws" ? "aws" : azureOrNone(spec?.providerID),
+    cloud: (["aws", "azure"] as const).find((cloud) => spec?.providerID?.startsWith(`${cloud}://`)),
   };
-}
-
-function azureOrNone(providerId: string | undefined): "azure" | undefined {
-  return providerId?.startsWith("azure://") === true ? "azure" : undefined;
 }
 
 /** What is wrong with a Node's state, labels and taints; empty when all is well. */

@@ -23,9 +23,6 @@ export interface NewStack {
   readonly accountId: string | undefined;
 }
 
-/** Region that is offered first. */
-export const defaultRegions: Readonly<Record<Cloud, string>> = { aws: "eu-central-1", azure: "westeurope" };
-
 /** The first zones of a region: `eu-central-1a` on AWS, `1` on Azure. */
 export function zonesOf(cloud: Cloud, region: string, count: number): readonly string[] {
   return cloudFacts[cloud].zones.first(region).slice(0, count);
@@ -66,7 +63,7 @@ export function newStackText(stack: NewStack): string {
 function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[] {
   const identity = [
     // Changed later, it takes three updates.
-    ...(cloud === "azure" ? ["    # Entra ID takes tokens of RSA keys only.", "    serviceAccountKeys: [rsa-1]"] : []),
+    ...(cloudFacts[cloud].access.rsaTokens ? ["    # Entra ID takes tokens of RSA keys only.", "    serviceAccountKeys: [rsa-1]"] : []),
     "    # Name the pods' service accounts here: docs/operations.md.",
     "    workloadIdentity:",
     "      serviceAccounts: []",

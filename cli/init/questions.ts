@@ -1,8 +1,9 @@
 import { dnsName, nameForm } from "../../components/config/forms.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
 import { type WindowsFacts, windowsReleases } from "../../components/model/operatingSystems.ts";
 import { type Terminal, UsageError } from "../exit.ts";
-import { defaultRegions, type NewStack, zonesOf } from "./newStack.ts";
+import { type NewStack, zonesOf } from "./newStack.ts";
 
 /** Options of `fenestra init` as they were written. */
 export interface Given {
@@ -38,7 +39,7 @@ export async function answers(given: Given, ask: Terminal["ask"]): Promise<{ sta
   const get = <T>(option: string | undefined, question: Question<T>) => answerOf(option, question, ask);
   const stack = await get(given.stack, name);
   const cloud = await get(given.cloud, cloudQuestion);
-  const region = await get(given.region, { ...regionQuestion, preset: defaultRegions[cloud] });
+  const region = await get(given.region, { ...regionQuestion, preset: cloudFacts[cloud].regions.example });
   const decide = async (option: boolean | undefined, question: Question<boolean>): Promise<boolean> =>
     option ?? (ask === undefined ? false : await get(undefined, question));
   const production = await decide(given.production, productionQuestion);

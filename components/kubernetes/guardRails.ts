@@ -31,7 +31,7 @@ export function guardRailFindings(spec: Pick<ClusterSpec, "addons" | "kubernetes
 }
 
 /** Admission policies inside the API server; no webhook that could be down. */
-export function guardRailManifests(spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "pools" | "windows">): readonly Manifest[] {
+export function guardRailManifests(spec: Pick<ClusterSpec, "facts" | "kubernetes" | "pools" | "windows">): readonly Manifest[] {
   return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec, setsRuntimeClass(spec))];
 }
 

@@ -33,7 +33,18 @@ export const samples: AddOnEntry = {
 
 type SampleSpec = Pick<
   ClusterSpec,
-  "addons" | "artifacts" | "cloud" | "credentials" | "httpProxy" | "kubernetes" | "noProxy" | "mirror" | "network" | "pools" | "windows"
+  | "addons"
+  | "artifacts"
+  | "cloud"
+  | "facts"
+  | "credentials"
+  | "httpProxy"
+  | "kubernetes"
+  | "noProxy"
+  | "mirror"
+  | "network"
+  | "pools"
+  | "windows"
 >;
 
 /** What stands for `"@NAME@"` in a file: a text, a whole part, or nothing, which leaves the field out. */
@@ -107,11 +118,11 @@ function buildValues(spec: SampleSpec, os: WindowsFacts): Values {
 }
 
 function clusterValues(spec: SampleSpec) {
-  const { addons, artifacts, cloud } = spec;
+  const { addons, artifacts, cloud, facts } = spec;
   const agnhost = { name: "registry.k8s.io/e2e-test-images/agnhost", version: otherReleases.agnhost.recent, os: "linux" } as const;
   const [account] = addons.gmsa?.credentialSpecs ?? [];
   // Windows PowerShell cannot sign requests to S3 by itself; the machines' scripts can.
-  const signer = cloud === "aws" ? readScript(new URL("../machine/windows/scripts/sigv4.ps1", import.meta.url)) : "";
+  const signer = facts.access.signsObjects ? readScript(new URL("../machine/windows/scripts/sigv4.ps1", import.meta.url)) : "";
   return {
     ...logMonitorValues(spec),
     HOST_PROCESS: image(spec, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),

@@ -34,6 +34,14 @@ export interface AzureAccess extends WorkerSecrets {
   readonly joinVault: string;
 }
 
+/** What is made of an access, in each cloud's way. */
+export function byCloud<T>(
+  access: CloudAccess,
+  make: { readonly aws: (access: AwsAccess) => T; readonly azure: (access: AzureAccess) => T },
+): T {
+  return access.kind === "aws" ? make.aws(access) : make.azure(access);
+}
+
 /** Names of the secrets that only control-plane machines read, each a certificate and its key as PEM, or one key. */
 export interface ControlPlaneSecrets {
   /** Cluster CA: certificate and key. */

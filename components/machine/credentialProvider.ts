@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { requireArtifact } from "../model/artifacts.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { registryFacts } from "../model/registryAccess.ts";
-import type { PoolAccess } from "./cloudAccess.ts";
+import { byCloud, type PoolAccess } from "./cloudAccess.ts";
 import type { PayloadFile } from "./payload.ts";
 import { noProxy, proxyUrl } from "./proxy.ts";
 import { windowsPaths } from "./windows/paths.ts";
@@ -54,6 +54,20 @@ export function credentialFiles(spec: NodeSettings, os: "linux" | "windows", acc
   const { plugin, cacheDuration } = registryFacts[cloud];
   const paths = credentialPaths[os];
   const url = proxyUrl(spec);
+  const cloudFile = byCloud<readonly PayloadFile[]>(access.cloud, {
+    aws: () => [],
+    azure: ({ clientId }) => [
+      {
+        path: paths.cloud,
+        content: `${JSON.stringify({
+          cloud: "AzurePublicCloud",
+          tenantId: access.tenantId,
+          useManagedIdentityExtension: true,
+          userAssignedIdentityID: clientId,
+        })}\n`,
+      },
+    ],
+  });
   const proxy = url === undefined ? {} : { HTTPS_PROXY: url, NO_PROXY: noProxy(spec) };
   const config = {
     apiVersion: "kubelet.config.k8s.io/v1",
@@ -64,26 +78,11 @@ export function credentialFiles(spec: NodeSettings, os: "linux" | "windows", acc
         matchImages: registryAccess.images,
         defaultCacheDuration: cacheDuration,
         apiVersion: "credentialprovider.kubelet.k8s.io/v1",
-        ...(cloud === "azure" ? { args: [paths.cloud] } : {}),
+        ...(cloudFile.length === 0 ? {} : { args: [paths.cloud] }),
         // The kubelet's environment has no proxy, since it connects to the API directly.
         ...(url === undefined ? {} : { env: Object.entries(proxy).map(([name, value]) => ({ name, value })) }),
       },
     ],
   };
-  return [
-    { path: paths.config, content: stringify(config, { lineWidth: 0 }) },
-    ...(access.cloud.kind === "azure"
-      ? [
-          {
-            path: paths.cloud,
-            content: `${JSON.stringify({
-              cloud: "AzurePublicCloud",
-              tenantId: access.tenantId,
-              useManagedIdentityExtension: true,
-              userAssignedIdentityID: access.cloud.clientId,
-            })}\n`,
-          },
-        ]
-      : []),
-  ];
+  return [{ path: paths.config, content: stringify(config, { lineWidth: 0 }) }, ...cloudFile];
 }

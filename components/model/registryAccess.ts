@@ -28,6 +28,8 @@ interface RegistryFacts {
   readonly example: string;
   /** How long the kubelet caches an answer without a duration of its own. */
   readonly cacheDuration: string;
+  /** Images for which the kubelet calls the plug-in. */
+  readonly hosts: (resources: readonly string[]) => readonly string[];
 }
 
 /** Sources: kubernetes/cloud-provider-aws, docs/credential_provider.md; kubernetes-sigs/cloud-provider-azure, examples of the provider. */
@@ -38,6 +40,7 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
     allowed: "the ARN of repositories of ECR, * for a part of the name: arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
     example: "arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
     cacheDuration: "0s",
+    hosts: ecrHosts,
   },
   azure: {
     plugin: {
@@ -51,6 +54,7 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
     example:
       "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example",
     cacheDuration: "10m0s",
+    hosts: () => azureHosts,
   },
 };
 
@@ -68,7 +72,7 @@ export function registryAccess(config: Pick<StackConfig, "cloud" | "registryAcce
   const { resources } = config.registryAccess;
   return {
     resources,
-    images: config.cloud === "aws" ? ecrHosts(resources) : azureHosts,
+    images: registryFacts[config.cloud].hosts(resources),
   };
 }
 

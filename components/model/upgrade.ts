@@ -2,6 +2,7 @@ import { z } from "zod";
 import { childPath, type Problem } from "../config/problem.ts";
 import type { Cloud } from "../config/schema.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
+import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
 import { encryptionList, keyProblems, serviceAccountList } from "./keyLists.ts";
 import { defaultPodNetwork } from "./podAddressing.ts";
@@ -116,7 +117,7 @@ function existingState(cloud: Cloud, existing: ExistingNetwork | undefined): Pic
   return {
     networkId: existing.id,
     subnets: Object.fromEntries(subnets),
-    ...(cloud === "azure" ? { resourceGroup: existing.resourceGroup ?? "own" } : {}),
+    ...(cloudFacts[cloud].network.resourceGroups ? { resourceGroup: existing.resourceGroup ?? "own" } : {}),
   };
 }
 

@@ -7,13 +7,19 @@ export interface ServiceAccountName {
   readonly name: string;
 }
 
+interface TokenFacts {
+  readonly audience: string;
+  readonly fileVariable: string;
+  readonly environment: (place: string, identity: string) => Readonly<Record<string, string>>;
+}
+
 /**
  * How each cloud takes a token of a service account for an identity of its own (aws/amazon-eks-pod-identity-webhook: README, pkg/handler;
  * Azure/azure-workload-identity: pkg/webhook/consts.go). Its SDKs read these variables.
  */
-export const tokenFacts: Readonly<Record<Cloud, { readonly audience: string; readonly fileVariable: string }>> = {
-  aws: { audience: "sts.amazonaws.com", fileVariable: "AWS_WEB_IDENTITY_TOKEN_FILE" },
-  azure: { audience: "api://AzureADTokenExchange", fileVariable: "AZURE_FEDERATED_TOKEN_FILE" },
+export const tokenFacts: Readonly<Record<Cloud, TokenFacts>> = {
+  aws: { audience: "sts.amazonaws.com", fileVariable: "AWS_WEB_IDENTITY_TOKEN_FILE", environment: awsEnvironment },
+  azure: { audience: "api://AzureADTokenExchange", fileVariable: "AZURE_FEDERATED_TOKEN_FILE", environment: azureEnvironment },
 };
 
 /** Service account of the sample that reads an object. */
@@ -66,5 +72,5 @@ export function azureEnvironment(tenantId: string, clientId: string): Readonly<R
 
 /** Names of the variables by which a cloud's SDKs take an identity. */
 export function environmentNames(cloud: Cloud): readonly string[] {
-  return Object.keys(cloud === "aws" ? awsEnvironment("", "") : azureEnvironment("", ""));
+  return Object.keys(tokenFacts[cloud].environment("", ""));
 }

@@ -16,7 +16,10 @@ export interface Backend {
  *   thresholds are for checks without one. An unhealthy backend gets no new connections; established ones go on, if the pool has another backend.
  */
 export interface HealthRules {
-  readonly cloud: "aws" | "azure";
+  /** Whether connections to an unhealthy backend end while there are others. */
+  readonly endsConnections: boolean;
+  /** Whether one answer that is no success makes a backend unhealthy; else only so many in a row, like no answer. */
+  readonly answerDecides: boolean;
   /** Path that must be answered with 200. */
   readonly path: string;
   /** Time limit of a check, milliseconds. */
@@ -103,11 +106,11 @@ export async function startLoadBalancer(options: LoadBalancerOptions): Promise<L
 }
 
 /** Ends the connections to unhealthy backends that do not outlive the change. */
-function endConnections(targets: readonly Target[], { cloud, failsOpen }: HealthRules): void {
+function endConnections(targets: readonly Target[], { endsConnections: endsAll, failsOpen }: HealthRules): void {
   if (failsOpen && !targets.some(({ healthy }) => healthy)) return;
   for (const { healthy, sockets } of targets) {
     if (healthy) continue;
-    for (const socket of sockets) if (cloud === "aws" || targets.length === 1 || socket.connecting) socket.destroy();
+    for (const socket of sockets) if (endsAll || targets.length === 1 || socket.connecting) socket.destroy();
   }
 }
 
@@ -140,7 +143,7 @@ function watch(target: Target, rules: HealthRules, intervalMs: number, changed: 
     const passed = answer === "ready";
     row = passed ? Math.max(row, 0) + 1 : Math.min(row, 0) - 1;
     const threshold = passed ? rules.healthyThreshold : rules.unhealthyThreshold;
-    const decides = (rules.cloud === "azure" && answer !== "none") || Math.abs(row) >= threshold;
+    const decides = (rules.answerDecides && answer !== "none") || Math.abs(row) >= threshold;
     if (decides && target.healthy !== passed) {
       target.healthy = passed;
       changed();

@@ -115,9 +115,9 @@ const serviceAccounts = rule(["cloud", "access.workloadIdentity"], ({ cloud, "ac
 });
 
 const signingKey = rule(
-  ["access.workloadIdentity", "access.serviceAccountKeys"],
-  ({ "access.workloadIdentity": workloadIdentity, "access.serviceAccountKeys": keys }) =>
-    workloadIdentity !== undefined && keys[0] === firstServiceAccountKey
+  ["cloud", "access.workloadIdentity", "access.serviceAccountKeys"],
+  ({ cloud, "access.workloadIdentity": workloadIdentity, "access.serviceAccountKeys": keys }) =>
+    cloudFacts[cloud].access.rsaTokens && workloadIdentity !== undefined && keys[0] === firstServiceAccountKey
       ? [
           {
             path: key("serviceAccountKeys[0]"),
@@ -154,6 +154,6 @@ export const identityRules: readonly Rule[] = [
   only("azure", azureDns),
   serviceAccountKeys,
   serviceAccounts,
-  only("azure", signingKey),
+  signingKey,
   ownIssuer,
 ];

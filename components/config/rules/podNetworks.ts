@@ -1,5 +1,6 @@
 import { addressPlan } from "../../model/addressPlan.ts";
 import { addressCount, type Cidr, cidr, contains, parseCidr } from "../../model/cidr.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { controlPlaneAddresses, defaultPodNetwork, type PodNetworkName, podAddressing } from "../../model/podAddressing.ts";
 import { childPath, type Problem } from "../problem.ts";
 import type { PoolConfig } from "../schema.ts";
@@ -12,7 +13,7 @@ const subnetPath = (zone: string, role: string): string => path("existing", "sub
 
 /** Azure CNI reads its addresses from Azure's platform, and they belong to network interfaces of Azure. */
 const onAzure = rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }) =>
-  pods !== "azure-cni" || cloud === "azure"
+  pods !== "azure-cni" || cloudFacts[cloud].network.podsOnInterfaces
     ? []
     : [
         {

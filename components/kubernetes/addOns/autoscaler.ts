@@ -44,10 +44,7 @@ const commonFlags = [
  * Labels by which the groups of one pool differ, one in each zone, and which their nodes get in a zone: without these they are no "similar
  * groups", and one grows to its limit before the next is touched (kubernetes/autoscaler: cluster-autoscaler/processors/nodegroupset).
  */
-const zonalLabels = {
-  aws: [poolLabel, payloadLabel, "topology.k8s.aws/zone-id"],
-  azure: [poolLabel, payloadLabel, "topology.disk.csi.azure.com/zone"],
-} as const;
+const groupLabels = [poolLabel, payloadLabel];
 
 /** Flags for what the stack file limits (kubernetes/autoscaler: cluster-autoscaler/FAQ.md, "What are the parameters to CA?"). */
 function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
@@ -61,12 +58,13 @@ function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
 }
 
 /** Flags and environment by which it finds the pools' groups of machines. */
-function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<Container, "args" | "env"> {
+function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<Container, "args" | "env"> & { readonly secret: boolean } {
   if (spec.cloud === "aws") {
     const tags = `k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/${spec.name}`;
     return {
       args: ["--cloud-provider=aws", `--node-group-auto-discovery=asg:tag=${tags}`],
       env: [{ name: "AWS_REGION", value: spec.region }],
+      secret: false,
     };
   }
   const labels = `cluster-autoscaler-enabled=true,cluster-autoscaler-name=${spec.name}`;
@@ -76,6 +74,7 @@ function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<C
       { name: "AZURE_VMSS_CACHE_TTL", value: "60" },
       { name: "AZURE_VMSS_VMS_CACHE_TTL", value: "300" },
     ],
+    secret: true,
   };
 }
 
@@ -88,9 +87,8 @@ export const autoscaler: AddOnEntry = {
 };
 
 /** The cluster autoscaler, on a control-plane machine whose identity may change the size of the pools. */
-function autoscalerManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "name" | "region">): readonly Manifest[] {
-  const { args = [], env = [] } = cloudPart(spec);
-  const secret = spec.cloud === "azure";
+function autoscalerManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "facts" | "name" | "region">): readonly Manifest[] {
+  const { args = [], env = [], secret } = cloudPart(spec);
   return [
     serviceAccount(account),
     ...clusterRights(account, "fenestra:cluster-autoscaler", rules),
@@ -116,7 +114,7 @@ function autoscalerManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "c
             ...args,
             ...limitFlags(spec.addons),
             ...commonFlags,
-            ...zonalLabels[spec.cloud].map((label) => `--balancing-ignore-label=${label}`),
+            ...[...groupLabels, spec.facts.zones.label].map((label) => `--balancing-ignore-label=${label}`),
           ],
           env,
           livenessProbe: { httpGet: { path: "/health-check", port: 8085 }, initialDelaySeconds: 30 },

@@ -77,8 +77,8 @@ const azureAnnotations: Pick<Policy, "validations" | "variables"> = {
 };
 
 /** A Service gets addresses from Kubernetes and the cloud; whoever chooses them takes over what machines send there (CVE-2020-8554). */
-export function servicePolicy(spec: Pick<ClusterSpec, "cloud" | "kubernetes">): Policy {
-  const parts = [externalAddresses, ...(spec.cloud === "azure" ? [azureAnnotations] : [])];
+export function servicePolicy(spec: Pick<ClusterSpec, "facts" | "kubernetes">): Policy {
+  const parts = [externalAddresses, ...(spec.facts.network.addressAnnotations ? [azureAnnotations] : [])];
   return {
     name: "fenestra-external-addresses",
     resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["services"] }],

@@ -157,7 +157,7 @@ const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy =>
  * @param setsClass whether the cluster has the policy that sets the RuntimeClass of Windows pods
  */
 export function validationPolicies(
-  spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "pools" | "windows">,
+  spec: Pick<ClusterSpec, "facts" | "kubernetes" | "pools" | "windows">,
   setsClass: boolean,
 ): readonly Manifest[] {
   const windows = runtimeClassFacts(spec).length > 0;

@@ -4,7 +4,7 @@ import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
 import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours } from "../../model/timings.ts";
-import type { ApiEndpoint, ControlPlaneAccess } from "../cloudAccess.ts";
+import { type ApiEndpoint, byCloud, type ControlPlaneAccess } from "../cloudAccess.ts";
 import { withTemplates } from "../loginFiles.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
@@ -150,7 +150,10 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target }),
     JOIN_TOKEN_TTL: joinTokenSeconds,
     JOIN_INTERVAL: joinSecretSeconds,
-    ...(access.cloud.kind === "azure" ? { SUBSCRIPTION: access.cloud.subscriptionId, RESOURCE_GROUP: access.cloud.resourceGroup } : {}),
+    ...byCloud<MachineEnv>(access.cloud, {
+      aws: () => ({}),
+      azure: ({ subscriptionId, resourceGroup }) => ({ SUBSCRIPTION: subscriptionId, RESOURCE_GROUP: resourceGroup }),
+    }),
     ...certificateTimes,
     ...etcdTimes,
     ...replacement,
@@ -210,8 +213,12 @@ const controlPlaneAttempts = {
 
 /** A secret as the machine requests it: the parameter's name on AWS, its URL on Azure. */
 function secretName(access: ControlPlaneAccess): (name: string) => string {
-  if (access.cloud.kind === "aws") return (name) => name;
-  const vault = access.caVault;
-  if (vault === undefined) throw new RangeError("a control plane on Azure needs the vault of its CA material");
-  return (name) => vaultSecret(vault, name);
+  return byCloud(access.cloud, {
+    aws: () => (name: string) => name,
+    azure: () => {
+      const vault = access.caVault;
+      if (vault === undefined) throw new RangeError("a control plane on Azure needs the vault of its CA material");
+      return (name: string) => vaultSecret(vault, name);
+    },
+  });
 }

@@ -1,5 +1,5 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
-import type { CloudAccess } from "../cloudAccess.ts";
+import { byCloud, type CloudAccess } from "../cloudAccess.ts";
 
 /** Variables of `/etc/fenestra/machine.env`, in the order they are written. */
 export type MachineEnv = Readonly<Record<string, string | number>>;
@@ -28,24 +28,22 @@ export function commonEnv(spec: Pick<NodeSettings, "name" | "kubernetes">, cloud
 
 /** How a machine accesses the secret store. */
 function cloudEnv(cloud: CloudAccess): MachineEnv {
-  switch (cloud.kind) {
-    case "aws":
-      return {
-        CLOUD: "aws",
-        REGION: cloud.region,
-        JOIN_SECRET: cloud.joinSecret,
-        ...(cloud.credentials === undefined ? {} : { CREDENTIALS_SECRET: cloud.credentials }),
-        ...(cloud.secretsKey === undefined ? {} : { SECRETS_KEY: cloud.secretsKey }),
-      };
-    case "azure":
-      return {
-        CLOUD: "azure",
-        REGION: cloud.region,
-        CLIENT_ID: cloud.clientId,
-        JOIN_SECRET: vaultSecret(cloud.joinVault, cloud.joinSecret),
-        ...(cloud.credentials === undefined ? {} : { CREDENTIALS_SECRET: vaultSecret(cloud.joinVault, cloud.credentials) }),
-      };
-  }
+  return byCloud<MachineEnv>(cloud, {
+    aws: ({ region, joinSecret, credentials, secretsKey }) => ({
+      CLOUD: "aws",
+      REGION: region,
+      JOIN_SECRET: joinSecret,
+      ...(credentials === undefined ? {} : { CREDENTIALS_SECRET: credentials }),
+      ...(secretsKey === undefined ? {} : { SECRETS_KEY: secretsKey }),
+    }),
+    azure: ({ region, clientId, joinVault, joinSecret, credentials }) => ({
+      CLOUD: "azure",
+      REGION: region,
+      CLIENT_ID: clientId,
+      JOIN_SECRET: vaultSecret(joinVault, joinSecret),
+      ...(credentials === undefined ? {} : { CREDENTIALS_SECRET: vaultSecret(joinVault, credentials) }),
+    }),
+  });
 }
 
 /** URL of a Key Vault secret. */

@@ -52,28 +52,6 @@ const registry: readonly RegistryKey[] = [
 ];
 
 /**
- * Synchronises time with the cloud's clock, because signatures and certificates fail on a machine whose clock is off. On Azure the host is the
- * source (Azure documentation, "Time sync for Windows VMs"): its provider is enabled in the registry, and NTP stays as it is.
- */
-const clocks: Readonly<Record<Cloud, { readonly calls: readonly (readonly string[])[]; readonly registry: readonly RegistryKey[] }>> = {
-  aws: {
-    calls: [["/config", "/manualpeerlist:169.254.169.123,0x9", "/syncfromflags:manual", "/update"]],
-    registry: [],
-  },
-  azure: {
-    calls: [["/config", "/update"]],
-    registry: [
-      {
-        path: `${serviceKey}\\W32Time\\TimeProviders\\VMICTimeProvider`,
-        type: "DWord",
-        values: { Enabled: 1 },
-        reboot: false,
-      },
-    ],
-  },
-};
-
-/**
  * Pagefile in MiB: initially as much as the memory, between 4 and 16 GiB, and at most half as much again. Every allocation on Windows is backed
  * by memory or pagefile; without one pods fail while there is memory left.
  */
@@ -87,11 +65,12 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwo
   return {
     name: pool.release.name,
     features: ["Containers", ...(pool.hyperV ? ["Hyper-V"] : [])],
-    registry: [...registry, ...clocks[cloud].registry, ...network.windows.registry],
+    registry: [...registry, ...cloudFacts[cloud].machines.windows.clock.registry, ...network.windows.registry],
     servicesOff: ["wuauserv", "UsoSvc"],
     dynamicPorts,
     excludedUdpPorts: cloudFacts[cloud].network.deafUdpPorts,
-    clock: clocks[cloud].calls,
+    // Signatures and certificates fail on a machine whose clock is off.
+    clock: cloudFacts[cloud].machines.windows.clock.calls,
     defender: {
       // By name: containerd runs some of them from other folders.
       processes: [

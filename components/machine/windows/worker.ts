@@ -5,7 +5,7 @@ import { pauseImage } from "../../model/releases.ts";
 import { heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
-import type { CloudAccess } from "../cloudAccess.ts";
+import { byCloud, type CloudAccess } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { fingerprinted } from "../fingerprint.ts";
@@ -150,7 +150,10 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
 
 /** The cloud's section, with the domain of AWS's services, which differs in China. */
 function cloudData(cloud: CloudAccess) {
-  return cloud.kind === "azure" ? cloud : { ...cloud, domain: cloud.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" };
+  return byCloud<CloudAccess>(cloud, {
+    aws: (own) => ({ ...own, domain: own.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" }),
+    azure: (own) => own,
+  });
 }
 
 /** Every setting of a pool's machines as data, read by the scripts. */

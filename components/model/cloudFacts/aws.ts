@@ -6,6 +6,7 @@ const zones: CloudFacts["zones"] = {
   ofRegion: true,
   pattern: (region) => new RegExp(`^${region}[a-z]$`),
   refusal: (region) => ({ message: "is not a zone of the region", allowed: `${region}a, ${region}b and so on` }),
+  label: "topology.k8s.aws/zone-id",
   first: (region) => ["a", "b", "c"].map((letter) => `${region}${letter}`),
   query: (region) => `aws ec2 describe-availability-zones --region ${region}`,
 };
@@ -69,6 +70,11 @@ export const aws: CloudFacts = {
     },
     subnetsSpanZones: false,
     sharedSubnet: "a subnet of its own for each zone and purpose",
+    resourceGroups: false,
+    podsOnInterfaces: false,
+    addressAnnotations: false,
+    // Amazon VPC User Guide, "Amazon VPC quotas".
+    mostGroupRules: 60,
     accountOf: () => undefined,
     natRefusal: undefined,
     // As EC2Launch v2 writes them: metadata, activation, clock and resolver (ovn-org/ovn-kubernetes#4587).
@@ -79,6 +85,8 @@ export const aws: CloudFacts = {
   access: {
     dnsZone: { pattern: /^[^/]/, words: "the id of a hosted zone of Route 53" },
     rights: ["policies", "statements"],
+    rsaTokens: false,
+    signsObjects: true,
     keyAlgorithm: "ECDSA-P256",
     logs: "cloudwatch",
   },
@@ -100,6 +108,7 @@ export const aws: CloudFacts = {
       foreground: false,
       statusFiles: "",
       console: "COM1",
+      clock: { calls: [["/config", "/manualpeerlist:169.254.169.123,0x9", "/syncfromflags:manual", "/update"]], registry: [] },
       drainEvents: [],
       cloudLogs: ["C:\\ProgramData\\Amazon\\EC2Launch\\log"],
     },

@@ -56,6 +56,7 @@ export const azure: CloudFacts = {
     ofRegion: false,
     pattern: () => /^[123]$/,
     refusal: () => ({ message: "is not an Azure zone", allowed: '"1", "2" or "3"' }),
+    label: "topology.disk.csi.azure.com/zone",
     first: () => ["1", "2", "3"],
     query: (region) => `az vm list-skus --location ${region} --resource-type virtualMachines --zone`,
   },
@@ -96,6 +97,10 @@ export const azure: CloudFacts = {
     },
     subnetsSpanZones: true,
     sharedSubnet: "another subnet for the control plane than for workers, since its addresses are fixed",
+    resourceGroups: true,
+    podsOnInterfaces: true,
+    addressAnnotations: true,
+    mostGroupRules: Number.POSITIVE_INFINITY,
     // Network interfaces are in the subscription of their network, so everything is.
     accountOf: (network) => network.split("/")[2],
     // Azure's resource manager supports private access only for whole management groups (Azure documentation, private link for Azure Resource
@@ -118,6 +123,8 @@ export const azure: CloudFacts = {
   access: {
     dnsZone: { pattern: /^\//, words: "the resource id of a DNS zone" },
     rights: ["roles"],
+    rsaTokens: true,
+    signsObjects: false,
     // Azure's load balancers probe /readyz over TLS, and only RSA keys are known to work with them; CAPZ and ARO use RSA too.
     keyAlgorithm: "RSA-2048",
     logs: "azureMonitor",
@@ -140,6 +147,18 @@ export const azure: CloudFacts = {
       statusFiles: "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status",
       // The Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").
       console: "",
+      // The host is the source (Azure documentation, "Time sync for Windows VMs"); NTP stays as it is.
+      clock: {
+        calls: [["/config", "/update"]],
+        registry: [
+          {
+            path: "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\W32Time\\TimeProviders\\VMICTimeProvider",
+            type: "DWord",
+            values: { Enabled: 1 },
+            reboot: false,
+          },
+        ],
+      },
       drainEvents: ["Terminate", "Preempt"],
       cloudLogs: ["C:\\WindowsAzure\\Logs\\Plugins"],
     },

@@ -1,3 +1,4 @@
+import type { RegistryKey } from "../machineParts.ts";
 import type { MachineSize } from "../machineSizes.ts";
 
 /** The clouds, by the name that a stack file gives them. */
@@ -49,6 +50,8 @@ export interface CloudFacts {
     readonly ofRegion: boolean;
     readonly pattern: (region: string) => RegExp;
     readonly refusal: (region: string) => Refusal;
+    /** Label of nodes in a zone. */
+    readonly label: string;
     /** The first three of a region. */
     readonly first: (region: string) => readonly string[];
     /** Command that lists those of a region that an account can use. */
@@ -88,6 +91,14 @@ export interface CloudFacts {
     /** Whether a subnet lies in all zones. */
     readonly subnetsSpanZones: boolean;
     readonly sharedSubnet: string;
+    /** Whether everything is in a group of its own, which a stack file may name. */
+    readonly resourceGroups: boolean;
+    /** Whether interfaces of machines take addresses for pods. */
+    readonly podsOnInterfaces: boolean;
+    /** Whether annotations of a Service choose its address. */
+    readonly addressAnnotations: boolean;
+    /** Inbound rules of a security group by default, one for each network that may reach the API. */
+    readonly mostGroupRules: number;
     /** Account of an existing network, in which everything is then. */
     readonly accountOf: (network: string) => string | undefined;
     /** Why machines cannot do without a way to the internet; `undefined` where a mirror is enough. */
@@ -103,6 +114,10 @@ export interface CloudFacts {
     readonly dnsZone: Form;
     /** Fields of a service account's rights. */
     readonly rights: readonly ("policies" | "statements" | "roles")[];
+    /** Whether it takes tokens of RSA keys only. */
+    readonly rsaTokens: boolean;
+    /** Whether requests for an object of a bucket are signed. */
+    readonly signsObjects: boolean;
     /** kubeadm's name of the algorithm of the cluster's keys. */
     readonly keyAlgorithm: "RSA-2048" | "ECDSA-P256";
     /** Service that logs are written to by an identity. */
@@ -129,6 +144,8 @@ export interface CloudFacts {
       readonly statusFiles: string;
       /** Serial port that nothing else holds. */
       readonly console: string;
+      /** Calls of w32tm, and values of the registry, by which time follows the cloud's clock. */
+      readonly clock: { readonly calls: readonly (readonly string[])[]; readonly registry: readonly RegistryKey[] };
       readonly drainEvents: readonly string[];
       readonly cloudLogs: readonly string[];
     };

@@ -15,9 +15,6 @@ const leastWindowsDisk = 60;
 /** What the default size has. The rules of the stack file refuse what cannot run at all. */
 const leastWindowsMemory = 8;
 
-/** Inbound rules of a security group on AWS, unless the account has another quota (Amazon VPC User Guide, "Amazon VPC quotas"). */
-const groupRules = 60;
-
 /** Rules on how large things are, and where. */
 export const sizeRules: readonly Rule[] = [
   ({ spec }) => {
@@ -56,15 +53,15 @@ export const sizeRules: readonly Rule[] = [
         },
       ];
     }),
-  ({ spec: { cloud, publicAccess = [] } }) =>
-    cloud === "azure" || publicAccess.length <= groupRules
+  ({ spec: { facts, publicAccess = [] } }) =>
+    publicAccess.length <= facts.network.mostGroupRules
       ? []
       : [
           {
             id: "more-networks-than-rules",
             level: "warning",
             path: key("access.public.allow"),
-            message: `A security group has ${groupRules} inbound rules by default, one for each of these ${publicAccess.length} networks: the update fails (RulesPerSecurityGroupLimitExceeded).`,
+            message: `A security group has ${facts.network.mostGroupRules} inbound rules by default, one for each of these ${publicAccess.length} networks: the update fails (RulesPerSecurityGroupLimitExceeded).`,
             remedy: "Name fewer, larger networks, or have the quota L-0EA8095F of the service vpc raised.",
           },
         ],

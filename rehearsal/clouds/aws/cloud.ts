@@ -205,7 +205,8 @@ function simulatedBalancer(
 /** Defaults are those that the provider documents for HTTPS checks (pulumi-aws: TargetGroupHealthCheck). */
 function healthRules(check: PropertyMap): HealthRules {
   return {
-    cloud: "aws",
+    endsConnections: true,
+    answerDecides: false,
     path: textOf(check.path) ?? "/",
     timeoutMs: (numberOf(check.timeout) ?? 10) * 1000,
     healthyThreshold: numberOf(check.healthyThreshold) ?? 3,

@@ -37,7 +37,8 @@ function simulatedBalancer(program: RecordedProgram, balancer: RecordedResource,
 /** Defaults are those of the API (Azure/azure-rest-api-specs: ProbePropertiesFormat). A probe ends with its interval, after 30 seconds at the latest. */
 function healthRules(probe: PropertyMap): HealthRules {
   return {
-    cloud: "azure",
+    endsConnections: false,
+    answerDecides: true,
     path: textOf(probe.requestPath) ?? "/",
     timeoutMs: Math.min(numberOf(probe.intervalInSeconds) || 15, 30) * 1000,
     healthyThreshold: 1,
