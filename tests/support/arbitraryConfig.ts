@@ -1,8 +1,11 @@
 import fc from "fast-check";
+import { z } from "zod";
+import { stackSchema } from "../../components/config/schema.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { operatingSystemNames } from "../../components/model/operatingSystems.ts";
 import { selectableVersions } from "../../components/model/releases.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
+import { settingsOf } from "./arbitrarySchema.ts";
 
 /** A stack's config as plain values, keys without the project's prefix. */
 export type PlainConfig = Record<string, unknown>;
@@ -53,6 +56,41 @@ const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Plain
 const network = (prefixes: readonly number[], second: number, third: boolean): fc.Arbitrary<string> =>
   fc.constantFrom(...prefixes).map((prefix) => `10.${second}.${third && prefix > 17 ? 64 : 0}.0/${prefix}`);
 
+/** Settings whose values depend on others: only those that are written out below have values. What is not here has those of its schema. */
+const tied: Readonly<Record<string, readonly string[]>> = {
+  kubernetes: ["podCidr", "serviceCidr"],
+  controlPlane: ["osDisk", "etcdDisk", "extraArgs"],
+  addons: ["smb", "logs", "gmsa", "autoscalerLimits"],
+  pools: [
+    "name",
+    "os",
+    "count",
+    "autoscale",
+    "disk",
+    "diskGb",
+    "hybridBenefit",
+    "metadataAcl",
+    "spotMaxPrice",
+    "hyperV",
+    "kubelet",
+    "ccgPlugin",
+    "onDemand",
+    "spot",
+  ],
+};
+
+/** Values of some settings, and of the others of their schema. */
+function withDerived<T extends object>(schema: z.core.$ZodType, group: string, known: fc.Arbitrary<T>): fc.Arbitrary<T> {
+  const inner = schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
+  if (!(inner instanceof z.ZodObject)) throw new TypeError(`${group} is no mapping`);
+  return fc.tuple(settingsOf(inner.partial(), tied[group] ?? []), known).map(([others, own]) => ({ ...others, ...own }));
+}
+
+const derived = (
+  group: "kubernetes" | "controlPlane" | "addons",
+  known: Record<string, fc.Arbitrary<unknown>>,
+): fc.Arbitrary<PlainConfig> => withDerived(stackSchema.shape[group], group, some(known));
+
 /** How machines are bought and placed: settings that go with any pool of the cloud, with spot pools, and with the others. */
 const placements = {
   aws: {
@@ -91,10 +129,7 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
       image: fc.constantFrom(...facts.images),
       diskGb: fc.integer({ min: 127, max: 500 }),
       zones: fc.subarray([...zones], { minLength: 1 }),
-      perZone: fc.boolean(),
       spot: fc.boolean(),
-      waitForNodes: fc.boolean(),
-      nodeLogQuery: fc.boolean(),
       kubelet: some({
         maxPods: fc.integer({ min: 10, max: 250 }),
         kubeReserved: some({ cpu: fc.constant("100m"), memory: fc.constant("300Mi") }),
@@ -123,7 +158,13 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
     spot: fc.constantFrom({}, ...spot),
     other: fc.constantFrom({}, ...other),
   });
-  const pool = fc.tuple(plain, amount, special, fc.constantFrom(...facts.nesting), placed);
+  const pool = fc.tuple(
+    withDerived(stackSchema.shape.pools.element, "pools", plain),
+    amount,
+    special,
+    fc.constantFrom(...facts.nesting),
+    placed,
+  );
   return fc.array(pool, { minLength: 1, maxLength: 8 }).map((list) =>
     list.map(([base, count, kind, nesting, place], index) => ({
       ...place.any,
@@ -183,20 +224,15 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
   const optional = some({
     accountId: fc.constant(facts.accountId),
     environment: fc.constantFrom("development", "production"),
-    kubernetes: some({
+    kubernetes: derived("kubernetes", {
       version: fc.constantFrom(...versions),
-      sizeTier: fc.constantFrom("small", "medium", "large"),
       podCidr: network([12, 14, 16], 128, false),
       serviceCidr: network([12, 16, 20, 24], 96, true),
     }),
-    controlPlane: some({
-      replicas: fc.constantFrom(1, 3, 5),
+    controlPlane: derived("controlPlane", {
       size: fc.constantFrom(...facts.sizes),
       image: fc.constantFrom(...facts.images),
-      osDiskGb: fc.integer({ min: 30, max: 1024 }),
-      etcdDiskGb: fc.integer({ min: 8, max: 256 }),
       osDisk: fc.constantFrom(...placements[cloud].any.map((any) => ("disk" in any ? any.disk : {}))),
-      backup: some({ everyHours: fc.integer({ min: 1, max: 4 }), keepDays: fc.integer({ min: 1, max: 400 }) }),
       extraArgs: some({
         apiServer: some({ "max-requests-inflight": fc.constant("800"), "event-ttl": fc.constant("2h0m0s") }),
         etcd: some({ "heartbeat-interval": fc.constant("200") }),
@@ -207,8 +243,7 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       public: fc.constant({ allow: ["203.0.113.0/24", "198.51.100.7/32"] }),
       private: fc.constant({ allow: ["172.20.0.0/14"] }),
     }),
-    addons: some({
-      samples: fc.boolean(),
+    addons: derived("addons", {
       smb: fc.constantFrom({}, { shares: [{ name: "files", source: "//files.test/pods", secret: "smb-files" }] }),
       gmsa: fc.constantFrom({}, { credentialSpecs: [] }),
       logs: fc.constant({
