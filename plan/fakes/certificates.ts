@@ -1,7 +1,5 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
-import { ecdsaWithSHA256 } from "@peculiar/asn1-ecc";
-import type { Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
-import { certificate, certificateRequest, distinguishedName, generalNames, publicKeyInfo, readIssuer, type Signer } from "./x509.ts";
+import { type PropertyMap, textOf } from "../program/values.ts";
+import { tlsResource } from "./tls.ts";
 
 /** A certificate and its key, PEM. */
 export interface KeyAndCertificate {
@@ -17,86 +15,36 @@ export interface CertificateNames {
   readonly ipAddresses?: readonly string[];
 }
 
-const dayMs = 86_400_000;
+const dayHours = { validityPeriodHours: 24, setSubjectKeyId: true };
 
-function newKey(): KeyObject {
-  return generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
+/** An output of a resource of the simulated tls provider, with real keys and signatures. */
+function made(type: string, output: string, inputs: PropertyMap): string {
+  return textOf(tlsResource({ type: `tls:index/${type}`, urn: "", inputs }, { certificates: "real" }).outputs[output]) ?? "";
 }
 
-function signer(key: KeyObject): Signer {
-  return { algorithm: ecdsaWithSHA256, sign: (bytes) => sign("sha256", bytes, key) };
-}
-
-function publicKey(key: KeyObject): SubjectPublicKeyInfo {
-  return publicKeyInfo(createPublicKey(key).export({ type: "spki", format: "der" }));
-}
-
-function pkcs8(key: KeyObject): string {
-  return key.export({ type: "pkcs8", format: "pem" }).toString();
-}
-
-function subjectOf({ commonName, organization }: CertificateNames): Name {
-  return distinguishedName({ commonName, ...(organization === undefined ? {} : { organization }) });
-}
-
-function namesOf({ dnsNames = [], ipAddresses = [] }: CertificateNames): SubjectAlternativeName | undefined {
-  return generalNames({ dnsNames, ipAddresses, uris: [] });
-}
-
-/** What is the same in every certificate of the harness: from a minute ago, for clocks that differ a little, to a day ahead. */
-function common(): { serial: Buffer; notBefore: Date; notAfter: Date; namesKey: boolean } {
-  const serial = randomBytes(16);
-  serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
-  const now = Date.now();
-  return { serial, notBefore: new Date(now - 60_000), notAfter: new Date(now + dayMs), namesKey: true };
+function newKey(): string {
+  return made("privateKey:PrivateKey", "privateKeyPemPkcs8", { algorithm: "ECDSA", ecdsaCurve: "P256" });
 }
 
 /** A certificate authority of the harness itself, for the endpoints that it simulates; ECDSA P-256, valid for a day. */
 export function newAuthority(commonName: string): KeyAndCertificate {
   const key = newKey();
-  const subject = distinguishedName({ commonName });
-  const text = certificate(
-    {
-      ...common(),
-      subject,
-      issuer: subject,
-      publicKey: publicKey(key),
-      isCa: true,
-      uses: ["cert_signing", "digital_signature"],
-      alternativeNames: undefined,
-      authorityKey: undefined,
-    },
-    signer(key),
-  );
-  return { certificate: text, key: pkcs8(key) };
+  const allowedUses = ["cert_signing", "digital_signature"];
+  const inputs = { ...dayHours, privateKeyPem: key, subject: { commonName }, allowedUses, isCaCertificate: true };
+  return { certificate: made("selfSignedCert:SelfSignedCert", "certPem", inputs), key };
 }
 
 /** A server certificate of an authority, valid for a day. */
 export function issueServerCertificate(authority: KeyAndCertificate, names: CertificateNames): KeyAndCertificate {
-  const key = newKey();
-  const issuer = readIssuer(authority.certificate);
-  const text = certificate(
-    {
-      ...common(),
-      subject: subjectOf(names),
-      issuer: issuer.subject,
-      authorityKey: issuer.key,
-      publicKey: publicKey(key),
-      isCa: false,
-      uses: ["digital_signature", "server_auth"],
-      alternativeNames: namesOf(names),
-    },
-    signer(createPrivateKey(authority.key)),
-  );
-  return { certificate: text, key: pkcs8(key) };
+  const { request, key } = newCertificateRequest(names);
+  const issuer = { caCertPem: authority.certificate, caPrivateKeyPem: authority.key };
+  const inputs = { ...dayHours, ...issuer, certRequestPem: request, allowedUses: ["digital_signature", "server_auth"] };
+  return { certificate: made("locallySignedCert:LocallySignedCert", "certPem", inputs), key };
 }
 
 /** A certificate signing request with a new key. */
-export function newCertificateRequest(names: CertificateNames): { readonly request: string; readonly key: string } {
+export function newCertificateRequest({ commonName, organization, dnsNames = [], ipAddresses = [] }: CertificateNames) {
   const key = newKey();
-  const request = certificateRequest(
-    { subject: subjectOf(names), publicKey: publicKey(key), alternativeNames: namesOf(names) },
-    signer(key),
-  );
-  return { request, key: pkcs8(key) };
+  const subject = { commonName, ...(organization === undefined ? {} : { organization }) };
+  return { request: made("certRequest:CertRequest", "certRequestPem", { privateKeyPem: key, subject, dnsNames, ipAddresses }), key };
 }

@@ -12,9 +12,11 @@ import { ECDSASigValue, ecdsaWithSHA256, ecdsaWithSHA384 } from "@peculiar/asn1-
 import { sha256WithRSAEncryption } from "@peculiar/asn1-rsa";
 import { AsnConvert } from "@peculiar/asn1-schema";
 import type { AlgorithmIdentifier, Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
+import type { SimulatedResource } from "../program/engine.ts";
+import type { ResourceRequest } from "../program/request.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, Secret, textOf } from "../program/values.ts";
 import { digest, hex } from "./identifiers.ts";
-import type { CertificateMode, SimulatedContext, SimulatedProvider } from "./provider.ts";
+import type { CertificateMode, SimulatedContext } from "./provider.ts";
 import {
   certificate,
   certificateRequest,
@@ -32,6 +34,9 @@ export const fakeUnit = "fake of fenestra plan";
 const fakeStart = new Date("2026-01-01T00:00:00Z");
 const hour = 3_600_000;
 
+type TlsRequest = Pick<ResourceRequest, "type" | "urn" | "inputs">;
+type Mode = Pick<SimulatedContext, "certificates">;
+
 /** Curves by the provider's name: OpenSSL's name, hash of a signature, bytes of a coordinate, signature algorithm. */
 const curves: Readonly<Record<string, { openssl: string; jwk: string; hash: string; bytes: number; algorithm: AlgorithmIdentifier }>> = {
   P256: { openssl: "prime256v1", jwk: "P-256", hash: "sha256", bytes: 32, algorithm: ecdsaWithSHA256 },
@@ -39,8 +44,7 @@ const curves: Readonly<Record<string, { openssl: string; jwk: string; hash: stri
 };
 
 /** The provider `tls`: private keys, requests and certificates. */
-export const tlsResource: SimulatedProvider = (request, context) => {
-  const { type, urn, inputs } = request;
+export function tlsResource({ type, urn, inputs }: TlsRequest, context: Mode): SimulatedResource {
   switch (type) {
     case "tls:index/privateKey:PrivateKey":
       return privateKey(urn, inputs, context);
@@ -77,9 +81,9 @@ export const tlsResource: SimulatedProvider = (request, context) => {
     default:
       throw new Error(`no simulation of ${type}`);
   }
-};
+}
 
-function privateKey(urn: string, inputs: PropertyMap, { certificates }: SimulatedContext) {
+function privateKey(urn: string, inputs: PropertyMap, { certificates }: Mode) {
   const algorithm = textOf(inputs.algorithm) ?? "";
   const curve = textOf(inputs.ecdsaCurve) ?? "P224";
   if (algorithm === "ED25519") return edwardsKey(urn, certificates);
@@ -159,7 +163,7 @@ function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: Certi
 
 type Names = Omit<Parameters<typeof certificate>[0], "serial" | "notBefore" | "notAfter" | "isCa" | "uses" | "namesKey">;
 
-function signed(urn: string, inputs: PropertyMap, context: SimulatedContext, key: KeyObject, names: Names) {
+function signed(urn: string, inputs: PropertyMap, context: Mode, key: KeyObject, names: Names) {
   const notBefore = context.certificates === "real" ? new Date(Math.floor(Date.now() / 1000) * 1000) : fakeStart;
   const hours = typeof inputs.validityPeriodHours === "number" ? inputs.validityPeriodHours : 0;
   const notAfter = new Date(notBefore.getTime() + hours * hour);
@@ -195,7 +199,7 @@ function rfc3339(date: Date): string {
 }
 
 /** Signs with a key; a fake certificate's signature is filler of the right form. */
-function signer(key: KeyObject, { certificates }: SimulatedContext): Signer {
+function signer(key: KeyObject, { certificates }: Mode): Signer {
   if (key.asymmetricKeyType === "rsa")
     return {
       algorithm: sha256WithRSAEncryption,
@@ -226,7 +230,7 @@ function algorithmOf(key: KeyObject): string {
   return key.asymmetricKeyType === "rsa" ? "RSA" : "ECDSA";
 }
 
-function subject(inputs: PropertyMap, { certificates }: SimulatedContext): Name {
+function subject(inputs: PropertyMap, { certificates }: Mode): Name {
   const given = Object.fromEntries(Object.entries(mapOf(inputs.subject)).map(([name, value]) => [name, textOf(value) ?? ""]));
   return distinguishedName(certificates === "real" ? given : { ...given, organizationalUnit: fakeUnit });
 }
