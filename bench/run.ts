@@ -107,3 +107,14 @@ for (let run = 0; run < rehearsals; run++) {
   const { status } = spawnSync(fileURLToPath(new URL("../cli/fenestra", import.meta.url)), ["rehearse", "--stack", "aws-dev"]);
   console.log(`rehearsal of aws-dev, programs built: ${seconds(performance.now() - begun)}, exit code ${status}`);
 }
+
+// Only when asked, since it takes half an hour: what `make test` and `.ci/run` run, with the programs at hand.
+if (process.env.TESTS === "1")
+  for (const [command, ...tiers] of [
+    ["make test", "fast"],
+    [".ci/run", "fast", "slow"],
+  ]) {
+    const begun = performance.now();
+    const { stdout } = spawnSync(process.execPath, ["tests/run.ts", ...tiers], { cwd: root, encoding: "utf8", maxBuffer: 2 ** 28 });
+    console.log(`${command}: ${seconds(performance.now() - begun)}, ${stdout.trimEnd().split("\n").at(-1)}`);
+  }

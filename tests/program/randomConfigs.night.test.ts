@@ -1,0 +1,3 @@
+import { describeRandomRuns } from "./randomRuns.ts";
+
+describeRandomRuns(100);

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { ConfigError } from "../../components/config/problem.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
+import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { secretsInUserData } from "../../plan/program/leaks.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
+import { requireSameResources } from "../../plan/program/sameResources.ts";
+import { arbitraryConfig, arbitraryValidConfig, type PlainConfig, pulumiValues } from "../support/arbitraryConfig.ts";
+
+const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+
+async function tryProgram(values: PlainConfig): Promise<"ran" | "refused"> {
+  const config = pulumiValues(values);
+  const simulate = simulatedCloud(placeOf(config), "fake");
+  const run = { entry, stack: "random", config, simulate };
+  try {
+    const preview = await runProgram({ ...run, mode: "unknown-outputs" });
+    const program = await runProgram({ ...run, mode: "known-outputs" });
+    requireSameResources(preview, program);
+    assert.deepEqual(secretsInUserData(program), []);
+    if (values.cloud === "aws") {
+      for (const { name, userData } of collectAwsMachines(program))
+        assert.ok(userData.length <= cloudFacts.aws.machines.userDataBytes, `user data of ${name} has ${userData.length} bytes`);
+    }
+    return "ran";
+  } catch (error) {
+    // Anything but one complete error about the config is a bug of ours.
+    if (!(error instanceof ConfigError)) throw error;
+    assert.ok(error.problems.length > 0);
+    return "refused";
+  }
+}
+
+/**
+ * Runs the program on so many valid configs and as many that may be damaged. A whole run takes a good part of a second; thousands of
+ * configs are tried without it in tests/config.
+ */
+export function describeRandomRuns(numRuns: number): void {
+  describe(`the program on ${numRuns} random stack configs`, function () {
+    this.timeout(10 * 60_000);
+
+    it("refuses a config in one error, or runs in a preview and an update alike", async () => {
+      await fc.assert(
+        fc.asyncProperty(arbitraryConfig(), async (values) => void (await tryProgram(values))),
+        { numRuns },
+      );
+    });
+
+    it("runs on valid ones over all settings", async () => {
+      await fc.assert(
+        fc.asyncProperty(arbitraryValidConfig(), async (values) => assert.equal(await tryProgram(values), "ran")),
+        { numRuns },
+      );
+    });
+  });
+}
