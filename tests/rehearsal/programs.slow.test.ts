@@ -12,6 +12,7 @@ import { RehearsalError } from "../../rehearsal/host/errors.ts";
 import { fits, pinnedMinors, pinsOf, programNames, readToolsModule, versionIn } from "../../rehearsal/programs/catalog.ts";
 import type { DownloadBases } from "../../rehearsal/programs/download.ts";
 import { type ObtainOptions, obtainPrograms, type ProgramSources, type Programs } from "../../rehearsal/programs/obtain.ts";
+import { obtainWindowsPrograms } from "../../rehearsal/programs/windowsPrograms.ts";
 
 const goMod = `module fenestra.dev/tools
 
@@ -300,6 +301,19 @@ describe("obtainPrograms", () => {
     const [line, ...more] = lines.filter((text) => text.startsWith("building"));
     assert.match(line ?? "", /^building from tools: kube-apiserver, .*, check-kubelet-1\.36 \(about 6 minutes /);
     assert.deepEqual(more, []);
+  });
+
+  it("leaves Windows programs alone where they are only looked for", async () => {
+    const before = process.env.XDG_CACHE_HOME;
+    process.env.XDG_CACHE_HOME = folder;
+    try {
+      const found = await obtainWindowsPrograms({ startedAt: 0, line: (text) => lines.push(text) }, { minor: "1.36" }, "look");
+      assert.equal(found, "kubelet.exe is not at hand; --full builds it with the other Windows programs in about 5 minutes");
+      assert.deepEqual(lines, []);
+    } finally {
+      if (before === undefined) delete process.env.XDG_CACHE_HOME;
+      else process.env.XDG_CACHE_HOME = before;
+    }
   });
 
   it("removes the work folder of a process that was killed", async () => {
