@@ -1,3 +1,4 @@
+import { isScalar, parseDocument } from "yaml";
 import type { Artifact } from "../../components/model/artifacts.ts";
 import { atVersion, withRelease } from "./lock.ts";
 import { isProgram, kubernetesName, type Newer } from "./newer.ts";
@@ -32,8 +33,21 @@ export function takeNewer(lock: readonly Artifact[], sources: Texts, newer: read
 
 /** The default release, and the version of each stack that has it. */
 function withKubernetes(texts: Texts, { version, newest }: Newer): Texts {
-  const own = new RegExp(`(defaultRelease = "|^ *version: ["']?)${escaped(version)}(?=["']|\\s|$)`, "gm");
-  return new Map([...texts].map(([file, text]) => [file, text.replace(own, `$1${newest}`)]));
+  const own = `defaultRelease = "${version}"`;
+  return new Map(
+    [...texts].map(([file, text]) => [
+      file,
+      file.endsWith(".yaml") ? withStackVersion(text, version, newest) : text.replace(own, `defaultRelease = "${newest}"`),
+    ]),
+  );
+}
+
+/** A stack file with its version of Kubernetes replaced where it stands, in block or flow style. The rest stays as it is, to the byte. */
+function withStackVersion(text: string, version: string, newest: string): string {
+  const node = parseDocument(text).getIn(["config", "fenestra:kubernetes", "version"], true);
+  if (!isScalar(node) || node.value !== version || !node.range) return text;
+  const [start, end] = node.range;
+  return text.slice(0, start) + text.slice(start, end).replace(version, newest) + text.slice(end);
 }
 
 /** The texts with a newer version after the artifact's name, or else at the only place that has the older one. */

@@ -95,36 +95,6 @@ export const removedSettings: readonly RemovedSetting[] = [
   {
     component: "kubelet",
     kind: "flag",
-    name: "network-plugin",
-    since: "1.24",
-    reference: "kubernetes/kubernetes#106907",
-  },
-  {
-    component: "kubelet",
-    kind: "flag",
-    name: "container-runtime",
-    since: "1.27",
-    reference: "kubernetes/kubernetes#114017",
-  },
-  {
-    component: "kubelet",
-    kind: "gate",
-    name: "WindowsHostProcessContainers",
-    since: "1.28",
-    reference: "kubernetes/kubernetes#117570",
-  },
-  // Locked on in 1.34: setting it to false crashes kube-proxy (Azure/AgentBaker#6925). 1.38 no longer has the names.
-  { component: "kube-proxy", kind: "gate", name: "WinDSR", since: "1.34", reference: "kubernetes/kubernetes#142125" },
-  {
-    component: "kube-proxy",
-    kind: "gate",
-    name: "WinOverlay",
-    since: "1.34",
-    reference: "kubernetes/kubernetes#142125",
-  },
-  {
-    component: "kubelet",
-    kind: "flag",
     name: "pod-infra-container-image",
     since: "1.35",
     reference: "kubernetes/kubernetes#133779",

@@ -146,7 +146,7 @@ const change = (over: Partial<StackChange> = {}): StackChange => ({
   },
   nodes: "Nodes\n! aws-dev-control-plane-0-instance: is replaced",
   values: "Resources: + 1",
-  summary: "aws-dev: Kubernetes 1.36.0\n",
+  summary: "aws-dev: Kubernetes 1.36.3\n",
   ...over,
 });
 
@@ -196,7 +196,7 @@ Resources: + 1
 <details><summary><code>aws-dev</code>: the plan</summary>
 
 \`\`\`\`text
-aws-dev: Kubernetes 1.36.0
+aws-dev: Kubernetes 1.36.3
 \`\`\`\`
 
 </details>

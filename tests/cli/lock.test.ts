@@ -12,7 +12,8 @@ describe("what publishers tell", () => {
   it("is known for every file of the lock file; every image has registry and tag", () => {
     for (const artifact of lock)
       if (isImage(artifact)) assert.equal(imageReference(artifact.url).digest?.slice(7), artifact.digest ?? undefined);
-      else if (!artifact.url.endsWith("windows/amd64/kubeadm.exe")) assert.ok(publishedChecksum(artifact), artifact.url);
+      // AKS's own files have no checksum beside them: their digests are in Microsoft's lists of what is on its images.
+      else assert.ok(publishedChecksum(artifact) ?? artifact.source.startsWith("Azure/AgentBaker: "), artifact.url);
   });
 
   it("stands where the lock file says, where it says it", () => {

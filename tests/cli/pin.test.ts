@@ -130,12 +130,21 @@ describe("fenestra pin", () => {
 
   it("takes patch releases with --patches, with their digests, into the lock, the sources and the stack files", async () => {
     const root = mkdtempSync(path.join(folder, "root-"));
+    // Each stack file before and after, the last two unchanged: another release, and a version that is not Kubernetes'.
+    const stacks = [
+      ["config:\n  fenestra:kubernetes:\n    version: 1.36.4 # why\n", "config:\n  fenestra:kubernetes:\n    version: 1.36.5 # why\n"],
+      [
+        'config:\n  fenestra:kubernetes: {version: "1.36.4",  a: b} # why\n',
+        'config:\n  fenestra:kubernetes: {version: "1.36.5",  a: b} # why\n',
+      ],
+      ['config:\n  fenestra:kubernetes: { version: "1.36.3" }\n'],
+      ["config:\n  other:\n    version: 1.36.4\n"],
+    ] as const;
     const texts = {
       "components/model/releases.ts": 'export const defaultRelease = "1.36.4";\nconst components = { f: "1.2.3" };\n',
       "components/kubernetes/images.ts": '"o.io/a/b": { linux: "2.0.0", windows: "2.0.0-windows-hp" },\n"o.io/c": "2.0.0",\n',
       "components/podNetworks/flannel/network.ts": "",
-      "stacks/Pulumi.a.yaml": "    version: 1.36.4\n",
-      "stacks/Pulumi.b.yaml": '    version: "1.36.3"\n',
+      ...Object.fromEntries(stacks.map(([before], index) => [`stacks/Pulumi.${index}.yaml`, before])),
     };
     for (const [name, content] of Object.entries(texts)) {
       mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
@@ -158,8 +167,7 @@ describe("fenestra pin", () => {
       '"o.io/a/b": { linux: "2.0.1", windows: "2.0.0-windows-hp" },\n"o.io/c": "2.0.0",\n',
     );
     assert.match(read("components/model/releases.ts"), /^export const defaultRelease = "1\.36\.5";\n/);
-    assert.equal(read("stacks/Pulumi.a.yaml"), "    version: 1.36.5\n");
-    assert.equal(read("stacks/Pulumi.b.yaml"), texts["stacks/Pulumi.b.yaml"]);
+    for (const [index, [before, after = before]] of stacks.entries()) assert.equal(read(`stacks/Pulumi.${index}.yaml`), after);
     const after = readArtifactLock(lockFile);
     assert.ok(after.every((artifact) => artifact.digest !== null));
     assert.deepEqual(selectableVersions(after), ["1.36.5"]);

@@ -87,20 +87,20 @@ describe("the kubelet's flags", () => {
   });
 
   it("feature gates are found inside their list", () => {
-    const flags = ["--feature-gates=WinDSR=true,Other=false,WinOverlay=true"];
+    const flags = ["--feature-gates=Other=false,NodeLogQuery=true"];
     assert.deepEqual(
-      refusedSettings("kube-proxy", "1.36", flags).map(({ name }) => name),
-      ["WinDSR", "WinOverlay"],
+      refusedSettings("kubelet", "1.36", flags).map(({ name }) => name),
+      ["NodeLogQuery"],
     );
-    assert.deepEqual(refusedSettings("kube-proxy", "1.33", flags), []);
-    assert.deepEqual(refusedSettings("kubelet", "1.36", flags), []);
+    assert.deepEqual(refusedSettings("kubelet", "1.35", flags), []);
+    assert.deepEqual(refusedSettings("kube-proxy", "1.36", flags), []);
   });
 
   it("gates are set only where the minor still lets them be set", () => {
-    const gates = { NodeLogQuery: true, WinDSR: true };
+    const gates = { NodeLogQuery: true, Other: true };
     assert.deepEqual(settableGates("kubelet", "1.35", gates), gates);
-    assert.deepEqual(settableGates("kubelet", "1.36", gates), { WinDSR: true });
-    assert.deepEqual(settableGates("kube-proxy", "1.37", gates), { NodeLogQuery: true });
+    assert.deepEqual(settableGates("kubelet", "1.36", gates), { Other: true });
+    assert.deepEqual(settableGates("kube-proxy", "1.37", gates), gates);
   });
 
   it("the table names its source for each, in order of the minors", () => {

@@ -95,7 +95,7 @@ export const tiers = {
     [release("aws-dev", "1.35.1")],
     [release("azure-dev", "1.37.1")],
     [stack("aws-prod", "--update-to", "1.37")],
-    [stack("azure-prod", "--update-to", "1.36.2")],
+    [stack("azure-prod", "--update-to", "1.36.3")],
     [stack("aws-dev", "--every-add-on", "--real-add-ons")],
     [stack("azure-dev", "--every-add-on", "--real-add-ons")],
     ...globSync(nightFiles, { cwd: fileURLToPath(new URL("../../", import.meta.url)) })
