@@ -50,6 +50,18 @@ interface ClusterScripts {
   readonly ready: readonly pulumi.Resource[];
 }
 
+/** What a control plane is made with. */
+interface ControlPlaneParts {
+  readonly network: ClusterNetwork;
+  readonly security: Security;
+  readonly secrets: Secrets;
+  readonly balancer: LoadBalancer;
+  readonly identity: Identity;
+  readonly snapshots: Snapshots;
+  readonly scripts: ClusterScripts;
+  readonly tokens: pulumi.Output<ServiceAccountTokens> | undefined;
+}
+
 /** The machines of a cluster on AWS and what they need: network, rights, secrets, load balancers, control plane, pools. */
 export class Cluster extends pulumi.ComponentResource {
   /** Host of the API for nodes: the internal load balancer. */
@@ -107,8 +119,8 @@ export class Cluster extends pulumi.ComponentResource {
     const tokens = pki.tokens(this.workloadIdentity?.issuer);
     const snapshots = new Snapshots(`${name}-snapshots`, { spec: args.spec }, { parent: this });
     const identity = this.#makeControlPlaneIdentity(network, snapshots, scope, scripts.controlPlane);
-    const machines = [identity, snapshots, scripts, tokens] as const;
-    const controlPlane = this.#makeControlPlane(network, security, secrets, balancer, ...machines);
+    const parts = { network, security, secrets, balancer, identity, snapshots, scripts, tokens };
+    const controlPlane = this.#makeControlPlane(parts);
     this.apiGate = controlPlane.apiGate;
     this.attachment = {
       accountId,
@@ -198,16 +210,7 @@ export class Cluster extends pulumi.ComponentResource {
     return pulumi.all([account, secrets.keyArn]).apply(([accountId, keyArn]) => ({ cluster, region, accountId, keyArn }));
   }
 
-  #makeControlPlane(
-    network: ClusterNetwork,
-    security: Security,
-    secrets: Secrets,
-    balancer: LoadBalancer,
-    identity: Identity,
-    snapshots: Snapshots,
-    scripts: ClusterScripts,
-    tokens: pulumi.Output<ServiceAccountTokens> | undefined,
-  ): ControlPlane {
+  #makeControlPlane({ network, security, secrets, balancer, identity, snapshots, scripts, tokens }: ControlPlaneParts): ControlPlane {
     return new ControlPlane(
       `${this.#name}-control-plane`,
       {
@@ -272,7 +275,7 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makeScripts(): ClusterScripts {
-    const controlPlane = scriptsObject(controlPlaneScripts(this.#spec, true));
+    const controlPlane = scriptsObject(controlPlaneScripts(this.#spec));
     const pools = this.#spec.pools.map((pool) => {
       const payload = poolPayload(this.#spec, pool);
       return { pool, payload, object: scriptsObject(payload) };

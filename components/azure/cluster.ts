@@ -40,6 +40,17 @@ export interface ClusterArgs {
   readonly credentials?: pulumi.Output<string> | undefined;
 }
 
+/** What a control plane is made with. */
+interface ControlPlaneParts {
+  readonly network: ClusterNetwork;
+  readonly security: Security;
+  readonly identity: Identity;
+  readonly secrets: Secrets;
+  readonly balancer: LoadBalancer;
+  readonly sshKey: pulumi.Output<string>;
+  readonly tokens: pulumi.Output<ServiceAccountTokens> | undefined;
+}
+
 /** The machines of a cluster on Azure and what they need: network, rights, secrets, load balancers, control plane, pools. */
 export class Cluster extends pulumi.ComponentResource {
   /** Host of the API for nodes: the internal load balancer. */
@@ -98,7 +109,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.serviceAccountPublicKeys = pki.serviceAccountPublicKeys;
     this.workloadIdentity = this.#makeWorkloadIdentity(pki, network, identity);
     const tokens = pki.tokens(this.workloadIdentity?.issuer);
-    const controlPlane = this.#makeControlPlane(network, security, identity, secrets, balancer, sshKey, this.api, tokens);
+    const controlPlane = this.#makeControlPlane({ network, security, identity, secrets, balancer, sshKey, tokens });
     this.apiGate = controlPlane.apiGate;
     const gmsa = this.#makeGmsa(network, identity);
     this.gmsaObjectId = gmsa?.principalId;
@@ -245,16 +256,7 @@ export class Cluster extends pulumi.ComponentResource {
       );
   }
 
-  #makeControlPlane(
-    network: ClusterNetwork,
-    security: Security,
-    identity: Identity,
-    secrets: Secrets,
-    balancer: LoadBalancer,
-    sshKey: pulumi.Output<string>,
-    api: pulumi.Output<ApiClient>,
-    tokens: pulumi.Output<ServiceAccountTokens> | undefined,
-  ): ControlPlane {
+  #makeControlPlane({ network, security, identity, secrets, balancer, sshKey, tokens }: ControlPlaneParts): ControlPlane {
     const subnetIds = network.zones.map((zone) => zone.controlPlane.id);
     const snapshots = new Snapshots(
       `${this.#name}-snapshots`,
@@ -269,7 +271,7 @@ export class Cluster extends pulumi.ComponentResource {
         resourceGroup: network.resourceGroup,
         endpoint: balancer.endpoint,
         tokens,
-        api,
+        api: this.api,
         subnetIds,
         group: security.controlPlane,
         poolIds: balancer.poolIds,

@@ -96,20 +96,15 @@ export function machineFingerprint(spec: ControlPlaneSettings, payload: MachineP
     .digest("hex");
 }
 
-/**
- * The scripts among those files. They depend on no outputs of other resources, so the program can put them into a bucket.
- *
- * @param snapshots whether the machines take snapshots of etcd.
- */
+/** The scripts among those files. They depend on no outputs of other resources, so the program can put them into a bucket. */
 export function controlPlaneScripts(
   spec: Pick<ControlPlaneSettings, "cloud" | "controlPlane" | "credentials" | "secretsEncryption">,
-  snapshots: boolean,
 ): MachinePayload {
-  const jobs = scheduledJobs(snapshots ? snapshotHours : undefined);
+  const jobs = scheduledJobs(snapshotHours);
   const stages = withCredentials(spec, withEncryption(spec, controlPlaneStages));
   return {
     kind: "control-plane",
-    files: [...withoutFirstKey(spec, linuxScripts(spec.cloud, stages)), ...ownScripts(snapshots, jobs)],
+    files: [...withoutFirstKey(spec, linuxScripts(spec.cloud, stages)), ...ownScripts(true, jobs)],
     entry: linuxEntry,
   };
 }

@@ -73,7 +73,7 @@ describe("a packed Linux payload on AWS", () => {
     for (const keys of [["key1"], ["key2", "key1"]])
       for (const stack of ["aws-dev", "aws-prod"] as const) {
         const spec = { ...exampleSpec(stack), secretsEncryption: { keys } };
-        const known = scriptsObject(controlPlaneScripts(spec, true));
+        const known = scriptsObject(controlPlaneScripts(spec));
         for (const { index } of spec.controlPlane.members)
           assert.deepEqual(scriptsObject(exampleControlPlane(spec, index)), known, `${stack} ${index} ${keys}`);
       }
