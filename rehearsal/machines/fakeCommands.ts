@@ -57,6 +57,12 @@ esac`,
   ),
   cmp: script("compares the data disk, which is a folder, with zeros", `[ ! -e ${diskFolder}/dirty ]`),
   resize2fs: nothing("the data disk is a folder"),
+  blockdev: script("the data disk is a folder of any size", "echo 1073741824"),
+  dd: script(
+    "the end of the data disk is a file beside its content",
+    `cd ${diskFolder} || exit 0
+if [[ " $* " == *" of="* ]]; then cat >mark; elif [ -e mark ]; then cat mark; fi`,
+  ),
   "mkfs.ext4": script(
     "formatting the data disk empties its folder",
     `rm -rf ${diskFolder}/content

@@ -11,10 +11,10 @@ import { kubeletFlags, workerLabels } from "../kubeletFlags.ts";
 import type { PayloadFile } from "../payload.ts";
 import { mirrorLogin, noProxy, proxyUrl } from "../proxy.ts";
 import { registryMirrorFiles } from "../registryMirrors.ts";
-import { readScript, withoutComments } from "../script.ts";
+import { readScript, secretPatterns, withoutComments } from "../script.ts";
 import { trustFiles } from "../trust.ts";
 import type { MachineEnv } from "./machineEnv.ts";
-import { envFile } from "./shell.ts";
+import { envFile, shellQuote } from "./shell.ts";
 import type { Stage } from "./stage.ts";
 import { logindDelay, sharedStages, stageScript } from "./stages.ts";
 
@@ -79,6 +79,7 @@ export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly P
   return [
     script("bootstrap.sh", linuxEntry),
     script("lib.sh"),
+    script("collect-logs.sh"),
     script(`${cloud}.sh`, "/opt/fenestra/cloud.sh"),
     ...stages.filter(({ name }) => sharedStages.has(name)).map(stageFile),
     ...(cloudFacts[cloud].machines.guardsMetadata ? [script("guard-metadata.sh")] : []),
@@ -91,6 +92,7 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
   return [
     ...linuxScripts(spec.cloud, stages),
     { path: "/etc/fenestra/machine.env", content: envFile(env) },
+    { path: "/opt/fenestra/secret-patterns.txt", content: secretPatterns },
     ...downloadFiles(spec),
     rootFile("/etc/modules-load.d/fenestra.conf"),
     rootFile("/etc/sysctl.d/90-fenestra.conf"),
@@ -136,7 +138,8 @@ function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
 function downloadFiles(spec: NodeSettings): readonly PayloadFile[] {
   const url = proxyUrl(spec);
   const login = mirrorLogin(spec);
-  const proxy = url === undefined ? "" : `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${url}\n`;
+  const proxy =
+    url === undefined ? "" : `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${shellQuote(url)}\n`;
   // curl looks for its configuration in the folder that CURL_HOME names (curl(1), --config): no command line shows what is in it.
   const curl = login === undefined ? "" : envFile({ CURL_HOME: curlHome });
   return [

@@ -46,7 +46,7 @@ export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[
             file: "etcd-snapshot.sh",
             first: hour / 2,
             interval: snapshotsEvery * hour,
-            settings: { retrySeconds: 600, background: true },
+            settings: { retrySeconds: 600, background: true, limitSeconds: hour },
           },
         ]
       : []),
@@ -56,6 +56,8 @@ export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[
       file: "etcd-defrag.sh",
       first: 2 * hour,
       interval: 24 * hour,
+      // Until it has run, a full etcd takes no writes.
+      settings: { retrySeconds: 600, limitSeconds: hour },
     },
     {
       name: "fenestra-certificates",
@@ -63,6 +65,8 @@ export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[
       file: "renew-certificates.sh",
       first: hour,
       interval: 24 * hour,
+      // One that was cut off has left a component waiting.
+      settings: { retrySeconds: 60, limitSeconds: hour },
     },
     {
       name: "fenestra-replace-notready",

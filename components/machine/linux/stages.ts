@@ -143,13 +143,13 @@ export function stageScript(name: string): string {
 const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fenestra/machine.env"];
 
 /**
- * The table of stages: name, exit code, hash of all that the stage depends on, mode. A stage completed for another hash runs again, and so does
+ * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. A stage completed for another hash runs again, and so does
  * everything after it, because each hash includes the previous one. Throws when a stage reads a file that is not in the payload.
  */
 export function stageTable(stages: readonly Stage[], files: readonly PayloadFile[]): string {
   const contents = new Map(files.map(({ path, content }) => [path, content]));
   let before = "";
-  return tsvFile(
+  const table = tsvFile(
     stages.map(({ name, exitCode, reads, mode }) => {
       const hash = createHash("sha256").update(before);
       for (const path of [...sharedFiles, stageScript(name), ...reads]) {
@@ -161,6 +161,8 @@ export function stageTable(stages: readonly Stage[], files: readonly PayloadFile
       return [name, String(exitCode), before, mode];
     }),
   );
+  // So that a table that was cut is known from one that is done.
+  return `${table}end\n`;
 }
 
 /** The table with the stage that fetches scripts, which is complete for the object with this digest. Trust comes first, all else after it. */

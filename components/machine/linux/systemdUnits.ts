@@ -16,17 +16,20 @@ export interface JobSettings {
   readonly retrySeconds?: number;
   /** Gets CPU and disk time only when they are otherwise idle. Default: an equal share. */
   readonly background?: boolean;
+  /** Seconds after which a run that hangs is ended; a oneshot has no limit of its own (systemd.service(5)). Default 900. */
+  readonly limitSeconds?: number;
 }
 
 /** A job that runs once each time it is started; its unit fails when it does. */
 export function jobUnit(description: string, command: string, settings: JobSettings = {}): string {
-  const { retrySeconds, background = false } = settings;
+  const { retrySeconds, background = false, limitSeconds = 900 } = settings;
   return unit({
     Unit: [`Description=Fenestra: ${description}`, "Wants=network-online.target", "After=network-online.target"],
     Service: [
       "Type=oneshot",
       home,
       `ExecStart=${command}`,
+      `TimeoutStartSec=${limitSeconds}`,
       ...(background ? ["Nice=19", "IOSchedulingClass=idle"] : []),
       ...(retrySeconds === undefined ? [] : ["Restart=on-failure", `RestartSec=${retrySeconds}`]),
     ],

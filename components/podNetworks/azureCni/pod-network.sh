@@ -27,5 +27,5 @@ fi
 # The plug-in's transparent mode does neither (Azure/azure-container-networking: docs/cni.md). The platform's address answers the first
 # address only, and CoreDNS asks it, so it is not exempt.
 rule=(POSTROUTING --source "$POD_CIDR" ! --destination "$POD_CIDR" --match addrtype ! --dst-type LOCAL --jump MASQUERADE)
-iptables --wait --table nat --check "${rule[@]}" 2>/dev/null || iptables --wait --table nat --append "${rule[@]}"
-iptables --wait --policy FORWARD ACCEPT
+iptables --wait 30 --table nat --check "${rule[@]}" 2>/dev/null || iptables --wait 30 --table nat --append "${rule[@]}"
+iptables --wait 30 --policy FORWARD ACCEPT

@@ -40,7 +40,8 @@ describe("a drain on Azure", function () {
     here.write("/var/lib/fenestra/identity.env", `NODE_NAME=${host.machine.id}\n`);
     here.write("/store/events", String((await ask("GET", url)).body));
     here.write("/store/instance-name", String((await ask("GET", name)).body));
-    here.set({ DRAIN_SECONDS: 0 });
+    here.write("/etc/kubernetes/kubelet.conf", "");
+    here.set({ DRAIN_SECONDS: 20 });
     // The pause in which a machine without a notice waits ends this run; so does the one for ever after a drain.
     here.write("/store/cut", "^sleep ");
     const run = here.run("/opt/fenestra/drain.sh");

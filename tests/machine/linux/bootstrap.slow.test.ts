@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, before, describe, it } from "mocha";
 import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
 import { matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
-import { ca, disposeMachine, entry, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
+import { ca, disposeMachine, entry, identity, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
 
 describe("bootstrap of a Linux machine", function () {
   this.timeout(60_000);
@@ -82,6 +83,48 @@ describe("bootstrap of a Linux machine", function () {
     assert.doesNotMatch(output, /already done/);
     assert.equal(here.has("/var/lib/kubelet/pki/kubelet-client-current.pem"), false);
     assert.equal(here.read("/var/lib/fenestra/identity.env"), identity);
+  });
+
+  it("believes no page instead of the machine's id, and keeps what belongs to the machine", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/store/address", "10.20.0.9");
+    here.write("/var/lib/fenestra/identity.env", identity);
+    here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", "this machine's");
+    here.write("/store/page", "<html>busy</html>");
+    const { code, output } = here.run(entry);
+    assert.equal(code, 10, output);
+    assert.match(output, /'<html>busy<\/html>' is not an answer/);
+    assert.deepEqual(
+      [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")],
+      ["this machine's", identity],
+    );
+  });
+
+  it("goes on without room for its log, over torn marks, and past a step of the user that leaves a program behind", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/store/address", "10.20.0.9");
+    here.secret(`${secretPrefix}/join`, joinSecret(3600));
+    // A folder in its place refuses each line, as a full disk does.
+    here.write("/var/log/fenestra/bootstrap.log/x", "");
+    here.write("/var/lib/fenestra/done/os", "\0\0\0\0");
+    here.write("/var/lib/fenestra/done/kubelet/x", "");
+    here.write("/opt/fenestra/own/after.sh", "echo agent; /bin/sleep 300 &");
+    here.write("/etc/fenestra/stages.tsv", here.read("/etc/fenestra/stages.tsv").replace("end\n", "after\t43\t0\tonce\nend\n"));
+    here.writeScript(
+      "/opt/fenestra/stages/after.sh",
+      readFileSync(new URL("../../../components/machine/linux/scripts/stages/after.sh", import.meta.url), "utf8"),
+    );
+    const { code, output } = here.run(entry);
+    assert.equal(code, 0, output);
+    assert.match(output, /all stages are done/);
+    assert.equal(here.read("/var/log/fenestra/own-after.log"), "agent\n");
+  });
+
+  it("is not done by a table of stages that was cut at the end of a line", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/etc/fenestra/stages.tsv", "");
+    const { code, output } = here.run(entry);
+    assert.deepEqual([code, /has lost its end/.test(output)], [1, true]);
   });
 
   const faults: readonly (readonly [stage: string, exitCode: number, call: string])[] = [
@@ -355,8 +398,8 @@ describe("bootstrap of a Linux machine", function () {
     assert.deepEqual(
       guard.calls.filter((call) => call.includes("--insert")),
       [
-        "iptables --wait --insert FORWARD 1 --source 10.244.0.0/16 --destination 169.254.169.254/32 --jump DROP",
-        "iptables --wait --insert FORWARD 1 --source 10.244.0.0/16 --destination 168.63.129.16/32 --protocol tcp --match multiport --dports 80,32526 --jump DROP",
+        "iptables --wait 30 --insert FORWARD 1 --source 10.244.0.0/16 --destination 169.254.169.254/32 --jump DROP",
+        "iptables --wait 30 --insert FORWARD 1 --source 10.244.0.0/16 --destination 168.63.129.16/32 --protocol tcp --match multiport --dports 80,32526 --jump DROP",
       ],
     );
   });

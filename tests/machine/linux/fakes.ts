@@ -6,18 +6,24 @@ export const store = "/store";
 /**
  * Commands of a machine, replaced by scripts that note each call in `$STORE/calls` and do just enough for the stages; those of its kernel and
  * disk are the same as in the rehearsal; what systemctl would start is its matter (`rehearsal/machines/systemd.ts`), here the call is only
- * noted. A line of `$STORE/fail` is a regular expression of calls that fail; one of `$STORE/cut` of a call at
- * which the whole run is killed.
+ * noted. A line of `$STORE/fail` is a regular expression of calls that fail, one of `$STORE/hang` of calls that do not come back; one of
+ * `$STORE/cut` of a call at which the whole run is killed. `$STORE/fail-at` and `$STORE/cut-at` hold the number of such a call.
  */
 const preamble = `#!/bin/bash
 STORE=${store}
 call="\${0##*/} $*"
+# scripts.test.ts looks at the limit of kubectl's calls.
+call=\${call/% --request-timeout=*s/}
 if [[ $call == *"--data-binary @"* ]]; then
   sent=\${call##*--data-binary @}
   call="$call $(grep -o '"Name":"[^"]*"' "\${sent%% *}")"
 fi
 printf '%s\\n' "$call" >>"$STORE/calls"
 if [ -s "$STORE/cut" ] && grep -qEf "$STORE/cut" <<<"$call"; then rm "$STORE/cut"; kill -KILL 0; fi
+number=$(wc -l <"$STORE/calls")
+if [ "$(cat "$STORE/cut-at" 2>/dev/null)" = "$number" ]; then kill -KILL 0; fi
+if [ "$(cat "$STORE/fail-at" 2>/dev/null)" = "$number" ]; then exit 1; fi
+if [ -s "$STORE/hang" ] && grep -qEf "$STORE/hang" <<<"$call"; then exec /bin/sleep 600; fi
 if [ -s "$STORE/fail" ] && grep -qEf "$STORE/fail" <<<"$call"; then exit 1; fi
 `;
 
@@ -37,10 +43,12 @@ case "$*" in
 esac`,
   kubectl: `
 case "$*" in
+  *" create --raw "*eviction*) cat >"$STORE/created"; [ ! -e "$STORE/refuse" ] || { cat "$STORE/refuse" >&2; exit 1; } ;;
+  *" delete "*"--filename -"*) cat >"$STORE/deleted" ;;
   *" create "*) cat >"$STORE/created" ;;
   *" apply "*"--filename -"*) cat >"$STORE/applied" ;;
   *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
-  *"get --raw /version") cat "$STORE/version" ;;
+  *"get --raw /version"*) cat "$STORE/version" ;;
   *"get lease"*) cat "$STORE/leader" ;;
   *"get nodes"*) cat "$STORE/nodes" ;;
   *"get certificatesigningrequests"*) cat "$STORE/requests" ;;
@@ -92,7 +100,7 @@ case $url in
   */api/token) echo -n session | answer ;;
   */security-credentials/) echo -n role | answer ;;
   */security-credentials/role) echo '{"AccessKeyId":"AKID","SecretAccessKey":"SECRETKEY","Token":"SESSIONTOKEN"}' | answer ;;
-  */meta-data/instance-id) echo -n i-0123456789abcdef0 | answer ;;
+  */meta-data/instance-id) if [ -e "$STORE/page" ]; then answer <"$STORE/page"; else echo -n i-0123456789abcdef0 | answer; fi ;;
   */placement/availability-zone) echo -n eu-central-1a | answer ;;
   */target-lifecycle-state) [ -e "$STORE/notice" ] || exit 22; cat "$STORE/notice" | answer ;;
   */spot/instance-action) exit 22 ;;

@@ -17,6 +17,7 @@ import type { Sandbox } from "./sandbox.ts";
 function worker(): Sandbox {
   const here = machine(exampleLinuxWorker(spec));
   here.write("/var/lib/fenestra/identity.env", identity);
+  here.write("/etc/kubernetes/kubelet.conf", "");
   return here;
 }
 
@@ -102,25 +103,93 @@ describe("jobs of Linux machines", function () {
   });
 
   describe("a drain", () => {
-    it("moves what can move, deletes what is left in the end, and lets the machine go", () => {
-      const here = worker();
-      here.set({ DRAIN_SECONDS: 0 });
-      // The last thing the script does is to sleep for ever.
-      here.writeScript("/store/on-sleep", "#!/bin/bash\nexit 0\n");
-      here.write("/store/notice", "Terminated");
-      here.write(
-        "/store/pods",
-        "shop\tweb-1\tRunning\tReplicaSet\t\nkube-system\tproxy\tRunning\tDaemonSet\t\nkube-system\tetcd\tRunning\tNode\thash\nshop\tjob-1\tSucceeded\tJob\t\n",
-      );
-      const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
-      assert.equal(code, 0, output);
-      const kubectl = calls.filter((call) => call.startsWith("kubectl")).map((call) => call.replace(/^kubectl --kubeconfig \S+ /, ""));
-      assert.deepEqual(
-        kubectl.filter((call) => /^(cordon|delete)/.test(call)),
-        ["cordon i-0123456789abcdef0", "delete pod --namespace shop web-1 --wait=false"],
-      );
-      assert.equal(calls.filter((call) => call.includes("LifecycleHookName=terminate")).length, 1);
-    });
+    const one = "shop\tweb-1\tRunning\tReplicaSet\t\n";
+    const budget = "Error from server (TooManyRequests): Cannot evict pod as it would violate the pod's disruption budget.";
+    const cases: readonly {
+      readonly title: string;
+      readonly seconds: number;
+      readonly store: Readonly<Record<string, string>>;
+      readonly says: RegExp;
+      readonly evicts: number;
+      readonly deletes?: readonly string[];
+    }[] = [
+      {
+        title: "what can move moves, and what is left in the end is deleted in one call",
+        seconds: 2,
+        store: {
+          pods: `${one}prod\tweb-2\tRunning\tReplicaSet\t\nkube-system\tproxy\tRunning\tDaemonSet\t\nkube-system\tetcd\tRunning\tNode\thash\nshop\tjob-1\tSucceeded\tJob\t\n`,
+          refuse: budget,
+        },
+        says: /web-1 cannot move yet: Error from server[\s\S]*what is left is deleted/,
+        evicts: 2,
+        deletes: ["shop/web-1", "prod/web-2"],
+      },
+      {
+        title: "an API that hangs costs its time, and the cloud is told",
+        seconds: 8,
+        store: { pods: one, hang: "^kubectl" },
+        says: /nobody has said/,
+        evicts: 0,
+      },
+      {
+        title: "a Node that is gone keeps no pod from moving",
+        seconds: 2,
+        store: { pods: one, fail: "cordon" },
+        says: /is not cordoned/,
+        evicts: 1,
+      },
+      {
+        title: "an API that breaks off ends a round",
+        seconds: 2,
+        store: { pods: `${one}${one}`, refuse: "Unable to connect" },
+        says: /cannot move yet/,
+        evicts: 1,
+      },
+    ];
+    for (const { title, seconds, store, says, evicts, deletes } of cases) {
+      it(title, () => {
+        const here = worker();
+        here.set({ DRAIN_SECONDS: seconds });
+        for (const [name, content] of Object.entries({ notice: "Terminated", ...store })) here.write(`/store/${name}`, content);
+        here.writeScript("/store/on-sleep", "#!/bin/bash\n/bin/sleep 1\n");
+        const began = Date.now();
+        const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
+        assert.equal(code, 0, output);
+        assert.match(output, says);
+        assert.ok(Date.now() - began < (seconds + 17) * 1000, `${Date.now() - began} ms`);
+        const evicted = calls.filter((call) => call.includes("/eviction"));
+        assert.ok(evicted.length >= evicts && (evicts > 0 || evicted.length === 0), output);
+        if (deletes !== undefined) {
+          const names = here
+            .read("/store/deleted")
+            .trim()
+            .split("\n")
+            .map((line): { metadata: { namespace: string; name: string } } => JSON.parse(line));
+          assert.deepEqual(
+            names.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
+            deletes,
+          );
+        }
+        assert.equal(
+          calls.filter((call) => /CompleteLifecycleAction.*LifecycleHookName=terminate.*InstanceId=i-0123456789abcdef0/.test(call)).length,
+          1,
+        );
+      });
+    }
+
+    for (const torn of ["", "NODE_NA", "garbage $(touch /store/executed)\n", "\0\0\0\0"]) {
+      it(`asks the cloud where the file of its identity has ${JSON.stringify(torn)}`, () => {
+        const here = worker();
+        here.set({ DRAIN_SECONDS: 2 });
+        here.write("/var/lib/fenestra/identity.env", torn);
+        here.write("/store/notice", "Terminated");
+        here.writeScript("/store/on-sleep", "#!/bin/bash\nexit 0\n");
+        const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
+        assert.equal(code, 0, output);
+        assert.ok(calls.some((call) => /CompleteLifecycleAction.*InstanceId=i-0123456789abcdef0/.test(call)));
+        assert.equal(here.has("/store/executed"), false);
+      });
+    }
 
     it("tells the group in intervals that it goes on, and only while it does", () => {
       const beats = (heartbeat: number): readonly string[] => {
@@ -135,7 +204,9 @@ describe("jobs of Linux machines", function () {
         return calls.flatMap((call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? []);
       };
       const heartbeat = "RecordLifecycleActionHeartbeat";
-      assert.deepEqual(beats(1), [heartbeat, heartbeat, heartbeat, "CompleteLifecycleAction"]);
+      const often = beats(1);
+      assert.ok(often.length >= 4, `${often}`);
+      assert.deepEqual([new Set(often.slice(0, -1)), often.at(-1)], [new Set([heartbeat]), "CompleteLifecycleAction"]);
       assert.deepEqual(beats(0), ["CompleteLifecycleAction"]);
     });
 
@@ -150,21 +221,6 @@ describe("jobs of Linux machines", function () {
       assert.equal(code, 0, output);
       assert.match(output, /the group was not told that the drain goes on/);
       assert.ok(calls.some((call) => call.includes("CompleteLifecycleAction")));
-    });
-
-    it("evicts one pod after the other by the eviction API", () => {
-      const here = worker();
-      here.set({ DRAIN_SECONDS: 30 });
-      here.write("/store/notice", "Terminated");
-      here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
-      here.writeScript("/store/on-sleep", '#!/bin/bash\nrm -f "$(dirname "$0")/pods"\n');
-      const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
-      assert.equal(code, 0, output);
-      assert.equal(calls.filter((call) => call.includes("create --raw /api/v1/namespaces/shop/pods/web-1/eviction")).length, 1);
-      assert.deepEqual(
-        calls.filter((call) => call.includes("delete pod")),
-        [],
-      );
     });
   });
 

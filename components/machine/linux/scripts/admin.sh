@@ -3,7 +3,7 @@
 # Queries of the control plane's jobs to the cluster. Sourced after lib.sh. Whatever a node or the holder of a join secret can write is hostile:
 # it is matched against a strict pattern before a shell or a cloud sees it.
 
-admin() { kubectl --kubeconfig /etc/kubernetes/admin.conf "$@"; }
+admin() { kube admin "$@"; }
 
 # leads: of the control-plane machines only one acts, the one whose controller-manager is the leader. The lease contains the kernel's host name
 # (kubernetes/kubernetes, cmd/kube-controller-manager/app/controllermanager.go: os.Hostname), which may differ from the node's name.

@@ -42,6 +42,7 @@ cloud_identity() {
   id=$(imds instance-id) || return 1
   zone=$(imds placement/availability-zone) || return 1
   NODE_IP=$(imds local-ipv4) || return 1
+  has_form "$id" 'i-[0-9a-f]{8,17}' "$zone" '[a-z]{2}(-[a-z0-9]+)+' "$NODE_IP" '[0-9]{1,3}(\.[0-9]{1,3}){3}' || return 1
   NODE_NAME=$id
   PROVIDER_ID=aws:///$zone/$id
 }
@@ -131,9 +132,9 @@ machine_made() {
 # termination_notice: succeeds when this machine is about to be terminated.
 termination_notice() {
   local target
-  target=$(imds autoscaling/target-lifecycle-state 2>"$scratch/notice") || target=
+  target=$(imds autoscaling/target-lifecycle-state 2>/dev/null) || target=
   if [[ $target == Terminated ]]; then return 0; fi
-  imds spot/instance-action >"$scratch/notice" 2>&1
+  target=$(imds spot/instance-action 2>/dev/null) && [[ $target == '{'* ]]
 }
 
 # draining: restarts the hook's timeout.

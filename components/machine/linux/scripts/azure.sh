@@ -36,6 +36,8 @@ cloud_identity() {
   # A Node's name is lower case; the cloud controller writes the resource group in lower case too
   # (kubernetes-sigs/cloud-provider-azure: convertResourceGroupNameToLower).
   NODE_NAME=${NODE_NAME,,}
+  has_form "$id" '/subscriptions/[^/ ]+/resourceGroups/[^/ ]+/providers/[A-Za-z0-9._/-]+' "$group" '[^/ ]+' "$NODE_NAME" '[a-z0-9-]+' \
+    "$NODE_IP" '[0-9]{1,3}(\.[0-9]{1,3}){3}' || return 1
   PROVIDER_ID=azure://${id/"/$group/"/"/${group,,}/"}
 }
 
@@ -111,7 +113,8 @@ EOF
 
 # scheduled_events [curl arguments...]: the platform's scheduled events. The first call enables the service, and may take two minutes (Azure
 # documentation, scheduled events, "Enable and disable").
-scheduled_events() { metadata --header 'Metadata: true' --max-time 150 "$@" "$imds/scheduledevents?api-version=2020-07-01"; }
+scheduled_events() { metadata --header 'Metadata: true' --max-time "$events_seconds" "$@" "$imds/scheduledevents?api-version=2020-07-01"; }
+events_seconds=150
 
 # own_event: id of the event that terminates this machine. All machines of a set receive all its events (Azure documentation, scheduled events,
 # "Scope"), and each may approve any of them.
@@ -122,15 +125,23 @@ own_event() {
   name=$(imds 'instance/compute/name?api-version=2021-02-01&format=text') || return 1
   python3 -I - "$name" "$events" <<'EOF'
 import json, sys
-name, events = sys.argv[1], json.loads(sys.argv[2])["Events"]
-own = [event["EventId"] for event in events if event["EventType"] in ("Terminate", "Preempt") and name in event["Resources"]]
+try:
+    events = json.loads(sys.argv[2])["Events"]
+    leaves = [event for event in events if event["EventType"] in ("Terminate", "Preempt")]
+    own = [event["EventId"] for event in leaves if sys.argv[1] in event["Resources"]]
+except (ValueError, LookupError, TypeError) as error:
+    sys.exit(f"the scheduled events cannot be read: {error!r}")
 print(*own[:1])
 sys.exit(not own)
 EOF
 }
 
 # termination_notice: succeeds when this machine is about to be terminated.
-termination_notice() { EVENT_ID=$(own_event); }
+termination_notice() {
+  EVENT_ID=$(own_event) && return 0
+  events_seconds=10
+  return 1
+}
 
 # draining: nothing to do, since the time of a notice cannot be extended.
 draining() { :; }

@@ -4,14 +4,17 @@
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
-node() { kubectl --kubeconfig /etc/kubernetes/kubelet.conf "$@"; }
-
 until termination_notice; do sleep "$NOTICE_PAUSE"; done
 log "this machine is about to be taken away; its pods move"
 deadline=$((SECONDS + DRAIN_SECONDS))
 beat=$SECONDS
 
-retry 5 2 node cordon "$NODE_NAME" || log "the node cannot be cordoned; the pods move all the same"
+# within <command...>: a call that takes no longer than what is left, three seconds at most, or the cloud's notice would run out meanwhile.
+within() {
+  local left=$((deadline - SECONDS))
+  KUBE_SECONDS=$((left > 3 ? 3 : left < 1 ? 1 : left)) "$@"
+}
+node() { within kube kubelet "$@"; }
 
 # Pods of this node that can move: namespace and name. A DaemonSet's come back at once, mirror pods belong to the machine.
 movable() {
@@ -20,39 +23,60 @@ movable() {
     awk -F '\t' '$3 != "Succeeded" && $3 != "Failed" && $4 != "DaemonSet" && $5 == "" { print $1 "\t" $2 }'
 }
 
-# evict <namespace> <pod>: refused while a disruption budget does not allow it.
+# evict <namespace> <pod>: refused while a disruption budget does not allow it. Fails when the API has not answered.
 evict() {
-  printf '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"namespace":"%s","name":"%s"}}' "$1" "$2" |
-    node create --raw "/api/v1/namespaces/$1/pods/$2/eviction" --filename - >/dev/null 2>"$scratch/evict"
+  local words
+  words=$(printf '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"namespace":"%s","name":"%s"}}' "$1" "$2" |
+    node create --raw "/api/v1/namespaces/$1/pods/$2/eviction" --filename - 2>&1 >/dev/null) && return 0
+  log "$1/$2 cannot move yet: ${words##*$'\n'}"
+  [[ $words == *'Error from server'* ]]
 }
 
 # heartbeat: reports to the group from time to time that the drain continues, so that the hook's timeout does not cut it short. 0 is never.
 heartbeat() {
   if ((DRAIN_HEARTBEAT == 0 || SECONDS < beat)); then return; fi
-  draining || log "the group was not told that the drain goes on"
   beat=$((SECONDS + DRAIN_HEARTBEAT))
+  FETCH_TIMEOUT=5 draining || log "the group was not told that the drain goes on"
 }
 
-while ((SECONDS < deadline)); do
+# round: one look at the pods and one eviction each. Fails while there are any, or none are known.
+left=unknown
+cordoned=0
+round() {
+  local pods namespace name
   heartbeat
-  if ! left=$(movable); then
-    sleep 2
-    continue
+  # Somebody may have deleted the Node already: its pods move all the same.
+  if ((!cordoned)); then
+    if node cordon "$NODE_NAME" >/dev/null; then cordoned=1; else log "the node is not cordoned; its pods move all the same"; fi
   fi
-  if [[ -z $left ]]; then break; fi
-  while IFS=$'\t' read -r namespace name; do
-    evict "$namespace" "$name" || log "$namespace/$name cannot move yet: $(tail -n 1 "$scratch/evict")"
+  pods=$(movable) || return 1
+  left=$pods
+  if [[ -z $left ]]; then return 0; fi
+  while IFS=$'\t' read -r namespace name && ((SECONDS < deadline)); do
+    evict "$namespace" "$name" || return 1
+    heartbeat
   done <<<"$left"
-  sleep 2
-done
+  return 1
+}
 
-if left=$(movable) && [[ -n $left ]]; then
-  log "the time is over; what is left is deleted"
-  while IFS=$'\t' read -r namespace name; do
-    node delete pod --namespace "$namespace" "$name" --wait=false >/dev/null || log "$namespace/$name cannot be deleted"
-  done <<<"$left"
+# The file with the machine's identity may be torn, and a machine that has not joined has no pods.
+[[ -n ${NODE_NAME:-} ]] || retry 3 1 cloud_identity || log "error: who this machine is cannot be found out"
+if [[ -e /etc/kubernetes/kubelet.conf && -n ${NODE_NAME:-} ]]; then
+  while ((SECONDS < deadline)) && ! round; do sleep 2; done
+  # `round` fails in the last second too, and with no time at all nobody has asked.
+  if [[ $left == unknown ]]; then left=$(movable) || left=unknown; fi
+  case $left in
+    '') log "the pods have moved" ;;
+    unknown) log "the time is over, and nobody has said which pods are left" ;;
+    *)
+      log "the time is over; what is left is deleted"
+      while IFS=$'\t' read -r namespace name; do
+        printf '{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"%s","name":"%s"}}\n' "$namespace" "$name"
+      done <<<"$left" | KUBE_SECONDS=5 kube kubelet delete --wait=false --ignore-not-found --filename - >/dev/null ||
+        log "what is left cannot be deleted"
+      ;;
+  esac
 fi
 retry 10 1 drained || die "the group was not told that this machine may go"
-log "the pods have moved"
 # The unit must not start over for the same notice.
 sleep infinity

@@ -19,6 +19,14 @@ stop() {
   poll 240 quiet || die "the control plane on this machine does not stop"
 }
 
+# start: lets the kubelet have again what `stop` took.
+start() {
+  local manifest
+  for manifest in "$stopped"/*.yaml; do
+    if [[ -e $manifest ]]; then mv -f "$manifest" "$manifests/"; fi
+  done
+}
+
 case ${1:-} in
   --list)
     blob_list "$CLUSTER/"
@@ -28,13 +36,17 @@ case ${1:-} in
     stop
     exit 0
     ;;
+  --start)
+    start
+    log "the control plane on this machine starts with the data that is there"
+    exit 0
+    ;;
 esac
 
 # Names end with the time, so the newest of all members is the last by that part. A copy from before a start has the time of the copy: the database
 # may be of a member that had been away for days.
 snapshot=${1:-$(blob_list "$CLUSTER/" | awk -F / '!/-before-start\.db\.gz$/ { print $NF, $0 }' | sort | tail -n 1 | cut -d' ' -f2)}
 [[ -n $snapshot ]] || die "there is no snapshot in $SNAPSHOT_TARGET; a copy from before a start is only restored by its name, see --list"
-stop
 
 umask 077
 exec 9>"$scratch/snapshots.lock"
@@ -43,13 +55,26 @@ flock 9
 systemctl stop fenestra-bootstrap.service
 work=$state/restore
 data=$(mktemp -d "$ETCD_MOUNT/restore.XXXXXX")
-trap 'rm -rf "$work" "$data"; systemctl start --no-block fenestra-bootstrap.service' EXIT
+# Everything is fetched, checked and unpacked before anything is stopped; what fails after that starts again with the data that was there.
+aside=
+was=$(ls "$stopped" 2>/dev/null || true)
+leave() {
+  rm -rf "$work" "$data"
+  # Also between the two moves: the old data goes back.
+  if [[ ! -e $ETCD_DATA/member && -n $aside && -e $aside ]]; then mv "$aside" "$ETCD_DATA/member"; fi
+  if [[ -z $was ]]; then start; fi
+  systemctl start --no-block fenestra-bootstrap.service
+}
+trap leave EXIT
 rm -rf "$work"
 mkdir "$work"
 FETCH_TIMEOUT=600 blob_get "$snapshot" "$work/snapshot.db.gz"
+free_on() { df --output=avail --block-size 1 "$1" | tail -n 1; }
+# A database unpacks to a multiple of this, and the system needs room too.
+(($(free_on "$work") > 10 * $(stat --format %s "$work/snapshot.db.gz"))) || die "the system disk has no room to unpack $snapshot"
 gunzip "$work/snapshot.db.gz"
 size=$(stat --format %s "$work/snapshot.db")
-free=$(df --output=avail --block-size 1 "$ETCD_MOUNT" | tail -n 1)
+free=$(free_on "$ETCD_MOUNT")
 # The database, and the log that etcd preallocates next to it.
 ((free > size + 2 ** 28)) ||
   die "$ETCD_MOUNT has $free free bytes for $size; remove before-restore.* of earlier restores, or $ETCD_DATA/member if it is of no use"
@@ -61,13 +86,17 @@ if ((size % 512 == 0)); then options+=(--skip-hash-check); fi
 etcdutl snapshot restore "$work/snapshot.db" "${options[@]}" --data-dir "$data/etcd" --name "$ETCD_NAME" \
   --initial-cluster "$ETCD_ALL_MEMBERS" --initial-advertise-peer-urls "https://$MEMBER_ADDRESS:2380" \
   --initial-cluster-token "$snapshot" --bump-revision 1000000000 --mark-compacted
-if [[ -e $ETCD_DATA/member ]]; then mv "$ETCD_DATA/member" "$ETCD_MOUNT/before-restore.$(date -u +%s)"; fi
+stop
+if [[ -e $ETCD_DATA/member ]]; then
+  aside=$ETCD_MOUNT/before-restore.$(date -u +%s)
+  mv "$ETCD_DATA/member" "$aside"
+fi
 mv "$data/etcd/member" "$ETCD_DATA/member"
 
 shopt -s nullglob
 files=("$stopped"/*.yaml)
 if ((${#files[@]} > 0)); then
-  mv "${files[@]}" "$manifests/"
+  start
   # The data may be from before this machine joined, and a kubelet registers its node once in its life (kubernetes: pkg/kubelet/
   # kubelet_node_status.go, registrationCompleted). The bootstrap labels the new node.
   rm -f "$state/done/node"

@@ -45,7 +45,7 @@ if [[ ${1:-} == --before-start ]]; then exit 0; fi
 record() {
   printf '%s\n' 'apiVersion: v1' 'kind: ConfigMap' 'metadata:' '  name: fenestra-etcd-snapshots' '  namespace: kube-system' 'data:' \
     "  $ETCD_NAME: '$(date -u +%Y-%m-%dT%H:%M:%SZ) $name $bytes'" |
-    kubectl --kubeconfig /etc/kubernetes/admin.conf apply --server-side --force-conflicts --field-manager "fenestra-$ETCD_NAME" \
+    kube admin apply --server-side --force-conflicts --field-manager "fenestra-$ETCD_NAME" \
       --filename - >/dev/null
 }
 retry 5 5 record || die "the snapshot is sent, but the cluster cannot be told of it"

@@ -8,12 +8,22 @@ scratch=/run/fenestra
 install -d -m 0755 "$state" "$state/done" "$state/metrics"
 install -d -m 0700 "$scratch"
 
-# shellcheck source=/dev/null
-. /etc/fenestra/machine.env
-if [[ -e $state/identity.env ]]; then
-  # shellcheck source=/dev/null
-  . "$state/identity.env"
-fi
+# values <file> [NAME...]: the variables of a file of NAME=value lines, all or those named. It is read, not executed: of a torn one the whole lines
+# count, and the last has no end.
+values() {
+  local name value
+  while IFS='=' read -r name value; do
+    [[ $name =~ ^[A-Za-z][A-Za-z0-9_]*$ ]] || continue
+    if (($# > 1)) && [[ " ${*:2} " != *" $name "* ]]; then continue; fi
+    if [[ $value == \'*\' ]]; then
+      value=${value:1:-1}
+      value=${value//"'\\''"/"'"}
+    fi
+    printf -v "$name" %s "$value"
+  done < <(tr -d '\0' <"$1")
+}
+values /etc/fenestra/machine.env
+if [[ -f $state/identity.env ]]; then values "$state/identity.env" NODE_NAME PROVIDER_ID NODE_IP; fi
 
 log() { printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" >&2; }
 
@@ -45,17 +55,44 @@ poll() {
   return 1
 }
 
-# put <mode> <path>: writes standard input to the file atomically, so that readers never see half of it.
+# put <mode> <path>: writes standard input to the file atomically, so that readers never see half of it, also after a power failure.
 put() {
-  local temporary
   mkdir -p "${2%/*}"
-  temporary=$(mktemp "$2.XXXXXX")
-  if ! cat >"$temporary"; then
-    rm -f "$temporary"
+  if [[ -d $2 ]]; then rm -rf "$2"; fi
+  if ! { cat >"$2.new" && chmod "$1" "$2.new" && sync "$2.new"; }; then
+    rm -f "$2.new"
     return 1
   fi
-  chmod "$1" "$temporary"
-  mv -f "$temporary" "$2"
+  mv -f "$2.new" "$2"
+}
+
+# kube <name of a kubeconfig> <arguments...>: kubectl with a limit. Its own covers no peer that never speaks TLS, and it asks several times.
+kube() {
+  timeout --foreground --kill-after=2 "$((2 * KUBE_SECONDS))" kubectl --kubeconfig "/etc/kubernetes/$1.conf" "${@:2}" \
+    --request-timeout="${KUBE_SECONDS}s"
+}
+KUBE_SECONDS=30
+
+# has_form <value> <regular expression>...: whether each value has the form it must have: a busy service may answer with a page.
+has_form() {
+  while (($# > 1)); do
+    [[ $1 =~ ^($2)$ ]] || { log "error: '${1:0:80}' is not an answer"; return 1; }
+    shift 2
+  done
+}
+
+# put_back: what a renewal has taken from the kubelet for a moment.
+put_back() {
+  local manifest
+  for manifest in /etc/kubernetes/renewing/*.yaml; do
+    if [[ -e $manifest ]]; then mv -f "$manifest" /etc/kubernetes/manifests/; fi
+  done
+}
+
+# own_script <name>: a script of the user, with a limit. Its output goes to a file: what it leaves running would hold a pipe open for ever.
+own_script() {
+  own_log=/var/log/fenestra/own-$1.log
+  timeout --kill-after=10 1500 bash "/opt/fenestra/own/$1.sh" </dev/null >"$own_log" 2>&1
 }
 
 # fill <template> <mode> <path> <NAME...>: replaces every @NAME@ with the value of the variable. A missing value is an error.

@@ -7,7 +7,7 @@
 umask 077
 work=$(mktemp -d "$scratch/publish.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-admin() { kubectl --kubeconfig /etc/kubernetes/admin.conf --namespace kube-system "$@"; }
+admin() { kube admin --namespace kube-system "$@"; }
 
 stamp() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
 

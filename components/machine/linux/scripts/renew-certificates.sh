@@ -6,6 +6,9 @@
 . /opt/fenestra/etcd.sh
 
 pki=/etc/kubernetes/pki
+# The timer's run and one by hand.
+exec 9>"$scratch/renewal.lock"
+flock 9
 status=0
 for authority in "$pki/ca.crt" "$pki/etcd/ca.crt" "$pki/front-proxy-ca.crt"; do
   if ! openssl x509 -in "$authority" -noout -checkend "$((CA_WARNING_DAYS * 86400))" >/dev/null; then
@@ -23,16 +26,18 @@ valid() {
 # An interrupted run leaves this marker, which says how to go on, and a manifest moved aside.
 begun=$state/renewing
 aside=/etc/kubernetes/renewing
-if [[ ! -e $begun ]]; then
+trap put_back EXIT
+how=$(cat "$begun" 2>/dev/null) || true
+# A marker that says nothing is none: an empty one would be taken for this machine's turn.
+if [[ $how != careful && $how != urgent ]]; then
   if valid "$((RENEW_DAYS * 86400))"; then exit "$status"; fi
   how=careful
   # A minute without the API, should another member be away, beats an outage without end. A single member has no majority to lose.
   if ! valid "$((URGENT_DAYS * 86400))" || [[ $MEMBER_ADDRESSES != *' '* ]]; then how=urgent; fi
   # One machine at a time, and only while all members are well: etcd must not lose its majority. With an expired certificate none is.
   { valid 0 && own_turn; } || [[ $how == urgent ]] || die "the certificates are not renewed now"
-  printf '%s\n' "$how" >"$begun"
+  printf '%s\n' "$how" | put 0600 "$begun"
 fi
-how=$(<"$begun")
 retry 3 5 kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml
 
 # In urgency the other members may have expired.

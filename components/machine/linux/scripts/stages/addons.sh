@@ -4,7 +4,7 @@
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
-admin() { kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout 5s "$@"; }
+admin() { KUBE_SECONDS=5 kube admin "$@"; }
 
 upgraded() {
   local address version oldest

@@ -4,10 +4,8 @@
 . /opt/fenestra/lib.sh
 
 if [[ -e /etc/fenestra/proxy.env ]]; then
-  set -a
-  # shellcheck source=/dev/null
-  . /etc/fenestra/proxy.env
-  set +a
+  values /etc/fenestra/proxy.env
+  export HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy CURL_HOME
 fi
 
 downloads=$state/downloads

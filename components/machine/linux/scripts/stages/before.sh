@@ -5,5 +5,5 @@
 
 if [[ -n ${TIME_ZONE:-} ]]; then timedatectl set-timezone "$TIME_ZONE"; fi
 if [[ -e /opt/fenestra/own/before.sh ]]; then
-  bash /opt/fenestra/own/before.sh || die "beforeJoin of the pool ended with $?"
+  own_script before || die "beforeJoin of the pool ended with $?, see $own_log"
 fi

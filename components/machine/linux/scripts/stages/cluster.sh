@@ -7,13 +7,13 @@ admin=(--config /etc/kubernetes/kubeadm.yaml --kubeconfig /etc/kubernetes/super-
 
 # kubeadm creates the first of these bindings only when it uses admin.conf itself (kubernetes/kubeadm: kubeadm init,
 # EnsureAdminClusterRoleBinding).
-bindings() { kubectl --kubeconfig /etc/kubernetes/super-admin.conf apply --server-side --filename /etc/fenestra/bindings.yaml; }
+bindings() { kube super-admin apply --server-side --filename /etc/fenestra/bindings.yaml; }
 retry 10 1 bindings
 retry 5 2 kubeadm init phase upload-config all "${admin[@]}"
 retry 5 2 kubeadm init phase bootstrap-token "${admin[@]}" --skip-token-print
 # `kubeadm upgrade`, `join` and `reset` would apply one machine's values to all of them.
 note() {
-  kubectl --kubeconfig /etc/kubernetes/super-admin.conf --namespace kube-system annotate configmap kubeadm-config --overwrite \
+  kube super-admin --namespace kube-system annotate configmap kubeadm-config --overwrite \
     "fenestra.dev/note=Each control-plane machine writes its own configuration here. Do not run kubeadm upgrade, join or reset." >/dev/null
 }
 retry 5 2 note

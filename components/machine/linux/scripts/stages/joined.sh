@@ -5,7 +5,7 @@
 
 is_ready() {
   local answer
-  answer=$(kubectl --kubeconfig /etc/kubernetes/kubelet.conf get node "$NODE_NAME" \
+  answer=$(KUBE_SECONDS=5 kube kubelet get node "$NODE_NAME" \
     --output 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>"$scratch/node") && [[ $answer == True ]]
 }
 if ! poll "$NODE_ATTEMPTS" is_ready; then

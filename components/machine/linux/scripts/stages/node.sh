@@ -3,7 +3,7 @@
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
-registered() { kubectl --kubeconfig /etc/kubernetes/admin.conf get node "$NODE_NAME" --output name >"$scratch/node" 2>&1; }
+registered() { kube admin get node "$NODE_NAME" --output name >"$scratch/node" 2>&1; }
 poll "$NODE_ATTEMPTS" registered || die "the kubelet has not registered $NODE_NAME: $(tail -n 1 "$scratch/node")"
 retry 5 2 kubeadm init phase mark-control-plane --config /etc/kubernetes/kubeadm.yaml
 # From here on the kubelet's kubeconfig references the certificate that the kubelet renews.

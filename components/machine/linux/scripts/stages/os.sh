@@ -13,15 +13,15 @@ systemctl try-reload-or-restart systemd-logind.service
 
 swapoff --all
 if grep -Eq '^[^#].*[[:space:]]swap[[:space:]]' /etc/fstab 2>/dev/null; then
-  sed -E 's/^([^#].*[[:space:]]swap[[:space:]].*)$/# \1/' /etc/fstab | put 0644 /etc/fstab
+  text=$(sed -E 's/^([^#].*[[:space:]]swap[[:space:]].*)$/# \1/' /etc/fstab)
+  printf '%s\n' "$text" | put 0644 /etc/fstab
 fi
 
 # A control-plane machine reaches the API on itself: an internal load balancer drops connections back to their sender (kubernetes/kubeadm#1685).
 if [[ -n ${MEMBER_ADDRESS:-} ]]; then
-  {
-    sed '/ # fenestra$/d' /etc/hosts
-    printf '%s %s # fenestra\n' "$MEMBER_ADDRESS" "$API_HOST"
-  } | put 0644 /etc/hosts
+  # The whole text first: a part of it would take the file's place.
+  text=$(sed '/ # fenestra$/d' /etc/hosts)
+  printf '%s\n%s %s # fenestra\n' "$text" "$MEMBER_ADDRESS" "$API_HOST" | put 0644 /etc/hosts
 fi
 
 if [[ -e /etc/systemd/system/fenestra-metadata-guard.service ]]; then

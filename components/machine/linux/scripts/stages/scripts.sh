@@ -3,8 +3,7 @@
 # script is put in place atomically.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
-# shellcheck source=/dev/null
-. /etc/fenestra/scripts.env
+values /etc/fenestra/scripts.env
 
 archive=$scratch/scripts.json
 
