@@ -28,7 +28,13 @@ describe("the collection of logs on a Linux machine", function () {
       secrets.filter((secret) => text.includes(secret)),
       [],
     );
-    for (const kept of ["join: failed after 3 s", "\nlast\n", "big.log: all but the last", "audit.log: not for others", "admin.conf: not for others"])
+    for (const kept of [
+      "join: failed after 3 s",
+      "\nlast\n",
+      "big.log: all but the last",
+      "audit.log: not for others",
+      "admin.conf: not for others",
+    ])
       assert.ok(text.includes(kept), kept);
     assert.equal(text.includes("first\n"), false);
     assert.deepEqual(here.run("stat", "--format", "%a", "/var/lib/fenestra/logs.tar.gz").output, "600\n");

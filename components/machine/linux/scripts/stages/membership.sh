@@ -9,7 +9,7 @@ peer_url=https://$MEMBER_ADDRESS:2380
 
 # decided <state> <members> <why>
 decided() {
-  printf 'ETCD_STATE=%q\nETCD_MEMBERS=%q\n' "$1" "$2" | put 0644 "$state/membership.env"
+  printf 'ETCD_STATE=%s\nETCD_MEMBERS=%s\n' "$1" "$2" | put 0644 "$state/membership.env"
   log "etcd starts with state $1: $3"
   exit 0
 }

@@ -4,8 +4,7 @@
 . /opt/fenestra/lib.sh
 # shellcheck source=../etcd.sh
 . /opt/fenestra/etcd.sh
-# shellcheck source=/dev/null
-. "$state/membership.env"
+values "$state/membership.env"
 
 if [[ $ETCD_STATE == new || $ETCD_ALL_MEMBERS != *,* ]]; then exit 0; fi
 
