@@ -183,11 +183,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
         : content,
     ),
   },
-  "approver-without-domain": {
-    what: "the approver takes the names of instances and not those that the cloud controller on AWS gives their nodes",
-    fails: "serving certificates",
-    ...inObject("Deployment", "kubelet-csr-approver", (text) => text.replace(/\(\\\\\.[^)]+\)\?/, "")),
-  },
   "add-on-without-right": {
     what: "metrics-server may not look for nodes and pods",
     fails: "add-ons: programs",

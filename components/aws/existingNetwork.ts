@@ -112,7 +112,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
             },
           ]),
       // Workers ask for such names themselves. Where an interface is made before its machine, the subnet's setting counts
-      // (hashicorp/terraform-provider-aws#29273), and the approver of kubelet serving certificates refuses other names.
+      // (hashicorp/terraform-provider-aws#29273), and the node controller gives no serving certificate for other names.
       ...(role === "controlPlane"
         ? [
             {

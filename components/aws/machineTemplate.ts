@@ -86,7 +86,7 @@ export function machineTemplate(args: MachineTemplateArgs) {
       // A tag key with a slash, as the cluster's own has, makes every launch fail otherwise (kubernetes/cloud-provider-aws#762).
       instanceMetadataTags: "disabled",
     },
-    // The approver of kubelet serving certificates requires a DNS name that begins with the node's name, the instance id. Where the interface
+    // The private DNS name begins with the node's name, the instance id. Where the interface
     // exists already, the subnet's setting counts and not this one (hashicorp/terraform-provider-aws#29273).
     privateDnsNameOptions: { hostnameType: "resource-name", enableResourceNameDnsARecord: true },
     updateDefaultVersion: true,

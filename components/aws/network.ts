@@ -152,7 +152,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
           availabilityZone: plan.zone,
           cidrBlock,
           mapPublicIpOnLaunch: false,
-          // The approver of kubelet serving certificates requires a DNS name that begins with the node's name, the instance id.
+          // The private DNS name begins with the node's name, the instance id.
           privateDnsHostnameTypeOnLaunch: "resource-name",
           enableResourceNameDnsARecordOnLaunch: true,
           tags: { ...this.#tags(`${role}-${zoneSuffix(plan.zone)}`), ...tags },

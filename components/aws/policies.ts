@@ -219,17 +219,21 @@ export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneP
     },
     { Sid: "ListEtcdSnapshots", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [buckets.snapshots] },
     {
-      // The approver of first certificates checks whether a name is that of a new worker.
-      Sid: "KnowWorkers",
+      // What the node controller knows of machines, their groups and rolls.
+      Sid: "KnowMachines",
       Effect: "Allow",
-      Action: ["ec2:DescribeInstances"],
+      Action: ["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "ec2:DescribeInstances"],
       Resource: ["*"],
     },
     {
-      // The watcher marks machines whose nodes stay NotReady as unhealthy, so that their group replaces them.
-      Sid: "ReplaceDeadNodes",
+      // The node controller has a group replace one machine, wait for one that joins, and start a roll again that came to nothing.
+      Sid: "LookAfterGroups",
       Effect: "Allow",
-      Action: ["autoscaling:SetInstanceHealth"],
+      Action: [
+        "autoscaling:RecordLifecycleActionHeartbeat",
+        "autoscaling:StartInstanceRefresh",
+        "autoscaling:TerminateInstanceInAutoScalingGroup",
+      ],
       Resource: [groupArn(scope, "*")],
       Condition: ownedResource(scope.cluster),
     },

@@ -72,6 +72,7 @@ export function ownedRequest(cluster: string): Condition {
 export const unscopedActions: readonly string[] = [
   "autoscaling:DescribeAutoScalingGroups",
   "autoscaling:DescribeAutoScalingInstances",
+  "autoscaling:DescribeInstanceRefreshes",
   "autoscaling:DescribeLaunchConfigurations",
   "autoscaling:DescribeScalingActivities",
   "autoscaling:DescribeTags",

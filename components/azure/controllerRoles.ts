@@ -3,7 +3,7 @@ import type { ClusterResourceGroup } from "./resourceGroup.ts";
 import type { Grant } from "./roles.ts";
 
 /**
- * What the cloud controller, the disk driver, the autoscaler and the watcher of dead nodes do in Azure: on the cluster's own resource
+ * What the cloud controller, the disk driver, the autoscaler and the node controller do in Azure: on the cluster's own resource
  * group only, and never with Contributor, which may also read and change the vaults and the storage account. Creating a scale set
  * also requires the right to assign its identity; each pool grants that for its own.
  */

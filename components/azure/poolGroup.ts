@@ -56,10 +56,8 @@ export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, 
       return [
         "Azure updates machines in place, with their old custom data, when the quota has no room for one more: raise it for",
         `${pool.size.name} in ${spec.region}, then for one node after the other: kubectl drain NODE --ignore-daemonsets`,
-        // Only a mark of the last hour lets a machine that is not new have the name of its node again (approve-nodes.sh).
-        '--delete-emptydir-data; kubectl --namespace kube-system patch configmap fenestra-replaced --type merge --patch "{\\"data\\":{\\"NODE\\":\\"$(date +%s)\\"}}";',
-        // The older --instance-id reimages all machines in version 2.45 (Azure/azure-cli#25477).
-        `az vmss reimage ${set} --instance-ids ID`,
+        // A machine that is given a new disk keeps its identity, and nobody gives it another certificate.
+        `--delete-emptydir-data; az vmss delete-instances ${set} --instance-ids ID, and then az vmss scale ${set} --new-capacity ${groupSize(pool).desiredCapacity}`,
         ids.length === 0 ? "" : `(${ids.join(", ")})`,
       ]
         .join(" ")

@@ -88,8 +88,7 @@ export const addonsSchema = z
     guardRails: switchOn(
       "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods, the control plane and addresses that a Service chooses are kept to allowed namespaces, and gMSA accounts to where they are checked.",
     ),
-    csrApprover: switchOn("Approves the kubelets' serving certificates. Without it nobody does, and logs, exec and metrics fail."),
-    metricsServer: switchOn("Metrics for kubectl top and the horizontal autoscaler; needs csrApprover."),
+    metricsServer: switchOn("Metrics for kubectl top and the horizontal autoscaler."),
     exporters: switchOff("Prometheus exporters for Linux and Windows nodes."),
     serviceMonitors: switchOff("ServiceMonitor objects for the exporters; needs the Prometheus operator's CRD in the cluster."),
     nodeProblemDetector: switchOff(

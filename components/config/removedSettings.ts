@@ -7,4 +7,5 @@ export const removedSettings: Readonly<Record<string, string>> = {
   "addons.logs.windowsCollector": "remove it: the lock file has the collector for Windows with its digest",
   "addons.gmsa.plugin": "remove it: the lock file has Azure's plug-in; on AWS pin an image that has it",
   "registryAccess.plugin": "remove it: the lock file has the plug-ins with their digests",
+  "addons.csrApprover": "remove it: the node controller on the control plane gives kubelets their serving certificates",
 };

@@ -10,6 +10,7 @@ import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import { certificate, cidr, exampleCertificate, lowerCaseName, nameForm } from "./forms.ts";
 import { controlPlaneDiskFields, iamSchema, machineFields } from "./machineSchema.ts";
 import { networkSchema } from "./networkSchema.ts";
+import { repairSchema } from "./repairSchema.ts";
 
 const httpUrl = z.url({ protocol: /^https?$/ }).meta({
   patternErrorMessage: "an http or https URL",
@@ -210,6 +211,7 @@ export const stackSchema = z.strictObject({
   access: accessSchema.prefault({}),
   secretsEncryption: encryptionSchema.optional(),
   addons: addonsSchema.prefault({}),
+  repair: repairSchema.prefault({}),
   iam: iamSchema,
   mirror: mirrorSchema.prefault({}),
   registryAccess: registryAccessSchema.optional(),

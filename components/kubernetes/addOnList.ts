@@ -2,13 +2,13 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { AddOnEntry, InClusterValues } from "./addOnEntry.ts";
 import { autoscaler } from "./addOns/autoscaler.ts";
 import { cloudController } from "./addOns/cloudController.ts";
-import { csrApprover } from "./addOns/csrApprover.ts";
 import { exporters } from "./addOns/exporters.ts";
 import { gmsa } from "./addOns/gmsa.ts";
 import { logs } from "./addOns/logs.ts";
 import { metricsServer } from "./addOns/metrics.ts";
 import { monitoring } from "./addOns/monitoring.ts";
 import { networking } from "./addOns/networking.ts";
+import { nodeController } from "./addOns/nodeController.ts";
 import { nodeProblemDetector } from "./addOns/nodeProblemDetector.ts";
 import { signIn } from "./addOns/signIn.ts";
 import { smb } from "./addOns/smb.ts";
@@ -25,7 +25,7 @@ export const addOnList = inOrder([
   signIn,
   networking,
   cloudController,
-  csrApprover,
+  nodeController,
   storage,
   smb,
   guardRails,

@@ -8,7 +8,6 @@ import { otherReleases } from "../model/releases.ts";
  */
 const versions = {
   "ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector-contrib": otherReleases["otelcol-contrib"],
-  "ghcr.io/postfinance/kubelet-csr-approver": "1.2.15",
   "ghcr.io/prometheus-community/windows-exporter": "0.31.6",
   "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image": "1.0.0",
   "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-controller-manager": "1.36.2",

@@ -42,7 +42,7 @@ export interface ScriptsObject extends ScriptsReference {
  * outputs of other resources, and the set of objects must be known before those.
  */
 export function isFetched({ path }: PayloadFile): boolean {
-  return !firstFiles.has(path) && !isTrustFile({ path }) && (path.endsWith(".sh") || !path.startsWith("/"));
+  return !firstFiles.has(path) && !isTrustFile({ path }) && (/\.(sh|py)$/.test(path) || !path.startsWith("/"));
 }
 
 /** The files of a payload that do not fit into its user data. */

@@ -74,6 +74,8 @@ export interface ClusterSpec extends NodeSettings {
   /** Rights in the cloud for pods; `undefined` when there are none. */
   readonly workloadIdentity: WorkloadIdentitySpec | undefined;
   readonly addons: AddOns;
+  /** When machines of pools are replaced by themselves. Minutes, percent of machines. */
+  readonly repair: StackConfig["repair"];
   /** Reasons for findings of the plan that are accepted, by the names of the findings. */
   readonly acknowledge: Readonly<Record<string, string>>;
 }

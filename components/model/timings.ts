@@ -7,12 +7,6 @@
 export const joinSeconds = { linux: 900, windows: 2400 } as const;
 
 /**
- * Age in seconds at which a machine has either joined or been replaced by its group: only younger ones get a first certificate. Longer than
- * `joinSeconds` of both systems.
- */
-export const newMachineSeconds = 3600;
-
-/**
  * Minutes that the cluster autoscaler waits for the node of a machine it requested. A Windows node needs about ten minutes and a reboot, so the
  * autoscaler's default of 15 would give up.
  */

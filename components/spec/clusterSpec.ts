@@ -81,6 +81,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     secretsEncryption: config.secretsEncryption ?? { keys: [firstEncryptionKey] },
     workloadIdentity: workloadIdentity(config),
     addons: addOns(config),
+    repair: config.repair,
     iam: config.iam,
     mirror: config.mirror,
     registryAccess: registryAccess(config),

@@ -4,7 +4,6 @@ import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { requireMinorFacts } from "../../components/model/releases.ts";
-import { servingSigner } from "../clouds/csrApprover.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { auditEventOf, auditLogs, inMachines } from "../cluster/inspect.ts";
 import { waitFor } from "../host/processes.ts";
@@ -15,10 +14,13 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 /** Longest that a program takes to end when something is wrong with its start, in milliseconds: without a probe it counts as ready at once. */
 const settledMs = 10_000;
 
+/** Signer of serving certificates; nobody but the node controller approves its requests. */
+const servingSigner = "kubernetes.io/kubelet-serving";
+
 /** Every kubelet gets the serving certificates that it asks for: before and after the cloud controller has named its machine. */
 export const servingCertificates: RehearsalCheck = {
   id: "serving certificates",
-  title: "the certificates that kubelets ask for fit the rules that the program gives the approver",
+  title: "the node controller gives each kubelet the serving certificates that it asks for, and refuses none",
   run: async ({ api, linuxWorkers, note }) => {
     const requests = async () =>
       (await api.certificates.listCertificateSigningRequest()).items.filter(({ spec }) => spec.signerName === servingSigner);

@@ -48,7 +48,7 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
  */
 export function acceptanceChecks(
   pools: readonly ExpectedPool[],
-  { samples, csrApprover, release }: Pick<AddOns, "samples" | "csrApprover"> & { readonly release: string },
+  { samples, release }: Pick<AddOns, "samples"> & { readonly release: string },
   gates: readonly string[],
   lab: ControlPlaneLab,
   later: readonly RehearsalCheck[],
@@ -72,7 +72,7 @@ export function acceptanceChecks(
     ...pools.flatMap(poolChecks),
     ...secretChecks,
     objectsAccepted,
-    ...(csrApprover ? [servingCertificates] : []),
+    servingCertificates,
     ...onNodes(
       workloadsCheck({ beforeProbes: true }),
       daemonSetNodes,

@@ -1,7 +1,8 @@
+import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { ports } from "../../components/model/ports.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
-import { apiFor, kubeconfig } from "../cluster/api.ts";
+import { type Api, apiFor, kubeconfig } from "../cluster/api.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { auditLogs, inMachines } from "../cluster/inspect.ts";
 import { waitFor } from "../host/processes.ts";
@@ -11,6 +12,14 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
+
+const pageSchema = z.object({ pools: z.record(z.string(), z.object({ ready: z.number() })) });
+
+/** What the node controller shows (components/nodeController/program/status.py); nothing before its first round. */
+async function machinesPage(api: Api): Promise<z.output<typeof pageSchema>> {
+  const { items } = await api.core.listNamespacedConfigMap({ namespace: "kube-system", fieldSelector: "metadata.name=fenestra-machines" });
+  return pageSchema.parse(JSON.parse(items[0]?.data?.status ?? '{"pools":{}}'));
+}
 
 /** Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the network that it has. */
 export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly RehearsalCheck[] {
@@ -112,16 +121,35 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
       },
     },
     {
-      id: "watcher of dead nodes",
-      title: "the job that gives dead nodes back to the cloud runs on every control-plane machine, and one of them acts",
+      id: "node controller",
+      title: "the node controller knows every machine, one leads, and one that is killed is followed",
       limitMs: limitsMs.steps,
-      run: async ({ api }) => {
-        for (const index of lab.indices) await lab.script(index, "replace-notready.sh");
-        const { data } = await api.core.readNamespacedConfigMap({
-          name: "fenestra-replaced",
-          namespace: "kube-system",
+      run: async ({ api, cloud, note }) => {
+        const names = cloud.machines.flatMap(({ group }) => group?.name ?? []);
+        const wanted = Object.fromEntries(names.map((name) => [name, names.filter((other) => other === name).length]));
+        await waitFor(
+          "the node controller to find every machine of the pools well",
+          async () => {
+            const { pools } = await machinesPage(api);
+            return Object.entries(wanted).every(([name, count]) => pools[name]?.ready === count);
+          },
+          { timeoutMs: limitsMs.steps, intervalMs: 500 },
+        );
+        const lease = { name: "fenestra-node-controller", namespace: "kube-system" };
+        const holder = async () => (await api.coordination.readNamespacedLease(lease)).spec?.holderIdentity ?? "";
+        const first = await holder();
+        const nodeOf = new Map(lab.indices.map((index) => [lab.member(index).machine.id, index]));
+        const leader = nodeOf.get(first.split("_")[0] ?? "");
+        if (leader === undefined) throw new Error(`${first} is no control-plane machine`);
+        const { code } = await lab
+          .machine(leader)
+          .run(["pkill", "--signal", "KILL", "--full", "^/usr/bin/python[3] .*/opt/fenestra/node-controller"]);
+        expectEqual(code, 0, "exit code of pkill");
+        await waitFor("another one to lead", async () => ![first, ""].includes(await holder()), {
+          timeoutMs: limitsMs.steps,
+          intervalMs: 500,
         });
-        expectEqual(data ?? {}, {}, "nodes that were given back");
+        note(`${Object.keys(wanted).length} pools; after ${first} came ${await holder()}`);
       },
     },
   ];

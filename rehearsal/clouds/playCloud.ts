@@ -3,12 +3,11 @@ import type { Network } from "../host/network.ts";
 import type { CloudSimulation } from "./cloud.ts";
 import { initialiseNodes, removeGoneNodes } from "./cloudController.ts";
 import { giveBalancers, provideVolumes } from "./controllers.ts";
-import { approveServing } from "./csrApprover.ts";
 import { answerForWebhook } from "./webhooks.ts";
 
 /**
- * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, serving
- * certificates, the gMSA webhook, new nodes and gone ones.
+ * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, the gMSA webhook, new
+ * nodes and gone ones.
  */
 export function playCloud(api: Api, cloud: CloudSimulation, network: Network): void {
   const kind = cloud.machines[0]?.cloud;
@@ -17,7 +16,6 @@ export function playCloud(api: Api, cloud: CloudSimulation, network: Network): v
     if (!answersForWebhook) answersForWebhook = await answerForWebhook(api, network);
     if (kind !== undefined) await giveBalancers(api, kind);
     await provideVolumes(api);
-    await approveServing(api);
     await initialiseNodes(api, cloud.machines.map(cloud.instance));
     await removeGoneNodes(api, cloud.machines.map(cloud.instance));
   };

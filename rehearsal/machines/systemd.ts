@@ -25,6 +25,11 @@ const unitFolders = ["/etc/systemd/system", "/usr/local/lib/systemd/system"];
 /** Verbs that do nothing here but read the units again, as systemctl(1) has it for those that change how units are enabled. */
 const reloads = new Set(["daemon-reload", "mask", "unmask", "preset"]);
 
+/** Whether a program sends datagrams of sd_notify(3) itself: there is no socket for them here, so it counts as ready once it runs. */
+function speaksItself(unit: Unit): boolean {
+  return setting(unit, "Service", "NotifyAccess") === "main";
+}
+
 /** The part of systemd that a machine's payload uses: it reads the payload's own unit files and runs their commands in the machine. */
 export class Systemd {
   readonly #options: SystemdOptions;
@@ -106,7 +111,7 @@ export class Systemd {
     const ready = new Promise<number>((resolve) => this.#starting.set(name, () => resolve(0)));
     const ended = this.#run(name, unit);
     if (type === "oneshot") return await ended;
-    return type === "notify" ? await Promise.race([ready, ended]) : 0;
+    return type === "notify" && !speaksItself(unit) ? await Promise.race([ready, ended]) : 0;
   }
 
   /** A service of Type=notify says that it is ready, sd_notify(3). */
@@ -147,7 +152,7 @@ export class Systemd {
         logFile: this.logFile(name),
         env: {
           ...(await this.#environment(unit)),
-          ...(setting(unit, "Service", "Type") === "notify" ? { NOTIFY_SOCKET: name } : {}),
+          ...(setting(unit, "Service", "Type") === "notify" && !speaksItself(unit) ? { NOTIFY_SOCKET: name } : {}),
         },
       });
       this.#running.set(name, process);

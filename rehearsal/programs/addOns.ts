@@ -39,7 +39,7 @@ export interface AddOnProgram {
 }
 
 /**
- * Programs that `--real-add-ons` runs. Of what is missing, most has no module of the image's version that every module proxy serves: kubelet-csr-approver,
+ * Programs that `--real-add-ons` runs. Of what is missing, most has no module of the image's version that every module proxy serves:
  * cluster-autoscaler, the cloud controller of AWS, azuredisk, smbplugin, the gMSA webhook, node-driver-registrar, livenessprobe.
  */
 export const addOnPrograms: readonly AddOnProgram[] = [

@@ -211,13 +211,11 @@ describe("a control-plane machine", () => {
   });
 
   it("gives back machines of this cluster only", () => {
-    const call = (context: Record<string, string>): Call => ({
-      action: "autoscaling:SetInstanceHealth",
-      resource: group("demo-linux"),
-      context,
-    });
-    assert.equal(allows([machine], call(owned)), true);
-    assert.equal(allows([machine], call(foreign)), false);
+    for (const action of ["TerminateInstanceInAutoScalingGroup", "StartInstanceRefresh", "RecordLifecycleActionHeartbeat"]) {
+      const call = (context: Record<string, string>): Call => ({ action: `autoscaling:${action}`, resource: group("demo-linux"), context });
+      assert.equal(allows([machine], call(owned)), true, action);
+      assert.equal(allows([machine], call(foreign)), false, action);
+    }
   });
 });
 

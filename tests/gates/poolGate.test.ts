@@ -106,7 +106,7 @@ describe("the gate behind a pool", () => {
       assert.match(error.message, /quota has no room for one more: raise it for \S+ in westeurope/);
       assert.match(
         error.message,
-        /az vmss reimage --resource-group \S+ --name azure-prod-win25 --instance-ids ID \(win2500000z is 35, win25000010 is 36\)\n/,
+        /az vmss delete-instances --resource-group \S+ --name azure-prod-win25 --instance-ids ID, and then az vmss scale .* --new-capacity \d+ \(win2500000z is 35, win25000010 is 36\)\n/,
       );
       return true;
     });

@@ -213,12 +213,12 @@ describe("switches", () => {
       assert.ok(row !== undefined);
       return planOf(row.spec).map(({ name }) => name);
     };
-    assert.deepEqual(names("aws-dev, everything off"), ["runtime-classes", "networking"]);
+    assert.deepEqual(names("aws-dev, everything off"), ["runtime-classes", "networking", "node-controller"]);
     assert.deepEqual(names("aws-dev"), [
       "runtime-classes",
       "networking",
       "cloud-controller",
-      "csr-approver",
+      "node-controller",
       "storage",
       "guard-rails",
       "metrics-server",
@@ -228,7 +228,7 @@ describe("switches", () => {
       "runtime-classes",
       "networking",
       "cloud-controller",
-      "csr-approver",
+      "node-controller",
       "storage",
       "smb",
       "guard-rails",

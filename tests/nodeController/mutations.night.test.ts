@@ -42,12 +42,6 @@ const mutations: readonly (readonly [module: string, tests: string, from: string
   ["controller", "controller", 'left = "a node" if self.api.has_node(request.node) else ""', 'left = ""'],
   ["controller", "controller", "self.memory, self.listing, self.round_at, self.given, self.held = Memory(), None, None, {}, {}", "pass"],
   ["controller", "controller", "return action.machine is not None or self.cloud.gone(action.node)", "return True"],
-  [
-    "controller",
-    "controller",
-    "        self.board.load()",
-    '        self.board.item = self.board.item or self.api.data(status.STATUS) or {"metadata": {"name": status.STATUS}}',
-  ],
   ["lease", "controller", "self.clock.own() - self.renewed < SAFE", "True"],
   ["lease", "controller", "now - self.changed < DURATION", "False"],
   ["lease", "controller", "            self.renewed = None\n            return", "            return"],

@@ -191,6 +191,8 @@ class Cloud:
             machines, problems = [one for one in machines if one.zone != "a"], ("zone a",)
         if self.mode == "omits":
             machines = [one for one in machines if world.random.random() < 0.5]
+        if self.mode == "hides":
+            machines = [one for one in machines if one.id != min(world.machines)]
         if self.mode == "empty":
             machines = []
         # What was terminated long ago is listed no more.
@@ -369,6 +371,20 @@ class Whole(unittest.TestCase):
         world.machines[ghost.id] = ghost
         settle(world, [lead], 12)
         self.assertEqual(world.requests[mine]["status"]["conditions"][0]["type"], "Approved")
+
+    def test_a_machine_that_lists_leave_out_for_good_is_asked_for_by_itself(self):
+        world = World(7, False)
+        lead = controller(world, "cp-0_1")
+        settle(world, [lead], 30)
+        for _ in range(20):
+            world.clock.at += 6
+            lead.cloud.mode = "hides"
+            turn(world, lead)
+        before = dict(world.nodes)
+        for _ in range(150):
+            world.clock.at += 6
+            turn(world, lead)
+        self.assertEqual(world.nodes, before)
 
     def test_an_answer_that_was_lost_is_asked_for_again(self):
         world = World(3, False)

@@ -113,7 +113,6 @@ describe("findings", () => {
       input({ region: "eu-west-9", network: { zones: ["eu-west-9a", "eu-west-9b", "eu-west-9c"], nat: "perZone" } }),
       [`warning region-unknown ${key("region")}`],
     ],
-    [input({ addons: { csrApprover: false } }), [`warning metrics-without-approver ${key("addons.csrApprover")}`]],
     [input({ addons: { cloudController: false } }), [`warning no-cloud-controller ${key("addons.cloudController")}`]],
     [input({ addons: { autoscaler: true } }), [`warning autoscaler-without-pool ${key("addons.autoscaler")}`]],
     [input({ addons: { serviceMonitors: true } }), [`warning service-monitor-definition ${key("addons.serviceMonitors")}`]],

@@ -1,38 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { approverRules } from "../../components/kubernetes/addOns/csrApprover.ts";
 import { addOnImages } from "../../components/kubernetes/images.ts";
-import { denial, type ServingRequest } from "../../rehearsal/clouds/csrApprover.ts";
 import { addOnFiles, addOnPrograms, moduleOf, programOf } from "../../rehearsal/programs/addOns.ts";
-import { exampleSpec } from "../support/stacks.ts";
-
-describe("the fake of kubelet-csr-approver", () => {
-  const spec = exampleSpec("aws-dev");
-  const { nodeName, networks, maxDnsNames } = approverRules(spec);
-  const settings = { regex: new RegExp(nodeName), networks, dnsNames: maxDnsNames, seconds: 31_622_400 };
-  const id = "i-0123456789abcdef0";
-  const user = `system:node:${id}`;
-  const address = (networks[0] ?? "").replace(/\d+\/\d+$/, "10");
-  const request = { username: user, commonName: user, dnsNames: [id], ipAddresses: [address], seconds: 0 };
-  const rows: readonly (readonly [Partial<ServingRequest>, string | undefined])[] = [
-    [{}, undefined],
-    [{ dnsNames: [`${id}.${spec.region}.compute.internal`] }, undefined],
-    [{ username: "system:serviceaccount:x:y" }, "the user is system:serviceaccount:x:y"],
-    [{ dnsNames: [], ipAddresses: [] }, "it names neither an IP address nor a DNS name"],
-    [{ commonName: "system:node:other" }, "its common name is system:node:other"],
-    [{ dnsNames: [id, id, id] }, "it has 3 DNS names, 2 are allowed"],
-    [{ dnsNames: ["ip-10-0-0-1"] }, "ip-10-0-0-1 does not begin with the node's name"],
-    [{ dnsNames: [`${id}.evil`] }, `${id}.evil does not fit ${settings.regex.source}`],
-    [{ ipAddresses: ["192.0.2.1"] }, `192.0.2.1 lies in none of ${networks.join(", ")}`],
-    [{ seconds: 40_000_000 }, "it asks for 40000000 s, 31622400 are allowed"],
-  ];
-
-  for (const [change, reason] of rows) {
-    it(`answers ${JSON.stringify(change)} with ${reason ?? "its approval"}`, () => {
-      assert.equal(denial({ ...request, ...change }, settings), reason);
-    });
-  }
-});
 
 describe("programs of add-ons", () => {
   it("are in the table of the documentation", () => {

@@ -16,7 +16,19 @@ function machine(id: string, address: string, role: string): AwsMachine {
   const zone = `${region}a`;
   const tags = { "kubernetes.io/cluster/dev": "owned", "aws:autoscaling:groupName": `dev-${role}` };
   const launched = new Date(0);
-  const is = { id, zone, region, address, instanceType: "m7i.large", role, credentials, tags, launched };
+  const is = {
+    id,
+    zone,
+    region,
+    address,
+    instanceType: "m7i.large",
+    role,
+    credentials,
+    tags,
+    launched,
+    group: `dev-${role}`,
+    windows: false,
+  };
   return { ...is, lifecycleState: "InService" };
 }
 
@@ -63,6 +75,7 @@ export function start() {
     objects: new Map(),
     lifecycle: new LifecycleActions(),
     calls: [],
+    groups: () => [],
     groupArn: (name) => (name === "dev-linux" ? groupArn : ""),
   };
   const handle = awsApi(cloud);

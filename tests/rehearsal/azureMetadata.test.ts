@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { textOf } from "../../plan/program/values.ts";
 import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";
-import { Caller, codeOf, documentOf, start, vaultAudience } from "./azureCaller.ts";
+import { Caller, codeOf, documentOf, start } from "./azureCaller.ts";
 import { azureCluster, group, subscription } from "./azureCluster.ts";
 
 describe("Azure's metadata service", () => {
@@ -91,21 +91,6 @@ describe("Azure's metadata service", () => {
   });
 });
 
-describe("Azure's resource manager", () => {
-  const instance = `${group.replace("Dev-RG", "dev-rg")}/providers/Microsoft.Compute/virtualMachineScaleSets/dev-linux/virtualMachines/1`;
-  const url = `https://management.azure.com${instance}/reimage?api-version=2024-07-01`;
-
-  it("gives a machine a new system disk when the control plane asks, and not when a worker does", async () => {
-    const { controlPlane, worker } = start();
-    const audience = "https://management.azure.com";
-    assert.equal((await controlPlane.call("POST", url, await controlPlane.token(audience))).status, 202);
-    const gone = url.replace("virtualMachines/1", "virtualMachines/7");
-    assert.deepEqual(codeOf(await controlPlane.call("POST", gone, await controlPlane.token(audience))), [404, "NotFound"]);
-    assert.deepEqual(codeOf(await worker.call("POST", url, await worker.token(audience))), [403, "AuthorizationFailed"]);
-    assert.deepEqual(codeOf(await worker.call("POST", url, await worker.token(vaultAudience))), [401, "AuthenticationFailed"]);
-  });
-});
-
 describe("Azure's resource manager, asked who a machine is", () => {
   const url = (number: number) =>
     `https://management.azure.com${group.toLowerCase()}/providers/Microsoft.Compute/virtualMachineScaleSets/dev-linux/virtualMachines/${number}?api-version=2024-07-01`;
@@ -118,5 +103,21 @@ describe("Azure's resource manager, asked who a machine is", () => {
     assert.match(JSON.stringify(properties), /"computerName":"linux000001".*"timeCreated":"[\d-]{10}T[\d:]{8}\.\d{7}\+00:00"/);
     assert.deepEqual(codeOf(await controlPlane.call("GET", url(7), token)), [404, "NotFound"]);
     assert.deepEqual(codeOf(await worker.call("GET", url(1), await worker.token(audience))), [403, "AuthorizationFailed"]);
+  });
+
+  it("lists machines and their addresses to the control plane, in pages, and nothing to a worker", async () => {
+    const { controlPlane, worker } = start();
+    const audience = "https://management.azure.com";
+    const sets = `https://management.azure.com${group.toLowerCase()}/providers/Microsoft.Compute/virtualMachineScaleSets`;
+    const token = await controlPlane.token(audience);
+    const list = async (path: string) =>
+      JSON.stringify(documentOf(await controlPlane.call("GET", `${path}?api-version=2024-07-01`, token)));
+    assert.match(await list(sets), /"name":"dev-linux","sku":\{"capacity":2\}/);
+    assert.match(await list(`${sets}/dev-linux/virtualMachines`), /"instanceId":"1".*"vmId":"[0-9a-f-]{36}"/);
+    assert.match(await list(`${sets}/dev-linux/networkInterfaces`), /VIRTUALMACHINES\/1.*"privateIPAddress":"[\d.]+"/);
+    assert.deepEqual(codeOf(await worker.call("GET", `${sets}?api-version=2024-07-01`, await worker.token(audience))), [
+      403,
+      "AuthorizationFailed",
+    ]);
   });
 });

@@ -14,7 +14,6 @@ const own = ["components/aws", "components/azure", "components/model/cloudFacts"
 const comparisons: Readonly<Record<string, string>> = {
   "components/kubernetes/addOns/autoscaler.ts": "flags of one program on two clouds",
   "components/kubernetes/addOns/cloudController.ts": "two programs",
-  "components/kubernetes/addOns/csrApprover.ts": "how nodes are named",
   "components/kubernetes/addOns/gmsa.ts": "what two plug-ins read",
   "components/kubernetes/addOns/storage.ts": "two drivers",
   "components/machine/cloudAccess.ts": "the one place that tells two kinds of access apart",

@@ -61,7 +61,7 @@ export const servingCertificatesCheck: VerifyCheck = {
       {
         signal,
         intervalMs: 2_000,
-        lookAt: "kubectl get csr; kubectl -n kube-system logs deployment/kubelet-csr-approver",
+        lookAt: "kubectl get csr; kubectl -n kube-system get configmap fenestra-machines --output yaml",
       },
     );
     if (approved === 0) throw new CheckSkipped("no node has asked for a serving certificate within the time that requests are kept");

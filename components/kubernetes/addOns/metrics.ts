@@ -14,7 +14,6 @@ import {
   systemLabels,
 } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
-import { csrApprover } from "./csrApprover.ts";
 import { networking } from "./networking.ts";
 
 const account: Account = { name: "metrics-server", namespace: "kube-system" };
@@ -22,14 +21,14 @@ const account: Account = { name: "metrics-server", namespace: "kube-system" };
 /** metrics-server. */
 export const metricsServer: AddOnEntry = {
   name: "metrics-server",
-  after: [networking, cloudController, csrApprover],
+  after: [networking, cloudController],
   settings: ["metricsServer"],
   manifests: metricsServerManifests,
 };
 
 /**
  * metrics-server for `kubectl top` and the horizontal autoscaler, on both systems: Windows kubelets serve /metrics/resource too. It trusts
- * the cluster's CA, so it needs the approver of serving certificates, and no flag that turns checks off.
+ * the cluster's CA, which the node controller gives them, and no flag that turns checks off.
  */
 function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
   return [

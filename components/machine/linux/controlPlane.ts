@@ -3,7 +3,7 @@ import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
-import { joinSecretSeconds, joinTokenSeconds, newMachineSeconds, snapshotHours } from "../../model/timings.ts";
+import { joinSecretSeconds, joinTokenSeconds, snapshotHours } from "../../model/timings.ts";
 import { type ApiEndpoint, byCloud, type ControlPlaneAccess } from "../cloudAccess.ts";
 import { withTemplates } from "../loginFiles.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
@@ -11,13 +11,14 @@ import { artifactTable } from "./artifacts.ts";
 import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } from "./controlPlaneFiles.ts";
 import { encryptionEnv, encryptionFiles, withEncryption, withoutFirstKey } from "./encryption.ts";
 import { commonUnits, linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
-import { approver, type Job, scheduledJobs } from "./jobs.ts";
+import { type Job, scheduledJobs } from "./jobs.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
+import { nodeController, nodeControllerScripts, nodeControllerUnit } from "./nodeController.ts";
 import type { Stage } from "./stage.ts";
 import { controlPlaneStages, stageTable, stageTablePath, withCredentials, withPodNetwork, withTrust } from "./stages.ts";
 import { staticPodPatches } from "./staticPodPatches.ts";
-import { daemonUnit, jobUnit, timerUnit } from "./systemdUnits.ts";
+import { jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
 export interface ControlPlanePayloadArgs {
@@ -40,7 +41,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   );
   const stages = withPodNetwork(withCredentials(spec, shared), spec.kubernetes.podNetwork);
   const jobs = scheduledJobs(args.access.snapshots === undefined ? undefined : spec.controlPlane.backup.everyHours);
-  const units = [...jobs.map(({ name }) => `${name}.timer`), approver.unit];
+  const units = [...jobs.map(({ name }) => `${name}.timer`), nodeController.unit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
   const files = withTemplates("linux", [
     ...withoutFirstKey(spec, linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount })),
@@ -49,7 +50,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       unitFile(jobService(name), jobUnit(does, `/opt/fenestra/${file}`, settings)),
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
-    unitFile(approver.unit, daemonUnit(approver.does, `/opt/fenestra/${approver.file}`)),
+    unitFile(nodeController.unit, nodeControllerUnit()),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     ...staticPodPatches,
@@ -74,7 +75,7 @@ const jobService = (name: string): string => `${name}.service`;
 /** Services of a control-plane machine, as systemd names them; that of snapshots of etcd too when no machine takes any. */
 export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): readonly string[] {
   const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
-  return [...commonUnits(spec.cloud), ...jobs, approver.unit];
+  return [...commonUnits(spec.cloud), ...jobs, nodeController.unit];
 }
 
 /** The stages, of which one also depends on a file that not every stack has. */
@@ -111,8 +112,7 @@ export function controlPlaneScripts(
 
 function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadFile[] {
   return [
-    script("admin.sh"),
-    script(approver.file),
+    ...nodeControllerScripts(),
     script("etcd.sh"),
     ...(snapshots ? [script("etcd-restore.sh")] : []),
     ...jobs.map(({ file }) => script(file)),
@@ -151,8 +151,6 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     }),
     ...certificateTimes,
     ...etcdTimes,
-    ...replacement,
-    ...approval,
     ...controlPlaneAttempts,
   };
 }
@@ -174,22 +172,6 @@ const etcdTimes = {
   TURN_SECONDS: 900,
   /** A smaller database is not worth the interruption of a defragmentation. */
   DEFRAG_BYTES: 256 * 1024 ** 2,
-} as const;
-
-/** Replacement of nodes that stay NotReady. A Windows machine takes up to a quarter of an hour for its first start. */
-const replacement = {
-  /** Seconds. */
-  REPLACE_AFTER: 1200,
-  REPLACE_PER_HOUR: 2,
-} as const;
-
-/** First certificates of workers, in seconds. */
-const approval = {
-  /** Between polls; a kubelet waits for it. */
-  APPROVE_PAUSE: 3,
-  /** A request that waits for longer is denied: the cloud lists new machines within seconds, and removes a node with its machine. */
-  APPROVE_PATIENCE: 300,
-  NEW_MACHINE: newMachineSeconds,
 } as const;
 
 /**

@@ -1,13 +1,6 @@
 import { joinSecretSeconds } from "../../model/timings.ts";
 import type { JobSettings } from "./systemdUnits.ts";
 
-/** Approves the workers' first certificates as long as the machine runs. */
-export const approver = {
-  unit: "fenestra-approve-nodes.service",
-  does: "gives workers their first certificates",
-  file: "approve-nodes.sh",
-} as const;
-
 /** A script that a timer starts. */
 export interface Job {
   readonly name: string;
@@ -67,13 +60,6 @@ export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[
       interval: 24 * hour,
       // One that was cut off has left a component waiting.
       settings: { retrySeconds: 60, limitSeconds: hour },
-    },
-    {
-      name: "fenestra-replace-notready",
-      does: "reports nodes that stay NotReady",
-      file: "replace-notready.sh",
-      first: 900,
-      interval: 120,
     },
   ];
 }

@@ -155,6 +155,10 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
       extraArgs: args({
         "allocate-node-cidrs": String(spec.kubernetes.podNetwork.addressing.nodeRanges),
         "bind-address": "127.0.0.1",
+        // Days, so that an identity ends soon after its machine; a kubelet renews after two thirds.
+        "cluster-signing-duration": "720h0m0s",
+        // kubeadm's list without the approver of kubelets' certificates: the node controller asks the cloud for each.
+        controllers: "*,bootstrapsigner,tokencleaner,-csrapproving",
         "kube-api-burst": kubernetes.clientLimits.burst,
         "kube-api-qps": kubernetes.clientLimits.qps,
         profiling: "false",

@@ -56,12 +56,12 @@ def main():
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    api = Api(f"https://127.0.0.1:{env['API_PORT']}", env["RUNTIME_DIRECTORY"])
+    api = Api(f"https://127.0.0.1:{env['API_PORT']}", sys.argv[1])
     if env["CLOUD"] == "azure":
         from azure import Azure as Cloud
     else:
         from aws import Aws as Cloud
-    identity, clock = f"{socket.gethostname()}_{os.getpid()}_{int(time.time())}", Clock()
+    identity, clock = f"{env['NODE_NAME']}_{os.getpid()}_{int(time.time())}", Clock()
     lease, feed = Lease(api, identity, clock), Feed(api, log)
     count = len(env["MEMBER_ADDRESSES"].split())
     never = frozenset(f"{env['CLUSTER']}-cp-{index}" for index in range(count))

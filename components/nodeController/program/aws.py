@@ -42,7 +42,7 @@ class Aws:
         self.members = frozenset(settings["MEMBER_ADDRESSES"].split())
         self.log, self.keys, self.until = log, None, 0.0
         self.imds = Web("http://169.254.169.254", timeout=4.0)
-        self.webs = {name: Web(f"https://{name}.{self.region}.amazonaws.com", proxied=True) for name in VERSIONS}
+        self.webs = {name: Web(f"https://{name}.{self.region}.amazonaws.com") for name in VERSIONS}
 
     # Calls
 

@@ -32,7 +32,7 @@ class Azure:
         self.group = f"/subscriptions/{settings['SUBSCRIPTION']}/resourceGroups/{settings['RESOURCE_GROUP']}/providers"
         self.log, self.token, self.until, self.quiet = log, "", 0.0, 0.0
         self.imds = Web("http://169.254.169.254", timeout=4.0)
-        self.arm = Web(MANAGEMENT, proxied=True)
+        self.arm = Web(MANAGEMENT)
 
     # Calls
 

@@ -11,7 +11,8 @@ COMMON_NAME, ORGANIZATION = bytes.fromhex("550403"), bytes.fromhex("55040a")
 EXTENSION_REQUEST, ALTERNATIVE_NAMES = bytes.fromhex("2a864886f70d01090e"), bytes.fromhex("551d11")
 SEQUENCE, SET, OID, INTEGER, BITS, OCTETS = 0x30, 0x31, 0x06, 0x02, 0x03, 0x04
 TEXTS = (0x0C, 0x13)
-PEM = re.compile(rb"-----BEGIN CERTIFICATE REQUEST-----\n([A-Za-z0-9+/=\n]+)-----END CERTIFICATE REQUEST-----\n?")
+LABEL = b"CERTIFICATE REQUEST-----"
+PEM = re.compile(b"-----BEGIN " + LABEL + rb"\n([A-Za-z0-9+/=\n]+)-----END " + LABEL + rb"\n?")
 
 
 class Subject(NamedTuple):

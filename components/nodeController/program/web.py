@@ -1,41 +1,29 @@
-# HTTPS with keep-alive and a limit on everything. No proxy: metadata and API server are here, and a cloud's API is asked through the
-# machine's own setting, if there is one.
+# HTTPS with keep-alive and a limit on everything, and without a proxy, as scripts ask the cloud.
 import http.client
 import json
-import os
 import ssl
 import urllib.parse
 
 from machines import Trouble
 
-# Bytes of an answer: memory is limited, and some of what is read, others have written.
-TOO_LONG = 1
-LIMIT = 16 * 1024 * 1024
+# What the machine trusts, authorities of the stack file included.
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+# Bytes of an answer: memory is limited, and some of what is read, others have written. The status of one that has more.
+LIMIT, TOO_LONG = 16 * 1024 * 1024, 1
 
 
 class Web:
-    def __init__(self, origin, context=None, timeout=10.0, proxied=False):
+    def __init__(self, origin, context=None, timeout=10.0):
         parts = urllib.parse.urlsplit(origin)
         self.host, self.port, self.secure = parts.hostname, parts.port, parts.scheme == "https"
         self.context, self.timeout, self.connection = context, timeout, None
-        self.proxy = proxy_for(self.host) if proxied else None
 
     def connect(self):
         kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
         options = {"timeout": self.timeout}
         if self.secure:
-            options["context"] = self.context or ssl.create_default_context()
-        if self.proxy is None:
-            return kind(self.host, self.port, **options)
-        connection = kind(self.proxy.hostname, self.proxy.port or 3128, **options)
-        headers = {}
-        if self.proxy.username:
-            import base64
-
-            login = f"{urllib.parse.unquote(self.proxy.username)}:{urllib.parse.unquote(self.proxy.password or '')}"
-            headers["Proxy-Authorization"] = "Basic " + base64.b64encode(login.encode()).decode()
-        connection.set_tunnel(self.host, self.port or 443, headers)
-        return connection
+            options["context"] = self.context or ssl.create_default_context(cafile=AUTHORITIES)
+        return kind(self.host, self.port, **options)
 
     def open(self, method, path, headers=None, body=None):
         # A kept connection may have been closed by the other side: then once more, if nothing can have happened.
@@ -76,12 +64,3 @@ def parse(data, what):
         return json.loads(data) if data else {}
     except ValueError:
         raise Trouble(f"{what} did not answer with JSON") from None
-
-
-def proxy_for(host):
-    # The machine's proxy and what it is not used for, as curl reads them.
-    url = os.environ.get("HTTPS_PROXY", "")
-    apart = [each.strip().lstrip(".") for each in os.environ.get("NO_PROXY", "").split(",") if each.strip()]
-    if not url or any(host == each or host.endswith("." + each) for each in apart):
-        return None
-    return urllib.parse.urlsplit(url)

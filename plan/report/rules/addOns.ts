@@ -4,18 +4,6 @@ import { key, type Rule } from "./rule.ts";
 /** Rules on add-ons that need something which the stack file switches off or does not have. */
 export const addOnRules: readonly Rule[] = [
   ({ spec: { addons } }) =>
-    addons.metricsServer && !addons.csrApprover
-      ? [
-          {
-            id: "metrics-without-approver",
-            level: "warning",
-            path: key("addons.csrApprover"),
-            message: "Nothing approves the kubelets' serving certificates, which metrics-server requires.",
-            remedy: "Leave csrApprover on, switch metricsServer off, or approve the requests by other means.",
-          },
-        ]
-      : [],
-  ({ spec: { addons } }) =>
     addons.cloudController
       ? []
       : [

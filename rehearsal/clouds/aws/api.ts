@@ -2,7 +2,8 @@ import { partition } from "../../../components/aws/policyDocument.ts";
 import type { CloudCall } from "../calls.ts";
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
-import { describeInstances } from "./instances.ts";
+import { type AwsGroup, describeGroups, noRefreshes } from "./groups.ts";
+import { describeInstances, seen } from "./instances.ts";
 import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
@@ -32,6 +33,7 @@ export interface AwsCloud {
   readonly lifecycle: LifecycleActions;
   /** Every call, in order. */
   readonly calls: CloudCall[];
+  readonly groups: () => readonly AwsGroup[];
   /** ARN of an Auto Scaling group. */
   readonly groupArn: (name: string) => string;
 }
@@ -134,9 +136,13 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
   const form = new URLSearchParams(request.body.toString("utf8"));
   const group = form.get("AutoScalingGroupName") ?? "";
   const action = form.get("Action") ?? "";
+  const denied = { status: 403, body: "<Code>AccessDenied</Code>" };
+  if (action === "DescribeAutoScalingGroups" || action === "DescribeInstanceRefreshes") {
+    if (!allowed(cloud, machine, [[`autoscaling:${action}`, "*"]])) return denied;
+    return action === "DescribeAutoScalingGroups" ? describeGroups(cloud.groups(), [...cloud.machines()], form) : noRefreshes;
+  }
   if (action !== "CompleteLifecycleAction" && action !== "RecordLifecycleActionHeartbeat") return failure("InvalidAction", action);
-  if (!allowed(cloud, machine, [[`autoscaling:${action}`, cloud.groupArn(group)]]))
-    return { status: 403, body: "<Code>AccessDenied</Code>" };
+  if (!allowed(cloud, machine, [[`autoscaling:${action}`, cloud.groupArn(group)]])) return denied;
   const problem = cloud.lifecycle.act(form);
   if (problem !== undefined)
     return {
@@ -153,7 +159,7 @@ function compute(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest)
   const trial = action === "DescribeAvailabilityZones" && form.get("DryRun") === "true";
   if (action !== "DescribeInstances" && !trial) return failure("InvalidAction", action);
   if (!allowed(cloud, machine, [[`ec2:${action}`, "*"]])) return computeError(403, "UnauthorizedOperation");
-  return trial ? computeError(412, "DryRunOperation") : describeInstances(cloud.machines(), form);
+  return trial ? computeError(412, "DryRunOperation") : describeInstances(seen(cloud.machines()), form);
 }
 
 /** An error as EC2 gives it (Amazon EC2 Developer Guide, "Error codes for the Amazon EC2 API"). */

@@ -55,6 +55,12 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     objects,
     lifecycle,
     calls,
+    groups: () =>
+      resourcesOfType(program, "aws:autoscaling/group:Group").map(({ inputs, outputs }) => ({
+        name: textOf(outputs.name) ?? "",
+        desired: numberOf(inputs.desiredCapacity) ?? 0,
+        tags: new Map(listOf(inputs.tags).map((tag) => [textOf(mapOf(tag).key) ?? "", textOf(mapOf(tag).value) ?? ""])),
+      })),
     groupArn: (name) =>
       textOf(resourcesOfType(program, "aws:autoscaling/group:Group").find(({ outputs }) => textOf(outputs.name) === name)?.outputs.arn) ??
       "",
@@ -136,6 +142,8 @@ function asAwsMachine(machine: SimulatedMachine): AwsMachine {
     role: machine.role ?? "",
     credentials: newCredentials(),
     tags: machine.tags,
+    group: machine.group?.name,
+    windows: machine.startCommand !== undefined,
     launched: new Date(),
     lifecycleState: machine.group === undefined ? undefined : "InService",
   };

@@ -1,5 +1,6 @@
+import { pageOf } from "../pages.ts";
 import type { EndpointAnswer } from "../server.ts";
-import type { AwsMachine } from "./metadata.ts";
+import { type AwsMachine, privateDnsName } from "./metadata.ts";
 
 /**
  * EC2's DescribeInstances, as far as filters go (Amazon EC2 API reference, DescribeInstances: all filters must hold, one of the values of
@@ -9,19 +10,55 @@ export function describeInstances(machines: Iterable<AwsMachine>, form: URLSearc
   const filters = filtersOf(form);
   const unknown = filters.find(({ name }) => readerOf(name) === undefined);
   if (unknown !== undefined) return refused("InvalidParameterValue", `The filter '${unknown.name}' is invalid`);
-  if ([...form.keys()].some((key) => !/^(Action|Version|Filter\..*)$/.test(key)))
+  if ([...form.keys()].some((key) => !/^(Action|Version|NextToken|InstanceId\.\d+|Filter\..*)$/.test(key)))
     return refused("UnknownParameter", [...form.keys()].join(", "));
-  const found = [...machines].filter((machine) =>
-    filters.every(({ name, values }) => values.some((value) => fits(readerOf(name)?.(machine), value))),
+  const all = [...machines];
+  const ids = [...form].flatMap(([key, value]) => (key.startsWith("InstanceId.") ? value : []));
+  const missing = ids.find((id) => !all.some((machine) => machine.id === id));
+  if (missing !== undefined) return refused("InvalidInstanceID.NotFound", `The instance ID '${missing}' does not exist`);
+  const found = all.filter(
+    (machine) =>
+      (ids.length === 0 || ids.includes(machine.id)) &&
+      filters.every(({ name, values }) => values.some((value) => fits(readerOf(name)?.(machine), value))),
   );
-  const items = found.map(
-    ({ id, launched }) =>
-      `<item><instancesSet><item><instanceId>${id}</instanceId><launchTime>${launched.toISOString()}</launchTime></item></instancesSet></item>`,
-  );
+  const names = new Map(found.map((machine) => [machine.id, machine]));
+  const page = pageOf(names.keys(), "", form.get("NextToken"));
+  if (page === undefined) return refused("InvalidParameterValue", "The token is invalid");
+  const items = page.names.map((id) => {
+    const machine = names.get(id);
+    return machine === undefined ? "" : `<item><instancesSet>${instanceItem(machine)}</instancesSet></item>`;
+  });
+  const next = page.next === "" ? "" : `<nextToken>${page.next}</nextToken>`;
   return {
     status: 200,
-    body: `<DescribeInstancesResponse><reservationSet>${items.join("")}</reservationSet></DescribeInstancesResponse>`,
+    body: `<DescribeInstancesResponse><reservationSet>${items.join("")}</reservationSet>${next}</DescribeInstancesResponse>`,
   };
+}
+
+/** Milliseconds until a new instance is in lists (Amazon EC2 Developer Guide, "Ensure idempotency", eventual consistency). */
+const lagMs = 2_000;
+
+/** What lists have of the machines by now. */
+export function seen(machines: Iterable<AwsMachine>): readonly AwsMachine[] {
+  return [...machines].filter(({ launched }) => Date.now() - launched.getTime() > lagMs);
+}
+
+function instanceItem(machine: AwsMachine): string {
+  const { id, launched, address, zone, tags, windows } = machine;
+  const tagSet = Object.entries(tags).map(([key, value]) => `<item><key>${escapeXml(key)}</key><value>${escapeXml(value)}</value></item>`);
+  const card = `<privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
+  return [
+    `<item><instanceId>${id}</instanceId><instanceState><code>16</code><name>running</name></instanceState>`,
+    `<privateDnsName>${privateDnsName(machine)}</privateDnsName><launchTime>${launched.toISOString()}</launchTime>`,
+    `<placement><availabilityZone>${zone}</availabilityZone></placement>${windows ? "<platform>windows</platform>" : ""}`,
+    `<privateIpAddress>${address}</privateIpAddress><tagSet>${tagSet.join("")}</tagSet>`,
+    `<networkInterfaceSet><item>${card}</item></networkInterfaceSet></item>`,
+  ].join("");
+}
+
+/** Text in an XML document. */
+export function escapeXml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 interface Filter {

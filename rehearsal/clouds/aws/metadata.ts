@@ -13,6 +13,9 @@ export interface AwsMachine {
   readonly role: string;
   readonly credentials: AwsCredentials;
   readonly tags: Readonly<Record<string, string>>;
+  /** Name of its Auto Scaling group. */
+  readonly group: string | undefined;
+  readonly windows: boolean;
   /** When it was started. */
   readonly launched: Date;
   /** State of its life in the Auto Scaling group: `InService`, `Terminated`; none outside of a group. */

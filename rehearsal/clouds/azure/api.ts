@@ -3,6 +3,7 @@ import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { azureError } from "./answers.ts";
 import { blobStore } from "./blobs.ts";
+import { listPage, machineOf } from "./lists.ts";
 import type { AzureCaller, AzureCloud } from "./state.ts";
 import { keyVault } from "./vault.ts";
 
@@ -41,25 +42,18 @@ function caller(cloud: AzureCloud, host: AzureHost, request: EndpointRequest, au
   };
 }
 
-/** What machines ask of the resource manager: who an instance of a scale set is, and a new system disk for it. */
+/** What machines ask of the resource manager: lists of machines, and one instance of a scale set. */
 function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: EndpointRequest): EndpointAnswer {
   if (typeof by === "string") return azureError(401, "AuthenticationFailed", by);
-  const [path = "", query = ""] = request.url.split("?");
-  if (!new URLSearchParams(query).has("api-version"))
+  const [path = "", search = ""] = request.url.split("?");
+  const query = new URLSearchParams(search);
+  if (!query.has("api-version"))
     return azureError(400, "MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required.");
   const machine = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)$/i.exec(path)?.[1];
   if (machine !== undefined && request.method === "GET") return scaleSetMachine(cloud, by, machine);
-  const instance = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)\/reimage$/i.exec(path)?.[1];
-  if (instance === undefined || request.method !== "POST") return azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
-  const action = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/reimage/action";
-  if (!by.allowed({ action, plane: "control", resource: instance }))
-    return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
-  if (![...cloud.hosts()].some(({ resourceId }) => same(resourceId, instance))) return notFound(instance);
-  cloud.reimaged.push(instance);
-  return { status: 202 };
+  const page = request.method === "GET" ? listPage(cloud, by, path, query) : undefined;
+  return page ?? azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
 }
-
-const notFound = (id: string): EndpointAnswer => azureError(404, "NotFound", `The entity was not found: ${id}`);
 
 /** An instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs - Get), with what its readers use. */
 function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): EndpointAnswer {
@@ -67,19 +61,10 @@ function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): Endpoi
   if (!by.allowed({ action, plane: "control", resource: id }))
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
   const host = [...cloud.hosts()].find(({ resourceId }) => same(resourceId, id));
-  if (host === undefined) return notFound(id);
+  if (host === undefined) return azureError(404, "NotFound", `The entity was not found: ${id}`);
   return {
     status: 200,
     headers: { "content-type": "application/json; charset=utf-8" },
-    body: JSON.stringify({
-      id: host.resourceId,
-      name: host.resourceName,
-      properties: {
-        osProfile: { computerName: host.computerName },
-        provisioningState: "Succeeded",
-        // Seven digits of a second and an offset, as the resource manager writes times.
-        timeCreated: cloud.madeAt(host).toISOString().replace("Z", "0000+00:00"),
-      },
-    }),
+    body: JSON.stringify(machineOf(cloud, host)),
   };
 }

@@ -160,7 +160,6 @@ function cloudOf(program: RecordedProgram, hosts: ReadonlyMap<string, AzureHost>
     secrets: new Map([...collectVaultSecrets(program)].map(([url, { value }]): [string, StoredValue] => [url, { value, version: 1 }])),
     accounts: collectAccounts(program),
     blobs: new Map(),
-    reimaged: [],
     calls: [],
   };
 }

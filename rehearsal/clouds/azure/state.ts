@@ -26,8 +26,6 @@ export interface AzureCloud {
   readonly accounts: readonly SimulatedAccount[];
   /** Blobs by `<server>/<container>/<name>`. */
   readonly blobs: Map<string, Buffer>;
-  /** Ids of scale set instances that were given a new system disk, in order. */
-  readonly reimaged: string[];
   /** Every call, in order. */
   readonly calls: CloudCall[];
 }

@@ -14,7 +14,7 @@ export const keyRows: readonly Row[] = [
         "nodes",
         1,
         "is not a key that Fenestra knows",
-        "one of fenestra:cloud, fenestra:name, fenestra:region, fenestra:accountId, fenestra:environment, fenestra:kubernetes, fenestra:network, fenestra:controlPlane, fenestra:pools, fenestra:access, fenestra:secretsEncryption, fenestra:addons, fenestra:iam, fenestra:mirror, fenestra:registryAccess, fenestra:certificateAuthorities, fenestra:noProxy, fenestra:httpProxy, fenestra:proxyCredentials, fenestra:registryCredentials, fenestra:encryptionAtHost, fenestra:tags, fenestra:acknowledge",
+        "one of fenestra:cloud, fenestra:name, fenestra:region, fenestra:accountId, fenestra:environment, fenestra:kubernetes, fenestra:network, fenestra:controlPlane, fenestra:pools, fenestra:access, fenestra:secretsEncryption, fenestra:addons, fenestra:repair, fenestra:iam, fenestra:mirror, fenestra:registryAccess, fenestra:certificateAuthorities, fenestra:noProxy, fenestra:httpProxy, fenestra:proxyCredentials, fenestra:registryCredentials, fenestra:encryptionAtHost, fenestra:tags, fenestra:acknowledge",
       ],
     ],
   ],

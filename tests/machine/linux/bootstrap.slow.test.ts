@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, before, describe, it } from "mocha";
@@ -261,13 +262,20 @@ describe("bootstrap of a Linux machine", function () {
     here.write("/store/address", "10.20.0.9");
     here.secret(`${secretPrefix}/join`, joinSecret(3600));
     here.write("/store/fail", "^kubectl.* get node\n");
+    // The kubelet writes it when it starts, before it has a certificate.
+    here.write("/etc/kubernetes/kubelet.conf", "names a certificate that is not there\n");
     assert.equal(here.run(entry).code, 41);
     const later = joinSecret(7200).replace("abcdef.0123456789abcdef", "fedcba.0123456789abcdef");
     here.secret(`${secretPrefix}/join`, later);
     assert.equal(here.run(entry).code, 41);
     assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /"token": "fedcba\.0123456789abcdef"/);
 
-    here.write("/etc/kubernetes/kubelet.conf", "a certificate has been issued\n");
+    const certificate = spawnSync(
+      "openssl",
+      "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -subj /CN=x -days 2".split(" "),
+      { encoding: "utf8" },
+    ).stdout;
+    here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", certificate);
     assert.equal(here.run(entry).code, 41);
     here.secret(`${secretPrefix}/join`, joinSecret(7200));
     here.remove("/store/fail");

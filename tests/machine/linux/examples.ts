@@ -8,7 +8,7 @@ import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 export const scriptsBucket = "aws-prod-scripts-bucket-0123abc";
 
 /** Access of a machine, with names as long as a cloud makes them. */
-export function exampleCloud(spec: ClusterSpec): CloudAccess {
+function exampleCloud(spec: ClusterSpec): CloudAccess {
   return spec.cloud === "aws"
     ? {
         kind: "aws",

@@ -47,14 +47,9 @@ case "$*" in
   *" delete "*"--filename -"*) cat >"$STORE/deleted" ;;
   *" create "*) cat >"$STORE/created" ;;
   *" apply "*"--filename -"*) cat >"$STORE/applied" ;;
+  *"get secret bootstrap-token-"*) [ -e "$STORE/restored" ] || echo secret/token ;;
   *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
   *"get --raw /version"*) cat "$STORE/version" ;;
-  *"get lease"*) cat "$STORE/leader" ;;
-  *"get nodes"*) cat "$STORE/nodes" ;;
-  *"get certificatesigningrequests"*) cat "$STORE/requests" ;;
-  *"replace --raw"*) cat >>"$STORE/decisions" ;;
-  *"get node "*--ignore-not-found*) [ ! -e "$STORE/existing" ] || cat "$STORE/existing" ;;
-  *"configmap fenestra-replaced"*) [ ! -e "$STORE/replaced" ] || cat "$STORE/replaced" ;;
   *"get pods"*) [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
   *"get node "*jsonpath*) echo -n True ;;
 esac`,
@@ -129,9 +124,6 @@ case $url in
   *:2381/livez) echo ok | answer ;;
   */livez | *:2381/health) exit 7 ;;
   */readyz) echo ok | answer ;;
-  https://management.azure.com/*/reimage*) status=202; : | answer ;;
-  https://management.azure.com/*) if [ -e "$STORE/machine" ]; then answer <"$STORE/machine"; else status=404; : | answer; fi ;;
-  https://ec2.*) cat "$STORE/instances" | answer ;;
   https://autoscaling.*) echo '<ok/>' | answer ;;
   https://*scripts*.s3.*/linux/*.json)
     if [ -e "$STORE/denied" ]; then status=403; echo '<Code>AccessDenied</Code>' | answer

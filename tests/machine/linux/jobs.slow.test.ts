@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { afterEach, before, describe, it } from "mocha";
+import { newAuthority } from "../../../plan/fakes/certificates.ts";
 import { exampleLinuxWorker } from "./examples.ts";
 import {
   bootedControlPlane as controlPlane,
@@ -34,6 +36,22 @@ describe("jobs of Linux machines", function () {
   this.timeout(60_000);
   before(needsNamespaces);
   afterEach(disposeMachine);
+
+  it("the node controller gets a certificate of a week in its own name, and not the authority's key", () => {
+    const here = controlPlane();
+    const { certificate, key } = newAuthority("kubernetes");
+    here.write("/etc/kubernetes/pki/ca.crt", certificate);
+    here.write("/etc/kubernetes/pki/ca.key", key);
+    here.write("/run/fenestra-nodes/old", "");
+    const { code, output } = here.run("/opt/fenestra/node-controller-identity.sh", "/run/fenestra-nodes");
+    assert.equal(code, 0, output);
+    const issued = new X509Certificate(here.read("/run/fenestra-nodes/client.pem"));
+    assert.ok(issued.verify(new X509Certificate(certificate).publicKey));
+    assert.deepEqual([issued.subject, issued.keyUsage], ["CN=fenestra:node-controller", ["1.3.6.1.5.5.7.3.2"]]);
+    assert.equal(Math.round((Date.parse(issued.validTo) - Date.parse(issued.validFrom)) / 86_400_000), 7);
+    assert.equal(here.read("/run/fenestra-nodes/client.pem").includes(key), false);
+    assert.equal(here.read("/run/fenestra-nodes/ca.crt"), certificate);
+  });
 
   describe("publishing the join secret", () => {
     const publish = "/opt/fenestra/publish-join-secret.sh";
@@ -73,9 +91,12 @@ describe("jobs of Linux machines", function () {
       const { code, calls } = here.run(publish);
       assert.equal(code, 0);
       assert.deepEqual(
-        calls.filter((call) => call.startsWith("kubectl")),
+        calls.filter((call) => call.startsWith("kubectl") && !call.includes(" get secret bootstrap-token-abcdef ")),
         [],
       );
+      // A snapshot of etcd from before the token was put back.
+      here.write("/store/restored", "");
+      assert.equal(here.run(publish).calls.filter((call) => / create /.test(call)).length, 1);
       here.secret(`${secretPrefix}/join`, joinSecret(5000));
       assert.equal(here.run(publish).calls.filter((call) => / create /.test(call)).length, 1);
     });

@@ -63,7 +63,7 @@ describe("a packed Linux payload on AWS", () => {
       const { entry, files }: { entry: string; files: Record<string, string> } = JSON.parse(content);
       assert.equal(entry, "/opt/fenestra/bootstrap.sh");
       assert.deepEqual(
-        Object.keys(files).filter((path) => !path.endsWith(".sh")),
+        Object.keys(files).filter((path) => !/\.(sh|py)$/.test(path)),
         [],
       );
     });
@@ -84,7 +84,7 @@ describe("a packed Linux payload on AWS", () => {
     const pack = (of: MachinePayload) => packLinuxAws(of, scriptsObject(of), scriptsBucket);
     assert.equal(pack(payload), pack(exampleControlPlane(spec)));
     const files = payload.files.map((file) =>
-      file.path.endsWith("replace-notready.sh") ? { ...file, content: `${file.content}true\n` } : file,
+      file.path.endsWith("etcd-defrag.sh") ? { ...file, content: `${file.content}true\n` } : file,
     );
     assert.notEqual(pack({ ...payload, files }), pack(payload));
   });

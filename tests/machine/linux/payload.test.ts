@@ -34,7 +34,7 @@ function readable(payload: MachinePayload): string {
   return payload.files
     .map(({ path: file, content, mode }) => {
       const own = new URL(`.${file}`, rootfs);
-      const asWritten = file.endsWith(".sh") || (existsSync(own) && withoutComments(own) === content);
+      const asWritten = /\.(sh|py)$/.test(file) || (existsSync(own) && withoutComments(own) === content);
       const shown = content.replaceAll(/(\t|fenestra\.dev\/payload=)[0-9a-f]{16}\b/g, "$1<hash>");
       return `===== ${file} ${mode ?? "0644"}\n${asWritten ? "" : `${shown}\n`}`;
     })

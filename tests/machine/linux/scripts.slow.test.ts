@@ -51,8 +51,8 @@ describe("fetching scripts from the bucket on AWS", function () {
     assert.match(request ?? "", /--aws-sigv4 aws:amz:eu-central-1:s3 /);
     assert.ok(request?.endsWith(` https://${scriptsBucket}.s3.eu-central-1.amazonaws.com/${object.key}`), request);
     assert.equal(`${output}${calls.join("\n")}`.includes("SECRETKEY"), false);
-    // Programs that timers start come from the object too.
-    assert.equal(here.run("test", "-x", "/opt/fenestra/replace-notready.sh").code, 0);
+    // What services start comes from the object too.
+    assert.equal(here.run("test", "-x", "/opt/fenestra/node-controller-identity.sh").code, 0);
 
     const again = here.run(entry);
     assert.equal(again.code, 0, again.output);

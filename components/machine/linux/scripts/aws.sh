@@ -95,40 +95,6 @@ lifecycle_action() {
   return 1
 }
 
-# replace_machine <node> <its provider id>: the Auto Scaling group terminates the machine and launches a new one. The id was written by the node
-# itself, so it must be the instance that the node is named after.
-replace_machine() {
-  local status
-  if [[ ! $1 =~ ^i-[0-9a-f]{8,17}$ || ! $2 =~ ^aws:///[a-z0-9-]+/$1$ ]]; then
-    log "warning: the provider id of $1 is not that of its instance"
-    return 1
-  fi
-  status=$(signed autoscaling "$scratch/replace" --data 'Action=SetInstanceHealth&Version=2011-01-01&HealthStatus=Unhealthy' \
-    --data-urlencode "InstanceId=$1" "https://autoscaling.$REGION.amazonaws.com/") || return 1
-  [[ $status == 200 ]] || { log "error: reporting $1 was answered with $status"; return 1; }
-}
-
-# keeps_name: whether a replaced machine comes back under its name. An instance and its id are gone for good.
-keeps_name() { false; }
-
-# machine_made <node>: launch time of a worker of this cluster, in seconds. Exits with 44 when EC2 has no running instance of that id. A
-# control-plane machine is in no group, and only EC2 Auto Scaling can set its group tag (AWS documentation, "Tag your Amazon EC2 resources":
-# prefix `aws:`).
-machine_made() {
-  local status started
-  [[ $1 =~ ^i-[0-9a-f]{8,17}$ ]] || return 44
-  status=$(signed ec2 "$scratch/instances" --data 'Action=DescribeInstances&Version=2016-11-15' \
-    --data-urlencode Filter.1.Name=instance-id --data-urlencode "Filter.1.Value.1=$1" \
-    --data-urlencode Filter.2.Name=instance-state-name --data-urlencode Filter.2.Value.1=running \
-    --data-urlencode "Filter.3.Name=tag:kubernetes.io/cluster/$CLUSTER" --data-urlencode Filter.3.Value.1=owned \
-    --data-urlencode Filter.4.Name=tag:aws:autoscaling:groupName --data-urlencode "Filter.4.Value.1=$CLUSTER-*" \
-    "https://ec2.$REGION.amazonaws.com/") || return 1
-  [[ $status == 200 ]] || { log "error: describing $1 was answered with $status"; return 1; }
-  grep -q "<instanceId>$1</instanceId>" "$scratch/instances" || return 44
-  started=$(grep -o '<launchTime>[^<]*' "$scratch/instances") || return 1
-  date -d "${started#<launchTime>}" +%s
-}
-
 # termination_notice: succeeds when this machine is about to be terminated.
 termination_notice() {
   local target

@@ -70,47 +70,6 @@ secret_put() {
 # group_ready: nothing to do, since a scale set polls the health extension.
 group_ready() { :; }
 
-# machine_path <node>: path of a worker in the resource manager. A worker's name is its pool's name, with which the scale set's name ends, and
-# its number in base 36 with six digits (kubernetes-sigs/cloud-provider-azure, pkg/provider/azure_vmss.go: getScaleSetVMInstanceID).
-machine_path() {
-  [[ $1 =~ ^([a-z0-9-]+)([0-9a-z]{6})$ ]] || return 1
-  printf '/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/virtualMachineScaleSets/%s-%s/virtualMachines/%d' \
-    "$SUBSCRIPTION" "$RESOURCE_GROUP" "$CLUSTER" "${BASH_REMATCH[1]}" "$((36#${BASH_REMATCH[2]}))"
-}
-
-# replace_machine <node> <its provider id>: the scale set reimages the machine, and its bootstrap starts over. Deleting it instead would shrink
-# the set. The id was written by the node itself: the token's destination is derived from this machine's own data, and the id must match it.
-replace_machine() {
-  local path status
-  if ! path=$(machine_path "$1") || [[ ${2,,} != "azure://${path,,}" ]]; then
-    log "warning: the provider id of $1 is not that of its machine"
-    return 1
-  fi
-  status=$(authorised https%3A%2F%2Fmanagement.azure.com "$scratch/replace" --request POST --header 'Content-Length: 0' \
-    "https://management.azure.com$path/reimage?api-version=2024-07-01") || return 1
-  [[ $status == 202 || $status == 200 ]] || { log "error: reimaging $1 was answered with $status"; return 1; }
-}
-
-# keeps_name: whether a replaced machine comes back under its name. A reimaged one is the same machine.
-keeps_name() { true; }
-
-# machine_made <node>: creation time of a worker of this cluster, in seconds. Exits with 44 when its scale set has no machine of that name.
-machine_made() {
-  local path status
-  path=$(machine_path "$1") || return 44
-  status=$(authorised https%3A%2F%2Fmanagement.azure.com "$scratch/machine" "https://management.azure.com$path?api-version=2024-07-01") || return 1
-  if [[ $status == 404 ]]; then return 44; fi
-  [[ $status == 200 ]] || { log "error: asking for $1 was answered with $status"; return 1; }
-  python3 -I - "$scratch/machine" "$1" <<'EOF'
-import datetime, json, sys
-with open(sys.argv[1], encoding="utf-8") as file:
-    machine = json.load(file)["properties"]
-if machine["osProfile"]["computerName"].lower() != sys.argv[2]:
-    sys.exit(44)
-print(int(datetime.datetime.fromisoformat(machine["timeCreated"][:19] + "+00:00").timestamp()))
-EOF
-}
-
 # scheduled_events [curl arguments...]: the platform's scheduled events. The first call enables the service, and may take two minutes (Azure
 # documentation, scheduled events, "Enable and disable").
 scheduled_events() { metadata --header 'Metadata: true' --max-time "$events_seconds" "$@" "$imds/scheduledevents?api-version=2020-07-01"; }

@@ -1,0 +1,25 @@
+import type { AddOnEntry } from "../addOnEntry.ts";
+
+/**
+ * What the node controller reads live, in the form that components/nodeController/program/status.py describes. The program itself runs on the
+ * control-plane machines, so that certificates do not wait for a pod; its settings are here, so that a change of them replaces no machine.
+ */
+export const nodeController: AddOnEntry = {
+  name: "node-controller",
+  after: [],
+  manifests: ({ repair: { notReadyAfter, joinWithin, maxUnhealthy, perHour } }) => [
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "fenestra-node-controller", namespace: "kube-system" },
+      data: {
+        settings: JSON.stringify({
+          notReadyAfter: notReadyAfter * 60,
+          joinWithin: { linux: joinWithin.linux * 60, windows: joinWithin.windows * 60 },
+          maxUnhealthy: maxUnhealthy / 100,
+          perHour,
+        }),
+      },
+    },
+  ],
+};

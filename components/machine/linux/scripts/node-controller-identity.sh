@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# node-controller-identity.sh <folder>: issues the node controller's certificate for a week into its own folder, before each of its starts. The
+# controller sees neither the authority's key nor an administrator's kubeconfig.
+# shellcheck source=lib.sh
+. /opt/fenestra/lib.sh
+
+umask 077
+pki=/etc/kubernetes/pki
+work=$(mktemp -d "$scratch/nodes.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$work/key" -out "$work/request" \
+  -subj /CN=fenestra:node-controller 2>"$scratch/openssl" ||
+  die "the node controller's key cannot be made: $(tail -n 1 "$scratch/openssl")"
+printf 'keyUsage=critical,digitalSignature\nextendedKeyUsage=clientAuth\n' >"$work/extensions"
+openssl x509 -req -in "$work/request" -CA "$pki/ca.crt" -CAkey "$pki/ca.key" -set_serial "0x$(openssl rand -hex 16)" -days 7 -sha256 \
+  -extfile "$work/extensions" -out "$work/certificate" 2>"$scratch/openssl" ||
+  die "the node controller's certificate cannot be signed: $(tail -n 1 "$scratch/openssl")"
+put 0400 "$1/client.pem" < <(cat "$work/certificate" "$work/key")
+put 0400 "$1/ca.crt" <"$pki/ca.crt"
+chown --reference="$1" "$1/client.pem" "$1/ca.crt"

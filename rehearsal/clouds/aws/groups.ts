@@ -1,0 +1,41 @@
+import { pageOf } from "../pages.ts";
+import type { EndpointAnswer } from "../server.ts";
+import { escapeXml } from "./instances.ts";
+import type { AwsMachine } from "./metadata.ts";
+
+/** An Auto Scaling group of the program. */
+export interface AwsGroup {
+  readonly name: string;
+  readonly desired: number;
+  readonly tags: ReadonlyMap<string, string>;
+}
+
+/** DescribeAutoScalingGroups with a filter by one tag, in pages (Amazon EC2 Auto Scaling API reference, version 2011-01-01). */
+export function describeGroups(groups: readonly AwsGroup[], machines: readonly AwsMachine[], form: URLSearchParams): EndpointAnswer {
+  const key = form.get("Filters.member.1.Name")?.replace(/^tag:/, "") ?? "";
+  const value = form.get("Filters.member.1.Values.member.1") ?? "";
+  const found = new Map(groups.filter(({ tags }) => tags.get(key) === value).map((group) => [group.name, group]));
+  const page = pageOf(found.keys(), "", form.get("NextToken"));
+  if (page === undefined) return { status: 400, body: "<Error><Code>InvalidNextToken</Code></Error>" };
+  const members = page.names.map((name) => {
+    const own = machines.filter(({ group }) => group === name);
+    return `<member><AutoScalingGroupName>${escapeXml(name)}</AutoScalingGroupName><DesiredCapacity>${found.get(name)?.desired}</DesiredCapacity>${template}<Instances>${own.map(member).join("")}</Instances></member>`;
+  });
+  const next = page.next === "" ? "" : `<NextToken>${page.next}</NextToken>`;
+  return answer("DescribeAutoScalingGroups", `<AutoScalingGroups>${members.join("")}</AutoScalingGroups>${next}`);
+}
+
+/** All machines of the rehearsal are of the newest template: what rolls do is not simulated. */
+const template = "<LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>1</Version></LaunchTemplate>";
+
+function member({ id, zone, lifecycleState }: AwsMachine): string {
+  const state = `<LifecycleState>${lifecycleState === "Terminated" ? "Terminating:Wait" : "InService"}</LifecycleState>`;
+  return `<member><InstanceId>${id}</InstanceId><AvailabilityZone>${zone}</AvailabilityZone>${state}${template}</member>`;
+}
+
+function answer(action: string, result: string): EndpointAnswer {
+  return { status: 200, body: `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>` };
+}
+
+/** DescribeInstanceRefreshes of a group that never had one. */
+export const noRefreshes = answer("DescribeInstanceRefreshes", "<InstanceRefreshes/>");

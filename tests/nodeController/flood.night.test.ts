@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { after, before, describe, it } from "mocha";
+import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
+import { type ApiServer, startApiServer } from "../support/apiServer.ts";
+
+const trueOnes = 1_000;
+const hostileOnes = 10_000;
+/** The bar: seconds that a request of a machine waits, and memory. */
+const limits = { seconds: 60, mib: 128 } as const;
+
+/** A request for the first certificate of a node, in the form in which it is sent. */
+function bodyOf(node: string): string {
+  const { request: pem } = newCertificateRequest({ commonName: `system:node:${node}`, organization: "system:nodes" });
+  return JSON.stringify({
+    apiVersion: "certificates.k8s.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { generateName: "csr-" },
+    spec: {
+      request: Buffer.from(pem).toString("base64"),
+      signerName: "kubernetes.io/kube-apiserver-client-kubelet",
+      usages: ["digital signature", "client auth"],
+    },
+  });
+}
+
+describe("a flood of requests for certificates", function () {
+  this.timeout(900_000);
+  let server: ApiServer;
+  const folder = mkdtempSync(path.join(tmpdir(), "flood-"));
+  before(async function () {
+    server = await startApiServer(this);
+    const bindings = fileURLToPath(new URL("../../components/machine/linux/rootfs/etc/fenestra/bindings.yaml", import.meta.url));
+    const { code, stderr } = await server.kubectl(["apply", "--server-side", "--filename", bindings]);
+    assert.equal(code, 0, stderr);
+  });
+  after(async () => {
+    await server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it(`of ${hostileOnes} hostile ones keeps none of ${trueOnes} machines waiting for ${limits.seconds} s, below ${limits.mib} MiB`, async () => {
+    const view: {
+      readonly clusters: readonly [{ readonly cluster: Readonly<Record<string, string>> }];
+      readonly users: readonly [{ readonly user: Readonly<Record<string, string>> }];
+    } = JSON.parse((await server.kubectl(["config", "view", "--raw", "--flatten", "--output", "json"])).stdout);
+    const { server: origin = "", "certificate-authority-data": authority = "" } = view.clusters[0].cluster;
+    const { "client-certificate-data": certificate = "", "client-key-data": key = "" } = view.users[0].user;
+    const [ca, cert, privateKey] = [authority, certificate, key].map((data) => Buffer.from(data, "base64").toString());
+    writeFileSync(path.join(folder, "ca.crt"), ca ?? "");
+    writeFileSync(path.join(folder, "client.pem"), `${cert}${privateKey}`);
+    const script = path.join(import.meta.dirname, "flood.py");
+    const args = ["-S", "-B", script, origin, folder, String(trueOnes)];
+    const program = spawn("python3", args, { stdio: ["ignore", "pipe", "inherit"] });
+    const ended = once(program, "exit");
+    const output = text(program.stdout);
+
+    const agent = new Agent({ ca, cert, key: privateKey, keepAlive: true, maxSockets: 16 });
+    const headers = {
+      "content-type": "application/json",
+      "impersonate-user": "system:bootstrap:abcdef",
+      "impersonate-group": "system:bootstrappers:fenestra:workers",
+    };
+    const send = async (body: string): Promise<void> => {
+      const sent = request(`${origin}/apis/certificates.k8s.io/v1/certificatesigningrequests`, { method: "POST", agent, headers });
+      sent.end(body);
+      const [answer] = await once(sent, "response");
+      await text(answer);
+      assert.equal(answer.statusCode, 201);
+    };
+    const hostile = bodyOf("i-0ffffffffffffffff");
+    const each = hostileOnes / trueOnes;
+    const bodies = Array.from({ length: trueOnes }, (_, number) => bodyOf(`i-${(number + 1).toString(16).padStart(17, "0")}`));
+    const queue = bodies.flatMap((body) => [...Array.from({ length: each }, () => hostile), body]);
+    await Promise.all(
+      Array.from({ length: 16 }, async () => {
+        for (let body = queue.pop(); body !== undefined; body = queue.pop()) await send(body);
+      }),
+    );
+    await ended;
+    agent.destroy();
+    const result: { readonly given: number; readonly kib: number } = JSON.parse((await output).trim().split("\n").at(-1) ?? "{}");
+    assert.equal(result.given, trueOnes);
+
+    const list: {
+      readonly items: readonly {
+        readonly metadata: { readonly creationTimestamp: string };
+        readonly status: { readonly conditions?: readonly { readonly type: string; readonly lastUpdateTime: string }[] };
+      }[];
+    } = JSON.parse((await server.kubectl(["get", "csr", "--output", "json"])).stdout);
+    const seconds = list.items.flatMap(({ metadata, status }) =>
+      (status.conditions ?? []).map(({ lastUpdateTime }) => (Date.parse(lastUpdateTime) - Date.parse(metadata.creationTimestamp)) / 1000),
+    );
+    assert.equal(seconds.length, trueOnes, "a hostile one was decided");
+    const most = Math.max(...seconds);
+    console.log(`      ${list.items.length} requests; the slowest true one took ${most} s; ${Math.round(result.kib / 1024)} MiB`);
+    assert.ok(most <= limits.seconds, `${most} s`);
+    assert.ok(result.kib <= limits.mib * 1024, `${result.kib} KiB`);
+  });
+});

@@ -1,0 +1,55 @@
+# The controller as it is, with a cloud of so many machines, against a real API server: until all of them have their first certificates.
+# Arguments: origin of the API server, folder with ca.crt and client.pem, number of machines.
+import json
+import resource
+import sys
+import time
+
+import support
+from api import Api, Feed
+from controller import Controller
+from lease import Lease
+from machines import Listing, Pool
+from status import Board
+
+
+class Clock:
+    wall, own = staticmethod(time.time), staticmethod(time.monotonic)
+
+
+class Cloud:
+    names_return, pause = False, 5.0
+
+    def __init__(self, count):
+        made = time.time() - 60
+        self.machines = tuple(support.machine(number, made=made) for number in range(1, count + 1))
+
+    def list(self, at):
+        return Listing(self.machines, {"c-linux": Pool("c-linux", len(self.machines))}, (), at)
+
+    def roll(self, pool):
+        return pool
+
+    def settle(self, listing, owed, wall):
+        return {}
+
+
+def log(text):
+    if not text.startswith("FenestraApproved"):
+        print(text, file=sys.stderr, flush=True)
+
+
+origin, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+clock, api = Clock(), Api(origin, folder, 10.0)
+lease, feed = Lease(api, "flood", clock), Feed(api, log)
+controller = Controller(api, Cloud(count), feed, lease, Board(api, clock, "flood"), clock, log)
+feed.start()
+print("ready", flush=True)
+end = time.monotonic() + 240
+while time.monotonic() < end and sum(each.given != "" for each in feed.all()) < count:
+    lease.leads()
+    controller.step()
+    feed.news.wait(1)
+    feed.news.clear()
+given = sum(each.given != "" for each in feed.all())
+print(json.dumps({"given": given, "waiting": len(controller.waiting), "kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
