@@ -53,14 +53,12 @@ const release = (name: string, version: string): Step => ({
   },
 });
 
-/** Builds what the slow tests need and is not at hand; tests that need kubeadm find it by its variable. */
-async function programs(): Promise<Readonly<Record<string, string>>> {
-  const found = await obtained(async () => {
-    const controlPlane = await obtainPrograms({ progress });
+/** Builds what the slow tests need and is not at hand, before two files at once wait for it. */
+async function buildPrograms(): Promise<void> {
+  await obtained(async () => {
+    await obtainPrograms({ progress });
     await obtainCheckers({ progress });
-    return controlPlane;
   });
-  return found === undefined ? {} : { FENESTRA_KUBEADM: found.kubeadm.path };
 }
 
 // Much of a test's time is a shell or a server that it waits for: two files at once, on as many cores.
@@ -86,7 +84,7 @@ export const tiers = {
     [stack("aws-dev")],
   ],
   slow: (): readonly (readonly Step[])[] => [
-    [{ title: "slow tests", run: async () => mocha([...parallel, slowFiles], await programs()) }],
+    [{ title: "slow tests", run: () => buildPrograms().then(() => mocha([...parallel, slowFiles])) }],
     [stack("aws-dev", "--every-add-on")],
     [stack("azure-dev", "--every-add-on")],
   ],
