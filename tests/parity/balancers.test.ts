@@ -5,8 +5,24 @@ import { runSpec, specOf } from "../support/mocks.ts";
 describe("the API's load balancers, as the rehearsal has them", () => {
   const path = "/readyz";
   const wanted = {
-    aws: { cloud: "aws", path, timeoutMs: 6_000, healthyThreshold: 2, unhealthyThreshold: 2, failsOpen: true },
-    azure: { cloud: "azure", path, timeoutMs: 5_000, healthyThreshold: 1, unhealthyThreshold: 2, failsOpen: false },
+    aws: {
+      path,
+      timeoutMs: 6_000,
+      healthyThreshold: 2,
+      unhealthyThreshold: 2,
+      failsOpen: true,
+      answerDecides: false,
+      endsConnections: true,
+    },
+    azure: {
+      path,
+      timeoutMs: 5_000,
+      healthyThreshold: 1,
+      unhealthyThreshold: 2,
+      failsOpen: false,
+      answerDecides: true,
+      endsConnections: false,
+    },
   };
   for (const cloud of ["aws", "azure"] as const) {
     it(`check health as the program asks ${cloud} for`, async () => {
