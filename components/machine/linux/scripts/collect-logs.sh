@@ -21,7 +21,6 @@ limit, room, left_out = 20 << 20, 500 << 20, []
 with open("/opt/fenestra/secret-patterns.txt", encoding="ascii") as file:
     patterns = [re.compile(line) for line in file.read().splitlines() if line]
 assert patterns, "there is no list of secrets"
-
 def mask(source, target):
     global room
     size = os.stat(source).st_size
@@ -44,7 +43,6 @@ def mask(source, target):
                     line = pattern.sub(r"\1(hidden)", line)
                 out.write(line + "\n")
             key = key and "PRIVATE KEY-----" not in line.partition("-----END ")[2]
-
 secret = re.compile(r"kubeconfig|\.(conf|pem|key|crt|pfx|gz)$|/kubernetes/audit/")
 for folder in [work + "/answers", "/var/log/fenestra", "/var/log/pods", "/var/log/kubernetes"]:
     for path, _, names in os.walk(folder):
